@@ -1,4 +1,4 @@
-"""Holds fixtures that tests of whole programs share."""
+"""Provides fixtures that several system tests use."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from tests.support.database import memory_directory
 
 @pytest.fixture
 def state() -> Iterator[Path]:
-    """Yields a folder for the data of an installation, in memory if possible."""
+    """Yields a data folder, in memory if possible."""
     with ephemeral_state(memory_directory()) as path:
         yield path

@@ -1,7 +1,7 @@
-"""Splits an installation of two regions into two cells behind HAProxy, and joins two queues by a bridge
+"""Splits an installation of two regions into two cells behind HAProxy, and connects two queues by a bridge
 (docs/operate/scaling.md).
 
-The page has the configuration, the script and the program. boto3 knows only HAProxy's address.
+The page contains HAProxy's configuration, the SQL script and the bridge's program. Clients use only HAProxy's address.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DEFAULT_TARGET = {"RoleArn": "arn:aws:iam::000000000000:role/scheduler"}
 
 
 def block(language: str, words: str) -> str:
-    """Returns the page's only block in this language with these words."""
+    """Returns the page's only block in this language that contains these words."""
     (found,) = [
         text for text in re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL) if words in text
     ]
@@ -49,7 +49,7 @@ def block(language: str, words: str) -> str:
 
 
 class Cells(NamedTuple):
-    """The addresses of HAProxy, of the two services, and of their databases by region."""
+    """The addresses of HAProxy, the two services and the regions' databases."""
 
     url: str
     services: dict[str, str]
@@ -57,7 +57,7 @@ class Cells(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Holds a client's resources at the time of the split."""
+    """A client's resources at the time of the split."""
 
     url: str
     handle: str
@@ -77,7 +77,7 @@ def code(call: Any, **parameters: Any) -> str:
 
 
 def fill(url: str, region: str) -> Held:
-    """Creates a queue with a message in flight and a waiting one, a topic that leads to it, and a schedule."""
+    """Creates a queue with an in-flight and a visible message, a subscribed topic, and a schedule."""
     sqs, sns = client(url, region), client(url, region, "sns")
     queue = sqs.create_queue(QueueName="orders", Attributes={"VisibilityTimeout": "600"})["QueueUrl"]
     sqs.send_message(QueueUrl=queue, MessageBody=f"in flight in {region}")
@@ -105,7 +105,7 @@ def run(*command: object, **variables: str) -> None:
 
 
 def split(server: Postgres, old: str, new: str, folder: Path) -> None:
-    """Dumps, restores and prunes the databases, as the page says."""
+    """Dumps, restores and prunes the databases with the page's commands."""
     program, dump, script = server.binaries.path, folder / "queue.dump", folder / "split.sql"
     run(program("pg_dump"), "--format=custom", "--schema=queue", "--no-owner", f"--dbname={old}", f"--file={dump}")
     run(program("pg_restore"), "--exit-on-error", "--no-owner", "--no-acl", f"--dbname={new}", dump)
@@ -118,7 +118,7 @@ def split(server: Postgres, old: str, new: str, folder: Path) -> None:
 
 @contextmanager
 def running_haproxy(folder: Path, ports: dict[str, int]) -> Iterator[str]:
-    """Runs HAProxy with the page's configuration at free ports."""
+    """Runs HAProxy with the page's configuration on free ports."""
     port = free_port()
     text = block("haproxy", "use_backend")
     for written, used in (("9324", port), ("9331", ports[WEST_1]), ("9332", ports[WEST_2])):
@@ -138,12 +138,12 @@ def running_haproxy(folder: Path, ports: dict[str, int]) -> Iterator[str]:
 def responses(url: str) -> bool:
     try:
         return all(client(url, region).list_queues() for region in (WEST_1, WEST_2))
-    except Exception:  # noqa: BLE001 - not yet: HAProxy has not begun, or not seen that both are well
+    except Exception:  # noqa: BLE001 - HAProxy is starting, or has not yet marked both services as healthy
         return False
 
 
 def find_haproxy() -> tuple[Path, dict[str, str]]:
-    """Finds HAProxy on PATH, or in Debian's package, which needs no root."""
+    """Finds HAProxy on PATH, or unpacks Debian's package, which needs no root."""
     if installed := shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin"):
         return Path(installed), {}
     root = unpack_package("haproxy", account_cache(ACCOUNT) / "haproxy")
@@ -152,7 +152,7 @@ def find_haproxy() -> tuple[Path, dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def split_installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cells, dict[str, Held]]]:
-    """Yields two cells of a split installation, and the clients' resources."""
+    """Yields two cells that a split created, and the clients' resources."""
     folder = tmp_path_factory.mktemp("cells")
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(memory_directory()))
@@ -182,7 +182,6 @@ def cells(split_installation: tuple[Cells, dict[str, Held]]) -> Cells:
 
 
 def regions_in(address: str) -> set[str]:
-    """Returns every region that has rows in the database."""
     with psycopg.connect(address) as connection:
         rows = connection.execute(
             "select region from queue.queues union select region from queue.topic"
@@ -203,7 +202,7 @@ def test_each_side_keeps_its_own(cells: Cells) -> None:
 def test_a_handle_from_before_the_split_still_deletes(
     split_installation: tuple[Cells, dict[str, Held]], region: str
 ) -> None:
-    """The waiting message is there. The earlier handle deletes only its own message."""
+    """A handle from before the split deletes only the in-flight message. The visible message stays."""
     cells, held = split_installation
     sqs = client(cells.url, region)
     url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
@@ -257,7 +256,8 @@ def test_a_topic_reaches_the_queues_of_its_cell(cells: Cells, region: str) -> No
 
 
 def test_regions_that_nobody_serves(cells: Cells) -> None:
-    """HAProxy leads these regions to the first cell, which refuses them. Each cell refuses the other cell's regions."""
+    """HAProxy sends requests for unknown regions to the first cell, which refuses them. Each cell refuses requests for
+    the other cell's region."""
     assert code(client(cells.url, "us-east-1").create_queue, QueueName="q") == "SignatureDoesNotMatch"
     assert code(client(cells.services[WEST_1], WEST_2).create_queue, QueueName="q") == "SignatureDoesNotMatch"
     assert code(client(cells.services[WEST_2], WEST_1).create_queue, QueueName="q") == "SignatureDoesNotMatch"

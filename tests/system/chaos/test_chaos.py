@@ -21,9 +21,7 @@ from tests.support.database import Database
 from tests.support.wait import wait_until
 
 # --- chaos -----------------------------------------------------------------------------------------------------------
-# Runs `make chaos` for a few seconds (docs/explain/reliability.md), without root.
-#
-# `make test` leaves it out, because CI ends with a minute of `make chaos`.
+# `make test` leaves out this test, because CI runs `make chaos` for a minute.
 
 NAMES = ("kill_service", "kill_database", "kill_backend", "swallow_connections", "halve_answers")
 
@@ -39,7 +37,6 @@ def test_nothing_is_lost() -> None:
 
 
 # --- ha --------------------------------------------------------------------------------------------------------------
-# Tests `make ha`: it finds the server that accepts writes, and leaves nothing behind.
 
 PATRONI = ROOT / ".tools/ha/bin/patroni"
 
@@ -53,7 +50,7 @@ def writes(database: Database, accepted: bool) -> None:
 
 
 def test_a_server_that_accepts_no_writes_yet_is_asked_again(database: Database) -> None:
-    """PostgreSQL documentation, "Database Connection Control Functions", target_session_attrs."""
+    """Source: PostgreSQL documentation, "Database Connection Control Functions", target_session_attrs."""
     writes(database, accepted=False)
     dsn = psycopg.conninfo.make_conninfo(database.dsn, target_session_attrs="read-write")
     with pytest.raises(psycopg.OperationalError, match="read-only"):
@@ -63,7 +60,7 @@ def test_a_server_that_accepts_no_writes_yet_is_asked_again(database: Database) 
 
 
 def commands(words: str) -> dict[int, str]:
-    """Returns the processes whose command lines contain these words."""
+    """Returns the command lines that contain these words, by process id."""
     found = {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():

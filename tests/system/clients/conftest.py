@@ -1,9 +1,9 @@
-"""Provides one installation for all clients of a test process, in the deployment of PENSTOCK_DEPLOYMENT (see `make
+"""Provides one installation for all clients of a test process. PENSTOCK_DEPLOYMENT selects the deployment (`make
 clients`).
 
-container   `penstock up --ephemeral`: everything that a newcomer has (the default)
-lambda      `make lambda`: the output of `sam build`, by the load balancer's rules: each JSON action its own function
-http-api    the same, behind the routes of the HTTP API: one function for all that is not told by the path
+container   `penstock up --ephemeral` (the default)
+lambda      `make lambda` runs the output of `sam build` behind the load balancer: one function for each JSON action
+http-api    `make lambda` behind the HTTP API: one function answers all requests whose path names no route
 sam-local   `sam local start-api`, in containers; needs a Docker engine
 """
 
@@ -26,29 +26,27 @@ from tests.support.programs.penstock_up import Up, running
 
 @dataclass(frozen=True)
 class Functions:
-    """Runs the functions at one of their fronts."""
+    """Runs the functions behind the load balancer or the HTTP API."""
 
     address: str
 
 
 @pytest.fixture(scope="session")
 def container() -> Iterator[Up]:
-    """Runs a separate PostgreSQL, PgBouncer and service."""
     with running("--ephemeral") as up:
         yield up
 
 
 @pytest.fixture(scope="session")
 def up(request: pytest.FixtureRequest) -> Iterator[Deployment]:
-    """Yields the address for the clients."""
     match os.environ.get("PENSTOCK_DEPLOYMENT") or "container":
         case "container":
             yield request.getfixturevalue("container")
         case ("lambda" | "http-api") as deployment:
             build = ROOT / ".aws-sam/build"
             assert build.is_dir(), "the functions are not built: run `make clients DEPLOYMENT=lambda`"
-            # A test must not wait a minute for a delivery. All functions stay warm, except for an occasional new
-            # environment.
+            # Tests must not wait a minute for a delivery. All functions stay warm, but the gateway sometimes starts a
+            # new environment.
             options = ("--ephemeral", "--most", "40", "--recycle", "100", "--schedules-pause", "0.2")
             with running_gateway(build, *options, DATABASE_URL="") as gateway:
                 yield Functions(gateway.balancer if deployment == "lambda" else gateway.http_api)
@@ -62,13 +60,12 @@ def up(request: pytest.FixtureRequest) -> Iterator[Deployment]:
 
 @pytest.fixture
 def sqs(up: Deployment) -> Iterator[Any]:
-    """Yields boto3's client of SQS."""
     with sqs_client(up) as sqs:
         yield sqs
 
 
 @pytest.fixture(scope="module")
 def changed(made: Terraform) -> Terraform:
-    """Returns the resources of the module's fixture `made`, after every possible change."""
+    """Returns the resources of the module's fixture `made`, after every change that Terraform can make."""
     made.apply(changed=True)
     return made

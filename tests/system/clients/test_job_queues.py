@@ -1,4 +1,4 @@
-"""Runs job queues and workers in Python. docs/guides/recipes.md has the settings."""
+"""Runs job queues and workers in Python with the settings in docs/guides/recipes.md."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ from tests.support.clients.task_results import notes
 from tests.support.wait import wait_until
 
 # --- celery ----------------------------------------------------------------------------------------------------------
-# Runs a Celery worker whose broker is `sqs://`.
-#
-# docs/guides/recipes.md has the settings.
 
 CELERY_SEND = """
 from tests.support.clients.celery_tasks import add, succeed_at_third
@@ -95,9 +92,6 @@ def test_the_task_of_a_killed_worker_is_done_by_another(up: Deployment, tmp_path
 
 
 # --- dramatiq --------------------------------------------------------------------------------------------------------
-# Runs a Dramatiq worker with dramatiq-sqs as its broker.
-#
-# docs/guides/recipes.md has the settings.
 
 DRAMATIQ_PYTHON = ROOT / ".tools/clients/clients/bin/python"
 COMMAND = [
@@ -138,7 +132,7 @@ def send(code: str, variables: dict[str, str]) -> None:
 
 
 def dead_letter(up: Deployment, queue: str) -> tuple[str, list[str], dict[str, str]]:
-    """Returns actor and arguments of the only message of a dead-letter queue, and the queue's tags."""
+    """Returns the actor and the arguments of the only message in a dead-letter queue, and the queue's tags."""
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         (message,) = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
@@ -166,7 +160,7 @@ def test_actors_are_run_retried_after_a_delay_and_put_aside(up: Deployment, tmp_
 
 @pytest.mark.clients
 def test_the_actor_of_a_killed_worker_is_run_by_another(up: Deployment, tmp_path: Path) -> None:
-    """The second worker has enough time on any machine, so its message does not come back during the run."""
+    """The second worker's visibility timeout is so long that its message is not redelivered during the run."""
     results = tmp_path / "results"
     variables = dramatiq_environment(up, results, "killed", 2)
     with worker(COMMAND, variables, tmp_path / "killed") as process:
@@ -179,9 +173,9 @@ def test_the_actor_of_a_killed_worker_is_run_by_another(up: Deployment, tmp_path
 
 
 # --- kombu -----------------------------------------------------------------------------------------------------------
-# Tests kombu alone: a producer with the options of SQS, and a consumer that acknowledges, gives back and rejects.
+# Tests kombu without Celery: a producer with SQS options, and a consumer that acknowledges, requeues and rejects.
 #
-# The source is kombu's documentation of `kombu.transport.SQS`. boto3 reads the state of the queue afterwards.
+# Source: kombu's documentation of `kombu.transport.SQS`. boto3 then reads the queue's state.
 
 
 @pytest.fixture
@@ -241,10 +235,9 @@ def test_groups_of_a_fifo_queue(up: Deployment, connection: Connection) -> None:
 
 
 # --- frameworks ------------------------------------------------------------------------------------------------------
-# Runs workers and extended clients in Python: loafer-ng, taskiq-aio-sqs, django-eb-sqs, sqs-extended-client, and
-# the hooks, the operator and the sensor of Airflow.
+# Tests loafer-ng, taskiq-aio-sqs, django-eb-sqs, sqs-extended-client, and Airflow's hooks, operator and sensor.
 #
-# Each worker takes its messages, retries failed ones, and leaves its queues empty by the service's counts.
+# Each worker receives its messages, retries failed ones, and leaves its queues empty.
 
 PYTHON = ROOT / ".tools/clients/clients-frameworks/bin/python"
 PACKAGE = "tests.support.clients.frameworks"
@@ -265,7 +258,7 @@ def environment(up: Deployment, results: Path, **variables: str) -> dict[str, st
 
 
 def module(name: str, variables: dict[str, str]) -> str:
-    """Returns the output of a module that runs as a program."""
+    """Runs a Python module as a program. Returns its output."""
     command = [str(PYTHON), "-m", f"{PACKAGE}.{name}"]
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -308,7 +301,7 @@ def test_loafer(up: Deployment, tmp_path: Path) -> None:
 @pytest.mark.clients
 @pytest.mark.parametrize("queue", ["taskiq", "taskiq.fifo"])
 def test_taskiq(up: Deployment, tmp_path: Path, queue: str) -> None:
-    """A failed task is sent again. One task of the standard queue has a delay."""
+    """The worker sends a failed task again. One task in the standard queue has a delay."""
     results = tmp_path / "results"
     fifo = queue.endswith(".fifo")
     create(up, queue, **({"FifoQueue": "true", "ContentBasedDeduplication": "true"} if fifo else {}))
@@ -327,7 +320,7 @@ def test_taskiq(up: Deployment, tmp_path: Path, queue: str) -> None:
 
 @pytest.mark.clients
 def test_django_eb_sqs(up: Deployment, tmp_path: Path) -> None:
-    """The sender creates the queues. A failed task is sent again with a delay."""
+    """The sender creates the queues. The worker sends a failed task again with a delay."""
     results = tmp_path / "results"
     variables = environment(up, results, DJANGO_SETTINGS_MODULE=f"{PACKAGE}.eb_settings")
     module("eb_sender", variables)
@@ -370,7 +363,7 @@ def test_sqs_extended_client(up: Deployment, tmp_path: Path) -> None:
 
 @pytest.mark.clients
 def test_airflow(up: Deployment, tmp_path: Path) -> None:
-    """The sensor takes and deletes the messages of a hook, a topic's hook and an operator."""
+    """The sensor receives and deletes messages from a queue's hook, a topic's hook and an operator."""
     python = ROOT / ".tools/clients/clients-airflow/bin/python"
     assert python.exists(), f"{python} is missing: run `make clients`"
     extra = {"region_name": "us-east-1", "endpoint_url": up.address}

@@ -1,6 +1,6 @@
 """Runs SDKs and consumers in Go, Java, Rust, PHP and Ruby, and the metrics job with the JDBC driver.
 
-docs/guides/recipes.md has the settings.
+docs/guides/recipes.md lists the settings.
 """
 
 from __future__ import annotations
@@ -37,17 +37,15 @@ from tests.support.sql.hostile_settings import give_all
 from tests.support.wait import wait_until
 
 # --- go --------------------------------------------------------------------------------------------------------------
-# Runs both generations of the SDK for Go, each in today's protocol and in the protocol from before November 2023.
+# Tests versions 1 and 2 of the SDK for Go, each with JSON and with Query, the protocol before November 2023.
 #
-# In tests/support/clients/go, go.mod has today's versions, which speak JSON, and query.mod older ones, which
-# speak Query. pubsub.mod has gocloud.dev, which needs Go 1.26.
-# The first build downloads them to .tools/clients/go. go.sum, query.sum and pubsub.sum have their digests.
-#
-# docs/guides/recipes.md has the settings.
+# In tests/support/clients/go, go.mod lists current versions, which use JSON, and query.mod lists older versions, which
+# use Query. pubsub.mod lists gocloud.dev, which needs Go 1.26. The first build downloads the modules to
+# .tools/clients/go.
 
 
 class GoProgram:
-    """A running program that gets calls and prints their responses, one in each line."""
+    """A running program that reads calls and prints one response a line."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdin
@@ -56,7 +54,7 @@ class GoProgram:
         self._output: IO[str] = process.stdout
 
     def call(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Raises RefusedError with the code that the SDK gives the error."""
+        """Raises RefusedError with the SDK's error code."""
         action = "".join(part.capitalize() for part in method.split("_"))
         asked = json.dumps({"Action": action, "Input": arguments}, default=_base64)
         self._input.write(asked + "\n")
@@ -67,8 +65,8 @@ class GoProgram:
         return dict(response["Output"])
 
     def call_one_by_one(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Makes the calls one by one. Until 1.34.6 version 2 left a timeout of 0 out of batches (its issue 2250), and
-        SQS refuses that."""
+        """Does not use batches: until 1.34.6, version 2 omitted a timeout of 0 from batches (issue 2250), which SQS
+        refuses."""
         if method != "change_message_visibility_batch":
             return self.call(method, arguments)
         for entry in arguments["Entries"]:
@@ -82,7 +80,7 @@ def _base64(value: bytes) -> str:
 
 
 def _present(value: dict[str, Any]) -> dict[str, Any]:
-    """Removes members that were not in the response. Go prints them as null, and bytes in base64."""
+    """Removes members that the response did not contain, because Go prints them as null. Decodes base64 to bytes."""
     present = {name: member for name, member in value.items() if member is not None}
     if "BinaryValue" in present:
         present["BinaryValue"] = base64.b64decode(present["BinaryValue"])
@@ -109,7 +107,7 @@ def test_go_sdk(up: Deployment, tmp_path: Path, generation: str, versions: str) 
 
 @pytest.mark.clients
 def test_pubsub(up: Deployment, tmp_path: Path) -> None:
-    """gocloud.dev/pubsub over SQS and over SNS. The test's bodies are not UTF-8, so gocloud.dev encodes the bodies."""
+    """Tests gocloud.dev/pubsub over SQS and SNS. gocloud.dev encodes the bodies, because they are not UTF-8."""
     with client("sns", up) as sns, sqs_client(up) as sqs:
         direct, subscribed = (sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("go-pubsub", "go-subscribed"))
         topic = sns.create_topic(Name="go-pubsub")["TopicArn"]
@@ -125,13 +123,11 @@ def test_pubsub(up: Deployment, tmp_path: Path) -> None:
 
 
 # --- keda ------------------------------------------------------------------------------------------------------------
-# Calls the scaler of KEDA for SQS (tests/support/clients/keda, built by `make clients`) as its operator does.
+# Calls KEDA's scaler for SQS (tests/support/clients/keda, built by `make clients`) like KEDA's operator.
 #
-# The source is KEDA's page "AWS SQS Queue". The length is ApproximateNumberOfMessages. The count includes messages in
-# flight by default, and delayed ones on demand. The scaler scales from zero when the length is above
+# Source: KEDA's page "AWS SQS Queue". The queue length is ApproximateNumberOfMessages. By default, KEDA adds in-flight
+# messages. If configured, KEDA also adds delayed messages. The scaler scales from zero when the length exceeds
 # activationQueueLength.
-#
-# docs/guides/recipes.md has the settings.
 
 KEDA = ROOT / ".tools/clients/keda/scaler"
 
@@ -158,12 +154,10 @@ def test_scaler(up: Deployment) -> None:
 
 
 # --- jvm -------------------------------------------------------------------------------------------------------------
-# Runs programs for the JVM: the SDK for Java 2 (blocking, asynchronous, batching), JMS, temporary queues, Spring Cloud
-# AWS and Camel.
+# Runs JVM programs: the SDK for Java 2 (blocking, asynchronous, batching), JMS, temporary queues, Spring Cloud AWS and
+# Camel.
 #
-# `make clients` compiles them to .tools/clients/java (tests/support/clients/java/install.sh).
-#
-# docs/guides/recipes.md has the settings (spring, jms).
+# `make clients` compiles the programs to .tools/clients/java (tests/support/clients/java/install.sh).
 
 
 @pytest.mark.clients
@@ -176,7 +170,7 @@ def test_java_sdk(up: Deployment, kind: str) -> None:
 
 @pytest.mark.clients
 def test_batch_manager(up: Deployment) -> None:
-    """Sends 100 messages by SqsAsyncBatchManager. One of the messages stays in flight."""
+    """Sends 100 messages through SqsAsyncBatchManager. One message stays in flight."""
     assert printed(java_command("sdk", "Sdk", up.address, "java-batch", "batch")) == {"sent": 100, "received": 100}
     assert counts(up, "java-batch") == ["0", "1", "0"]
 
@@ -199,7 +193,7 @@ def subscribed_topic(up: Deployment, name: str, queue: str, **attributes: str) -
 
 
 def received(up: Deployment, queue: str) -> dict[str, Any]:
-    """Returns the only message of a queue."""
+    """Returns the only message in a queue."""
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"]}
@@ -209,7 +203,8 @@ def received(up: Deployment, queue: str) -> dict[str, Any]:
 
 @pytest.mark.clients
 def test_temporary_queues(up: Deployment) -> None:
-    """Twenty requests get their responses by virtual queues of temporary-queues-client, which share one real queue."""
+    """Twenty requests get their responses through virtual queues, which temporary-queues-client maps to one
+    real queue."""
     create(up, "java-requests")
     assert printed(java_command("temporary", "Temporary", up.address, queue_url(up, "java-requests"))) == {"right": 20}
     assert counts(up, "java-requests") == ["0", "0", "0"]
@@ -222,7 +217,7 @@ def queue_url(up: Deployment, queue: str) -> str:
 
 @pytest.mark.clients
 def test_jms(up: Deployment) -> None:
-    """Tests a listener that fails once, bytes, recover(), and the messages that a closed session gives back."""
+    """Tests a listener that fails once, bytes, recover(), and the redelivery of messages after a session closes."""
     create(up, "jms", "jms.fifo", VisibilityTimeout="600")
     text = ["grüße, 世界", "jms", 7, True]
     assert printed(java_command("jms", "Jms", up.address)) == {
@@ -240,7 +235,8 @@ def test_jms(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_spring_cloud_aws(up: Deployment) -> None:
-    """Tests templates and listeners. A refused message, with its visibility set to 0, comes again."""
+    """Tests templates and listeners. The listener sets a rejected message's visibility timeout to 0, and SQS redelivers
+    it."""
     create(up, "spring", "spring.fifo", "spring-topic", "spring-left", VisibilityTimeout="600")
     subscribed_topic(up, "spring", "spring-topic")
     aws = "--spring.cloud.aws"
@@ -273,7 +269,7 @@ def test_spring_cloud_aws(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_camel(up: Deployment) -> None:
-    """Tests routes from queues to queues. A message that a route refused once goes to the dead-letter queue."""
+    """Tests routes between queues. A message that a route rejected once goes to the dead-letter queue."""
     create(up, "camel-dead")
     redrive = json.dumps({"deadLetterTargetArn": arn("camel-dead"), "maxReceiveCount": 1})
     create(up, "camel", RedrivePolicy=redrive, VisibilityTimeout="5")
@@ -296,9 +292,8 @@ def test_camel(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_metrics_over_jdbc_with_hostile_settings(postgres: TestServer) -> None:
-    """All hostile settings apply at once, in the database and in libpq's environment. Plain SQL computes the expected
-    metrics.
-    """
+    """Sets all hostile settings at once, in the database and in libpq's environment. Plain SQL computes the expected
+    metrics."""
     with postgres.database() as database, psycopg.connect(database.dsn, autocommit=True) as connection:
         history_generator.write(connection, CHANGING_CLOCKS, Mixture(1000, queues=3, groups=50))
         (jar,) = (JAVA_PROGRAMS / "jdbc/lib").glob("*.jar")
@@ -316,8 +311,6 @@ def test_metrics_over_jdbc_with_hostile_settings(postgres: TestServer) -> None:
 
 # --- rust ------------------------------------------------------------------------------------------------------------
 # Runs the SDK for Rust: aws-sdk-sqs and aws-sdk-sns (tests/support/clients/rust, built by `make clients`).
-#
-# docs/guides/recipes.md has the settings.
 
 RUST = ROOT / ".tools/clients/rust/target/debug/penstock-client"
 
@@ -330,9 +323,7 @@ def test_rust_sdk(up: Deployment) -> None:
 
 
 # --- php and ruby ----------------------------------------------------------------------------------------------------
-# Runs async-aws, Symfony Messenger with its transport for SQS, and the SDK for Ruby, from Debian's packages.
-#
-# docs/guides/recipes.md has the settings.
+# Runs Debian's packages of async-aws, Symfony Messenger with its SQS transport, and the SDK for Ruby.
 
 SCRIPTS = ROOT / "tests/support/clients"
 
@@ -344,7 +335,7 @@ def command(script: str, *arguments: str) -> list[str]:
 
 @pytest.mark.clients
 def test_async_aws(up: Deployment) -> None:
-    """Version 1 speaks Query. Version 1 has codes for errors of SQS, and no classes."""
+    """Version 1 uses Query. Version 1 has error codes, but no error classes for SQS."""
     seen = printed(command("php/sdk.php", up.address, "php"))
     assert seen == {**FACTS, "unknown": "AWS.SimpleQueueService.NonExistentQueue"}
     check_what_is_left(up, "php")
@@ -352,8 +343,8 @@ def test_async_aws(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_symfony_messenger(up: Deployment) -> None:
-    """The transport creates its queues. A worker takes from both, and gives back messages that it has fetched and not
-    handled."""
+    """The transport creates its queues. A worker receives from both queues, and releases messages that it fetched but
+    did not handle."""
     assert printed(command("php/messenger.php", up.address)) == {
         "waiting": 2,
         "standard": ["grüße", "late", "three", "two"],
@@ -365,7 +356,7 @@ def test_symfony_messenger(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_ruby(up: Deployment) -> None:
-    """Version 1 speaks Query, knows no FIFO queues, and sends a Host header without the port."""
+    """Version 1 uses Query, does not support FIFO queues, and sends a Host header without the port."""
     assert shutil.which("ruby"), "ruby is missing: see infra/local/install_debian_clients.sh"
     seen = printed(["ruby", str(SCRIPTS / "ruby/sdk.rb"), up.address, "ruby"])
     assert seen == {

@@ -1,6 +1,6 @@
-"""Runs the SDKs for JavaScript, which check MD5 digests themselves, and their most used consumers.
+"""Runs the SDKs for JavaScript, which verify MD5 digests, and their most popular consumers.
 
-docs/guides/recipes.md has the settings.
+docs/guides/recipes.md lists the settings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.support.sns_signatures import verify
 from tests.support.wait import wait_until
 
 _LONG = "AWS.SimpleQueueService."
-# The client made this error. The value is the class of the error in version 3, and its code in version 2.
+# The client raises this error. The value is the error's class in version 3, and the error's code in version 2.
 ERRORS = {
     "unknownQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),
     "deletedQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),
@@ -44,7 +44,7 @@ ERRORS = {
 }
 CLASSES = {what: of_version_3 for what, (of_version_3, _) in ERRORS.items()}
 CODES = {what: of_version_2 for what, (_, of_version_2) in ERRORS.items()}
-# The older model names fewer errors.
+# The older model defines fewer errors.
 CLASSES_OF_QUERY = CLASSES | {
     "deletedQueue": f"without a class: {_LONG}NonExistentQueue",
     "attributeValue": "without a class: InvalidAttributeValue",
@@ -96,8 +96,8 @@ def test_sdk(up: Deployment, package: str, errors: dict[str, str]) -> None:
     found = run_node_script("sdk.cjs", package, up.address)
     refused: dict[str, Any] = {"countsWhenPurged": [0, 0], **errors}
     if os.environ.get("PENSTOCK_DEPLOYMENT") == "lambda":
-        # The load balancer refuses bodies of more than 1 MB by itself (AWS: "Use Lambda functions as targets of an
-        # Application Load Balancer"). Each SDK has a different name for the load balancer's 413.
+        # The load balancer refuses bodies over 1 MB with 413 (AWS: "Use Lambda functions as targets of an Application
+        # Load Balancer"). Each SDK names the 413 differently.
         assert found["errors"].pop("longBatch") != refused.pop("longBatch")
     assert found == {**SCENARIO, "errors": refused}
 
@@ -122,7 +122,7 @@ def test_sqs_consumer(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_nestjs_sqs(up: Deployment) -> None:
-    """Tests handlers of messages and of batches, one that fails once, and producers with attributes, a delay and
+    """Tests handlers for messages and batches, a handler that fails once, and producers with attributes, a delay and
     groups."""
     assert run_node_script("nest.cjs", up.address) == {
         "standard": [["fails once", "1", None], ["fails once", "2", None], ["grüße", "1", "nest"], ["late", "1", None]],
@@ -135,8 +135,8 @@ def test_nestjs_sqs(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_squiss(up: Deployment) -> None:
-    """A released message comes again. 12 messages go in two batches. Also tests deletes in batches and groups of a FIFO
-    queue."""
+    """SQS redelivers a released message. Squiss sends 12 messages in two batches. The test also covers batch deletes
+    and a FIFO queue's groups."""
     with sqs_client(up) as sqs:
         sqs.create_queue(QueueName="squiss.fifo", Attributes={"FifoQueue": "true"})
     alone = ["squiss", 7]
@@ -154,28 +154,27 @@ def test_squiss(up: Deployment) -> None:
 
 
 # --- sns validator ---------------------------------------------------------------------------------------------------
-# Runs AWS's validator of SNS messages for JavaScript (sns-validator) on messages that the service puts into a queue.
+# Runs AWS's validator for SNS messages in JavaScript (sns-validator) on messages that the service sent to a queue.
 #
-# The validator requires https and, by default, a host of AWS for the certificate. SNS_CERT_HOST names one.
+# The validator requires https and, by default, an AWS host in the certificate's URL. SNS_CERT_HOST sets this host.
 #
-# Also tests topics with boto3 and with the SDK for JavaScript: queues, filters, FIFO, batches, and an endpoint that
-# confirms.
+# The module also tests topics with boto3 and the SDK for JavaScript: queues, filters, FIFO, batches, and an endpoint
+# that confirms its subscription.
 #
-# The expected results are in the SNS developer guide and API reference. The endpoint is on this machine.
+# Sources: the SNS developer guide and API reference.
 
 MESSAGES = 10_000
 BATCH = 10
-ALTERED = 8  # Each version has four messages, with and without a subject.
+ALTERED = 8  # Each signature version has four messages, with and without a subject.
 OF_AWS, OF_OURS = "sns.us-east-1.amazonaws.com", "queues.example.com"
 
-# Publish accepts these characters. The characters come from all planes, and include characters that JSON and the
-# string to sign treat differently.
+# Publish accepts these characters. They come from all Unicode planes, and include characters that JSON and the string
+# to sign escape differently.
 _SPECIAL = '\n\n\r\t "\\/<>&=%+{}\u0085\u2028\u2029\u00a0\ufeff\ufffd\U0001f600é\u0301'
 _PLANES = ((0x20, 0x7E), (0xA0, 0x17F), (0x600, 0x6FF), (0x4E00, 0x9FFF), (0xE000, 0xF8FF), (0x1F300, 0x1FAFF))
 
 
 def text(random: Random, length: int) -> str:
-    """Returns a text of one or more characters."""
     ranges = random.choices(_PLANES, k=length)
     return "".join(
         random.choice(_SPECIAL) if random.random() < 0.2 else chr(random.randint(*plane)) for plane in ranges
@@ -183,13 +182,13 @@ def text(random: Random, length: int) -> str:
 
 
 def subject(random: Random) -> str:
-    """Returns a subject: printable, at most 99 characters, without spaces at its ends."""
+    """Returns a subject: at most 99 printable characters, without a space at either end."""
     letters = [character for character in text(random, random.randint(1, 60)) if character.isprintable()]
     return "".join(letters).strip() or "s"
 
 
 def entries(random: Random) -> list[dict[str, Any]]:
-    """Returns a batch. Every second entry has a subject, and every fifth an attribute."""
+    """Returns a batch in which every second entry has a subject, and every fifth an attribute."""
     made = []
     for number in range(BATCH):
         entry: dict[str, Any] = {"Id": str(number), "Message": text(random, random.randint(1, 200))}
@@ -202,7 +201,7 @@ def entries(random: Random) -> list[dict[str, Any]]:
 
 
 def published(up: Deployment, number: int) -> Iterator[dict[str, str]]:
-    """Yields `number` random messages, half of each version, as they arrive in a queue."""
+    """Publishes `number` random messages, half for each signature version. Yields them as a queue received them."""
     options = {"endpoint_url": up.address, "region_name": "us-east-1"}
     options |= {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
     sns, sqs = boto3.client("sns", **options), boto3.client("sqs", **options)
@@ -229,8 +228,8 @@ def published(up: Deployment, number: int) -> Iterator[dict[str, str]]:
 
 
 def verdicts(up: Deployment, folder: Path, messages: list[dict[str, str]], altered: int, pattern: str = "") -> Any:
-    """Returns the validator's results: how many messages are valid, refused (by reason), and accepted although a bit
-    was changed."""
+    """Returns the numbers of messages that the validator accepts, refuses (by reason), and accepts despite a changed
+    bit."""
     file = folder / "messages"
     file.write_text("".join(json.dumps(message) + "\n" for message in messages))
     return run_node_script("validator.cjs", up.address, str(file), str(altered), pattern)
@@ -258,9 +257,7 @@ def test_ten_thousand_messages_are_valid_and_none_that_was_changed(tmp_path: Pat
 
 @pytest.mark.clients
 def test_a_host_of_ones_own(tmp_path: Path) -> None:
-    """With `hostPattern`, the validator accepts the host like AWS's hosts. Without `hostPattern`, the validator
-    refuses the host.
-    """
+    """The validator accepts the service's host with `hostPattern`, and refuses it without `hostPattern`."""
     with running("--ephemeral", SNS_CERT_HOST=OF_OURS) as up:
         messages = list(published(up, 2 * BATCH))
         told = verdicts(up, tmp_path, messages, 0, r"^queues\.example\.com$")

@@ -1,6 +1,5 @@
-"""Runs today's boto3, which speaks JSON, boto3 1.26, which speaks Query, aioboto3 for asyncio, the command line
-awscli, and the webhook of django-anymail.
-"""
+"""Runs boto3 with JSON, boto3 1.26 with Query, aioboto3 for asyncio, the command line awscli, and django-anymail's
+webhook."""
 
 from __future__ import annotations
 
@@ -74,7 +73,8 @@ def test_aioboto3(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_anymail(container: Up) -> None:
-    """The webhook of django-anymail for Amazon SES wants user and password, and confirms the subscription itself."""
+    """django-anymail's webhook for Amazon SES requires a user and a password, and confirms the subscription by
+    itself."""
     python = ROOT / ".tools/clients/clients/bin/python"
     assert python.exists(), f"{python} is missing: run `make clients`"
     command = [str(python), "-m", "tests.support.clients.anymail_webhook", container.address]
@@ -108,19 +108,18 @@ def test_anymail(container: Up) -> None:
 
 
 # --- powertools ------------------------------------------------------------------------------------------------------
-# Tests batch processing of Powertools for AWS Lambda with messages from ReceiveMessage, as Lambda's poller passes
-# them.
+# Tests batch processing in Powertools for AWS Lambda with received messages in the format of Lambda's poller.
 #
-# The poller deletes messages that the function does not report as failed. The others stay until the end of the
-# visibility timeout, which is 0 in these tests. Events have the form in the Lambda developer guide, "Using Lambda with
-# Amazon SQS".
+# The poller deletes messages that the function does not report as failed. The other messages stay until their
+# visibility timeout ends, which is 0 s in these tests. Events have the format in the Lambda developer guide, "Using
+# Lambda with Amazon SQS".
 
-# A receive may return only some of the messages, so a message may need as many polls as receives.
+# A receive may return only some of the messages, so the tests poll more than once.
 _POLLS = 20
 
 
 class Poller:
-    """Imitates Lambda's event source mapping of one queue, with ReportBatchItemFailures."""
+    """Imitates Lambda's event source mapping for one queue, with ReportBatchItemFailures."""
 
     def __init__(self, sqs: Any, name: str, **attributes: str) -> None:
         self._sqs = sqs
@@ -130,7 +129,7 @@ class Poller:
         self._arn = found["Attributes"]["QueueArn"]
 
     def poll(self, processor: Any, handle: Any) -> None:
-        """Receives once, invokes the function, deletes the successful messages and makes the rest visible."""
+        """Receives once, invokes the function, deletes the successful messages and makes the others visible."""
         response = self._sqs.receive_message(
             QueueUrl=self.url, MaxNumberOfMessages=10, AttributeNames=["All"], MessageAttributeNames=["All"]
         )
@@ -204,7 +203,7 @@ def test_records_that_failed_come_back_and_the_others_do_not(up: Deployment, sqs
         assert data
         handled.append((n, attempt, half.string_value or "", base64.b64decode(data.binary_value or "")))
 
-    # Only a batch in which every message failed is an error of the function. The whole batch then comes back.
+    # The function fails only if every message in the batch failed. SQS then redelivers the whole batch.
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
     for _ in range(_POLLS):
         poller.poll(processor, handle)
@@ -293,7 +292,7 @@ def test_a_schedule_fires_into_a_queue(sqs: Any, scheduler: Any) -> None:
 
 
 def test_a_schedule_publishes_to_a_topic(up: Deployment, sqs: Any, scheduler: Any) -> None:
-    """The topic's subscribers get a notification. The schedule stays and is completed."""
+    """The topic's subscribers get a notification. The completed schedule stays."""
     with client("sns", up) as sns:
         topic = sns.create_topic(Name="scheduled-news")["TopicArn"]
         url = sqs.create_queue(QueueName="subscribed")["QueueUrl"]
@@ -307,7 +306,8 @@ def test_a_schedule_publishes_to_a_topic(up: Deployment, sqs: Any, scheduler: An
 
 
 def test_a_message_that_cannot_be_sent_goes_to_the_dead_letter_queue(sqs: Any, scheduler: Any) -> None:
-    """Without retries, the message goes to the dead-letter queue at once ("Configuring a dead-letter queue")."""
+    """Without retries, the scheduler sends the message to the dead-letter queue at once ("Configuring a dead-letter
+    queue")."""
     url = sqs.create_queue(QueueName="not-sent")["QueueUrl"]
     target = {
         "Arn": "arn:aws:sqs:us-east-1:000000000000:nowhere",
@@ -320,7 +320,6 @@ def test_a_message_that_cannot_be_sent_goes_to_the_dead_letter_queue(sqs: Any, s
 
 
 def test_a_schedule_of_the_rest_api_fires(up: Deployment, sqs: Any) -> None:
-    """A client such as curl can create the schedule."""
     url = sqs.create_queue(QueueName="rest-fired")["QueueUrl"]
     at = (datetime.now(UTC) + SOON).replace(microsecond=0)
     schedule = {

@@ -1,7 +1,7 @@
-"""The SDKs for Java, Rust, PHP and Ruby sign in different ways, and the service verifies the signatures.
+"""Verifies the signatures of the SDKs for Java, Rust, PHP and Ruby, which sign in different ways.
 
-The source is "AWS Signature Version 4 for API requests" in the IAM user guide. A wrong secret is refused with
-SignatureDoesNotMatch ("Common error types" of the SQS API reference).
+Source: "AWS Signature Version 4 for API requests" in the IAM user guide. The service refuses a wrong secret with
+SignatureDoesNotMatch ("Common error types" in the SQS API reference).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def signing() -> Iterator[Up]:
 
 @pytest.fixture(scope="module")
 def key(signing: Up) -> dict[str, str]:
-    """Returns a key in the form for the programs."""
+    """Returns a key in the programs' format."""
     variables = {
         **os.environ,
         "QUEUE_ACCESS": "sigv4",
@@ -71,9 +71,9 @@ def test_another_secret_is_refused(signing: Up, key: dict[str, str], program: st
 
 
 # --- examples --------------------------------------------------------------------------------------------------------
-# Runs the examples in other languages with the packages that `make clients` has installed.
+# Runs the examples in other languages with the packages that `make clients` installed.
 #
-# examples/README.md has the commands with which users install the packages.
+# Users install these packages with the commands in examples/README.md.
 
 EXAMPLES = ROOT / "examples"
 RUST = ROOT / ".tools/clients/rust"
@@ -81,7 +81,7 @@ HANDLED = ['handled {"order":1}', 'handled {"order":2}', 'handled {"order":3}']
 
 
 def run(command: list[str | Path], folder: Path, **environment: str) -> str:
-    """Returns the output of a program, which must succeed."""
+    """Runs a program, which must succeed. Returns its output."""
     done = subprocess.run(
         command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
@@ -105,7 +105,7 @@ def run_java(folder: Path, endpoint: str) -> str:
 
 
 def run_rust(folder: Path, endpoint: str) -> str:
-    """The lock file comes from the client's program, without the crates that the example lacks."""
+    """Copies the client program's lock file without the crates that the example does not use."""
     shutil.copy(RUST / "Cargo.lock", folder)
     command: list[str | Path] = ["cargo", "run", "--quiet", "--offline", "--jobs", "1"]
     return run(command, folder, CARGO_TARGET_DIR=str(RUST / "target"), AWS_ENDPOINT_URL=endpoint)

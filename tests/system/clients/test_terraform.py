@@ -1,7 +1,7 @@
-"""Tests queues with Terraform. Terraform's provider reads every attribute six times, five seconds apart, before it
-accepts the value.
+"""Tests queues with Terraform. Terraform's provider reads every attribute six times, at intervals of five seconds,
+before it accepts the value.
 
-docs/guides/recipes.md has the settings.
+docs/guides/recipes.md lists the settings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.support.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Te
 
 pytestmark = pytest.mark.clients
 
-# Maps queues to attributes to values. None means that the attribute is missing.
+# The expected values by queue and attribute. None means that the attribute is missing.
 Attributes = dict[str, dict[str, str | None]]
 
 KEYS = "SqsManagedSseEnabled", "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds"
@@ -29,8 +29,8 @@ NUMBERS = (
     "ReceiveMessageWaitTimeSeconds",
     "VisibilityTimeout",
 )
-# The values of queues.tf in the names of SQS. A plan cannot show all values, because the provider drops a change of
-# the reuse period if it believes that SQS encrypts the queue.
+# The values in queues.tf under SQS's names. A plan cannot show all values: the provider ignores a changed reuse period
+# if it assumes that SQS encrypts the queue.
 FIRST: Attributes = {
     "every-number": dict(zip(NUMBERS, ("900", "1024", "1209600", "20", "0"), strict=True)),
     "apart.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"},
@@ -59,7 +59,6 @@ IMPORTED = {
 
 
 def attributes(sqs: Any, expected: Attributes) -> Attributes:
-    """Returns the named attributes of the named queues."""
     found: Attributes = {}
     for queue, names in expected.items():
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
@@ -79,18 +78,17 @@ def sqs(up: Deployment) -> Iterator[Any]:
         yield sqs
 
 
-# Each stage builds on the previous one, and takes up to two minutes.
+# Each fixture builds on the previous fixture, and takes up to two minutes.
 @pytest.fixture(scope="module")
 def made(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
-    """Creates everything in queues.tf."""
     return applied(up, tmp_path_factory.mktemp("terraform"), "queues.tf")
 
 
 @pytest.fixture(scope="module")
 def changed(made: Terraform) -> Terraform:
-    """Makes every possible change. A queue is replaced under its name.
+    """Makes every change that Terraform can make. One change replaces a queue under the same name.
 
-    The provider retries until SQS allows the name again, 60 seconds later.
+    The provider retries for 60 seconds, until SQS allows the name again.
     """
     made.apply("-replace=aws_sqs_queue.plain", changed=True)
     return made
@@ -104,7 +102,7 @@ def test_created_resources_read_back_as_configured(made: Terraform, sqs: Any) ->
 
 def test_changed_resources_read_back_as_configured(changed: Terraform, sqs: Any) -> None:
     assert changed.plan(changed=True) == NO_CHANGES
-    assert changed.plan() == CHANGES  # An empty plan is then significant.
+    assert changed.plan() == CHANGES  # An empty plan proves something only after this check.
     assert attributes(sqs, CHANGED) == CHANGED
     assert tags(sqs, "every-number") == {"kept": "changed", "new": "", "owner": "terraform"}
 
@@ -122,7 +120,6 @@ def test_nothing_is_left_when_all_is_destroyed(changed: Terraform, sqs: Any) -> 
 
 
 # --- terraform topics ------------------------------------------------------------------------------------------------
-# Tests topics and subscriptions with Terraform: creates, reads, changes, imports and destroys them.
 
 TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:"
 
@@ -135,12 +132,11 @@ def sns(up: Deployment) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def made_topics(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
-    """Creates everything in topics.tf."""
     return applied(up, tmp_path_factory.mktemp("topics"), "topics.tf")
 
 
 def subscriptions(sns: Any, topic: str) -> dict[str, dict[str, str]]:
-    """Returns attributes of a topic's subscriptions by the name of the queue."""
+    """Returns a topic's subscription attributes by the queue's name."""
     found = sns.list_subscriptions_by_topic(TopicArn=TOPIC + topic)["Subscriptions"]
     return {
         each["Endpoint"].rsplit(":", 1)[1]: sns.get_subscription_attributes(SubscriptionArn=each["SubscriptionArn"])[
@@ -164,7 +160,7 @@ def test_created_topics_read_back_as_configured(made_topics: Terraform, sns: Any
 
 def test_changed_topics_read_back_as_configured(changed_topics: Terraform, sns: Any) -> None:
     assert changed_topics.plan(changed=True) == NO_CHANGES
-    assert changed_topics.plan() == CHANGES  # An empty plan is then significant.
+    assert changed_topics.plan() == CHANGES  # An empty plan proves something only after this check.
     attributes = sns.get_topic_attributes(TopicArn=f"{TOPIC}orders")["Attributes"]
     assert (attributes["DisplayName"], attributes["SignatureVersion"]) == ("All orders", "2")
     found = subscriptions(sns, "orders")
@@ -173,9 +169,8 @@ def test_changed_topics_read_back_as_configured(changed_topics: Terraform, sns: 
 
 
 def test_imported_topics_are_as_configured(changed_topics: Terraform) -> None:
-    """A subscription differs, because the provider does not read two arguments back, and sets these arguments after
-    an import.
-    """
+    """The plan changes one subscription, because the provider does not read two arguments and sets them after an
+    import."""
     ids = {
         "aws_sns_topic.orders": f"{TOPIC}orders",
         "aws_sns_topic.ordered": f"{TOPIC}ordered.fifo",
@@ -193,7 +188,6 @@ def test_no_topics_are_left_when_all_is_destroyed(changed_topics: Terraform, sns
 
 
 # --- terraform schedules ---------------------------------------------------------------------------------------------
-# Tests schedules and their groups with Terraform: creates, reads, changes, imports and destroys them.
 
 ARN = f"arn:aws:scheduler:us-east-1:{ACCOUNT}"
 EVERYTHING = {"Name": "every.argument_1", "GroupName": "batch"}
@@ -207,7 +201,6 @@ def scheduler(up: Deployment) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def made_schedules(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
-    """Creates everything in schedules.tf."""
     return applied(up, tmp_path_factory.mktemp("schedules"), "schedules.tf")
 
 
@@ -231,7 +224,7 @@ def test_created_schedules_read_back_as_configured(made_schedules: Terraform, sc
 
 def test_changed_schedules_read_back_as_configured(changed_schedules: Terraform, scheduler: Any) -> None:
     assert changed_schedules.plan(changed=True) == NO_CHANGES
-    assert changed_schedules.plan() == CHANGES  # An empty plan is then significant.
+    assert changed_schedules.plan() == CHANGES  # An empty plan proves something only after this check.
     found = scheduler.get_schedule(**EVERYTHING)
     assert (found["State"], found["ScheduleExpressionTimezone"]) == ("ENABLED", "UTC")
     assert "Description" not in found

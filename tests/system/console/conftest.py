@@ -1,4 +1,4 @@
-"""Provides Debian's Chromium, and a service with data to show."""
+"""Provides Debian's Chromium, and a service that has data."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ def browser_type_launch_args() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def console(postgres: TestServer) -> Iterator[Service]:
-    """Runs a service whose queues, messages, topics and schedules have hostile texts in every place that allows
-    them."""
+    """Runs a service whose queues, messages, topics and schedules contain hostile texts wherever AWS allows them."""
     with postgres.database() as database, running_service(
         database.api_dsn, QUEUE_CONSOLE="full", QUEUE_METRICS_INTERVAL_MS="500", QUEUE_MAINTAIN_INTERVAL_MS="60000"
     ) as service:  # fmt: skip

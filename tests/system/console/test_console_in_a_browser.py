@@ -1,4 +1,4 @@
-"""Tests the console in Debian's Chromium: reading, keys, polls, and texts that try to run."""
+"""Tests the console in Debian's Chromium: display, keyboard, polling, and script injection."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ HIDE = """value => {
 
 @contextmanager
 def opened(browser: Any, **options: Any) -> Iterator[Any]:
-    """Yields a page in a new context. Fails at the end after a script error, a dialog or a report of the CSP."""
+    """Yields a page in a new context. Fails at the end if the page had a script error, a dialog or a CSP violation."""
     context = browser.new_context(**options)
     page = context.new_page()
     seen: list[str] = []
@@ -87,7 +87,7 @@ def message_path(page: Any, console: Service) -> str:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1280, 2560])
 def test_axe_finds_nothing(browser: Any, console: Service, theme: str, width: int) -> None:
-    """axe tests every page, also with reduced motion, and with its folded parts opened."""
+    """axe tests every page, with and without reduced motion, and with all details opened."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = {}
@@ -134,9 +134,8 @@ def test_every_page_can_be_read_and_used_without_scripts(browser: Any, console: 
 
 
 def test_no_text_of_a_message_runs(browser: Any, console: Service) -> None:
-    """The test shows 1,000 bodies and attributes in lists, every twentieth on a separate page and in the form of a
-    copy, and every tenth in the address.
-    """
+    """The test shows 1,000 bodies and attributes in lists. It also shows every twentieth on a separate page and in the
+    copy form, and every tenth in the URL."""
     shown = 0
     with opened(browser) as page:
         page.goto(f"{console.url}/console/queues/hostile/messages")
@@ -191,9 +190,8 @@ def test_keys(browser: Any, console: Service) -> None:
 
 
 def test_a_page_polls_only_while_it_is_seen(browser: Any, console: Service) -> None:
-    """The page polls every three seconds by the browser's clock, never while it is hidden, and at once when it is
-    visible again.
-    """
+    """The page polls every three seconds while it is visible, and at once when it becomes visible. A hidden page does
+    not poll."""
     with opened(browser) as page:
         page.clock.install()
         polls: list[str] = []

@@ -1,4 +1,4 @@
-"""Triages a dead-letter queue only by keyboard in a real browser: failures, reasons, one message back, then the
+"""Triages a dead-letter queue by keyboard in a real browser: failures, reasons, redrive of one message, redrive of the
 others."""
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def service(postgres: TestServer, times: int) -> Iterator[Service]:
 
 
 def fill(service: Service) -> None:
-    """Receives messages of `jobs` once without deleting them. The next receive moves them to `jobs-dead`."""
+    """Receives the messages in `jobs` once without a delete. The next receive moves them to `jobs-dead`."""
     sqs = service.sqs()
     dead = sqs.create_queue(QueueName="jobs-dead")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -72,9 +72,8 @@ def fill(service: Service) -> None:
 
 
 def fill_by_sql(dsn: str, times: int) -> None:
-    """Does the same as `fill` with `times` as many messages. Groups take turns, because only the first of many
-    messages are grouped.
-    """
+    """Adds the messages of `fill` `times` times. The groups alternate, because the console groups only the first
+    messages of a queue."""
     bodies = [json.dumps(BODIES[kind](n)) for kind, number in GROUPS.items() for n in range(number)]
     random.Random(413).shuffle(bodies)
     with psycopg.connect(dsn, autocommit=True) as db:
@@ -91,7 +90,7 @@ def visible(sqs: Any, url: str) -> int:
 
 
 class Triage:
-    """A user at the keyboard, and the time of each step."""
+    """A user at the keyboard, and the duration of each step."""
 
     def __init__(self, page: Any, service: Service, times: int) -> None:
         self.page = page
@@ -116,7 +115,7 @@ class Triage:
         self.began = time.monotonic()
 
     def look(self) -> None:
-        """Shows the groups, three samples of the largest group side by side, and the samples as Markdown."""
+        """Shows the groups, three samples from the largest group side by side, and the samples as Markdown."""
         self.press("j", "Enter")
         self.page.wait_for_url(re.compile("/console/queues/jobs-dead/failures"))
         groups = [text.split()[0] for text in self.page.locator(".failure h2").all_inner_texts()]
@@ -137,7 +136,7 @@ class Triage:
         self.mark("copied as Markdown")
 
     def redrive_the_group(self) -> None:
-        """Moves one message back first, and the others after its return."""
+        """Redrives one message first, and the others after the first message has returned."""
         self.press("r")
         self.page.wait_for_url(re.compile("/console/queues/jobs-dead/redrive"))
         assert self.focused() == "Redrive one first"
@@ -147,7 +146,7 @@ class Triage:
         self.press("j")
         assert self.focused() == "Continue"
         self.press("Enter")
-        if self.times > 1:  # All messages would take hours at 50 a second.
+        if self.times > 1:  # Only these messages are redriven: at 50 a second, all messages would take hours.
             self.page.locator("td[data-label=Moved]", has_text=re.compile(r"^\s*\d{3,}")).first.wait_for()
             self.mark("a hundred are back")
             return
@@ -202,7 +201,7 @@ def test_keys_are_listed(browser: Any, service: Service) -> None:
 
 
 # --- report ----------------------------------------------------------------------------------------------------------
-# The report of `penstock metrics report` under axe, in both themes, on a phone and on a screen.
+# Tests the report from `penstock metrics report` with axe, in both themes, on a phone and on a screen.
 
 
 def test_axe_finds_nothing_in_the_report(

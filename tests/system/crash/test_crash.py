@@ -1,4 +1,4 @@
-"""Kills Penstock and PostgreSQL with kill -9 while messages are published and schedules fire."""
+"""Kills Penstock and PostgreSQL with SIGKILL while clients publish messages and schedules fire."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ SOURCE = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
 
 @pytest.fixture
 def server(state: Path) -> Iterator[Postgres]:
-    """Yields a migrated server with its normal settings: fsync and synchronous_commit are on."""
+    """Yields a migrated server with its default settings: fsync and synchronous_commit are on."""
     with running_postgres(state, SystemAccount.choose(), SOURCE) as server:
         migrate(server.service_dsn(), role=ROLE)
         yield server
 
 
 # --- fan out ---------------------------------------------------------------------------------------------------------
-# Tests that one Publish is one transaction: all queues have the message or no queue has it, after a kill of any
-# process.
+# Tests that Publish is one transaction: after a kill of any process, either all queues have the message or no queue has
+# it.
 
 Victim = Literal["service", "backend", "database"]
 VICTIMS: tuple[Victim, ...] = ("service", "service", "backend", "database", "backend")
@@ -64,7 +64,8 @@ select body, count(*) from (select body from queue.log union all select body fro
 
 @dataclass
 class Newspaper:
-    """A topic and its queues in an installation with faults. `acknowledged` has the texts."""
+    """A topic and its queues in an installation that the test damages. `acknowledged` contains the texts of successful
+    publishes."""
 
     installation: CrashInstallation
     queues: int
@@ -73,7 +74,7 @@ class Newspaper:
     outcomes: Counter[str]
 
     def found(self) -> None:
-        """Creates everything over SQL, because a thousand queues would otherwise take a minute."""
+        """Creates the topic and its queues over SQL, because a thousand queues would otherwise take a minute."""
         with self.database() as db:
             arns = [create(db, f"reader-{number}") for number in range(self.queues)]
             topic = ("000000000000", "us-east-1", "news", "{}", "{}")
@@ -84,7 +85,7 @@ class Newspaper:
         return psycopg.connect(self.installation.up.dsn, autocommit=True)
 
     def publish(self, text: str) -> None:
-        """Publishes a text and notes it when it was acknowledged."""
+        """Publishes a text, and records it if the response is 200."""
         self.published.add(text)
         given = {"Action": "Publish", "Version": "2010-03-31", "TopicArn": TOPIC, "Message": text}
         try:
@@ -95,7 +96,7 @@ class Newspaper:
             self.acknowledged.add(text)
 
     def strike(self, victim: Victim, text: str, under_way: Future[None]) -> None:
-        """Kills a process in the middle of the work, and restarts everything."""
+        """Kills a process during a publish, and restarts everything."""
         if victim == "service":
             self.installation.kill_service()
             self.installation.restart_service()
@@ -113,15 +114,14 @@ class Newspaper:
         self.outcomes[f"{victim}: {self.check()[text]} copies, {text in self.acknowledged}"] += 1
 
     def works(self) -> bool:
-        """Returns whether a publish succeeds. The check includes the text of this publish."""
+        """Returns whether a publish succeeds."""
         text = f"after {time.monotonic_ns()}"
         self.publish(text)
         return text in self.acknowledged
 
     def check(self) -> Counter[str]:
-        """Checks that each text has all copies or no copy, and that each acknowledged text has all copies. Returns
-        the copies by text.
-        """
+        """Checks that each text has all copies or no copy, and that each acknowledged text has all copies. Returns the
+        number of copies by text."""
         with self.database() as db:
             copies: Counter[str] = Counter(dict(db.execute(COPIES).fetchall()))
         assert set(copies.values()) <= {self.queues}
@@ -130,7 +130,7 @@ class Newspaper:
 
 
 def survive(state: Path, queues: int, rounds: int) -> Counter[str]:
-    """Publishes and kills `rounds` times. Returns the outcomes."""
+    """Publishes and kills `rounds` times. Returns the number of rounds by outcome."""
     rng = random.Random(4)
     with ExitStack() as stack:
         paper = Newspaper(CrashInstallation(state, stack), queues, set(), set(), Counter())
@@ -142,7 +142,7 @@ def survive(state: Path, queues: int, rounds: int) -> Counter[str]:
             for number, victim in enumerate(islice(cycle(VICTIMS), rounds)):
                 text = json.dumps({"issue": number})
                 under_way = pool.submit(paper.publish, text)
-                time.sleep(rng.uniform(0, duration))  # The kill strikes at any moment of the publish.
+                time.sleep(rng.uniform(0, duration))  # The kill may strike at any moment during the publish.
                 paper.strike(victim, text, under_way)
         paper.check()
         return paper.outcomes
@@ -162,7 +162,7 @@ def test_1000_queues_or_none_200_times(state: Path, capsys: pytest.CaptureFixtur
 
 
 # --- storage ---------------------------------------------------------------------------------------------------------
-# An acknowledged message survives kill -9 of the whole server, and a deleted message stays deleted.
+# After SIGKILL of the whole server, acknowledged messages exist, and deleted messages do not return.
 
 
 ROUNDS = 3
@@ -186,20 +186,18 @@ def test_acknowledged_messages_survive_a_crash(server: Postgres, state: Path, na
     findings = ledger.findings()
     assert findings.violations == {}
     assert findings.sent > ROUNDS * 20
-    # In each round at most one call of an actor had no response: 4 batches of 10.
+    # In each round, at most one call by each actor got no response. A call covers at most 10 messages.
     assert findings.unknown_sends <= ROUNDS * 40
     assert findings.unknown_deletes <= ROUNDS * 40
 
 
 # --- schedules -------------------------------------------------------------------------------------------------------
-# Kills workers and all of PostgreSQL with kill -9, and uses workers with wrong clocks: every occurrence fires exactly
-# once.
+# Kills workers and PostgreSQL with SIGKILL, and runs workers with wrong clocks. Every occurrence fires exactly once.
 
 CLOCKS_SECONDS = (3600, -3600, 0, 1800)
 
-# A third each are one-shots, cron expressions with catch-up, and rates of EventBridge Scheduler. Half of their
-# occurrences were missed already, and the other half is in the future. The expected rows are pairs of a name and a
-# time.
+# One third are one-time schedules, one third cron expressions with catch-up, and one third rates. Half of the
+# occurrences were missed, and the other half is in the future. The expected rows are pairs of a name and a time.
 _EXPECTED = """
 create table public.expected as
 select n, format('s%%s', n) as name, n %% 3 as kind, t as at
@@ -236,7 +234,7 @@ from (
         else 'rate(1 minute)' end as canonical
     from public.expected x group by x.n, x.name, x.kind) e
 """
-# The query reads the messages of the queue from its table, and no consumer receives.
+# The query reads the messages from the queue's table without a receive.
 _SENT = """
 select coalesce(a.h ->> 'name', split_part(split_part(m.body, ' ', 1), '/', 3)) as name,
     coalesce(a.h ->> 'scheduled_for', split_part(m.body, ' ', 2))::timestamptz as at
@@ -249,7 +247,7 @@ select count(*) from (select name, at from public.expected except select name, a
 
 
 class Workers:
-    """Runs a worker process for each clock. The function replaces a killed worker."""
+    """Runs a worker process for each clock, and replaces killed workers."""
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
@@ -276,7 +274,7 @@ class Workers:
     ("schedules", "reach", "kills"), [(300, 4, 4), pytest.param(50_000, 60, 200, marks=pytest.mark.slow)]
 )
 def test_every_occurrence_fires_once(server: Postgres, state: Path, schedules: int, reach: int, kills: int) -> None:
-    """Every second kill hits PostgreSQL. A fixed part of the work is done between two kills."""
+    """Every second kill hits PostgreSQL. A fixed number of occurrences fires between two kills."""
     expected = set_up(server.superuser_dsn("penstock"), schedules, reach)
     workers = Workers(server.service_dsn())
     rnd = random.Random(5)
@@ -297,7 +295,7 @@ def test_every_occurrence_fires_once(server: Postgres, state: Path, schedules: i
 
 
 def set_up(dsn: str, schedules: int, reach: int) -> int:
-    """Writes the schedules. Returns the number of occurrences."""
+    """Inserts the schedules. Returns the number of occurrences."""
     with psycopg.connect(dsn, autocommit=True) as db:
         db.execute("select queue.create('jobs')")
         middle = number_or_time(db, "select date_trunc('second', clock_timestamp())")
@@ -322,7 +320,7 @@ def number_or_time(db: Connection, query: LiteralString) -> datetime:
 
 
 def until_fired(dsn: str, count: int) -> None:
-    """Returns when this many occurrences have fired. Fails if none fires for a minute."""
+    """Returns when this many occurrences have fired. Fails if no occurrence fires for a minute."""
     with psycopg.connect(dsn, autocommit=True) as db:
         last = now = number_or_time(db, "select clock_timestamp()")
         before = -1
@@ -334,14 +332,13 @@ def until_fired(dsn: str, count: int) -> None:
 
 
 def until_idle(dsn: str) -> None:
-    """Returns when no worker holds work, so all of it is committed."""
+    """Returns when no worker has a lease, so all work is committed."""
     with psycopg.connect(dsn, autocommit=True) as db:
         while number(db, "select count(*) from queue.schedule where status = 'active' and due_at is not null"):
             pass
 
 
 def check(db: Connection) -> None:
-    """Checks that the runs and the messages are exactly those expected."""
     db.execute(f"create table public.sent as {_SENT}".encode())
     db.execute("create view public.fired as select schedule_id, scheduled_for as at from queue.schedule_run"
                " where fired_at is not null and not out_of_band")  # fmt: skip
@@ -354,7 +351,7 @@ def check(db: Connection) -> None:
     assert number(db, _LEFT_OUT) == 0
     assert number(db, "select count(*) from public.fired") == expected
     assert number(db, "select count(*) from (table public.recurring except table public.fired) d") == 0
-    # One-time schedules are gone, and no run is left to retry.
+    # One-time schedules are deleted, and no run waits for a retry.
     assert number(db, "select count(*) from queue.schedule where expression_kind = 'fire_at'") == 0
     assert number(db, "select count(*) from queue.schedule_retry") == 0
     recurring = number(db, "select count(*) from public.expected where kind > 0")

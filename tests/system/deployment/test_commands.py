@@ -1,6 +1,6 @@
-"""Runs every command of the pages about deployment from a clone in an empty folder with an empty home.
+"""Runs every command on the deployment pages from a clone in an empty folder, with an empty home folder.
 
-HOW names the part of each command that this test runs, and the reason for the rest. A command without an entry fails.
+HOW tells how the test runs each command. The test fails for a command without an entry.
 
     Run         it runs, and succeeds; `more`: arguments for this machine; `instead`: its places in place of others
     Refused     it runs until AWS's CLI, or SAM's, finds no credentials; `instead`: arguments in place of questions
@@ -44,7 +44,8 @@ PAGES = (
 )
 PYTHON = f"python3.{sys.version_info.minor}"
 PROCESSOR = "x86_64" if platform.machine() == "x86_64" else "arm64"
-# The build for AWS has the template's defaults. This machine has another Python, and perhaps another processor.
+# The build for AWS uses the template's defaults. This machine has another Python version, and perhaps another
+# processor.
 HERE = (
     "--parameter-overrides "
     f"ParameterKey=Runtime,ParameterValue={PYTHON} ParameterKey=Architecture,ParameterValue={PROCESSOR}"
@@ -78,13 +79,13 @@ class Parsed:
 
 
 How = Run | Refused | Elsewhere | Parsed
-# The test leaves out `sudo`. Folders of the machine are below the test's folder.
+# The test omits `sudo`, and replaces absolute folders by subfolders in the test's folder.
 MACHINE = {"sudo ": "", "/opt/": "opt/", "/etc/": "etc/"}
 NO_REGISTRY = Parsed("images come from a registry")
 NO_CLUSTER = Parsed("there is no cluster")
 NO_SYSTEMD = Parsed("systemd does not run; `make check-systemd` verifies the unit")
 
-# The keys are beginnings of the commands.
+# The keys are prefixes of the commands.
 HOW: dict[str, How] = {
     "docker build -f infra/container/Dockerfile": NO_REGISTRY,
     "docker run ": NO_REGISTRY,
@@ -124,7 +125,7 @@ def page_commands() -> list[str]:
 
 
 def entry_of(command: str) -> str | None:
-    """Returns the command's longest beginning that has an entry."""
+    """Returns the longest key that is a prefix of the command."""
     return max((start for start in HOW if command.startswith(start)), key=len, default=None)
 
 
@@ -142,7 +143,7 @@ def changed(command: str, instead: dict[str, str]) -> str:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Makes a clone with uncommitted changes, and an empty home beside it."""
+    """Makes a clone that includes uncommitted changes, and an empty home folder beside the clone."""
     base = tmp_path_factory.mktemp("deployment")
     folder = base / "clone"
     clone_to(folder)
@@ -151,7 +152,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home.mkdir()
     (programs / "sam").symlink_to(ROOT / ".tools/python/bin/sam")
     (programs / "aws").symlink_to(ROOT / ".venv/bin/aws")
-    # `make setup` creates this folder in the same way.
+    # `make setup` creates the same folder.
     (folder / ".venv").symlink_to(ROOT / ".venv")
     return folder
 
@@ -204,17 +205,17 @@ def test_commands_run_in_the_order_of_the_pages(clone: Path) -> None:
 
 
 # --- from nothing ----------------------------------------------------------------------------------------------------
-# Runs the commands of docs/start/install.md for a clone, and `make lambda` of docs/operate/lambda_local.md.
+# Runs the clone's commands in docs/start/install.md, and `make lambda` in docs/operate/lambda_local.md.
 #
-# Each runs in a bare clone until Ctrl-C.
+# Each command runs in a bare clone until Ctrl-C.
 
-# These variables of this process are missing in a newcomer's shell.
+# A newcomer's shell does not set these variables.
 OWN_VARIABLES = ("AWS_", "DATABASE_", "MAKE", "MFLAGS", "PENSTOCK_", "PYTEST_", "QUEUE_", "VIRTUAL_ENV", "XDG_")
 
 
 @pytest.fixture(scope="module")
 def bare_clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Makes a bare clone. The neighbour `home` of the clone is empty."""
+    """Makes a bare clone, and the empty folder `home` beside the clone."""
     base = tmp_path_factory.mktemp("nothing")
     (base / "home").mkdir()
     clone_to(base / "clone")
@@ -229,9 +230,8 @@ def environment(bare_clone: Path) -> dict[str, str]:
 
 @contextmanager
 def running(bare_clone: Path, command: str, ready: str) -> Iterator[str]:
-    """Yields the output of a command when a pattern shows that the command is ready. Ctrl-C then ends the command and
-    all its processes.
-    """
+    """Yields the command's output when the output matches `ready`. Ctrl-C then ends the command and all its
+    processes."""
     with subprocess.Popen(
         ["bash", "-c", command], cwd=bare_clone, env=environment(bare_clone), text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
@@ -253,7 +253,7 @@ def running(bare_clone: Path, command: str, ready: str) -> Iterator[str]:
 
 
 def processes_of(bare_clone: Path) -> list[str]:
-    """Returns command lines of live processes that were started with this clone's home."""
+    """Returns the command lines of live processes that were started with this clone's home folder."""
     home = f"HOME={bare_clone.parent}/home".encode()
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
@@ -266,7 +266,7 @@ def processes_of(bare_clone: Path) -> list[str]:
 
 
 def run(bare_clone: Path, command: str, **variables: str) -> str:
-    """Returns the output of a command, which must succeed."""
+    """Runs a command, which must succeed. Returns its output."""
     done = subprocess.run(
         ["bash", "-c", command], cwd=bare_clone, env={**environment(bare_clone), **variables}, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
@@ -299,7 +299,7 @@ def test_the_page_has_the_listed_commands() -> None:
 
 
 def test_make_run_and_make_metrics(bare_clone: Path) -> None:
-    """The test uses a separate port and database, because other programs may use the usual ones."""
+    """The test uses its own port and database, because other programs may use the defaults."""
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     with running(bare_clone, f'make run ARGS="--ephemeral --port {port}"', r"\ndatabase (\S+).*\n") as printed:
@@ -314,7 +314,6 @@ def test_make_run_and_make_metrics(bare_clone: Path) -> None:
 
 
 def test_make_test(bare_clone: Path) -> None:
-    """The command tests one folder."""
     assert re.search(r"^\d+ passed", run(bare_clone, "make test ARGS='tests/integration/sql/send -q'"), re.MULTILINE)
 
 

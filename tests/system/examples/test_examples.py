@@ -1,4 +1,5 @@
-"""Runs the programs of examples/ against a service of `make run`, and checks their output and the remaining state."""
+"""Runs the programs in examples/ against a service from `make run`, and checks their output and the database's final
+state."""
 
 from __future__ import annotations
 
@@ -28,14 +29,13 @@ pytestmark = pytest.mark.xdist_group("examples")
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Up]:
-    """Runs one service for all examples."""
     with running("--ephemeral") as up:
         yield up
 
 
 @pytest.fixture(scope="module")
 def programs(up: Up) -> dict[str, Program]:
-    """Returns the result of each example. The examples run side by side, because they mostly wait and start."""
+    """Returns each example's result. The examples run in parallel, because they spend most of their time waiting."""
     with ThreadPoolExecutor() as pool:
         return dict(zip(NAMES, pool.map(lambda name: run(up, name), NAMES), strict=True))
 
@@ -52,7 +52,7 @@ def run(up: Up, name: str) -> Program:
 
 
 def printed(program: Program) -> list[str]:
-    """Returns its output lines. The program must succeed without warnings."""
+    """Returns a program's output lines. The program must succeed without warnings."""
     assert (program.returncode, program.stderr) == (0, "")
     return program.stdout.splitlines()
 
@@ -69,7 +69,7 @@ def test_producer_and_worker(up: Up, programs: dict[str, Program]) -> None:
 
 
 def test_fifo(up: Up, programs: dict[str, Program]) -> None:
-    """The example can run again at once, because deduplication of the first run does not drop the second."""
+    """A second run prints the same, because the deduplication from the first run does not drop its messages."""
     for program in (programs["fifo"], run(up, "fifo")):
         assert printed(program) == [
             "sent 5 events, each of them twice",

@@ -1,4 +1,4 @@
-"""Provides the chart as Helm renders it."""
+"""Provides the chart's rendered objects."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from tests.support.helm.chart import VALUES, Rendered, render
 
 @pytest.fixture(scope="module", params=VALUES)
 def rendered(request: pytest.FixtureRequest) -> Rendered:
-    """Returns the objects of the chart with each file of values."""
+    """Returns the chart's objects for each values file."""
     return render(request.param)

@@ -1,7 +1,7 @@
 """Checks that Kubernetes accepts the rendered objects of infra/helm, and that they refer to each other.
 
-The sources are Kubernetes' schemas, "Pod Security Standards" (kubernetes.io), profile Restricted, and "Labels and
-Selectors" (kubernetes.io). docs/operate/kubernetes.md has the expected values.
+Sources: Kubernetes' schemas, "Pod Security Standards" (kubernetes.io), profile Restricted, and "Labels and Selectors"
+(kubernetes.io). docs/operate/kubernetes.md lists the expected values.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def test_objects_fit_the_schemas_of_kubernetes(rendered: Rendered, tmp_path: Pat
     [
         (("spec", "replica"), 2),  # No such field exists.
         (("spec", "replicas"), "2"),  # The field has another type.
-        (("spec", "selector"), None),  # needed
+        (("spec", "selector"), None),  # A required field is missing.
         (("spec", "template", "spec", "containers", 0, "readinessProbe", "httpGet", "port"), None),
         (("kind",), "Deploymet"),
     ],
@@ -70,7 +70,7 @@ def test_pods_are_restricted(rendered: Rendered) -> None:
         assert pod["spec"]["automountServiceAccountToken"] is False
         security = pod["spec"]["securityContext"]
         assert security["runAsNonRoot"] is True
-        assert security["runAsUser"] > 0  # A name, as in PgBouncer's image, proves nothing to Kubernetes.
+        assert security["runAsUser"] > 0  # Kubernetes cannot verify a user's name.
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
     for each in rendered.containers:
         assert each["securityContext"] == {
@@ -95,7 +95,7 @@ def test_pods_have_the_labels_that_select_them(rendered: Rendered) -> None:
 
 
 def test_selectors_outlive_a_release(rendered: Rendered) -> None:
-    """A Deployment's selector cannot change ("Deployments", kubernetes.io), so a version in it would prevent
+    """A Deployment's selector is immutable ("Deployments", kubernetes.io), so a version in the selector would prevent
     upgrades."""
     for deployment in rendered.of("Deployment").values():
         assert set(deployment["spec"]["selector"]["matchLabels"]) == {
@@ -132,18 +132,20 @@ def test_names_begin_with_the_release(release: str, name: str) -> None:
 
 
 def test_long_names_are_names_of_dns() -> None:
-    """The limit is 63 characters: "Object Names and IDs" (kubernetes.io). Helm's limit for a release is 53."""
+    """A name has at most 63 characters ("Object Names and IDs", kubernetes.io). Helm's limit for a release's name is
+    53."""
     objects = render("everything", {"keda": {"consumers": []}}, release="r" * 53)
     names = [each["metadata"]["name"] for each in objects.objects]
-    assert max(map(len, names)) == 63  # The name reaches the limit.
+    assert max(map(len, names)) == 63
     assert len({(each["kind"], each["metadata"]["name"]) for each in objects.objects}) == len(names)
 
 
 # --- running ---------------------------------------------------------------------------------------------------------
-# The chart's containers as processes: their commands and variables, on a real PostgreSQL behind the image's PgBouncer.
+# Runs the chart's containers as processes, with their commands and variables, on PostgreSQL behind the image's
+# PgBouncer.
 #
-# Helm renders the chart, and this module starts the rendered containers without a cluster, because hosts and ports
-# are values.
+# Helm renders the chart, whose hosts and ports are values. This module then starts the rendered containers without a
+# cluster.
 
 
 KEY = base64.b64encode(secrets.token_bytes(32)).decode()
@@ -151,7 +153,6 @@ KEY = base64.b64encode(secrets.token_bytes(32)).decode()
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    """Yields an empty server without TLS."""
     with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         yield server
 
@@ -168,7 +169,7 @@ def rendered_for(server: Postgres, pooler_port: int) -> Rendered:
 
 
 def start(pod: Object, secret: dict[str, str], **more: str) -> subprocess.Popen[str]:
-    """Starts the pod's container as a process, with the keys of secrets that it names."""
+    """Starts the pod's container as a process. The process gets the secrets' keys that the container names."""
     variables = {
         name: value if isinstance(value, str) else secret[value[1]] for name, value in environment(pod).items()
     }
@@ -189,7 +190,7 @@ def is_ready(port: int) -> bool:
 
 def test_the_migration_makes_a_key_with_which_the_service_lets_in(server: Postgres) -> None:
     secret = {"password": server.password, "QUEUE_ENCRYPTION_KEY": KEY}
-    # The image has a separate PgBouncer. test_promises.py compares its variables.
+    # PgBouncer has its own image. test_promises.py compares its variables.
     with running_pooler(server) as pooler_port:
         objects = rendered_for(server, pooler_port)
         migration = start(objects.pods["penstock-migrate"], secret)

@@ -1,8 +1,7 @@
-"""Checks the promises of docs/operate/kubernetes.md about infra/helm.
+"""Checks the chart in infra/helm against docs/operate/kubernetes.md.
 
-Other sources are "Pod Lifecycle" (termination of pods) and "Network Policies" (kubernetes.io), "Chart Hooks" (helm.sh),
-"ReceiveMessage" (SQS API Reference: WaitTimeSeconds up to 20), and "AWS SQS Queue" and "ScaledObject specification"
-(keda.sh).
+Other sources are "Pod Lifecycle" and "Network Policies" (kubernetes.io), "Chart Hooks" (helm.sh), "ReceiveMessage" (SQS
+API Reference: WaitTimeSeconds up to 20), and "AWS SQS Queue" and "ScaledObject specification" (keda.sh).
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def test_every_variable_is_one_that_somebody_reads(rendered: Rendered) -> None:
         else:
             assert variables.keys() <= known
             texts = {key: value for key, value in variables.items() if isinstance(value, str)}
-            Settings.read(texts)  # The chart refuses unusable values.
+            Settings.read(texts)
 
 
 def test_settings_reach_the_service() -> None:
@@ -97,7 +96,7 @@ def test_settings_reach_the_service() -> None:
 
 
 def write_value(setting: Setting[Any], text: str) -> Value:
-    """Returns the value in YAML's notation: numbers and booleans are not texts."""
+    """Returns the value in YAML, where numbers and booleans differ from strings."""
     try:
         return setting.parse(text)
     except SettingError:
@@ -135,7 +134,7 @@ def test_every_value_that_the_service_refuses_is_refused() -> None:
     ],
 )
 def test_names_that_are_refused(more: dict[str, dict[str, Any]]) -> None:
-    """Secrets among the settings, and settings among the secrets, are refused too."""
+    """The chart also refuses secrets among the settings, and settings among the secrets."""
     ((key, values),) = more.items()
     with pytest.raises(ChartError, match=f"at '/{key}': additional properties '{next(iter(values))}' not allowed"):
         render(more=more)
@@ -190,7 +189,7 @@ def test_without_pgbouncer(address: str, url: str) -> None:
 
 
 def test_the_configuration_of_pgbouncer_stands_in_one_place(rendered: Rendered) -> None:
-    """The image fills in infra/pgbouncer/pgbouncer.ini.tmpl. The chart does not repeat the template's lines."""
+    """The image renders infra/pgbouncer/pgbouncer.ini.tmpl. The chart does not repeat lines from the template."""
     template = (ROOT / "infra/pgbouncer/pgbouncer.ini.tmpl").read_text()
     names = re.findall(r"^(\w+) =", template, re.MULTILINE)
     assert "query_wait_timeout" in names
@@ -204,7 +203,7 @@ def test_migrations_come_first_and_need_nothing_of_the_chart() -> None:
     objects = render("everything")
     job = objects.of("Job")["penstock-migrate"]
     assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-install,pre-upgrade"
-    # The job stays after it has succeeded, because its log has the first key.
+    # The completed job is not deleted, because its log contains the first key.
     assert job["metadata"]["annotations"]["helm.sh/hook-delete-policy"] == "before-hook-creation"
     pod = objects.pods["penstock-migrate"]
     assert container(pod)["args"] == ["migrate", "--tune-role", "penstock", "--first-key"]
@@ -222,7 +221,7 @@ def test_the_service_does_not_migrate(rendered: Rendered) -> None:
     ("more", "drain"), [({}, 4), ({"shutdown": {"delaySeconds": 21}, "settings": {"QUEUE_DRAIN_SECONDS": 60}}, 60)]
 )
 def test_a_pod_goes_after_its_long_polls(more: dict[str, Any], drain: int) -> None:
-    """The grace period begins before preStop, and ends with SIGKILL."""
+    """The grace period begins before preStop. After the grace period, Kubernetes sends SIGKILL."""
     pod = render(more=more).pods["penstock-service"]
     program, seconds = container(pod)["lifecycle"]["preStop"]["exec"]["command"]
     assert program == "sleep"
@@ -240,7 +239,7 @@ def test_a_database_that_is_away_restarts_nothing(rendered: Rendered) -> None:
     probes = container(rendered.pods["penstock-service"])
     assert probes["livenessProbe"]["httpGet"]["path"] == probes["startupProbe"]["httpGet"]["path"] == "/livez"
     assert probes["readinessProbe"]["httpGet"]["path"] == "/readyz"
-    assert probes["readinessProbe"]["timeoutSeconds"] > 2  # /readyz may take this long.
+    assert probes["readinessProbe"]["timeoutSeconds"] > 2  # /readyz responds within 2 s.
 
 
 # --- workers ----------------------------------------------------------------------------------------------------------
@@ -331,7 +330,7 @@ def test_keda_asks_penstock_for_the_length_of_a_queue() -> None:
     assert trigger["type"] == "aws-sqs-queue"
     assert trigger["metadata"] == {
         "queueURL": f"{endpoint}/000000000000/orders",
-        "queueLength": "20",  # Values of metadata are texts.
+        "queueLength": "20",  # Metadata values are strings.
         "awsRegion": "us-east-1",
         "awsEndpoint": endpoint,
     }
@@ -349,9 +348,8 @@ def test_there_is_no_metrics_job_unless_somebody_wants_one() -> None:
 
 
 def test_the_metrics_job_passes_the_pooler_and_runs_alone() -> None:
-    """The connections of a run share a snapshot (docs/operate/metrics_job.md). The password of the job is not a plain
-    variable.
-    """
+    """A run's connections share a snapshot (docs/operate/metrics_job.md). The chart reads the job's password from a
+    secret."""
     objects = render("everything")
     spec = objects.of("CronJob")["penstock-metrics"]["spec"]
     assert (spec["concurrencyPolicy"], spec["jobTemplate"]["spec"]["backoffLimit"]) == ("Forbid", 0)

@@ -1,4 +1,4 @@
-"""Sends hostile requests and smuggled requests to the service."""
+"""Sends hostile and smuggled requests to the service."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from tests.support.hostile.smuggled_requests import HEADS, PRIZE, PRIZE_QUEUE, S
 from tests.support.programs.penstock_service import running_service
 
 # --- hostile ---------------------------------------------------------------------------------------------------------
-# Sends hostile requests from a seed to the service. Each request is answered 4xx, and the database does not change.
+# Sends hostile requests from a seed to the service. Each response is 4xx, and the database does not change.
 #
-# Issue 3 requires for 50,000 hostile names, attributes and bodies: no SQL errors in PostgreSQL's log (`_clean_log`
-# checks it after this module), and every response 4xx in at most 50 ms.
+# 50,000 hostile names, attributes and bodies must cause no SQL error in PostgreSQL's log (checked by `_clean_log` after
+# this module) and no response that is not 4xx or takes longer than 50 ms.
 
-# Processes write these tables by themselves: the state of workers, listening processes, and measurements. The audit has
-# the users' attempts.
+# Processes write to these tables without requests: worker states, listening processes, and measurements. The audit
+# records users' attempts.
 OF_PROCESSES = {"worker_position", "watcher", "measurement", "reading", "activity", "minute", "receiver", "audit"}
 
 
 class Arena(NamedTuple):
-    """A new installation, with resources to attack in each deployment."""
+    """A new installation whose deployments have resources to attack."""
 
     deployments: Deployments
     clock: Clock
@@ -55,14 +55,14 @@ class Arena(NamedTuple):
         sqs.send_all(url, "in flight", "waiting")
         sns = Sns(Sqs(self.deployments, self.clock, "container", "query"))
         topic, fifo_topic, arn = sns.create(), sns.create_fifo(), sqs.arn(url)
-        sns.publish(topic)  # The first request creates the installation's signing key.
-        Scheduler(sqs).client.get_schedule_group(Name="default")  # The first read creates it.
+        sns.publish(topic)
+        Scheduler(sqs).client.get_schedule_group(Name="default")
         return Target(
             url, fifo_url, arn, sqs.receive_one(url)["ReceiptHandle"], topic, fifo_topic, sns.subscribe(topic, arn)
         )
 
     def contents(self) -> dict[str, tuple[Any, ...]]:
-        """Returns the number of rows and a digest of each table, except those that processes write by themselves."""
+        """Returns each table's row count and digest, except for the tables that processes write to without requests."""
         query = "select c.relname from pg_class c where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r'"
         tables = [name for (name,) in self.clock.connection.execute(query) if name not in OF_PROCESSES]
         count = sql.SQL("select count(*), md5(string_agg(t::text, ' ' order by t::text)) from queue.{} t")
@@ -77,7 +77,7 @@ def arena(postgres: TestServer) -> Iterator[Arena]:
 
 
 def is_refused(attack: Attack, outcome: Outcome) -> bool:
-    """Returns whether the status is 4xx. A client that disconnects in the middle of a request gets no response."""
+    """Returns whether the status is 4xx. A client that disconnects during a request gets no response."""
     return 400 <= outcome.status < 500 or (attack.silent and outcome.status == 0)
 
 
@@ -104,15 +104,16 @@ def test_functions_refuse_them_too(arena: Arena) -> None:
 
 # --- how long it takes -----------------------------------------------------------------------------------------------
 LONGEST_MS = 50.0
-# A slower request is tried again, and its best time counts, because other programs share the machine.
+# The test retries a slower request and takes the shortest time, because other programs share the machine.
 SUSPICIOUS_MS = 20.0
 TRIES = 8
-# On a machine that is never quiet, the service's CPU time counts. Then this limits the wall time.
+# On a machine that is always busy, the test limits the service's CPU time to MILLISECONDS and the wall time to this
+# value.
 BUSY_MS = 500.0
 
 
 class Time(NamedTuple):
-    """The milliseconds until the response, and the service's CPU in milliseconds."""
+    """The milliseconds until the response, and the service's CPU milliseconds."""
 
     wall: float
     cpu: float
@@ -123,11 +124,11 @@ class Time(NamedTuple):
 
 
 class Stopwatch:
-    """Sends attacks to one process and takes both times."""
+    """Sends attacks to one process, and measures wall time and CPU time."""
 
     def __init__(self, url: str, pid: int) -> None:
         self.connection = Connection(url)
-        self._stat = Path(f"/proc/{pid}/schedstat")  # of its first thread, in which the event loop is
+        self._stat = Path(f"/proc/{pid}/schedstat")  # The first thread runs the event loop.
 
     def send(self, attack: Attack) -> tuple[Outcome, Time]:
         before = self._cpu()
@@ -135,7 +136,7 @@ class Stopwatch:
         return outcome, Time(outcome.milliseconds, self._cpu() - before)
 
     def best(self, attack: Attack) -> tuple[Outcome, Time]:
-        """Returns the shortest of several tries, if the first was long."""
+        """Repeats a slow request. Returns the first outcome and the shortest times."""
         outcome, best = self.send(attack)
         for _ in range(TRIES if best.wall > SUSPICIOUS_MS else 0):
             _, again = self.send(attack)
@@ -164,24 +165,24 @@ def test_50_000_hostile_requests_are_refused_in_50_ms(arena: Arena, capsys: pyte
 
 
 # --- smuggling -------------------------------------------------------------------------------------------------------
-# Tests that no request hides within or behind another: the cases of `smuggled_requests.py`, over a socket, in both
-# protocols.
+# Tests that no request hides inside or behind another request: the cases in `smuggled_requests.py` over a socket, in
+# both protocols.
 
-# This request ends the connection, if the service has not.
+# This request makes the service close the connection, if the connection is still open.
 NEXT = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 REFUSALS = {400, 431, 501, 505}
 PATIENCE_SECONDS = 20
 
 
 class Responses(NamedTuple):
-    """The statuses of the responses until the service closed the connection, except 100."""
+    """The statuses of all responses, except 100, until the service closes the connection."""
 
     name: str
     statuses: tuple[int, ...]
 
 
 class Listener(NamedTuple):
-    """A service without checks of signatures, and the check whether the prize was won."""
+    """A service that does not verify signatures, and a check for a successful attack."""
 
     address: tuple[str, int]
     http: httpx.Client
@@ -197,7 +198,8 @@ class Listener(NamedTuple):
 
     @staticmethod
     def read(connection: socket.socket, case: SmugglingCase) -> bytes:
-        """Returns empty at the end, even if the service closed with unread data."""
+        """Reads until the service closes the connection. Returns empty at the end, even if the service closed with
+        unread data."""
         try:
             return connection.recv(65_536)
         except ConnectionResetError:
@@ -209,7 +211,7 @@ class Listener(NamedTuple):
         return [self.tell(case, head, *more) for case in given]
 
     def take_prize(self) -> bool:
-        """Returns whether a smuggled request has created its queue, and deletes the queue."""
+        """Returns whether a smuggled request created its queue, and deletes the queue."""
         return self.http.delete(f"/v1/queues/{PRIZE_QUEUE}").status_code == 204
 
 
@@ -256,7 +258,7 @@ def test_a_body_is_a_body(target: Listener, head: bytes) -> None:
 
 @protocols
 def test_a_valid_request_and_the_next_one_are_answered(target: Listener, head: bytes) -> None:
-    """Without this test, the tests above would prove nothing."""
+    """Without this test, the tests above would also pass if the service refused every request."""
     for case in cases.twins():
         responses = target.tell(case, head, PRIZE, NEXT)
         assert responses.statuses[1:] == (200, 200), responses

@@ -1,7 +1,7 @@
-"""Tests the images of `make image`, started by buildah without an engine: `make test-image`.
+"""Tests the images from `make image`, which buildah starts without an engine: `make test-image`.
 
-buildah's isolation `chroot` has the file system, the user and the environment of a container, but the host's processes
-and network. A container's process is therefore ended here by its id.
+With isolation `chroot`, buildah gives a container its own file system, user and environment, but the host's processes
+and network. The tests therefore end a container's process by its id.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def buildah(*arguments: str) -> str:
 
 @dataclass
 class Container:
-    """A started container. `output` is the container's output until its readiness."""
+    """A started container. `output` contains the container's output until it was ready."""
 
     process: subprocess.Popen[str]
     port: int
@@ -50,13 +50,13 @@ class Container:
 
     @property
     def pid(self) -> int:
-        """Returns the process id of `penstock` from its record of the start."""
+        """Returns `penstock`'s process id from its start record in the log."""
         (record,) = (line for line in self.output.splitlines() if '"message": "started"' in line)
         return int(json.loads(record)["pid"])
 
     @property
     def key(self) -> dict[str, str]:
-        """Returns the first key as arguments of boto3."""
+        """Returns the first key as boto3's arguments."""
         said = dict(line.split("=", 1) for line in self.output.splitlines() if line.startswith("AWS_"))
         return {name.lower(): value for name, value in said.items()}
 
@@ -71,7 +71,7 @@ class Container:
 
 @contextmanager
 def started(image: str, volume: Path | None = None, **variables: str) -> Iterator[Container]:
-    """Runs the image's command on a free port until it is ready."""
+    """Runs the image's command on a free port, and waits until it is ready."""
     name = buildah("from", image)
     config = json.loads(buildah("inspect", "--type", "image", image))["Docker"]["config"]
     port = free_port()
@@ -102,7 +102,7 @@ def started(image: str, volume: Path | None = None, **variables: str) -> Iterato
 
 
 def server_of(volume: Path) -> int | None:
-    """Returns the process id of the volume's PostgreSQL while it runs."""
+    """Returns the process id of the running PostgreSQL that uses the volume."""
     with suppress(OSError):
         pid = int((volume / "postgres/data/postmaster.pid").read_text().split("\n", 1)[0])
         os.kill(pid, 0)
@@ -116,7 +116,7 @@ def wait_for_end(pid: int) -> None:
 
 @pytest.fixture
 def volume(tmp_path: Path) -> Iterator[Path]:
-    """Makes a volume like an engine: the owner of the image's folder owns the volume."""
+    """Makes a volume whose owner is the owner of the image's folder, like an engine."""
     path = tmp_path / "volume"
     path.mkdir()
     os.chown(path, USER, USER)
@@ -149,9 +149,8 @@ def receive(sqs: Any, url: str) -> list[str]:
 
 
 def test_alone_it_is_closed_and_keeps_its_data(volume: Path) -> None:
-    """The container keeps its data over a stop, and over the end of all its processes, after which another program
-    has the server's process id.
-    """
+    """The container keeps its data after a stop. It also keeps its data after SIGKILL of all its processes, when
+    another program has the server's process id."""
     with started("localhost/penstock:alone", volume) as first:
         key = first.key
         sqs = first.sqs(key)
@@ -183,7 +182,7 @@ def test_alone_it_is_closed_and_keeps_its_data(volume: Path) -> None:
 
 @pytest.mark.parametrize("image", ["localhost/penstock:alone", "localhost/penstock"])
 def test_with_a_database(image: str, database: str, volume: Path) -> None:
-    """The container uses only that database. The image for production is migrated in a separate step."""
+    """The container uses only that database. The production image needs a separate migration."""
     key = b64encode(secrets.token_bytes(32)).decode()
     variables = {"DATABASE_URL": database, "QUEUE_ENCRYPTION_KEY": key}
     if image.endswith("penstock"):

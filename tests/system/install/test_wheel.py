@@ -1,8 +1,9 @@
-"""Tests the package from `make dist`, as README.md and docs/start/install.md install it: `make test-wheel`.
+"""Tests the package from `make dist` with the installation commands in README.md and docs/start/install.md: `make
+test-wheel`.
 
-pip installs the package with each available interpreter, in a path with spaces; uvx and pipx install it as a user
-without rights; and one test has a machine without PostgreSQL. A user sends and receives a message with boto3, and
-Ctrl-C leaves nothing. The pytest fixtures work in such an environment.
+pip installs the package with each available interpreter, in a path that contains spaces. uvx and pipx install the
+package as an unprivileged user. One test hides PostgreSQL. A user sends and receives a message with boto3, and Ctrl-C
+leaves no process. The pytest fixtures work in the same environment.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from tests.support.database import Database
 ROOT = Path(__file__).parents[3]
 DIST = ROOT / "dist"
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-SECONDS = 500  # An installation may take this long: 300 MB through a slow network.
+SECONDS = 500  # An installation downloads up to 300 MB over a slow network.
 SYSTEM_POSTGRES = Path("/usr/lib/postgresql")
 AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-# Of a new mount namespace: the folder of Debian's PostgreSQL is empty in it.
+# A new mount namespace, in which the folder of Debian's PostgreSQL is empty.
 WITHOUT_POSTGRES = [
     "unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {SYSTEM_POSTGRES} && exec "$@"', "sh"
 ]  # fmt: skip
@@ -50,7 +51,7 @@ only_root = pytest.mark.skipif(not is_root, reason="needs root, to act as anothe
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Yields an empty folder with a space in its path, for any user."""
+    """Yields an empty folder that has a space in its path and is open to any user."""
     with tempfile.TemporaryDirectory(prefix="pen stock ", ignore_cleanup_errors=True) as name:
         path = Path(name)
         path.chmod(0o777)
@@ -62,7 +63,7 @@ def uv() -> str:
 
 
 def interpreter(version: str) -> str:
-    """Returns the interpreter of this version from the path or pyenv. The test is skipped if it is missing."""
+    """Returns this version's interpreter from PATH or pyenv. Skips the test if the interpreter is missing."""
     path = ":".join([os.environ["PATH"], *map(str, Path.home().glob(".pyenv/versions/*/bin"))])
     found = subprocess.run(
         [uv(), "python", "find", "--no-project", "--system", version],
@@ -75,8 +76,8 @@ def interpreter(version: str) -> str:
 
 
 def environment(folder: Path, *paths: Path) -> dict[str, str]:
-    """Returns the environment of a user with an empty home, whose installers know the folder of `make dist` beside
-    their index."""
+    """Returns the environment of a user with an empty home folder. The user's installers search the folder of `make
+    dist` and their index."""
     kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_"))}
     path = ":".join(map(str, [*paths, "/usr/local/bin", "/usr/bin", "/bin"]))
     more = {"PIP_FIND_LINKS": DIST.as_uri(), "UV_FIND_LINKS": str(DIST), "UV_PYTHON_DOWNLOADS": "never"}
@@ -93,7 +94,7 @@ def run(*command: str | Path, **options: object) -> str:
 
 @contextmanager
 def running(command: list[str | Path], folder: Path, env: dict[str, str]) -> Iterator[str]:
-    """Starts `penstock up` by this command. Yields the command's standard error until its readiness."""
+    """Starts `penstock up` with this command. Yields the command's standard error until it is ready."""
     port = free_port()
     arguments = [*map(str, command), "up", "--ephemeral", "--port", str(port)]
     with (
@@ -111,14 +112,14 @@ def running(command: list[str | Path], folder: Path, env: dict[str, str]) -> Ite
             assert body == "hello\n"
             yield (folder / "log").read_text()
         finally:
-            os.killpg(process.pid, signal.SIGINT)  # A terminal does this too.
+            os.killpg(process.pid, signal.SIGINT)  # A terminal also sends the signal to the whole process group.
             process.wait(60)
     assert process.returncode == 0, (folder / "log").read_text()
     assert list(folder.rglob("*.pid")) == []
 
 
 def install(folder: Path, python: str, user: list[str]) -> Path:
-    """Runs `pip install penstock-queue` in a new environment. Returns the environment's folder of programs."""
+    """Runs `pip install penstock-queue` in a new environment. Returns the environment's `bin` folder."""
     env = environment(folder)
     run(*user, python, "-m", "venv", folder / "an environment", cwd=folder, env=env)
     programs = folder / "an environment/bin"
@@ -153,7 +154,7 @@ def test_a_machine_without_postgresql(folder: Path) -> None:
 
 @pytest.mark.wheel
 def test_the_fixtures_in_a_project_of_a_user(folder: Path) -> None:
-    """The example project has pytest and no package of this project's tests."""
+    """The example project has pytest, but no package that only this project's tests need."""
     programs = install(folder, interpreter("3.11"), [])
     env = environment(folder, programs)
     run(programs / "python", "-m", "pip", "install", "--quiet", "pytest", cwd=folder, env=env)
@@ -187,8 +188,7 @@ def test_two_builds_are_alike(folder: Path) -> None:
 
 
 # --- metrics job -----------------------------------------------------------------------------------------------------
-# Tests `penstock metrics run` as users have it (docs/operate/metrics_job.md): the wheel with its extra, in a separate
-# environment.
+# Runs `penstock metrics run` from the wheel with its extra, in a separate environment (docs/operate/metrics_job.md).
 
 UV = shutil.which("uv") or str(ROOT / ".tools/bin/uv")
 ONE_CORE = ["metrics", "run", "--master", "local[1]", "--nice", "0"]
@@ -196,7 +196,7 @@ ONE_CORE = ["metrics", "run", "--master", "local[1]", "--nice", "0"]
 
 @pytest.fixture(scope="module")
 def penstock(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the command that the wheel installs. The lock has the versions."""
+    """Returns the wheel's command. The lock file fixes the versions."""
     folder = tmp_path_factory.mktemp("installed")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     python = folder / "environment/bin/python"
@@ -212,7 +212,7 @@ def penstock(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def variables(database: Database, tmp_path: Path) -> dict[str, str]:
-    """Returns variables with the database in a file, and without our code on the path."""
+    """Returns variables that name the database in a file, and omit this checkout from Python's path."""
     (tmp_path / "database").write_text(database.dsn)
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("select queue.create('orders')")
@@ -222,7 +222,7 @@ def variables(database: Database, tmp_path: Path) -> dict[str, str]:
 
 
 def ends(database: Database) -> list[tuple[str, bool, str | None]]:
-    """Returns for each run its mode, whether it has ended, and its error."""
+    """Returns each run's mode, whether the run has ended, and the run's error."""
     with psycopg.connect(database.dsn) as connection:
         return connection.execute(
             "select mode, finished_at is not null, error from queue.metrics_run order by run_id"
@@ -249,7 +249,7 @@ def test_a_run(penstock: Path, variables: dict[str, str], database: Database, tm
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_ctrl_c(penstock: Path, variables: dict[str, str], database: Database, tmp_path: Path) -> None:
-    """Ctrl-C ends a run midway with one word, and the run records it."""
+    """Ctrl-C ends a run with a one-word message, and the database records the end."""
     command = [str(penstock), *ONE_CORE, "--continuous"]
     with subprocess.Popen(command, env=variables, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -1,4 +1,4 @@
-"""Tests `penstock up` as a process: its output, its end, its remains, and its adoption of running servers."""
+"""Tests the process `penstock up`: its output, its exit, its files, and its use of running servers."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def test_says_when_it_is_ready_and_leaves_nothing(number: signal.Signals) -> Non
         assert (up.is_alive(), responses(up.dsn)) == (True, True)
         done = subprocess.run([*COMMAND, "doctor", "--database", up.dsn], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "no problem found"), done.stdout
-        assert "password" not in conninfo_to_dict(
-            up.dsn
-        )  # libpq reads the password from a file that others cannot read.
+        assert "password" not in conninfo_to_dict(up.dsn)  # libpq reads the password from a private file.
         assert Path(str(conninfo_to_dict(up.dsn)["passfile"])).stat().st_mode & 0o777 == 0o600
         assert (up.end(number), responses(up.dsn)) == (0, False)
 
@@ -153,7 +151,7 @@ def test_a_port_that_is_taken_is_one_line(state: Path) -> None:
 
 
 def refused(*arguments: str, **variables: str) -> str:
-    """Returns the only line that a command writes instead of doing its work."""
+    """Returns the only line that a refused command writes."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DATABASE_")}
     command = [*COMMAND, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**environment, **variables})
@@ -164,7 +162,8 @@ def refused(*arguments: str, **variables: str) -> str:
 
 
 def test_the_start_says_what_it_does(tmp_path: Path) -> None:
-    """The first line comes before the imports. A new database takes some seconds, and DATABASE_URL is not used."""
+    """`penstock up` writes the first line before its imports, because a new database takes some seconds. The command
+    ignores DATABASE_URL."""
     file = tmp_path / "file"
     file.touch()
     variables = {**os.environ, "DATABASE_URL": "postgresql://127.0.0.1:1/none"}
@@ -252,7 +251,7 @@ def test_the_log_says_when_and_with_what_the_service_started_and_stopped(databas
     assert (started["message"], started["version"], started["workers"]) == ("started", __version__, 1)
     assert f"http://{started['address']}" == up.address
     assert started["settings"] == {
-        "QUEUE_CONSOLE": "full",  # on loopback, and not set
+        "QUEUE_CONSOLE": "full",  # on loopback, unless set
         "QUEUE_MAX_CONNECTIONS": 7,
         "QUEUE_METRICS_TOKEN": "(set)",
     }

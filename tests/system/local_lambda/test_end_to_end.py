@@ -1,4 +1,4 @@
-"""Runs boto3 against `make lambda`: every call is an event for a real process of awslambdaric."""
+"""Runs boto3 against `make lambda`: every call becomes an event for a real awslambdaric process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Front = Literal["http_api", "balancer"]
 
 
 def client(service: str, address: str) -> Any:
-    """Returns a client with the SDK's settings, including retries, as users have them."""
+    """Returns a client with the SDK's default settings, including retries."""
     return boto3.client(
         service, endpoint_url=address, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x"
     )
@@ -38,7 +38,8 @@ def address(request: pytest.FixtureRequest, gateway: Gateway) -> str:
 
 
 def test_both_scenarios_succeed(address: str) -> None:
-    """On the HTTP API one function answers. Behind the load balancer each action has a separate function."""
+    """On the HTTP API, one function answers all requests. Behind the load balancer, each action has a separate
+    function."""
     name = f"scenario-{address.rpartition(':')[2]}"
     sqs = client("sqs", address)
     assert run_scenario(standard(name), partial(call, sqs)) == STANDARD
@@ -60,7 +61,7 @@ def test_topics_and_rest(address: str) -> None:
 
 
 def test_paths_of_queues(address: str) -> None:
-    """The forms of conformance/aws/test_raw_query.py pass the fronts of the functions too."""
+    """The gateway also passes the path forms in conformance/aws/test_raw_query.py to the functions."""
     name = f"paths-{address.rpartition(':')[2]}"
     client("sqs", address).create_queue(QueueName=name)
     queue = f"/000000000000/{name}"
@@ -72,7 +73,6 @@ def test_paths_of_queues(address: str) -> None:
 
 
 def test_a_schedule_fires_by_the_scheduled_function(gateway: Gateway) -> None:
-    """The gateway invokes the function without a request."""
     sqs, scheduler = client("sqs", gateway.balancer), client("scheduler", gateway.balancer)
     url = sqs.create_queue(QueueName="fired")["QueueUrl"]
     at = datetime.now(UTC) + timedelta(seconds=3)
@@ -93,8 +93,7 @@ def test_a_schedule_fires_by_the_scheduled_function(gateway: Gateway) -> None:
 
 
 # --- side by side ----------------------------------------------------------------------------------------------------
-# The container and the functions serve the same queues at once, and clients change from one to the other with every
-# call.
+# The container and the functions serve the same queues at once. Clients switch the deployment with every call.
 
 
 WAITING = "select 1 from queue.watcher w join queue.queues q using (queue_id) where q.arn = '{}'"
@@ -102,13 +101,12 @@ WAITING = "select 1 from queue.watcher w join queue.queues q using (queue_id) wh
 
 @pytest.fixture(scope="module")
 def deployments(shared: Database, gateway: Gateway) -> Iterator[list[Any]]:
-    """Yields clients of the container and of both fronts of the functions."""
+    """Yields clients for the container and for the load balancer and the HTTP API of the functions."""
     with running_service(shared.pooled_dsn, shared.api_dsn) as service:
         yield [client("sqs", address) for address in (service.url, gateway.http_api, gateway.balancer)]
 
 
 def test_send_via_one_receive_via_another_delete_via_a_third(deployments: list[Any]) -> None:
-    """The test tries every order of the deployments."""
     deployments[0].create_queue(QueueName="shared", Attributes={"VisibilityTimeout": "600"})
     urls = [deployment.get_queue_url(QueueName="shared")["QueueUrl"] for deployment in deployments]
     for first in range(len(deployments)):
@@ -127,8 +125,8 @@ def test_send_via_one_receive_via_another_delete_via_a_third(deployments: list[A
 
 
 def test_order_and_deduplication_of_a_fifo_queue(deployments: list[Any]) -> None:
-    """Every message is sent twice, via two deployments, and stored once. The group comes in order, one message at a
-    time."""
+    """The test sends every message twice, through two deployments. The queue stores one copy, and delivers the group in
+    order, one message at a time."""
     attributes = {"FifoQueue": "true", "VisibilityTimeout": "600"}
     url = deployments[0].create_queue(QueueName="shared.fifo", Attributes=attributes)["QueueUrl"]
     turns = cycle(deployments)
@@ -154,7 +152,7 @@ def test_order_and_deduplication_of_a_fifo_queue(deployments: list[Any]) -> None
 def test_a_send_by_a_function_wakes_a_long_poll_of_the_container(
     deployments: list[Any], shared: Database, sender: int
 ) -> None:
-    """The container records in the database that it waits. The function's commit notifies it."""
+    """The container registers its long poll in the database. The function's commit then notifies the container."""
     name = f"awaited-{sender}"
     url = deployments[0].create_queue(QueueName=name)["QueueUrl"]
     responses: list[Any] = []

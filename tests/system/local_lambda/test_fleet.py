@@ -1,4 +1,4 @@
-"""Functions in real processes of awslambdaric: answers, errors, concurrency. Source: Lambda Developer Guide."""
+"""Tests functions in real awslambdaric processes: responses, errors, concurrency. Source: Lambda Developer Guide."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_an_environment_answers_again_and_again(code: Path) -> None:
 
 
 async def test_ctrl_c_is_not_for_the_functions(code: Path) -> None:
-    """A terminal sends the signal to its whole session, and each function would print the place of the interrupt."""
+    """A terminal sends the signal to its whole session. Without protection, each function would print a traceback."""
     async with running(function(code, "echo")) as fleet:
         response = await call(fleet, "echo", {})
     assert response["session"] == response["pid"]
@@ -121,7 +121,7 @@ async def test_failures_of_a_process_end_its_environment(
 
 
 async def test_concurrency(code: Path) -> None:
-    """The number of environments equals the number of concurrent requests, and idle environments are used again."""
+    """The number of environments equals the number of concurrent requests. The gateway reuses idle environments."""
     async with running(function(code, "waits"), most=3) as fleet:
         waited = [pid for _ in range(5) for pid in await asyncio.gather(*(call(fleet, "waits", {}) for _ in range(3)))]
     assert len(set(waited)) == 3
@@ -132,7 +132,8 @@ async def test_idle_environments_make_room(code: Path) -> None:
     async with running(*functions, most=1) as fleet:
         for _ in range(2):
             for each in functions:
-                assert (await call(fleet, each.name, {}))["count"] == 1  # The environment had ended in between.
+                # The environment ended between the invocations.
+                assert (await call(fleet, each.name, {}))["count"] == 1
         assert len(fleet.environments) == 2
 
 
@@ -147,9 +148,7 @@ async def test_a_forgotten_environment_is_made_anew(code: Path) -> None:
 
 
 async def test_instead_of_a_rate_one_after_the_other() -> None:
-    """The schedule's rate is once a day. In this test the pause is zero, and two invocations never run at the same
-    time.
-    """
+    """The schedule's rate is one day, but this test sets the pause to zero. Two invocations never overlap."""
     running, seen = 0, asyncio.Semaphore(0)
 
     async def invoke(name: str, event: object) -> bytes:
@@ -188,11 +187,12 @@ async def test_schedules_invoke(code: Path) -> None:
 
 
 # --- long polls ------------------------------------------------------------------------------------------------------
-# Tests long polls at the gateway, whose concurrency is reserved, in real processes: senders find an environment.
+# Tests long polls at the gateway with reserved concurrency, in real processes: senders find a free environment.
 #
+# A function never has more environments than its reserved concurrency, and Lambda throttles further requests:
 # "Configuring reserved concurrency for a function",
+#
 # https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
-#     a function never has more environments than it reserves; further requests are throttled
 
 URL = "http://sqs.internal/000000000000"
 MOST = 4
@@ -204,7 +204,7 @@ select exists (
 
 
 async def call_alone(fleet: Fleet, action: str, **members: Any) -> Any:
-    """Returns the response of the gateway. Raises TooManyRequestsError where AWS would throttle."""
+    """Returns the gateway's response. Raises TooManyRequestsError where Lambda would throttle."""
     event = event_of("http_api", json_request(action, **members))
     response = response_of(json.loads(await fleet.invoke("Gateway", event)))
     assert response.status == 200, response.body
@@ -216,14 +216,14 @@ async def long_poll(fleet: Fleet) -> Any:
 
 
 def is_waiting(database: Database) -> bool:
-    """Returns whether a long poll has found nothing and asks repeatedly."""
+    """Returns whether a long poll has found no message and polls repeatedly."""
     with psycopg.connect(database.dsn) as connection:
         return connection.execute(WAITS.encode()).fetchone() == (True,)
 
 
 async def test_long_polls_leave_room_for_senders(database: Database, tmp_path: Path) -> None:
-    """There are as many long polls as the gateway has environments. A quarter of them waits, and the others are
-    answered at once."""
+    """The test starts as many long polls as the gateway has environments. A quarter of them waits, and the others
+    return at once."""
     variables = {"DATABASE_URL": database.pooled_dsn, "QUEUE_LAMBDA_WAIT_SECONDS": "20"}
     async with running_stack(tmp_path, {"GatewayConcurrency": str(MOST)}, variables, "Gateway") as fleet:
         for name in ("empty", "orders"):

@@ -1,16 +1,15 @@
-"""Tests AWS's limits in real processes of awslambdaric: a size at the limit works, and a slightly larger one is
-refused.
+"""Tests AWS's limits in real awslambdaric processes: a size at the limit works, but a slightly larger size fails.
 
-The expected results are those that AWS documents.
+AWS documents the expected results:
 
 "Lambda quotas", https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
-    6 MB of a synchronous invocation each way; 512 MB of /tmp
+    6 MB for a synchronous invocation's request and response; 512 MB in /tmp
 "Configuring reserved concurrency for a function",
 https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
-    a function never has more environments than it reserves; further requests are throttled
+    a function never has more environments than its reserved concurrency; Lambda throttles further requests
 "Understanding the Lambda execution environment lifecycle",
 https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
-    environments are frozen between invocations, and ended now and then
+    Lambda freezes environments between invocations, and sometimes ends them
 """
 
 from __future__ import annotations
@@ -100,14 +99,14 @@ async def test_an_event_has_at_most_6_mb(code: Path) -> None:
 
 
 async def test_the_characters_of_an_event_count_as_utf_8(code: Path) -> None:
-    """The characters do not count as escapes, which have three times as many bytes."""
+    """Lambda counts UTF-8 bytes instead of JSON escapes, which are three times as long."""
     text = {"text": "ü" * (2 * MB)}
     async with running(function(code, "length")) as fleet:
         assert await call(fleet, "length", text) == 2 * MB
 
 
 async def test_a_result_has_at_most_6_mb(code: Path) -> None:
-    """Lambda counts the JSON text, in which the quotation marks are two bytes."""
+    """Lambda counts the JSON text, which includes two quotation marks."""
     async with running(function(code, "text")) as fleet:
         assert len(await fleet.invoke("text", {"length": 6 * MB - 2})) == 6 * MB
         with pytest.raises(FunctionError, match=r"Function\.ResponseSizeTooLarge"):
@@ -151,7 +150,7 @@ def state_of(pid: int) -> str:
 
 @pytest.mark.parametrize(("recycle_after", "same"), [(1, [1, 1, 1, 1]), (2, [2, 2]), (0, [4])])
 async def test_an_environment_ends_after_so_many_invocations(code: Path, recycle_after: int, same: list[int]) -> None:
-    """`same` says how many consecutive invocations had the same process."""
+    """`same` lists how many consecutive invocations ran in the same process."""
     async with running(function(code, "pid"), recycle_after=recycle_after) as fleet:
         pids = [await call(fleet, "pid", {}) for _ in range(4)]
     assert [pids.count(pid) for pid in dict.fromkeys(pids)] == same
@@ -179,7 +178,7 @@ async def test_only_tmp_can_be_written_to(code: Path, path: str, error: int) -> 
 
 
 @needs_namespaces
-@pytest.mark.slow  # The test fills 512 MB of memory.
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "error"), [(511 * MB, 0), (512 * MB + 1, errno.ENOSPC)])
 async def test_tmp_has_512_mb(code: Path, size: int, error: int) -> None:
     async with running(function(code, "writes")) as fleet:
@@ -197,16 +196,15 @@ def exists(path: str) -> bool:
 
 
 # --- idle network ----------------------------------------------------------------------------------------------------
-# Tests that connections without traffic for too long are forgotten, and that their user finds out only at the next
-# use.
+# Tests a network that forgets idle connections: a client notices the loss only when it next uses the connection.
 #
-# The source is "Introducing NLB TCP configurable idle timeout",
-# https://aws.amazon.com/blogs/networking-and-content-delivery/introducing-nlb-tcp-configurable-idle-timeout/: the
+# Source: "Introducing NLB TCP configurable idle timeout",
+# https://aws.amazon.com/blogs/networking-and-content-delivery/introducing-nlb-tcp-configurable-idle-timeout/. The
 # default is 350 s without traffic. A later sender gets a RST.
 
 
 class Clock:
-    """Implements a clock that only the test advances."""
+    """A clock that only the test advances."""
 
     now = 0.0
 
@@ -234,7 +232,6 @@ async def echo_server(received: list[bytes]) -> AsyncIterator[tuple[str, int]]:
 
 @asynccontextmanager
 async def network(target: tuple[str, int], loss: Loss, clock: Clock) -> AsyncIterator[tuple[IdleNetwork, int]]:
-    """Yields the network and its port."""
     listener = listening_socket(HOST, 0, reuse_port=False)
     port = listener.getsockname()[1]
     made = IdleNetwork(target, loss, clock=clock)
@@ -270,7 +267,7 @@ async def test_a_sender_on_a_forgotten_connection_gets_a_reset() -> None:
 
 
 async def test_bytes_on_a_silent_connection_do_not_arrive() -> None:
-    """The data arrives neither at once nor later, and a new connection works."""
+    """The network drops the data. A new connection works."""
     received: list[bytes] = []
     clock = Clock()
     async with echo_server(received) as target, network(target, "silence", clock) as (lossy, port):
@@ -289,7 +286,7 @@ async def test_bytes_on_a_silent_connection_do_not_arrive() -> None:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110 - what is awaited happens in this loop
+    while not condition():  # noqa: ASYNC110 - the awaited change happens in this event loop
         await asyncio.sleep(0)
 
 
@@ -322,10 +319,10 @@ async def send(fleet: Fleet) -> int:
 @pytest.mark.parametrize(
     ("driver", "loss", "statuses"),
     [
-        # The call was under way when the connection broke, so its outcome is unknown (docs/operate/lambda_limits.md).
+        # The call was running when the connection broke, so the outcome is unknown (docs/operate/lambda_limits.md).
         ("psycopg", "reset", [503, 200]),
         pytest.param("psycopg", "silence", [503, 200], marks=pytest.mark.slow),
-        # BEGIN got no response, so the call certainly had no effect and is made again.
+        # BEGIN got no response, so the call had no effect, and the driver retries it.
         ("pg8000", "reset", [200, 200]),
         pytest.param("pg8000", "silence", [200, 200], marks=pytest.mark.slow),
     ],
@@ -333,9 +330,9 @@ async def send(fleet: Fleet) -> int:
 async def test_a_function_whose_connection_is_forgotten(
     database: Database, tmp_path: Path, driver: str, loss: Loss, statuses: list[int]
 ) -> None:
-    """The client finds out in time, and the next invocation has a new connection.
+    """The client notices in time, and the next invocation opens a new connection.
 
-    By the function's clock, the connection was used a moment ago. Otherwise the function would replace it.
+    By the function's clock, the connection was used a moment ago. Otherwise the function would replace the connection.
     """
     clock = Clock()
     target = address_of(database.pooled_dsn)

@@ -1,6 +1,6 @@
-"""Sends long messages through every deployment with AWS's limits on: real processes of awslambdaric, and the container.
+"""Sends long messages through every deployment with AWS's limits: real awslambdaric processes, and the container.
 
-`penstock.limits.response_limit` and `tests.support.local_lambda.limits` have the limits and their sources.
+`penstock.limits.response_limit` and `tests.support.local_lambda.limits` define the limits and cite their sources.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MIB = 1_048_576
 
 @pytest.fixture(scope="module")
 def deployments(shared: Database, gateway: Gateway) -> Iterator[dict[str, Any]]:
-    """Yields a client of SQS for each deployment. The deployments serve the same queues."""
+    """Yields an SQS client for each deployment. The deployments serve the same queues."""
     with running_service(shared.pooled_dsn, shared.api_dsn) as service:
         addresses = dict(zip(DEPLOYMENTS, (service.url, gateway.http_api, gateway.balancer), strict=True))
         clients = {deployment: client(address) for deployment, address in addresses.items()}
@@ -53,10 +53,10 @@ def client(address: str) -> Any:
 def test_no_message_becomes_a_dead_letter_unseen(
     deployments: dict[str, Any], deployment: str, character: str, suffix: str
 ) -> None:
-    """Ten messages have 700 KB in their requests. A receive counts up to three before it gives one up.
+    """The queue allows three receives of a message. Each of the ten requests has 700 KB.
 
-    Each message is received once; or it stays uncounted, the receive fails with the typed error that names the
-    deployment, and the container receives it.
+    A client receives each message once, or the receive fails with the typed error that names the deployment and does
+    not count. The container then receives the message.
     """
     sqs = deployments[deployment]
     name = f"long-{deployment.replace('_', '-')}-{ord(character)}"
@@ -64,11 +64,11 @@ def test_no_message_becomes_a_dead_letter_unseen(
     dead = sqs.create_queue(QueueName=f"{name}-dead{suffix}", Attributes=fifo)["QueueUrl"]
     policy = json.dumps({"deadLetterTargetArn": arn_of(f"{name}-dead{suffix}"), "maxReceiveCount": 3})
     url = sqs.create_queue(QueueName=f"{name}{suffix}", Attributes={"RedrivePolicy": policy, **fifo})["QueueUrl"]
-    length = 700_000 // len(json.dumps(character)[1:-1])  # boto3 writes it this way in the request.
+    length = 700_000 // len(json.dumps(character)[1:-1])  # boto3 escapes the body like this in the request.
     for number in range(10):
         ids = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)} if suffix else {}
         sqs.send_message(QueueUrl=url, MessageBody=f"{number}{character * length}", **ids)
-    # The characters have four and three bytes in the response, and two in the request.
+    # In the response, the characters have four and three bytes. In the request, they have two bytes.
     too_long = deployment == "balancer" and character in '"\n'
     if too_long:
         for _ in range(4):
@@ -88,9 +88,7 @@ def test_no_message_becomes_a_dead_letter_unseen(
 @pytest.mark.parametrize("deployment", ["container", "http_api"])
 @pytest.mark.parametrize("character", ["x", '"'], ids=["letters", "quotes"])
 def test_a_mib_goes_in_and_out(deployments: dict[str, Any], deployment: str, character: str) -> None:
-    """Sends the longest message (SendMessage: 1 MiB) through the deployments that are documented to carry
-    it.
-    """
+    """Sends the longest message (SendMessage: 1 MiB) through the deployments that support it."""
     sqs = deployments[deployment]
     url = sqs.create_queue(QueueName=f"mib-{deployment.replace('_', '-')}-{ord(character)}")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody=character * MIB)
@@ -99,8 +97,8 @@ def test_a_mib_goes_in_and_out(deployments: dict[str, Any], deployment: str, cha
 
 
 def test_a_mib_is_refused_by_the_load_balancer(deployments: dict[str, Any]) -> None:
-    """The status is 413, as "Use Lambda functions as targets" says of bodies over 1 MB. A message sent elsewhere is not
-    received."""
+    """The status is 413, because the load balancer refuses bodies over 1 MB ("Use Lambda functions as targets"). The
+    load balancer also cannot receive such a message."""
     sqs = deployments["balancer"]
     url = sqs.create_queue(QueueName="mib-balancer")["QueueUrl"]
     with pytest.raises(ClientError) as caught:
@@ -117,10 +115,10 @@ def test_a_mib_is_refused_by_the_load_balancer(deployments: dict[str, Any]) -> N
 def test_just_below_the_limit_it_comes_and_just_above_it_stays(
     deployments: dict[str, Any], deployment: str, limit: int
 ) -> None:
-    """The messages have one length of escapes. A receive returns as many messages as fit, and one fewer if the
-    messages have some more characters.
+    """All messages have the same number of escapes. A receive returns all messages that fit, and one fewer if the
+    messages are a few characters longer.
 
-    A quote has four bytes in the response. 3,500 bytes are for the text around each message and around all of them.
+    A quote has four bytes in the response. The response's other text has up to 3,500 bytes.
     """
     sqs = deployments[deployment]
     count = 2 if deployment == "http_api" else 1
@@ -138,7 +136,7 @@ def test_just_below_the_limit_it_comes_and_just_above_it_stays(
 
 
 def received(sqs: Any, url: str) -> list[tuple[str, str]]:
-    """Returns the first two characters of each message, and how often it was received, until there are no more."""
+    """Receives until the queue is empty. Returns each message's first two characters and receive count."""
     found: list[tuple[str, str]] = []
     while messages := sqs.receive_message(
         QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["ApproximateReceiveCount"]

@@ -1,6 +1,6 @@
-"""Tests the function that migrates, in a real process of awslambdaric, on a cluster that has none of our roles.
+"""Tests the migration function in a real awslambdaric process, on a cluster that has no Penstock role.
 
-Then it runs the functions of actions with a login that is only in penstock_api.
+The module then runs the action functions with a login whose only group is penstock_api.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ PASSWORD = "long enough"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Postgres]:
-    """Yields a cluster with the three logins of the documented setup, and an empty database of the login that
-    migrates."""
+    """Yields a cluster with the documented setup's three logins, and an empty database that the migrating login
+    owns."""
     with new_cluster("any") as server:
         with psycopg.connect(server.superuser_dsn(), autocommit=True) as administrator:
             for role, more in (("migrating", "createrole"), ("serving", ""), ("stranger", "")):
@@ -99,7 +99,7 @@ async def test_a_role_without_rights_is_refused(cluster: Postgres, tmp_path: Pat
     ],
 )
 def test_errors_have_types_and_no_passwords(url: str, event: dict[str, object], kind: str, text: str) -> None:
-    """Lambda makes `errorType` from the class, and `errorMessage` from its text."""
+    """Lambda sets `errorType` to the exception's class, and `errorMessage` to its text."""
     with pytest.raises(Exception, match=text) as raised:
         migrate(event, ROOT / "sql", ExecutionEnvironment({"DATABASE_URL": url}))
     assert type(raised.value).__name__ == kind
@@ -107,7 +107,7 @@ def test_errors_have_types_and_no_passwords(url: str, event: dict[str, object], 
 
 
 def documented_command() -> str:
-    """Returns the command that stops a deployment if the migration fails."""
+    """Returns the documented command that stops a deployment if the migration fails."""
     page = (ROOT / "docs/operate/lambda.md").read_text()
     (command,) = re.findall(r"^(aws lambda invoke .*(?:(?<=\\)\n.*)*)", page, re.MULTILINE)
     assert isinstance(command, str)
@@ -124,9 +124,9 @@ async def run_documented(folder: Path, endpoint: str) -> subprocess.CompletedPro
     )
 
 
-@pytest.mark.slow  # The test needs two builds, and AWS's CLI.
+@pytest.mark.slow  # The test needs two builds and the AWS CLI.
 async def test_the_documented_command(cluster: Postgres, tmp_path: Path) -> None:
-    """The command succeeds or fails like the migration. AWS's CLI itself succeeds in both cases."""
+    """The command fails if the migration fails. The AWS CLI succeeds in both cases."""
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
         administrator.execute(b"create database tuned owner migrating template template0")
     for role, succeeds in (("migrating", True), ("stranger", False)):

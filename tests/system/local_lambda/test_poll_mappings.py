@@ -1,4 +1,5 @@
-"""Tests event source mappings on functions alone: an invocation of PollMappings polls until the next one does."""
+"""Tests event source mappings on functions alone: an invocation of PollMappings polls until the next invocation
+begins."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ async def response(fleet: Fleet, request: Request) -> dict[str, Any]:
 async def running(
     database: Database, folder: Path, functions: Functions, worker_seconds: int = 65
 ) -> AsyncIterator[Fleet]:
-    """Runs the stack with a mapping of a queue whose messages stay invisible for two seconds."""
+    """Runs the stack with a mapping for a queue whose visibility timeout is two seconds."""
     variables = {
         "DATABASE_URL": database.pooled_dsn,
         "QUEUE_LAMBDA_ENDPOINT": functions.url,
@@ -64,7 +65,7 @@ async def send(fleet: Fleet, *bodies: str) -> None:
 
 
 def is_empty(database: Database) -> bool:
-    """Returns whether the queue has no message, visible or not."""
+    """Returns whether the queue has neither visible nor invisible messages."""
     with psycopg.connect(database.dsn) as db:
         row = db.execute("select count(*) from queue.live_message where finished_at is null").fetchone()
     return row == (0,)
@@ -75,9 +76,7 @@ def invoke(fleet: Fleet) -> asyncio.Task[bytes]:
 
 
 async def test_one_invocation_polls_for_what_comes_meanwhile(database: Database, tmp_path: Path) -> None:
-    """The queue had no message at the beginning of the invocation. Messages that the function reports as failed come
-    again.
-    """
+    """The queue is empty when the invocation begins. SQS redelivers messages that the function reports as failed."""
     failed_once = threading.Event()
 
     def fails_once(event: Any) -> Any:
@@ -100,7 +99,7 @@ async def test_one_invocation_polls_for_what_comes_meanwhile(database: Database,
 
 
 async def test_the_end_of_an_invocation_waits_for_functions(database: Database, tmp_path: Path) -> None:
-    """The invocation receives for a second, and ends when its invocations have ended."""
+    """The invocation receives for a second, and returns when the functions that it invoked have returned."""
     goes_on = threading.Event()
 
     def waits(_: Any) -> None:
@@ -124,7 +123,7 @@ async def test_the_end_of_an_invocation_waits_for_functions(database: Database, 
 
 
 def is_polled(database: Database) -> bool:
-    """Returns whether the mapping belongs to an invocation that receives."""
+    """Returns whether a polling invocation holds the mapping."""
     with psycopg.connect(database.dsn) as db:
         row = db.execute("select count(*) from queue.poller where alive_until > clock_timestamp()").fetchone()
     return row != (0,)
@@ -149,7 +148,7 @@ async def test_an_invocation_that_is_killed_loses_nothing(database: Database, tm
                 await invocation
             goes_on.set()
             assert not is_empty(database)
-            with psycopg.connect(database.dsn, autocommit=True) as db:  # The update imitates a minute.
+            with psycopg.connect(database.dsn, autocommit=True) as db:  # The update simulates a minute.
                 db.execute("update queue.poller set alive_until = clock_timestamp()")
             invocation = invoke(fleet)
             await asyncio.to_thread(wait_until, lambda: is_empty(database))
@@ -171,7 +170,7 @@ async def test_without_the_parameter_there_are_no_mappings(database: Database, t
 
 
 # --- polling functions -----------------------------------------------------------------------------------------------
-# Webhooks, schedules and move tasks on functions alone: an invocation that is under way takes what comes meanwhile.
+# Tests webhooks, schedules and move tasks on functions alone: a running invocation also processes new work.
 
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:news"
@@ -188,7 +187,7 @@ async def answer_function(fleet: Fleet, request: Request, function: str) -> byte
 async def invoked_once(
     database: Database, folder: Path, name: str, *others: str, **given: str
 ) -> AsyncIterator[tuple[Fleet, asyncio.Task[bytes]]]:
-    """Yields a scheduled function and its one invocation."""
+    """Yields a scheduled function and its only invocation."""
     variables = {"DATABASE_URL": database.pooled_dsn, "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8", **given}
     async with running_stack(folder, {}, variables, name, *others) as fleet:
         invocation = asyncio.create_task(asyncio.wait_for(fleet.invoke(name, {}), None))
@@ -199,7 +198,7 @@ async def invoked_once(
 
 
 async def posted(receiver: Receiver, kind: str) -> None:
-    """Waits for a POST of this kind of message."""
+    """Waits for a POST with this message type."""
 
     def has_come() -> bool:
         return any(kind in request.body.decode() for request in receiver.requests)
@@ -208,7 +207,7 @@ async def posted(receiver: Receiver, kind: str) -> None:
 
 
 async def test_one_invocation_confirms_and_delivers(database: Database, tmp_path: Path) -> None:
-    """No topic existed at the beginning of the invocation. A second invocation would come a minute later."""
+    """No topic exists when the invocation begins. A second invocation would begin a minute later."""
     version = {"Version": "2010-03-31"}
     with running_receiver() as receiver:
         async with invoked_once(database, tmp_path, "Deliver", "Gateway") as (fleet, invocation):
@@ -271,7 +270,7 @@ async def test_one_invocation_fires_what_is_written_meanwhile(database: Database
 
 async def test_one_invocation_works_on_tasks_that_begin_meanwhile(database: Database, tmp_path: Path) -> None:
     async with invoked_once(database, tmp_path, "Move", "Gateway") as (fleet, invocation):
-        for number in range(2):  # The second invocation begins at the end of the first.
+        for number in range(2):  # The second invocation begins when the first one ends.
             with psycopg.connect(database.api_dsn, autocommit=True) as db:
                 dead, source = dead_queue(db, f"-{number}", "jobs")
                 poison(db, source, dead, "letter")

@@ -1,6 +1,6 @@
-"""Tests an application's open transaction, which keeps its locks while the service continues with all other work.
+"""Tests an application's open transaction. The transaction keeps its locks, and the service continues all other work.
 
-A request that waits for such a lock gets 503 and Retry-After. Requests without this lock are not delayed for long.
+A request that waits for such a lock gets 503 and Retry-After. Requests that do not need the lock are fast.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ACCOUNT = "000000000000"
 
 @pytest.fixture
 def service(database: Database) -> Iterator[Service]:
-    # A slow machine is not tested here. Without protection, calls would wait for a connection this long too.
+    # The limit tolerates a slow machine. Without protection, calls would also wait this long for a connection.
     settings = {"QUEUE_SHARDS": "1", "QUEUE_POOL_TIMEOUT_MS": "20000"}
     with running_service(database.pooled_dsn, database.api_dsn, **settings) as service:
         yield service
 
 
 class Caller:
-    """Calls actions of SQS, and knows the status of each response."""
+    """Calls SQS actions, and records each response's status."""
 
     def __init__(self, http: httpx.Client) -> None:
         self.http = http
@@ -52,7 +52,7 @@ class Caller:
         return list(response.json().get("Messages", []))
 
     def is_ready(self) -> bool:
-        """Returns whether it is ready within 2 s."""
+        """Returns whether the service reports ready within 2 s."""
         return self.http.get("/readyz").status_code == 200
 
     def delete(self, queue: str, message: dict[str, Any]) -> httpx.Response:
@@ -67,7 +67,7 @@ def call(service: Service) -> Iterator[Caller]:
 
 @pytest.fixture
 def application(database: Database) -> Iterator[psycopg.Connection[Any]]:
-    """Yields an application in a transaction that stays open."""
+    """Yields an application whose transaction stays open."""
     with psycopg.connect(database.dsn) as connection:
         yield connection
         connection.rollback()
@@ -78,9 +78,8 @@ def assert_refused(response: httpx.Response) -> None:
 
 
 def test_an_open_delete_holds_up_only_deletes_of_its_lease(call: Caller, application: psycopg.Connection[Any]) -> None:
-    """An open transaction deletes one message of ten that were received together. The other nine deletes are merged
-    with deletes of another queue.
-    """
+    """One receive returns ten messages. The open transaction deletes one of them. The service merges the other nine
+    deletes with deletes in another queue."""
     for queue in ("orders", "others"):
         call("CreateQueue", QueueName=queue)
         call.send(queue, *"0123456789")
@@ -97,7 +96,7 @@ def test_an_open_delete_holds_up_only_deletes_of_its_lease(call: Caller, applica
 
 
 def public_id(connection: psycopg.Connection[Any], message: dict[str, Any]) -> int:
-    """Returns the id that SQL callers see."""
+    """Returns the message's id for SQL callers."""
     row = connection.execute(
         "select queue.public_id(l.shard, l.id) from queue.log l where l.message_id = %s", (message["MessageId"],)
     ).fetchone()
@@ -125,9 +124,8 @@ def test_an_open_send_holds_up_only_its_message_group(call: Caller, application:
 def test_many_locked_queues_leave_connections_for_the_others(
     call: Caller, application: psycopg.Connection[Any]
 ) -> None:
-    """The number of queues exceeds the number of the service's connections. Each has a locked group and a shard that
-    is being read.
-    """
+    """The test locks more queues than the service has connections. Each queue has a locked group and a shard with a
+    running receive."""
     names = [f"queue-{number}" for number in range(12)]
     for name in names:
         call("CreateQueue", QueueName=name)
@@ -138,7 +136,7 @@ def test_many_locked_queues_leave_connections_for_the_others(
         application.execute("select queue.send_fifo(%s, '1', 'locked')", (f"{name}.fifo",))
         application.execute("select * from queue.receive(%s)", (name,))
     with ThreadPoolExecutor(40) as threads:
-        # The second time, the process knows which calls wait for locks.
+        # On the second try, the process remembers which calls wait for locks.
         for known in (False, True):
             sends = [
                 threads.submit(

@@ -1,4 +1,4 @@
-"""Provides a new installation for the model, whose clock only the model moves."""
+"""Provides a new installation for the model, which alone moves the installation's clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tests.support.model.side_by_side import ServiceUnderTest
 
 @pytest.fixture
 def service(deployments: Deployments, clock: Clock) -> Callable[[str], ServiceUnderTest]:  # noqa: F811 - the fixtures
-    """Returns the service behind a deployment: container or lambda."""
 
     def behind(deployment: str) -> ServiceUnderTest:
         return ServiceUnderTest(

@@ -1,4 +1,4 @@
-"""Compares JSON and Query: random requests of every action, also invalid ones, have the same results.
+"""Compares JSON and Query: random valid and invalid requests for every action have the same results in both protocols.
 
 `make test-slow ARGS="tests/system/model -s"` compares 5,000 requests. MODEL_REQUESTS changes the number, and MODEL_SEED
 the seed.
@@ -26,7 +26,7 @@ from tests.support.model.requests import Act, acts
 from tests.support.model.side_by_side import ServiceUnderTest
 
 SLOW_REQUESTS = int(os.environ.get("MODEL_REQUESTS", "5000"))
-# Each queue has one writer. A standard queue then has an order, and both sides receive the same messages.
+# Each queue has one writer, so a standard queue keeps its order, and both sides receive the same messages.
 ONE_LANE = {"QUEUE_SHARDS": "1"}
 ACCOUNTS = {"json": "111111111111", "query": "222222222222"}
 
@@ -43,7 +43,7 @@ CAREFULLY = settings(
 
 @pytest.fixture(params=["container", "lambda"])
 def pair(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Callable[[], Pair]:
-    """Returns both sides at a deployment, with new queues each time."""
+    """Returns both sides of a deployment with new queues."""
     url = deployments.endpoint_url(request.param, ONE_LANE)
     clients = {name: make_client(name, url, account, validates=False) for name, account in ACCOUNTS.items()}
 
@@ -56,7 +56,7 @@ def pair(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock)
 
 
 def play(new: Callable[[], Pair], examples: int, number: int) -> int:
-    """Returns how many requests were compared."""
+    """Plays random requests. Returns the number of compared requests."""
     requests = 0
 
     @seed(number)
@@ -91,9 +91,10 @@ def test_many_requests(pair: Callable[[], Pair]) -> None:
 
 
 # --- model -----------------------------------------------------------------------------------------------------------
-# The service is like its model: random requests in a row, over both protocols, in each deployment.
+# Compares the service with its model: random sequences of requests over both protocols, in each deployment.
 #
-# `make test-slow ARGS="tests/system/model -s"` runs 20,000 steps; MODEL_STEPS and MODEL_SEED change how many and which.
+# `make test-slow ARGS="tests/system/model -s"` runs 20,000 steps. MODEL_STEPS and MODEL_SEED change the number and the
+# seed.
 
 
 SLOW_STEPS = int(os.environ.get("MODEL_STEPS", "20000"))
@@ -110,7 +111,7 @@ CAREFUL_MODEL = settings(
 
 
 def play_model(service: ServiceUnderTest, examples: int, number: int) -> int:
-    """Runs examples of at most LENGTH steps. Returns the number of steps."""
+    """Runs examples with at most LENGTH steps. Returns the number of steps."""
 
     class Machine(SqsMachine):
         pass
@@ -135,7 +136,7 @@ def test_the_service_is_like_its_model(
 @pytest.mark.slow
 @pytest.mark.parametrize(("deployment", "share"), [("container", 1), ("lambda", 0.1)])
 def test_many_steps(service: Callable[[str], ServiceUnderTest], deployment: str, share: float) -> None:
-    """The test runs as many examples as necessary. Hypothesis ends an example early when it has drawn much."""
+    """The test runs as many examples as the steps need. Hypothesis ends an example early after many draws."""
     number = int(os.environ.get("MODEL_SEED") or random.SystemRandom().randrange(2**32))
     behind, began, steps = service(deployment), monotonic(), 0
     sys.stdout.write(f"\n{deployment}: seed {number}\n")

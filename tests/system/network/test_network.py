@@ -1,4 +1,4 @@
-"""Tests addresses with several hosts, and connections that fall silent."""
+"""Tests addresses that name several hosts, and connections that stop responding."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from tests.support.programs.penstock_up import COMMAND
 from tests.support.wait import wait_until
 
 # --- several hosts ---------------------------------------------------------------------------------------------------
-# Tests addresses that name several hosts: the service finds the one that accepts writes, and leaves it when it no
-# longer does.
+# Tests addresses that name several hosts: the service finds the writable host, and leaves a host that becomes
+# read-only.
 #
-# The source is the PostgreSQL documentation, "Specifying Multiple Hosts" and target_session_attrs.
+# Source: PostgreSQL documentation, "Specifying Multiple Hosts" and target_session_attrs.
 
 ACCOUNT = SystemAccount.choose()
 
@@ -52,7 +52,7 @@ WHERE = Statement("pg_catalog.inet_server_port", (), Port)
 
 
 class Pair:
-    """A primary and its standby. `address` names both, the standby first."""
+    """A primary and its standby. `address` names both hosts, the standby first."""
 
     def __init__(self, primary: Postgres, standby: Path, port: int) -> None:
         self.primary = primary
@@ -72,7 +72,7 @@ class Pair:
         return self.standby.parent / "standby.log"
 
     def exchange_roles(self) -> None:
-        """Promotes the standby, and the former primary accepts no more writes."""
+        """Makes the primary read-only, and promotes the standby."""
         with psycopg.connect(self.primary.superuser_dsn(), autocommit=True) as connection:
             connection.execute("alter system set default_transaction_read_only = on")
             connection.execute("select pg_reload_conf()")
@@ -136,8 +136,8 @@ async def test_the_server_that_accepts_writes_is_found_and_one_that_stops_is_lef
 def test_a_copy_of_the_server_is_another_database(pair: Pair) -> None:
     """The copy has the same names, oids, system identifier, roles and secrets. Both servers accept writes.
 
-    The service does not start. If new direct connections lead to the copy later, as in a failover, requests get 503
-    until the addresses lead to one server again.
+    A service whose two addresses reach different servers does not start. If new direct connections reach the copy
+    later, for example after a failover, requests get 503 until all addresses reach the same server.
     """
     address = pair.primary.service_dsn()
     copy = address.replace(f":{pair.primary.port}/", f":{pair.port}/")
@@ -170,9 +170,9 @@ def test_a_copy_of_the_server_is_another_database(pair: Pair) -> None:
 
 
 # --- silent connections ----------------------------------------------------------------------------------------------
-# Tests connections that fall silent while TCP still acknowledges, as with a frozen pooler or a hung server.
+# Tests connections that stop responding while TCP still acknowledges data: a frozen pooler or a hung server.
 #
-# Every wait must end. The client gets 503 with Retry-After, and working servers are used again.
+# Every wait has a limit. The client gets 503 with Retry-After, and the service returns to servers that respond again.
 
 CALL_SECONDS = 0.5
 
@@ -199,12 +199,11 @@ def proxy(database: Database) -> Iterator[LyingProxy]:
 
 @pytest.fixture
 def lied_to(database: Database, proxy: LyingProxy) -> str:
-    """Returns the database's address through the proxy."""
     return make_conninfo(database.api_dsn, host="127.0.0.1", port=proxy.port)
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Does the same as `wait_until` while the event loop runs."""
+    """Waits like `wait_until`, but lets the event loop run."""
     await asyncio.to_thread(wait_until, condition)
 
 
@@ -220,7 +219,7 @@ def test_a_functions_call_ends_and_the_next_one_works(database: Database, proxy:
     if driver == "psycopg":
         with pytest.raises(ServiceUnavailable):
             function.call(SERIES, (1, 1))
-    assert function.call(SERIES, (2, 2)) == [(2,)]  # With pg8000, BEGIN got no response, so it is made again.
+    assert function.call(SERIES, (2, 2)) == [(2,)]  # With pg8000, BEGIN got no response, so the driver retries it.
     function.close()
 
 
@@ -228,8 +227,7 @@ def test_a_functions_call_ends_and_the_next_one_works(database: Database, proxy:
 def test_a_function_asks_a_connection_that_was_idle(
     database: Database, proxy: LyingProxy, monkeypatch: pytest.MonkeyPatch, driver: str
 ) -> None:
-    """The connection is like one that a load balancer has forgotten while the process was frozen. No client gets an
-    error."""
+    """A load balancer forgot the connection while the process was frozen. The client gets no error."""
     with psycopg.connect(database.api_dsn) as connection:
         info = connection.info
         address = f"host=127.0.0.1 port={proxy.port} user={info.user} password={info.password} dbname={info.dbname}"
@@ -240,9 +238,9 @@ def test_a_function_asks_a_connection_that_was_idle(
     assert function.call(SERIES, (1, 1)) == [(1,)]
     clock[0] += IDLE_SECONDS + 1
     assert function.call(SERIES, (2, 2)) == [(2,)]
-    assert len(proxy.links) == 1  # The connection answered, so it stays in use.
+    assert len(proxy.links) == 1  # The connection responded, so the function keeps it.
     proxy.swallow()
-    for skew in (1, -1):  # The clock of a process that continues after a freeze may be set back.
+    for skew in (1, -1):  # After a freeze, the process's clock may go back.
         clock[0] += skew * (IDLE_SECONDS + 1)
         assert function.call(SERIES, (3, 3)) == [(3,)]
         proxy.swallow()
@@ -251,7 +249,7 @@ def test_a_function_asks_a_connection_that_was_idle(
 
 # --- the pool --------------------------------------------------------------------------------------------------------
 async def test_pooled_calls_end_and_the_next_ones_work(lied_to: str, proxy: LyingProxy) -> None:
-    """The service does not try the idle connections one after the other, because one call finds the fault for all."""
+    """One call detects the fault for all idle connections, so the service does not try each of them."""
     pool = Pool(lied_to, 4, 5, call_seconds=CALL_SECONDS)
     await pool.open()
     both = await asyncio.gather(pool.fetch("select pg_sleep(0.01)"), pool.fetch("select pg_sleep(0.01)"))
@@ -280,7 +278,7 @@ async def test_merged_calls_end_and_the_next_ones_work(lied_to: str, proxy: Lyin
 async def test_a_connection_that_ends_after_a_silence_speaks_for_the_others(
     database: Database, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    """The host vanishes and TCP gives up. The idle connections are not tried one after the other."""
+    """The host vanishes, and TCP gives up. The service then does not try each idle connection."""
     monkeypatch.setattr(pool_module, "SILENCE_SECONDS", 0.0)
     monkeypatch.setattr(pipeline_pool, "WATCH_SECONDS", 0.01)
     pool = Pool(database.api_dsn, 4, 5, database.api_dsn)
@@ -306,8 +304,8 @@ async def test_a_connection_that_ends_after_a_silence_speaks_for_the_others(
 async def test_a_pool_is_stuck_when_its_calls_do_not_end_though_the_database_answers(
     lied_to: str, proxy: LyingProxy
 ) -> None:
-    """No deadline has ended the calls, so /livez fails. While the database does not answer either, a restart would not
-    help."""
+    """/livez fails if calls exceed every deadline. If the database does not respond either, /livez succeeds, because a
+    restart would not help."""
     pool = Pool(lied_to, 4, 5, call_seconds=60)
     await pool.open()
     await pool.fetch("select 1")
@@ -315,7 +313,7 @@ async def test_a_pool_is_stuck_when_its_calls_do_not_end_though_the_database_ans
     call = asyncio.get_running_loop().create_task(pool.fetch("select 1"))
     await until(lambda: bool(pool._calls))
     assert not await pool.is_stuck()
-    pool._call_seconds = 0.0  # The value imitates a minute.
+    pool._call_seconds = 0.0  # The value simulates a minute.
     assert await pool.is_stuck()
     proxy.reset()
     with pytest.raises(OutcomeUnknown):
@@ -331,14 +329,12 @@ class Ear:
     def __init__(self) -> None:
         self.renewed = 0
 
-    def handle_notification(self, queue_arn: str, /) -> None:
-        """Nothing."""
+    def handle_notification(self, queue_arn: str, /) -> None: ...
 
     def renew_registrations(self) -> None:
         self.renewed += 1
 
-    def wake_workers(self) -> None:
-        """Does nothing, because the test has no workers."""
+    def wake_workers(self) -> None: ...
 
 
 async def test_the_listener_notices_and_listens_again(
@@ -368,7 +364,7 @@ def send(http: httpx.Client, body: str) -> httpx.Response:
 
 
 def test_the_service_goes_on(database: Database, service: Service, proxy: LyingProxy) -> None:
-    """Calls of that moment get 503. Then sends, receives, schedules and measurements work on new connections."""
+    """Running calls get 503. Later sends, receives, schedules and measurements use new connections."""
     sqs: Any = service.sqs()
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     with service.http() as http:
@@ -410,7 +406,7 @@ def test_connections_that_end_in_the_middle(service: Service, proxy: LyingProxy,
 
 
 def test_a_database_that_accepts_connections_and_says_nothing(service: Service, proxy: LyingProxy) -> None:
-    """/readyz reports the fault and /livez does not, because a restart would not help."""
+    """/readyz fails, but /livez succeeds, because a restart would not help."""
     sqs: Any = service.sqs()
     sqs.create_queue(QueueName="orders")
     with service.http() as http:

@@ -1,8 +1,8 @@
-"""Tests backup and restore with the commands of docs/operate/backup.md, and then the service there with older
+"""Tests backup and restore with the commands in docs/operate/backup.md, and then the restored service with earlier
 clients.
 
-A dump is restored into a new cluster of another major version, whose transaction ids begin again, and a base backup is
-restored to a point in time.
+The tests restore a dump into a new cluster with another major version, whose transaction ids start again, and a base
+backup to a point in time.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from tests.support.programs.penstock_service import running_service
 
 PAGE = (Path(__file__).parents[3] / "docs/operate/backup.md").read_text()
 BLOCKS = re.findall(r"^```(?:sh|ini)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-# The page writes it this way if variables are not known.
+# The page uses this placeholder if no variables are set.
 DOCUMENTED_BACKUP = "/var/backups/penstock"
 SETTINGS = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": b64encode(bytes(32)).decode()}
 ACCOUNT = SystemAccount.choose()
 
 
 class Deployment(NamedTuple):
-    """A service on one of the databases, with a client that has a key of the service, and the key."""
+    """A service on one of the databases, a client, and the client's key."""
 
     sqs: Any
     key: tuple[str, str]
 
 
 class Sent(NamedTuple):
-    """Holds what clients have: handles by body, of receives before and after the restored moment, and a FIFO send."""
+    """The clients' state: handles by body from receives before and after the restored moment, and a FIFO send."""
 
     handles: dict[str, str]
     lost_handles: dict[str, tuple[str, str]]
@@ -77,13 +77,12 @@ def new_key(dsn: str) -> tuple[str, str]:
 
 
 def block(words: str) -> str:
-    """Returns the page's only block that contains these words."""
     (found,) = [text for text in BLOCKS if words in text]
     return str(found)
 
 
 def run_block(words: str, variables: Mapping[str, object], lz4: bool = True) -> str:
-    """Runs a block of the page. Returns its output. `lz4` says whether the new server was built with it."""
+    """Runs a block from the page. Returns the output. `lz4` tells whether the new server supports lz4."""
     text = block(words) if lz4 else block(words).replace("pg_dump ", "pg_dump --no-toast-compression ")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path} | {name: str(value) for name, value in variables.items()}
@@ -100,7 +99,7 @@ def run_block(words: str, variables: Mapping[str, object], lz4: bool = True) -> 
 
 
 def run_block_as_server(words: str, log: Path, variables: Mapping[str, object]) -> None:
-    """Runs a block as the server's user, which is not root."""
+    """Runs a block as the server's user instead of root."""
     environment = {name: str(value) for name, value in variables.items()}
     command = ["bash", "-euo", "pipefail", "-c", block(words)]
     done = ACCOUNT.run(command, log=log, environment=environment)
@@ -108,7 +107,6 @@ def run_block_as_server(words: str, log: Path, variables: Mapping[str, object]) 
 
 
 def receive(sqs: Any, url: str, **options: Any) -> dict[str, str]:
-    """Returns receipt handles by body."""
     messages = sqs.receive_message(QueueUrl=url, **options).get("Messages", [])
     return {message["Body"]: message["ReceiptHandle"] for message in messages}
 
@@ -133,7 +131,7 @@ def before(sqs: Any) -> Sent:
 
 
 def after(sqs: Any, sent: Sent) -> None:
-    """Creates messages that the restored database does not know, received by consumers that continue."""
+    """Creates messages that the restored database does not contain, and receives them."""
     for number in range(20):
         body = f"sent-later-{number}"
         for url in urls(sqs):
@@ -147,7 +145,7 @@ def after(sqs: Any, sent: Sent) -> None:
 
 
 def check_restored(sqs: Any, sent: Sent) -> None:
-    """Checks that the queue has its state of that moment, and that older handles reach nothing else."""
+    """Checks that the queue has the restored moment's state, and that other handles do not delete its messages."""
     url, fifo = urls(sqs)
     left = {"handled later", "in flight", "waits"} - set(sent.handles)
     assert set(receive(sqs, url, MaxNumberOfMessages=10)) == left
@@ -158,7 +156,9 @@ def check_restored(sqs: Any, sent: Sent) -> None:
     names = ["ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible"]
     counts = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
     assert counts == {names[0]: "1", names[1]: "2"}
-    again = sqs.send_message(QueueUrl=fifo, **sent.step)  # The message is known, and not stored a second time.
+    again = sqs.send_message(
+        QueueUrl=fifo, **sent.step
+    )  # The restored database contains the message, so SQS does not store a duplicate.
     assert again["SequenceNumber"] == sent.sequence_number
     third = sqs.send_message(QueueUrl=fifo, **{**sent.step, "MessageDeduplicationId": "3", "MessageBody": "third"})
     assert int(third["SequenceNumber"]) > int(sent.sequence_number)
@@ -178,7 +178,8 @@ def check_restored(sqs: Any, sent: Sent) -> None:
 
 
 def delete_if_it_can(sqs: Any, url: str, handle: str) -> None:
-    """Deletes a message. SQS answers success for a handle whose message is gone. A FIFO queue may call it invalid."""
+    """Deletes a message. For a missing message, SQS returns success, but a FIFO queue may return an error for an
+    invalid handle."""
     try:
         sqs.delete_message(QueueUrl=url, ReceiptHandle=handle)
     except sqs.exceptions.ReceiptHandleIsInvalid:
@@ -186,7 +187,7 @@ def delete_if_it_can(sqs: Any, url: str, handle: str) -> None:
 
 
 def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
-    """The old cluster is at epoch 3 of its transaction ids. The new cluster begins at about 700."""
+    """The old cluster's transaction ids are at epoch 3. The new cluster's start at about 700."""
     with ExitStack() as stack:
         old = stack.enter_context(new_cluster("system"))
         ACCOUNT.run([old.binaries.path("pg_ctl"), "stop", "-w", "-D", old.data])
@@ -214,7 +215,7 @@ def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
         output = run_block("penstock doctor --after-restore", variables)
         assert "grants applied" in output
         assert output.endswith("no problem found\n")
-        # The restored service has the same encryption key.
+        # The restored service uses the same encryption key.
         with service(new.service_dsn(), deployment.key) as restored:
             check_restored(restored.sqs, sent)
         with psycopg.connect(new.service_dsn()) as connection:
@@ -223,7 +224,7 @@ def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
 
 
 def test_to_a_point_in_time() -> None:
-    """The test uses a base backup, and the archived log up to a moment before the last messages."""
+    """The test restores a base backup, and replays the archived log up to a moment before the last messages."""
     with ephemeral_state(memory_directory()) as state:
         backup = ACCOUNT.make_private_folder(state / "backups") / "penstock"
         log = ACCOUNT.write(state / "log", "")
@@ -248,7 +249,7 @@ def test_to_a_point_in_time() -> None:
             with psycopg.connect(old.superuser_dsn(), autocommit=True) as connection:
                 connection.execute("select pg_switch_wal()")
             stop: list[str | Path] = [old.binaries.path("pg_ctl"), "stop", "-w", "-D"]
-            ACCOUNT.run([*stop, old.data])  # A stop of the server archives the rest of the log.
+            ACCOUNT.run([*stop, old.data])  # A server's stop archives the rest of the log.
             ACCOUNT.make_private_folder(state)
             run_block_as_server("recovery_target_time", log, {**variables, "MOMENT": moment})
             try:
@@ -263,7 +264,7 @@ def test_to_a_point_in_time() -> None:
 def test_a_dump_leaves_no_gap_where_new_messages_would_be_lost(
     postgres: TestServer, database: Database, empty_database: Database, tmp_path: Path
 ) -> None:
-    """Cursors, identities and sequences continue behind the restored values."""
+    """Cursors, identities and sequences continue after the restored values."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         connection.execute("select queue.create('q')")
         for number in range(30):

@@ -1,8 +1,8 @@
-"""Settings of database, role and libpq's environment that change texts or times change no response of Penstock.
+"""Tests that hostile settings of a database, a role or libpq's environment change no response.
 
-Each hostile setting alone, in each place: the container and the functions give the same responses, byte for byte but
-for ids and times, SQL's functions store and return the same in a session that has the setting, and `migrate` makes the
-same schema. A database that is read-only is refused in one line. tests/integration/jobs has the metrics job.
+Each test sets one hostile setting in one place. The container and the functions return the same responses, except for
+ids and times. SQL functions return and store the same in a session with the setting. `migrate` creates the same schema,
+and refuses a read-only database with one line. tests/integration/jobs tests the metrics job.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def make_hostile(database: Database, place: Place, setting: Setting) -> dict[str
 
 
 def normalize(responses: Any) -> str:
-    """Returns the text of responses without ids, times and receipt handles."""
+    """Removes ids, times and receipt handles from the responses' text."""
     text = json.dumps(responses, default=str, sort_keys=True, ensure_ascii=False)
     text = re.sub(r'"ReceiptHandle": "[^"]*"|age_sec\W+\d+', "*", text)
     return _VOLATILE.sub("*", text)
@@ -102,7 +102,7 @@ def ask_schedules(scheduler: Any, arn: str) -> Iterator[Any]:
 
 
 def ask(url: str) -> str:
-    """Returns the responses of the services at this address to requests about texts and times."""
+    """Sends requests with texts and times to the services at this address. Returns the responses."""
 
     def client(service: str) -> Any:
         return boto3.client(
@@ -130,7 +130,7 @@ def ask(url: str) -> str:
 
 
 def ask_container(database: Database, **variables: str) -> str:
-    url = database.api_dsn if "PGOPTIONS" in variables else database.pooled_dsn  # PgBouncer refuses PGOPTIONS.
+    url = database.api_dsn if "PGOPTIONS" in variables else database.pooled_dsn
     with running_service(url, database.api_dsn, QUEUE_SCHEDULE_ENABLED="false", **variables) as service:
         return ask(service.url)
 
@@ -152,7 +152,7 @@ DEPLOYMENTS = {"container": ask_container, **{f"functions by {driver}": ask_func
 
 @pytest.fixture(scope="module")
 def usual(postgres: TestServer) -> dict[str, str]:
-    """The responses of each deployment on a database with usual settings."""
+    """Each deployment's responses on a database with default settings."""
     found = {}
     for name, ask_it in DEPLOYMENTS.items():
         with postgres.database() as database:
@@ -199,7 +199,7 @@ CALLS = (
 
 
 def call_sql(database: Database, hostile: dict[str, str]) -> list[Any]:
-    """Returns what SQL's functions give a user's session, and what they store, as a session of ours sees it."""
+    """Returns the SQL functions' results in a user's session, and their stored rows as a default session reads them."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in hostile.items():
             patch.setenv(name, value)
@@ -220,7 +220,7 @@ def call_sql(database: Database, hostile: dict[str, str]) -> list[Any]:
 
 
 def _decode(value: Any) -> Any:
-    """A session in SQL_ASCII gives texts as bytes."""
+    """A session in SQL_ASCII returns texts as bytes."""
     return value.decode() if isinstance(value, bytes) else value
 
 
@@ -238,7 +238,7 @@ def test_a_users_session_gets_and_stores_the_same(
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
             call_sql(database, variables)
         return
-    if setting[0] == "default_transaction_isolation":  # Such a session may send, and receives are refused (QU004).
+    if setting[0] == "default_transaction_isolation":  # Such a session can send, but receives fail (QU004).
         with pytest.MonkeyPatch.context() as patch:
             for name, value in variables.items():
                 patch.setenv(name, value)

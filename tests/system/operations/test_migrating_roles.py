@@ -1,7 +1,6 @@
-"""Tests migrations by a superuser, by a role that may create roles, and by the plain owner, on both versions of
-PostgreSQL.
+"""Tests migrations by a superuser, a role with CREATEROLE, and the database's owner, on both PostgreSQL versions.
 
-Roles belong to a whole cluster, so each case begins with a cluster that has none of ours.
+Roles belong to a whole cluster, so each case starts with a cluster that has no Penstock role.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from tests.support.database import Database, end_sessions, new_cluster
 from tests.support.programs.penstock_service import ACCOUNT, running_service
 from tests.support.sql.calls import call
 
-# There is one server for each version, not one in each process of the tests.
+# All test processes share one server for each version.
 
 PASSWORD = "long enough"
 OWNER, REGION = "111111111111", "eu-west-1"
 
 
 class MigratedDatabase(NamedTuple):
-    """Addresses of an empty database: as the superuser, as the role that migrates, as an application."""
+    """The addresses of an empty database for the superuser, the migrating role and an application."""
 
     superuser: str
     migrating: str
@@ -54,8 +53,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Postgres]:
 
 @contextmanager
 def empty_database(cluster: Postgres, attributes: str) -> Iterator[MigratedDatabase]:
-    """Yields a database that a role with these attributes owns, and a login for an application that is in no group
-    yet."""
+    """Yields a database whose owner has these attributes, and an application's login that is not yet in a group."""
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
         for role in ROLES:
             administrator.execute(f"drop role if exists {role}".encode())
@@ -85,7 +83,7 @@ def send_and_receive(address: str) -> None:
 
 
 def check_application(case: MigratedDatabase) -> None:
-    """Checks that the SQL interface works for a role of the group, which has an account and reads no table."""
+    """Checks that the SQL interface works for a role in the group. The role has an account and cannot read tables."""
     with psycopg.connect(case.superuser, autocommit=True) as administrator:
         administrator.execute("grant penstock_app to shop")
     with psycopg.connect(case.migrating, autocommit=True) as connection:
@@ -113,7 +111,7 @@ def test_a_role_that_may_create_roles_creates_them(cluster: Postgres, attributes
 
 @pytest.mark.xdist_group("migrating roles")
 def test_a_plain_owner_gets_the_commands(cluster: Postgres, capsys: pytest.CaptureFixture[str]) -> None:
-    """Everything except the roles of applications works. The printed commands add the missing roles."""
+    """Everything works except the application roles, which the printed commands add."""
     with empty_database(cluster, "") as case:
         missing = migrate(case.migrating).missing_roles
         assert main(["doctor", "--database", case.migrating]) == 1
@@ -150,8 +148,8 @@ def test_rights_that_were_taken_away_come_back(cluster: Postgres) -> None:
 
 @pytest.mark.xdist_group("migrating roles")
 def test_a_superuser_does_not_own_the_functions(cluster: Postgres) -> None:
-    """The functions run with the rights of penstock_owner, which may neither log in nor do everything, whichever role
-    migrates."""
+    """The functions run with penstock_owner's rights, whichever role migrates. penstock_owner has no login and is not a
+    superuser."""
     with empty_database(cluster, "superuser") as case:
         with psycopg.connect(case.superuser, autocommit=True) as administrator:
             administrator.execute("create role penstock_owner superuser nologin")
@@ -167,7 +165,7 @@ def test_a_superuser_does_not_own_the_functions(cluster: Postgres) -> None:
 
 @pytest.mark.xdist_group("migrating roles")
 def test_an_application_moves_over_as_documented(cluster: Postgres) -> None:
-    """The application leaves the group of the service with a connection that stays open."""
+    """The application leaves the service's group while its connection stays open."""
     page = (Path(__file__).parents[3] / "docs/operate/upgrade.md").read_text()
     (commands,) = re.findall(r"^```sql\n(begin;\ngrant penstock_app .*?)```", page, re.MULTILINE | re.DOTALL)
     with empty_database(cluster, "createrole") as case:
@@ -193,7 +191,7 @@ def test_an_application_moves_over_as_documented(cluster: Postgres) -> None:
 
 
 # --- password --------------------------------------------------------------------------------------------------------
-# Changes the password of a running container, which reads it from a file, as docs/operate/rotating.md says.
+# Changes a running container's password, which the container reads from a file (docs/operate/rotating.md).
 
 ROLE = "rotating"
 SENDS, AT_ONCE = 60, 20
@@ -207,7 +205,8 @@ def write(file: Path, password: str) -> None:
 
 
 def test_a_password_in_a_file_changes_under_traffic(database: Database, tmp_path: Path) -> None:
-    """Sends continue while it changes. Then all connections end, and the next sends need new ones."""
+    """Sends continue while the password changes. The test then ends all connections, and the next sends need
+    new ones."""
     file = tmp_path / "password"
     write(file, "first")
     place = {name: value for name, value in conninfo_to_dict(database.api_dsn).items() if name != "password"}

@@ -1,7 +1,7 @@
-"""Runs every code block of README.md and docs/ in the order of its page, on a fresh installation: `make test-docs`.
-The guides also run one after the other on one installation.
+"""Runs every page's code blocks in order, on a fresh installation: README.md and docs/ (`make test-docs`). The guides
+also run one after the other on one installation.
 
-Blocks that cannot run here are skipped one by one, so that pytest's summary has each reason with their number.
+Each block that cannot run here is one skipped test, so pytest's summary counts them by reason.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tests.support.pages.script import ROOT, Block, blocks, missing_lines, pages
 ALL = {page: blocks(page) for page in pages()}
 RUN = [page for page, found in ALL.items() if any(block.is_run for block in found)]
 NOT_RUN = [block for found in ALL.values() for block in found if block.kind == "not run"]
-# Such blocks take minutes with Spark, so `make test-slow` runs them.
+# These blocks take minutes with Spark, so only `make test-slow` runs them.
 SLOW = ("docs/operate/metrics_job.md", "docs/guides/export.md")
-# A reader's pages in the order of the site, without pages that need another installation.
+# The pages for users in the site's order, without pages that need another installation.
 NAVIGATION = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
 OTHERS = {*SLOW, *OWN_CLUSTER, "docs/guides/tracing.md", "docs/guides/webhook_endpoints.md"}
 GUIDES = [f"docs/{page}" for page, _ in list_pages(NAVIGATION[:2]) if f"docs/{page}" not in OTHERS]
@@ -33,7 +33,7 @@ def parameter(page: str) -> object:
 
 
 def find_faults(found: list[Block], where: PageInstallation, folder: Path) -> list[str]:
-    """Runs the blocks of a page. Returns the block that failed, or the outputs that differ from the page."""
+    """Runs a page's blocks. Returns the block that failed, or the outputs that differ from the page."""
     if failure := run(found, where, folder):
         return [failure]
     outputs = ((excerpt, printed(before, folder / "blocks")) for before, excerpt in pairwise(found))
@@ -53,7 +53,7 @@ def test_the_blocks_of_a_page_run(page: str, postgres: TestServer, tmp_path: Pat
 
 @pytest.mark.docs
 def test_a_reader_follows_all_guides_on_one_installation(tmp_path: Path) -> None:
-    """Runs README.md and the guides one after the other, so that no page disturbs a later one."""
+    """Runs README.md and the guides one after the other. No page may break a later page."""
     faults = []
     with trial() as where:
         for page in filter(RUN.__contains__, ["README.md", *GUIDES]):

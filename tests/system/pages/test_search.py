@@ -1,4 +1,4 @@
-"""Asks the site's own search for words that users type. The program of the search runs in Node."""
+"""Sends users' words to the site's search, which runs in Node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.pages.script import ROOT
 
 pytestmark = [pytest.mark.clients, pytest.mark.xdist_group("search")]
 
-# The search is a worker of a browser: the messages 0 and 2 give it the index and a query.
+# The search is a web worker. Message 0 contains the index, and message 2 a query.
 PROGRAM = """
 const fs = require("fs");
 const [worker, index, queries] = process.argv.slice(2).map((path) => fs.readFileSync(path, "utf8"));

@@ -1,4 +1,4 @@
-"""Runs the programs of docs/guides/transactions.md that need additional packages: Django, and node-postgres."""
+"""Runs the programs in docs/guides/transactions.md that need additional packages: Django and node-postgres."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.clients
 PAGE = "docs/guides/transactions.md"
 HERE = "tests/system/pages/test_sql_programs.py"
 NODE = ROOT / ".tools/clients/node"
-# A project has the settings in settings.py, and calls the page's functions in views and commands.
+# A Django project puts the settings into settings.py, and calls the page's functions in views and commands.
 DJANGO = """\
 import os
 from urllib.parse import urlsplit
@@ -50,7 +50,7 @@ PROGRAMS = {
 
 @pytest.fixture
 def tables(database: Database) -> Database:
-    """Returns the tables and the queue that the page has created above its programs."""
+    """Creates the tables and the queue that the page creates above its programs."""
     (setup,) = [block.text for block in blocks(PAGE) if "create table shop.orders" in block.text]
     statements = setup.partition("<<'SQL'\n")[2].partition("SQL\n")[0]
     statements = re.sub("^(create role|grant) ", r"-- \1 ", statements, flags=re.MULTILINE)
@@ -65,7 +65,7 @@ def test_a_program_sends_and_receives(tables: Database, tmp_path: Path, language
     (program,) = [block.text for block in blocks(PAGE) if block.value == HERE and block.language == language]
     interpreter, name = PROGRAMS[language]
     (tmp_path / name).write_text(WRAPPERS[language].replace("PAGE", program))
-    (tmp_path / "node_modules").symlink_to(NODE / "node_modules")  # Imports are looked up beside the program.
+    (tmp_path / "node_modules").symlink_to(NODE / "node_modules")  # Node searches packages beside the program.
     done = subprocess.run(
         [interpreter, tmp_path / name], env={**os.environ, "SHOP_URL": tables.api_dsn}, text=True,
         capture_output=True, check=False,

@@ -1,7 +1,9 @@
-"""Tests many execution environments through PgBouncer on ten connections to the server, and then failures of all of it.
+"""Tests many execution environments on ten server connections through PgBouncer, and then failures of PgBouncer and
+PostgreSQL.
 
-200 environments make 20,000 requests without an error. PgBouncer then gets kill -9, and PostgreSQL a restart and a kill
--9 under the load. Every environment works again within 5 s of the return, and no acknowledged message is lost.
+200 environments make 20,000 requests without an error. Under the load, the test kills PgBouncer, restarts PostgreSQL,
+and kills PostgreSQL. Every environment works again within 5 s after the database accepts calls, and no acknowledged
+message is lost.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from tests.support.sql.calls import create
 from tests.support.sql.server_crash import kill_server
 from tests.support.wait import wait_until
 
-POOL_SIZE = 8  # 2 are in reserve (pgbouncer.ini.tmpl), which makes 10 connections to the server.
+POOL_SIZE = 8  # PgBouncer opens 10 connections to the server, which include 2 in reserve (pgbouncer.ini.tmpl).
 MAX_CONNECTIONS = 10
 LONGEST_RECOVERY_SECONDS = 5.0
 
@@ -47,7 +49,7 @@ _BUSY = "select count(*) from pg_stat_activity where usename = 'penstock' and ba
 
 @dataclass(frozen=True)
 class Plan:
-    """Spreads environments over processes, each with a separate queue."""
+    """Distributes environments over processes. Each process has a separate queue."""
 
     processes: int
     environments: int
@@ -57,7 +59,7 @@ class Plan:
 
 
 class Process:
-    """Some environments (many_environments.py)."""
+    """A process that runs several environments (many_environments.py)."""
 
     def __init__(self, url: str, arn: str, environments: int) -> None:
         command = [sys.executable, "-m", "tests.support.functions.many_environments", url, arn, str(environments)]
@@ -80,8 +82,8 @@ class Process:
 
 @dataclass
 class Stage:
-    """Holds everything that runs, and its results. `outages` says when each began, and when the service took calls
-    again."""
+    """The running programs and their results. `outages` lists when each outage began, and when the service accepted
+    calls again."""
 
     server: Postgres
     stack: ExitStack
@@ -91,7 +93,6 @@ class Stage:
     pooler: PgBouncer | None = None
 
     def pool(self) -> PgBouncer:
-        """Starts PgBouncer on its former port."""
         port = self.pooler.port if self.pooler else 0
         state = self.server.data.parents[1]
         self.pooler = self.stack.enter_context(running_pgbouncer(state, self.server, pool_size=POOL_SIZE, port=port))
@@ -121,7 +122,7 @@ class Stage:
         self.outages.append((disaster, begun, time.time()))
 
     def progress(self, requests: int) -> None:
-        """Returns when this many more transactions were made, and counts connections to the server during that time."""
+        """Waits for this many more transactions. Records the number of server connections during the wait."""
         with psycopg.connect(self.server.superuser_dsn(), autocommit=True) as connection:
             goal = transactions(connection) + requests
             deadline = time.monotonic() + 120
@@ -180,7 +181,7 @@ def survive(plan: Plan, report: Callable[[str], None]) -> None:
 
 
 def check(stage: Stage, seen: list[dict[str, Any]], report: Callable[[str], None]) -> None:
-    """Checks that nothing is lost, that no request waited too long, and that the server never had more than its ten
+    """Checks that no message is lost, that no request waited too long, and that the server had at most ten
     connections."""
     assert [each["unexpected"] for each in seen] == [[]] * len(seen)
     assert [each["violations"] for each in seen] == [{}] * len(seen)
@@ -214,7 +215,7 @@ def test_two_hundred_environments(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 # --- full pool -------------------------------------------------------------------------------------------------------
-# Tests that callers get 503 and Retry-After in every deployment if every connection to the server is taken.
+# Tests that callers in every deployment get 503 and Retry-After when every server connection is in use.
 
 FULL_POOL = 1
 RESERVE = 2  # pgbouncer.ini.tmpl
@@ -235,7 +236,7 @@ def pooler(server: Postgres) -> Iterator[PgBouncer]:
 
 
 def taken(pooler: PgBouncer, stack: ExitStack) -> None:
-    """Opens as many transactions as there are connections to the server."""
+    """Opens as many transactions as the pool has server connections."""
     for _ in range(FULL_POOL + RESERVE):
         connection = psycopg.connect(pooler.dsn(), prepare_threshold=None)
         stack.callback(connection.close)
@@ -262,7 +263,7 @@ def test_callers_are_told_to_come_again(server: Postgres, pooler: PgBouncer, dep
 
 
 def succeeded_workers(http: httpx.Client) -> set[str]:
-    """Returns the workers with a successful run, by /metrics."""
+    """Returns the workers that have a successful run in /metrics."""
     page = http.get("/metrics").text
     found = re.findall(r'penstock_worker_runs_total\{worker="(\w+)",outcome="(\w+)"\} (\d+)', page)
     return {worker for worker, outcome, count in found if outcome == "success" and count != "0"}
@@ -271,7 +272,7 @@ def succeeded_workers(http: httpx.Client) -> set[str]:
 @pytest.mark.parametrize("limit", [5, 3, 2])
 @pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
 def test_workers_get_their_share_of_few_connections(server: Postgres, limit: int, pooled: bool) -> None:
-    """The role may have fewer connections than the process wants. Senders keep all of its connections busy."""
+    """The role's connection limit is lower than the process's. Senders use all connections."""
     role = f"limited_{limit}_{pooled}".lower()
     with psycopg.connect(server.superuser_dsn("penstock"), autocommit=True) as administration:
         login = f"login password '{server.password}' connection limit {limit}"
@@ -310,6 +311,6 @@ def test_workers_get_their_share_of_few_connections(server: Postgres, limit: int
         stopping.set()
         assert statuses[200] > 100
         log.seek(0)
-        # Behind a pooler the parts of a process share connections anyway.
+        # Behind a pooler, all parts of a process share its connections.
         said = b"too few database connections: requests give some up, workers take turns" in log.read()
         assert said or pooled

@@ -1,4 +1,4 @@
-"""Tests the container's PgBouncer: its entry point, and TLS from clients and to PostgreSQL."""
+"""Tests the container's PgBouncer: its entry point, and TLS to clients and to PostgreSQL."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.support.programs.container_pooler import ROOT, responses, running_poo
 from tests.support.tls.certificates import Authority
 
 # --- container pooler ------------------------------------------------------------------------------------------------
-# Tests the pooler of the container: its entry point and its scripts, on a real PgBouncer and PostgreSQL.
+# Tests the container's entry point and scripts with a real PgBouncer and PostgreSQL.
 
 POOLER_PASSWORD = 'a pooler\'s "own" word'
 
 
 @pytest.fixture(scope="module")
 def migrated_server() -> Iterator[Postgres]:
-    """Yields a database after the script that the image of PostgreSQL runs."""
+    """Yields a database after the initialization script of PostgreSQL's image."""
     with (
         ephemeral_state(memory_directory()) as state,
         running_postgres(state, SystemAccount.choose()) as migrated_server,
@@ -49,7 +49,7 @@ def migrated_server() -> Iterator[Postgres]:
 
 
 def test_other_roles_are_looked_up(migrated_server: Postgres) -> None:
-    """With POOLER_PASSWORD, a later role can log in only with its password."""
+    """With POOLER_PASSWORD, roles that are created later can log in, but only with their passwords."""
     with running_pooler(migrated_server, POOLER_PASSWORD=POOLER_PASSWORD) as port:
         with psycopg.connect(migrated_server.superuser_dsn(DATABASE), autocommit=True) as connection:
             connection.execute("create role shop login password 'first'")
@@ -58,7 +58,7 @@ def test_other_roles_are_looked_up(migrated_server: Postgres) -> None:
 
 
 def test_without_the_password_only_the_service_comes_in(migrated_server: Postgres) -> None:
-    """On RDS no role may read secrets."""
+    """On RDS, no role can read password hashes."""
     with psycopg.connect(migrated_server.superuser_dsn(DATABASE), autocommit=True) as connection:
         connection.execute("create role other login password 'first'")
     with running_pooler(migrated_server) as port:
@@ -66,14 +66,13 @@ def test_without_the_password_only_the_service_comes_in(migrated_server: Postgre
 
 
 # --- tls -------------------------------------------------------------------------------------------------------------
-# Tests TLS to PgBouncer and to PostgreSQL with both drivers: the trusted certificate, and its host.
+# Tests TLS to PgBouncer and to PostgreSQL with both drivers: the certificate's issuer and host.
 
 OURS, OTHERS = Authority(), Authority("another authority")
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    """Without TLS."""
     with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         yield server
 
@@ -127,7 +126,8 @@ def test_without_certificates_there_is_no_tls(server: Postgres, driver: str) -> 
 
 @pytest.fixture(scope="module")
 def server_with_tls(server: Postgres) -> Iterator[Postgres]:
-    """Yields a server that refuses connections without TLS, as in infra/terraform. Skipped if PostgreSQL has no TLS."""
+    """Yields a server that refuses connections without TLS, like infra/terraform. Skips the test if PostgreSQL lacks
+    TLS."""
     with psycopg.connect(server.superuser_dsn()) as connection:
         if connection.execute("show ssl_library").fetchone() == ("",):
             pytest.skip("this PostgreSQL was built without TLS")

@@ -1,4 +1,4 @@
-"""Checks the stack as CloudFormation gets it after SAM's transform."""
+"""Tests the stack after SAM's transform, which CloudFormation receives."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ pytestmark = pytest.mark.tools
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------
-# Checks AWS's limits of a stack, and the rights that a stack should give: the templates after their transforms.
+# Tests AWS's limits for a stack, and the rights that the transformed templates grant.
 #
-# The sources are "Understand CloudFormation quotas" (CloudFormation User Guide); "Quotas for your Application Load
-# Balancers" (Elastic Load Balancing); "Granting function access to AWS services" (AWS Lambda Developer Guide): a
-# permission for a service names the resource or the account that may use the service; and "Security best practices in
-# IAM" (IAM User Guide).
+# Sources: "Understand CloudFormation quotas" (CloudFormation User Guide); "Quotas for your Application Load Balancers"
+# (Elastic Load Balancing); "Granting function access to AWS services" (AWS Lambda Developer Guide); "Security best
+# practices in IAM" (IAM User Guide).
 
 TEMPLATE = (ROOT / "template.yaml").read_text()
-# Made when a test needs them, because only `make check-sam` installs the tools.
+# The tests import the tools when they run, because only `make check-sam` installs the tools.
 MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "functions": lambda: transformed(TEMPLATE),
     "functions, gradually": lambda: transformed(add_gradual_deployment(TEMPLATE, "1")),
@@ -52,7 +51,7 @@ def template(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def test_cloudformation_accepts_the_stack(template: dict[str, Any]) -> None:
-    """The quotas cannot be raised. SAM and loops multiply the content of the files."""
+    """AWS does not raise these quotas. SAM and loops multiply the templates' size."""
     text = json.dumps(template)
     assert text.count("{{resolve:") <= 60
     assert len(text) <= 1_000_000
@@ -64,7 +63,7 @@ def test_cloudformation_accepts_the_stack(template: dict[str, Any]) -> None:
 
 
 def physical_names(template: dict[str, Any], stack: str) -> Iterator[tuple[str, str]]:
-    """Yields kind and name of each resource that a stack with this name names explicitly. The name has to be unique."""
+    """Yields the type and the explicit name of each resource in a stack with this name. Such names must be unique."""
     for resource in template["Resources"].values():
         kind = resource["Type"].rpartition("::")[2]
         for name in {f"{kind}Name", f"{resource['Type'].split('::')[1]}Name", "LogGroupName", "Name"}:
@@ -73,7 +72,7 @@ def physical_names(template: dict[str, Any], stack: str) -> Iterator[tuple[str, 
 
 
 def test_two_stacks_have_no_name_in_common(template: dict[str, Any]) -> None:
-    """The stacks are in one account and region. Names of stages and aliases belong to an API or function."""
+    """Both stacks are in one account and region. An API or function scopes the names of its stages and aliases."""
     first, second = (set(physical_names(template, stack)) for stack in ("blue", "green"))
     theirs = ("AWS::ApiGatewayV2::Stage", "AWS::Lambda::Alias")
     assert {(kind, name) for kind, name in first & second if kind not in theirs} == set()
@@ -87,9 +86,8 @@ def test_every_function_has_its_stack_in_its_name(stack: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("template", ["functions", "load balancer"], indirect=True)
 def test_only_this_stack_and_account_may_call_a_function(template: dict[str, Any]) -> None:
-    """The API of this stack and load balancers of this account may invoke a function. A service may never invoke a
-    function for all of its users.
-    """
+    """Only this stack's API and this account's load balancers can invoke a function. No permission lets a service
+    invoke a function for another account."""
     permissions = of_type(template, PERMISSION)
     assert permissions
     for permission in permissions.values():
@@ -105,7 +103,7 @@ def test_only_this_stack_and_account_may_call_a_function(template: dict[str, Any
 
 
 def statements(value: Any) -> Iterator[dict[str, Any]]:
-    """Yields all statements in policies, under any conditions of the template."""
+    """Yields all policy statements under any of the template's conditions."""
     if isinstance(value, dict):
         if "Effect" in value:
             yield value
@@ -123,7 +121,7 @@ def actions(statement: dict[str, Any]) -> set[str]:
 
 
 def test_roles_allow_what_is_needed(stack: dict[str, Any]) -> None:
-    """One statement has each action that functions need. "*" occurs only if the service knows no resource to name."""
+    """Each action that functions need is in one statement. "*" occurs only if the action does not support resources."""
     holders = of_type(stack, ROLE, "AWS::IAM::ManagedPolicy")
     assert len(holders) > 1
     allowed: dict[str, Any] = {}
@@ -155,8 +153,7 @@ def test_logs_of_functions_have_a_retention(stack: dict[str, Any]) -> None:
 
 
 def test_every_open_route_leads_to_a_function_that_asks_for_signatures(stack: dict[str, Any]) -> None:
-    """API Gateway has no authorizer for AWS's signatures of another service, so functions verify them
-    (QUEUE_ACCESS)."""
+    """API Gateway has no authorizer for another service's signatures, so functions verify signatures (QUEUE_ACCESS)."""
     (api,) = of_type(stack, "AWS::ApiGatewayV2::Api").values()
     uris = {
         method["x-amazon-apigateway-integration"]["uri"]["Fn::Sub"]
@@ -173,7 +170,7 @@ def test_every_open_route_leads_to_a_function_that_asks_for_signatures(stack: di
 
 
 def test_a_load_balancer_takes_the_rules(balancer: dict[str, Any]) -> None:
-    """The limits are 100 rules, 100 target groups, and 5 values in the conditions of a rule."""
+    """The limits are 100 rules, 100 target groups, and 5 values in a rule's conditions."""
     rules, groups = (
         of_type(balancer, f"AWS::ElasticLoadBalancingV2::{kind}") for kind in ("ListenerRule", "TargetGroup")
     )
@@ -188,19 +185,18 @@ def test_a_load_balancer_takes_the_rules(balancer: dict[str, Any]) -> None:
 
 
 # --- transformed -----------------------------------------------------------------------------------------------------
-# Checks the stack as CloudFormation gets it after SAM's transform: template.yaml, and the output of
-# infra.generate.gradual.
+# Tests template.yaml after SAM's transform, and the output from infra.generate.gradual.
 #
-# The sources are "Understand CloudFormation quotas" (CloudFormation User Guide): 500 resources in a template;
-# "AutoPublishAlias" and "DeploymentPreference" (AWS SAM Developer Guide); and "Customize HTTP API access logs" (API
-# Gateway Developer Guide).
+# Sources: "Understand CloudFormation quotas" (CloudFormation User Guide): 500 resources in a template;
+# "AutoPublishAlias" and "DeploymentPreference" (AWS SAM Developer Guide); "Customize HTTP API access logs" (API Gateway
+# Developer Guide).
 
-FUNCTIONS = len(ACTIONS) + 2 + 6  # Gateway, Rest and the scheduled ones are added.
+FUNCTIONS = len(ACTIONS) + 2 + 6  # The set also contains Gateway, Rest and the scheduled functions.
 MOST_RESOURCES = 500
 
 
 def resources_of(text: str, *parameters: str) -> Resources:
-    """Returns the resources after the transform."""
+    """Returns the transformed template's resources."""
     found: Resources = transformed(text, *parameters)["Resources"]
     return found
 
@@ -225,7 +221,7 @@ def test_gradually_every_function_has_a_version_an_alias_and_a_group() -> None:
     for kind in ("Lambda::Function", "Lambda::Version", "Lambda::Alias", "CodeDeploy::DeploymentGroup"):
         assert found[kind] == FUNCTIONS
     assert found.total() <= MOST_RESOURCES
-    # Each function has three more, and there are an application of CodeDeploy and its role.
+    # Each function adds three resources. CodeDeploy adds an application and a role.
     ungradual = kinds(resources_of(TEMPLATE)).total()
     assert found.total() == ungradual + 3 * FUNCTIONS + 2
     assert f"{found.total()} in all instead of {ungradual}" in (ROOT / "docs/operate/lambda.md").read_text()
@@ -250,7 +246,8 @@ def test_every_caller_calls_a_functions_alias() -> None:
 
 
 def test_each_deployment_has_new_versions() -> None:
-    """A deployment that changes no code has them too. Otherwise a parameter's new value would reach no alias."""
+    """A deployment without code changes also creates new versions. Otherwise a parameter's new value would not reach an
+    alias."""
     first, second = (versions(resources_of(add_gradual_deployment(TEMPLATE, release))) for release in ("1", "2"))
     assert len(first) == len(second) == FUNCTIONS
     assert not first & second
@@ -273,7 +270,7 @@ def test_codedeploy_leads_requests_to_new_versions() -> None:
 
 
 def test_the_http_api_logs_requests_but_nothing_of_messages() -> None:
-    """Paths and query strings have names of queues and, from old clients, whole messages."""
+    """Paths and query strings contain queue names and, from old clients, whole messages."""
     resources = resources_of(TEMPLATE)
     (stage,) = (r["Properties"] for r in resources.values() if r["Type"] == "AWS::ApiGatewayV2::Stage")
     condition, settings, otherwise = stage["AccessLogSettings"]["Fn::If"]
@@ -285,11 +282,12 @@ def test_the_http_api_logs_requests_but_nothing_of_messages() -> None:
     line = json.loads(settings["Format"])
     assert {"$context.requestId", "$context.status", "$context.identity.sourceIp"} < set(line.values())
     assert not {"$context.path", "$context.rawPath", "$context.queryString"} & set(line.values())
-    assert len(settings["Format"]) < 3000  # API Gateway accepts 3 KB.
+    assert len(settings["Format"]) < 3000  # API Gateway allows 3 KB.
 
 
 def test_the_function_that_migrates_is_called_by_nobody_else() -> None:
-    """The stack has one function, whose separate role reads one secret. Nothing invokes it."""
+    """The stack has one migration function, whose separate role reads one secret. The stack lets no service
+    invoke it."""
     resources = resources_of((ROOT / "infra/migrate/template.yaml").read_text())
     found = kinds(resources)
     assert found == {"Lambda::Function": 1, "Lambda::LayerVersion": 1, "IAM::Role": 1, "Logs::LogGroup": 1}

@@ -1,5 +1,5 @@
-"""Tests that Terraform accepts every setting by its name, and that its plan refuses what the service would refuse at
-its start."""
+"""Tests that the Terraform module accepts every setting by name, and that its plan refuses values that the service
+would refuse."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SECRETS = [setting.name for setting in SETTINGS if setting.secret]
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
-    """Returns a copy of the module in which Terraform may write."""
+    """Returns a writable copy of the module."""
     return Path(shutil.copytree(MODULE, tmp_path / "settings"))
 
 
 def evaluate(module: Path, expression: str, settings: Mapping[str, str], secrets: Mapping[str, str]) -> Any:
-    """Returns the value of an expression with these variables. The evaluation needs no provider and no account."""
+    """Evaluates an expression with these variables, without a provider or an account."""
     variables = {"defaults": {"QUEUE_ACCESS": "sigv4"}, "settings": settings, "secret_settings": secrets}
     (module / "x.tfvars.json").write_text(json.dumps(variables))
     (module / "cli.rc").touch()

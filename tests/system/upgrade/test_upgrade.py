@@ -1,4 +1,4 @@
-"""Tests upgrades between two releases: a rolling one under load, and two sets of functions on one schema."""
+"""Tests upgrades between two releases: a rolling upgrade under load, and two function versions on one schema."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from tests.support.upgrade.customers import OTHERS, WANTED, Customers, called_by
 from tests.support.upgrade.release import environment_of, make_next, name_version, unpack, unpack_next, version_of
 
 # --- rolling ---------------------------------------------------------------------------------------------------------
-# Tests a rolling upgrade under load: migrations, then new processes beside the old ones, then the old ones stop.
+# Tests a rolling upgrade under load: migrate, start new processes beside the old processes, stop the old processes.
 #
-# The old processes run the code of the previous release (tests/support/upgrade/release.py). Clients see only repeats of
-# their SDK. Every acknowledged message arrives, and messages of a FIFO queue arrive once and in order.
+# The old processes run the previous release's code (tests/support/upgrade/release.py). Clients only notice SDK retries.
+# Every acknowledged message arrives. A FIFO queue's messages arrive once and in order.
 
 WORKERS = 2
-MESSAGES = 300  # This many messages of each queue are deleted in each phase.
+MESSAGES = 300  # The consumers delete this many messages from each queue in each phase.
 
 
 @dataclass
 class Fleet:
-    """Runs processes of one release on the port that they all share (SO_REUSEPORT), as behind a load balancer."""
+    """One release's processes, which share a port (SO_REUSEPORT) like processes behind a load balancer."""
 
     port: int
     environment: Mapping[str, str]
@@ -61,9 +61,8 @@ class Fleet:
             os.close(ready)
 
     def stop_one(self) -> None:
-        """Sends SIGTERM, and checks a good end. The worker's standard input stays open, because a worker whose input
-        ends gets a second SIGTERM.
-        """
+        """Sends SIGTERM, and checks the exit status. The worker's standard input stays open, because its end would send
+        a second SIGTERM."""
         process = self.processes.pop()
         process.terminate()
         assert process.wait(timeout=30) == 0
@@ -77,20 +76,19 @@ class Fleet:
 
 @dataclass
 class Installation:
-    """A database behind PgBouncer, first of the previous release, and the processes of both."""
+    """A database behind PgBouncer that starts with the previous release, and both releases' processes."""
 
     server: Postgres
     old: Fleet
     new: Fleet
 
     def migrate(self, fleet: Fleet) -> float:
-        """Migrates with the code of these processes. Returns the seconds."""
+        """Migrates with these processes' code. Returns the seconds."""
         began = time.monotonic()
         subprocess.run([*COMMAND, "migrate"], env=dict(fleet.environment), check=True, stdout=subprocess.DEVNULL)
         return time.monotonic() - began
 
     def functions(self) -> str:
-        """Returns the release whose functions are recorded."""
         with psycopg.connect(self.server.service_dsn()) as connection:
             row = connection.execute("select name from queue.migration where number = 0").fetchone()
         assert row is not None
@@ -113,7 +111,7 @@ def installed(release: Path, following: Path) -> Iterator[Installation]:
 
 
 def subscribe(customers: Customers, topic: str) -> list[str]:
-    """Subscribes both queues with their filter policies. Returns the subscriptions' ARNs."""
+    """Subscribes both queues with filter policies. Returns the subscriptions' ARNs."""
     sns = customers.client("sns")
     return [
         sns.subscribe(
@@ -127,9 +125,8 @@ def subscribe(customers: Customers, topic: str) -> list[str]:
 
 
 def administer(customers: Customers, topic: str, subscriptions: list[str]) -> None:
-    """Calls actions whose SQL functions changed since the last release. The actions must work with the code of either
-    release.
-    """
+    """Calls actions whose SQL functions changed since the last release. The actions must work with either release's
+    code."""
     sns: Any = customers.client("sns")
     assert subscribe(customers, topic) == subscriptions
     sns.set_topic_attributes(TopicArn=topic, AttributeName="DisplayName", AttributeValue="News")
@@ -172,7 +169,7 @@ def test_nothing_fails_and_nothing_is_lost(tmp_path: Path, capsys: pytest.Captur
 
 
 def check(customers: Customers) -> None:
-    """Checks that nothing failed, was lost, invented, duplicated or reordered."""
+    """Checks that no request failed, and that no message was lost, invented, duplicated or reordered."""
     assert customers.errors == []
     for name, ledger in customers.ledgers.items():
         findings = ledger.findings()
@@ -181,13 +178,11 @@ def check(customers: Customers) -> None:
 
 
 # --- versions --------------------------------------------------------------------------------------------------------
-# Tests two releases with the same migrations and different functions: the older one never restores its functions.
+# Tests two releases with the same migrations and different functions: the older release never restores its functions.
 #
-# Migrations come first, so the previous release runs on this schema. The functions that it calls keep their results.
-#
-# The rolling upgrade shows the same with the code of the previous release.
+# Migrations run first, so the previous release must also work on the new schema.
 
-# The releases differ in this function.
+# The two releases differ in this function.
 FUNCTION = """\
 -- queue.told_release(): which release it is of. SQL interface.
 create or replace function queue.told_release() returns text language sql as $$ select '{}' $$;
@@ -197,7 +192,7 @@ NEWER = f"{__version__}.post1"
 
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Returns this tree twice by version: unchanged, and as a later release."""
+    """Returns two copies of this tree by version: unchanged, and as a later release."""
     folders = {version: tmp_path_factory.mktemp("release") for version in (__version__, NEWER)}
     for version, folder in folders.items():
         name_version(unpack(folder, commit=""), version)
@@ -206,7 +201,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def migrate(folder: Path, database: Database) -> tuple[str, str]:
-    """Returns the output of `penstock migrate` of a release, on standard output and on standard error."""
+    """Runs a release's `penstock migrate`. Returns standard output and standard error."""
     variables = {**environment_of(folder), "DATABASE_URL": database.api_dsn, "DATABASE_DIRECT_URL": ""}
     command = [*COMMAND, "migrate"]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
@@ -214,7 +209,7 @@ def migrate(folder: Path, database: Database) -> tuple[str, str]:
 
 
 def functions(database: Database) -> tuple[str, str]:
-    """Returns the release of the database's functions, and the recorded release."""
+    """Returns the release of the installed functions, and the recorded release."""
     with psycopg.connect(database.dsn) as connection:
         (told,) = connection.execute("select queue.told_release()").fetchall()[0]
         (recorded,) = connection.execute("select name from queue.migration where number = 0").fetchall()[0]
@@ -231,7 +226,7 @@ def test_a_newer_release_brings_its_functions(database: Database, releases: dict
 def test_an_older_release_that_starts_later_leaves_them_and_says_so(
     database: Database, releases: dict[str, Path]
 ) -> None:
-    """A task of the old image starts in the middle of a rollout, by `penstock migrate` or by `penstock up`."""
+    """During a rollout, an old image's task starts and runs `penstock migrate` or `penstock up`."""
     migrate(releases[NEWER], database)
     warning = (
         f"penstock: warning: the database keeps the functions of release {NEWER}: "
@@ -266,13 +261,13 @@ def calls(previous: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def before(postgres: TestServer, previous: Path, calls: list[str]) -> Results:
-    """Returns what the previous release gets on its schema."""
+    """Returns the previous release's results on its own schema."""
     with postgres.database(template="template0") as database:
         return after_migration(database, previous, calls)
 
 
 def after_migration(database: Database, release: Path, calls: list[str]) -> Results:
-    """Returns what these calls get after the release has migrated the database with its code."""
+    """Returns the same calls' results after the migration."""
     environment = {**environment_of(release), "DATABASE_URL": database.api_dsn, "DATABASE_DIRECT_URL": ""}
     subprocess.run([*COMMAND, "migrate"], env=environment, check=True, stdout=subprocess.DEVNULL)
     with psycopg.connect(database.dsn) as connection:
@@ -299,6 +294,6 @@ def test_a_former_function_that_is_missing_is_found(empty_database: Database, tm
 
 
 def test_a_release_is_made_of_any_commit(empty_database: Database, tmp_path: Path) -> None:
-    """The release works like a copy of this checkout."""
+    """A release from this checkout's commit works like a copy of the checkout."""
     release = unpack(tmp_path, "HEAD")
     assert None not in after_migration(empty_database, release, called_by(release)).values()

@@ -1,7 +1,7 @@
-"""Reads events of mappings and of subscriptions with AWS's event types for Java and Go.
+"""Parses the events from event source mappings and subscriptions with AWS's event types for Java and Go.
 
-Java uses aws-lambda-java-events with the serializer of Lambda's runtime (aws-lambda-java-serialization). Go uses the
-package events of aws-lambda-go. The test compares the handlers' view with the messages sent.
+Java uses aws-lambda-java-events with the Lambda runtime's serializer (aws-lambda-java-serialization). Go uses the
+package `events` from aws-lambda-go. The tests compare the parsed fields with the sent messages.
 
 The programs are java/events and go/events in tests/support/clients. `make clients` fetches their libraries.
 """
@@ -28,8 +28,7 @@ pytestmark = pytest.mark.clients
 TEXT = "grüße, 世界"
 
 
-def ignore(_: Any) -> None:
-    """Implements a function that succeeds."""
+def ignore(_: Any) -> None: ...
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +38,7 @@ def harness(postgres: TestServer) -> Iterator[Harness]:
 
 
 def first_event(harness: Harness, name: str) -> dict[str, Any]:
-    """Returns the first event of a function."""
+    """Returns the first event that a function received."""
     harness.functions.wait(lambda: bool(harness.invocations(name)))
     event: dict[str, Any] = harness.invocations(name)[0].event
     return event
@@ -47,7 +46,7 @@ def first_event(harness: Harness, name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def queue_event(harness: Harness) -> dict[str, Any]:
-    """Returns the event of a mapping."""
+    """Returns the event that an event source mapping sent."""
     url, arn = harness.queue()
     name = harness.function(ignore)
     harness.map(arn, name)
@@ -61,7 +60,7 @@ def queue_event(harness: Harness) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def topic_event(harness: Harness) -> dict[str, Any]:
-    """Returns the event of a subscription."""
+    """Returns the event that a subscription sent."""
     sns, name = harness.service.client("sns"), harness.function(ignore)
     topic = sns.create_topic(Name="news")["TopicArn"]
     arn = f"arn:aws:lambda:us-east-1:000000000000:function:{name}"
@@ -72,7 +71,6 @@ def topic_event(harness: Harness) -> dict[str, Any]:
 
 
 def seen(program: list[str], kind: str, event: dict[str, Any]) -> dict[str, Any]:
-    """Returns the output of the program."""
     done = subprocess.run([*program, kind], input=json.dumps(event).encode(), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     found: dict[str, Any] = json.loads(done.stdout)
@@ -113,7 +111,7 @@ def test_the_event_of_a_subscription(program: list[str], topic_event: dict[str, 
 
 
 # --- terraform mappings ----------------------------------------------------------------------------------------------
-# Event source mappings with Terraform: made, read back, changed, imported, destroyed.
+# Terraform creates, reads, changes, imports and destroys event source mappings.
 
 
 FUNCTION = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function"
@@ -121,7 +119,7 @@ FUNCTION = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function"
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Deployment]:
-    """Runs a container, the only deployment that polls. No server answers at its functions' address."""
+    """Runs a container, because only containers poll here. No server answers at the address of its functions."""
     with running("--ephemeral", QUEUE_LAMBDA_ENDPOINT="http://127.0.0.1:1") as up:
         yield up
 
@@ -134,7 +132,6 @@ def functions(up: Deployment) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def made(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
-    """Creates everything in mappings.tf."""
     return applied(up, tmp_path_factory.mktemp("mappings"), "mappings.tf")
 
 
@@ -161,7 +158,7 @@ def test_created_resources_read_back_as_configured(made: Terraform, functions: A
 
 def test_changed_resources_read_back_as_configured(changed: Terraform, functions: Any) -> None:
     assert changed.plan(changed=True) == NO_CHANGES
-    assert changed.plan() == CHANGES  # An empty plan is then significant.
+    assert changed.plan() == CHANGES  # An empty plan proves something only after this check.
     found = mapping(functions, f"{FUNCTION}:other:live")
     assert (found["State"], found["BatchSize"], found["MaximumBatchingWindowInSeconds"]) == ("Enabled", 5, 0)
     assert (found["FunctionResponseTypes"], found["ScalingConfig"]) == ([], {"MaximumConcurrency": 1000})
