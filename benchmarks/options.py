@@ -1,4 +1,4 @@
-"""Defines the options of the command: sizes, the reaction to a busy host, and the address of a running service."""
+"""Defines the command's options: sizes, the reaction to a busy host, and the address of a running service."""
 
 import argparse
 from collections.abc import Callable, Collection, Sequence
@@ -11,7 +11,7 @@ from .studies import checks, fairness, fan_out, growth, hostile, jobs, long_poll
 from .studies.study import STUDIES as TABLE
 from .studies.study import Bench, Findings, Study
 
-# Name, default (which has the option's type), help. The values are stored with the results.
+# Name, default (which has the option's type), help. The results include the values.
 SIZES: tuple[tuple[str, int | float, str], ...] = (
     ("messages", 100_000, "messages of one run of the table"),
     ("repeat", 3, "runs of each figure; the median counts"),
@@ -30,7 +30,7 @@ SIZES: tuple[tuple[str, int | float, str], ...] = (
 
 
 def arguments(argv: Sequence[str] | None, description: str) -> argparse.Namespace:
-    """Parses the arguments. Commas or blanks separate names. Unknown names end the program."""
+    """Parses the arguments. Commas or spaces separate names. Unknown names end the program."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=description)
     add = parser.add_argument
     add("--scenario", nargs="+", default=["all"], help=f"of {', '.join((*GROUPS, *STUDIES))}")
@@ -65,11 +65,11 @@ def stored_options(options: argparse.Namespace) -> dict[str, object]:
 
 
 # --- catalogue -------------------------------------------------------------------------------------------------------
-# Lists all studies by name, and defines names for groups of studies.
+# All studies by name, and names for groups of studies.
 
 
 def run_program(main: Callable[[list[str]], int], bench: Bench) -> Findings:
-    """Runs a study that is also a separate program, with its defaults. A small --scale makes the run shorter."""
+    """Runs a study that is also a separate program, with its defaults. A small --scale shortens the run."""
     scale = float(bench.options.scale)
     seconds = [] if scale >= 1 else ["--seconds", f"{max(5, round(30 * scale))}"]
     return Findings([], main(seconds + ["--no-results"] * bool(bench.options.no_results)) == 0)
@@ -109,6 +109,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def select_studies(names: list[str]) -> list[Study]:
-    """Returns each study with these names or in these groups once, in the order of the catalogue."""
+    """Returns the studies with these names or in these groups, each once, in the order of the catalogue."""
     selected = {name for given in names for name in GROUPS.get(given, (given,))}
     return [study for name, study in STUDIES.items() if name in selected]

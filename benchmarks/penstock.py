@@ -25,12 +25,12 @@ DATABASE = re.compile(r"^database (.+?)\s*$", re.MULTILINE)
 
 
 class Penstock:
-    """Implements the system `penstock`.
+    """The system `penstock`.
 
-    `endpoint`, `pids` and `dsn` belong to a running service. `dsn` can be unknown.
+    `endpoint`, `pids` and `dsn` belong to a running service. `dsn` may be empty.
 
-    `programs` is the folder with `penstock`, in this environment or another one. `settings` has further environment
-    variables of the service.
+    `programs` is the folder that contains `penstock`, in this environment or another one. `settings` contains more
+    environment variables for the service.
     """
 
     name = "penstock"
@@ -55,7 +55,7 @@ class Penstock:
         self._folder: Path | None = None
 
     def start(self) -> None:
-        """Starts the service if necessary.
+        """Starts the service unless it is running.
 
         Raises UnavailableError with the service's output if the service does not start.
         """
@@ -74,7 +74,6 @@ class Penstock:
         self.endpoint, self._pids = f"http://127.0.0.1:{port}", (self._process.pid,)
 
     def environment(self) -> dict[str, str]:
-        """Returns the environment variables of the service."""
         return {**os.environ, **self._settings}
 
     def make_key(self, account: str) -> Key:
@@ -83,7 +82,7 @@ class Penstock:
         return Key(account, key_id.partition("=")[2], secret.partition("=")[2])
 
     def make_bearer_key(self, account: str) -> str:
-        """Creates a key of this account for the REST API and returns the value of the header Authorization."""
+        """Creates this account's key for the REST API. Returns the value of the Authorization header."""
         key = self._create_key("--bearer", "--account", account)[0].partition("=")[2]
         return f"Bearer {key}"
 
@@ -94,7 +93,7 @@ class Penstock:
         return done.stdout.splitlines()
 
     def _roots(self) -> dict[str, list[int]]:
-        """Returns the process trees of the server side. A PgBouncer below the service counts separately."""
+        """Returns the server side's process trees. A PgBouncer below the service counts separately."""
         roots = {"service": list(self._pids)}
         if self.dsn:
             roots["postgresql"] = [postmaster_of(self.dsn)]
@@ -102,7 +101,7 @@ class Penstock:
         return roots | ({"pgbouncer": poolers} if poolers else {})
 
     def stop(self) -> None:
-        """Stops the service if this object started it."""
+        """Stops the service if this object has started it."""
         stop_process(self._process)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -121,7 +120,6 @@ class Penstock:
         return load.run(scenario, plan, settled)
 
     def settle(self) -> None:
-        """Makes a checkpoint if the database is known."""
         if self.dsn:
             checkpoint(self.dsn)
 
@@ -143,7 +141,7 @@ class Penstock:
         return bytes_below(data_folder(self.dsn)) if self.dsn else None
 
     def database_settings(self) -> dict[str, str]:
-        """Returns the settings that a peer's database copies, or no settings if the database is unknown."""
+        """Returns the settings that a peer's database copies, or an empty result if the database is unknown."""
         return settings_of(self.dsn) if self.dsn else {}
 
     def database_binaries(self) -> Path:
@@ -151,7 +149,7 @@ class Penstock:
 
 
 def announced(log: Path) -> str:
-    """Returns the database's DSN from the service's output, or "" until the service reports its readiness."""
+    """Returns the database's DSN from the service's output, or "" until the service is ready."""
     text = log.read_text(errors="replace")
     database = DATABASE.search(text)
     return database.group(1) if READY.search(text) and database else ""

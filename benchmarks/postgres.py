@@ -1,4 +1,4 @@
-"""Reads process and settings of a PostgreSQL, makes checkpoints, and starts an ephemeral PostgreSQL for a peer."""
+"""Reads the process and settings of a PostgreSQL, makes checkpoints, and starts an ephemeral PostgreSQL for a peer."""
 
 import os
 import pwd
@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 from .measure.cpu import parent_of
 from .system import UnavailableError, wait_until
 
-# Settings of places, identity and logging, which must differ. All other configured settings are copied to peers.
+# Settings of paths, identity and logging, which must differ. Peers copy all other configured settings.
 NOT_COPIED = {
     "data_directory",
     "config_file",
@@ -44,7 +44,7 @@ SHOWN_SETTINGS = (
 
 
 def postmaster_of(dsn: str) -> int:
-    """Returns the process id of the server, which must run on this machine. Raises UnavailableError."""
+    """Returns the server's process id. Raises UnavailableError if the server is on another machine."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute("select pg_backend_pid(), inet_server_addr()").fetchone()
         assert row is not None
@@ -55,9 +55,9 @@ def postmaster_of(dsn: str) -> int:
 
 
 def settings_of(dsn: str) -> dict[str, str]:
-    """Returns the settings of the configuration file and command line.
+    """Returns the settings in the configuration file and on the command line.
 
-    Values have the units of `-c name=value` without a suffix.
+    Values have no suffix, and the units of `-c name=value`.
     """
     query = "select name, setting from pg_settings where source in ('configuration file', 'command line')"
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -79,9 +79,9 @@ def shown_settings(dsn: str) -> dict[str, str]:
 
 
 def data_folder(dsn: str) -> Path:
-    """Returns the server's data folder, with the write-ahead log.
+    """Returns the server's data folder, which contains the write-ahead log.
 
-    The data folder is the server's working folder, so no special role is needed.
+    The folder is the server's working folder, so the caller needs no special role.
     """
     return Path(f"/proc/{postmaster_of(dsn)}/cwd").resolve()
 
@@ -89,14 +89,14 @@ def data_folder(dsn: str) -> Path:
 def administrator_dsn(dsn: str) -> str:
     """Returns the DSN of a role that can create databases.
 
-    If the role of `dsn` cannot, this is the superuser `postgres` through the server's socket. `penstock up` does not
-    give its role this right. Only root and the server's user can enter that socket's folder.
+    If the role in `dsn` cannot, the role is the superuser `postgres` on the server's socket. `penstock up` does not
+    give its role this right. Only root and the server's user can enter the socket's folder.
     """
     query = "select rolsuper or rolcreatedb from pg_roles where rolname = current_user"
     with psycopg.connect(dsn, autocommit=True) as connection:
         if connection.execute(query).fetchone() == (True,):
             return dsn
-    # Lines 4 and 5 of the server's lock file: the port, and the folder of the first socket.
+    # Lines 4 and 5 of the server's lock file contain the port, and the folder of the first socket.
     lines = (data_folder(dsn) / "postmaster.pid").read_text().splitlines()
     return make_conninfo(host=lines[4], port=lines[3], user="postgres", dbname="postgres")
 
@@ -111,7 +111,7 @@ def checkpoint(dsn: str) -> None:
 
 
 def binaries_of(postmaster: int | None) -> Path:
-    """Returns the program folder of a running server, or otherwise of the newest installed one.
+    """Returns the program folder of a running server, or else of the newest installed version.
 
     Raises UnavailableError.
     """
@@ -125,7 +125,9 @@ def binaries_of(postmaster: int | None) -> Path:
 
 
 class EphemeralPostgres:
-    """Runs a server on a Unix socket and deletes it at the end. Root runs it as `postgres` or `nobody`."""
+    """Runs a server on a Unix socket and deletes it at the end. As root, the server's user is `postgres` or
+    `nobody`.
+    """
 
     def __init__(self, binaries: Path, settings: Mapping[str, str]) -> None:
         self._binaries = binaries
@@ -182,7 +184,7 @@ class EphemeralPostgres:
 
 
 def server_user() -> pwd.struct_passwd | None:
-    """Returns the user that runs the server, or None for the caller, if the caller is not root."""
+    """Returns the user for the server if the caller is root, and otherwise None."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name: entry for entry in pwd.getpwall()}

@@ -39,7 +39,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Has the figures of a run: CPU seconds of the server side for a thousand messages, and latencies."""
+    """A run's figures: the server side's CPU seconds for a thousand messages, and latencies."""
 
     cpu_seconds: float
     p50_ms: float
@@ -48,7 +48,7 @@ class Cost:
 
 @contextmanager
 def running(revision: str, tree: Path, fleet: Fleet, plain: bool) -> Iterator[Penstock]:
-    """Yields the service of a commit from a new work tree. The `make` of that work tree builds its environment."""
+    """Yields a commit's service from a new work tree. The work tree's `make` builds its environment."""
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, revision], cwd=ROOT, check=True)
     try:
         # Every revision runs on this interpreter: another build of Python can take a seventh more CPU.
@@ -65,7 +65,6 @@ def running(revision: str, tree: Path, fleet: Fleet, plain: bool) -> Iterator[Pe
 
 
 def fill(service: Penstock, messages: int) -> None:
-    """Sends messages to a queue without consumers."""
     with psycopg.connect(service.dsn, autocommit=True) as connection:
         connection.execute("select queue.create('waiting')")
         for _ in range(0, messages, CHUNK):
@@ -81,13 +80,15 @@ def cost(outcome: Outcome) -> Cost:
 
 
 def places(count: int, number: int) -> list[int]:
-    """Returns the order of the services in a round: two rounds have opposite orders, then another service is first."""
+    """Returns the order of the services in a round. Every second round reverses the order, and the first service
+    changes every two rounds.
+    """
     order = [(number // 2 + place) % count for place in range(count)]
     return order[::-1] if number % 2 else order
 
 
 def compare(scenario: Scenario, plan: Plan, services: Sequence[Penstock], rounds: int) -> Iterator[list[Cost]]:
-    """Yields the costs of all services in each round, after one round that does not count."""
+    """Yields the costs of all services in each round, after a warm-up round."""
     for number in range(-1, rounds):
         costs = {place: cost(services[place].run(scenario, plan)) for place in places(len(services), number)}
         if number >= 0:
@@ -138,7 +139,7 @@ def main(  # noqa: PLR0913, PLR0917 - options of the command
 
 
 def append_round(log: Path | None, scenario: Scenario, plan: Plan, revisions: list[str], costs: list[Cost]) -> None:
-    """Appends a line with the costs of all commits, BASE first, if there is a log."""
+    """Appends a line with the costs of all commits, BASE first, if `log` is given."""
     if log is None:
         return
     line = {
@@ -151,9 +152,9 @@ def append_round(log: Path | None, scenario: Scenario, plan: Plan, revisions: li
 
 
 def report(scenario: Scenario, plan: Plan, revisions: list[str], rounds: list[list[Cost]]) -> None:
-    """Returns a line for each NEW.
+    """Prints a line for each NEW.
 
-    A line has the medians of BASE and NEW in CPU seconds for 1,000 messages, the quotient, and latencies.
+    The line contains BASE's and NEW's median CPU seconds for 1,000 messages, the quotient, and latencies.
     """
     base, *others = zip(*rounds, strict=True)
     for revision, new in zip(revisions[1:], others, strict=True):

@@ -1,9 +1,9 @@
-"""Measures Penstock beside its peers, on one machine in one run.
+"""Measures Penstock and its peers on one machine in one run.
 
     python -m benchmarks.run --scenario all --peers pgmq bullmq       # or: make bench SCENARIO=all PEERS=pgmq,bullmq
 
-Exit codes: 1 a run of Penstock lost, doubled, disordered or refused messages; 2 Penstock could not be started; 3 the
-host was busy and --busy refuse was given.
+The exit code is 1 if a run of Penstock lost, duplicated, reordered or refused messages, 2 if Penstock did not start, and
+3 if the host was busy and --busy refuse was given.
 """
 
 import signal
@@ -24,7 +24,7 @@ from .system import System, UnavailableError
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the selected studies. The module's docstring lists the exit codes."""
     options = arguments(argv, (__doc__ or "").split("\n\n")[0])
-    # SIGTERM exits through the context managers, which stop all started processes.
+    # SIGTERM runs the context managers, which stop all started processes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as stack:
         bench = Bench(options, Fleet(options.processes), stack)

@@ -1,4 +1,4 @@
-"""Maps names to scenarios: the flows of the measured time, and whether the queue is filled before that time."""
+"""Defines the scenarios: the flows during the measured time, and whether the queue is filled before."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ RECEIVES = (Action.RECEIVE, Action.DELETE, Action.DELETE_BATCH)
 class Scenario:
     """Describes a scenario.
 
-    Connections get the flows of `measured` in turn. If `filled` is true, the queue has all messages at the start. If
-    `fifo` is true, the queue is FIFO. The main figure is messages a second until the last response to one of `counted`.
+    Connections get the flows of `measured` in turn. With `filled`, the queue contains all messages at the start. With
+    `fifo`, the queue is FIFO. The main figure is messages a second until the last response to one of `counted`.
     """
 
     name: str

@@ -13,11 +13,11 @@ from .scenarios import Scenario
 
 
 class UnavailableError(Exception):
-    """Means that the system cannot be measured on this machine. The text has the missing part."""
+    """The system cannot be measured on this machine. The text says what is missing."""
 
 
 class System(Protocol):
-    """Describes a system under test, which is started once, runs many scenarios, and is stopped once."""
+    """A system under test. It is started once, runs many scenarios, and is stopped once."""
 
     @property
     def name(self) -> str: ...
@@ -37,14 +37,14 @@ class System(Protocol):
     def disk_bytes(self) -> int | None:
         """Returns the size of the system's data on disk.
 
-        Returns None if the system stores no data or the size cannot be read.
+        Returns None if the system stores no data or the size is not readable.
         """
 
     def stop(self) -> None: ...
 
 
 def bytes_below(folder: Path) -> int:
-    """Returns the disk space of the files below `folder`. The sum leaves out files that are deleted meanwhile."""
+    """Returns the disk space of the files below `folder`, except for files that are deleted meanwhile."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):
@@ -60,7 +60,7 @@ def free_port() -> int:
 
 
 def wait_until(done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, seconds: float = 60) -> None:
-    """Waits for `done`. Raises UnavailableError with the end of `log` if the process ends or the time is over."""
+    """Waits for `done`. Raises UnavailableError with the end of `log` if the process exits or `seconds` pass."""
     deadline = time.monotonic() + seconds
     while not done():
         if process.poll() is not None or time.monotonic() > deadline:

@@ -4,9 +4,9 @@
     .venv/bin/python -m benchmarks.costs.cold_imports --repeat 9 --secret
 
 With `--secret`, the import reads the function's secret with TLS from a Secrets Manager of this process, as on AWS.
-Each import runs in a fresh interpreter that writes no bytecode, as on Lambda, where layers are read-only, and without
-site-packages: setuptools hooks itself into every import of a virtual environment, and is not in Lambda's. The lowest
-of the repeats is the cost, because other programs only add to it. The median shows the load of the machine.
+Each import runs in a new interpreter that writes no bytecode, because layers are read-only on Lambda. The interpreter
+does not use site-packages, because setuptools, which Lambda lacks, hooks itself into every import. The cost is the
+minimum of the repeats, because other programs only increase the CPU. The median shows the load of the machine.
 """
 
 import argparse
@@ -33,7 +33,7 @@ print((time.process_time() - begun) * 1000, len(sys.modules))
 
 
 def functions(build: Path) -> Iterator[tuple[str, Path]]:
-    """Returns the handler's module and the code of each function that has only the core layer."""
+    """Yields the handler's module and the code folder for each function that has only the core layer."""
     for resource in yaml.safe_load((build / "template.yaml").read_text())["Resources"].values():
         properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::Serverless::Function" and "Layers" not in properties:
@@ -41,7 +41,7 @@ def functions(build: Path) -> Iterator[tuple[str, Path]]:
 
 
 def import_ms(python: Path, layer: Path, module: str, code: Path, variables: Mapping[str, str]) -> tuple[float, int]:
-    """Returns the CPU milliseconds of one import, and the number of modules after the import."""
+    """Returns the CPU milliseconds of one import, and the number of loaded modules."""
     result = subprocess.run(
         [python, "-S", "-c", SCRIPT, module],
         cwd=code,
@@ -55,7 +55,6 @@ def import_ms(python: Path, layer: Path, module: str, code: Path, variables: Map
 
 
 def main() -> None:
-    """Measures the functions that the options name."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs.cold_imports", description=__doc__)
     parser.add_argument("--build", type=Path, default=ROOT / ".aws-sam/build")
     parser.add_argument("--python", type=Path, default=ROOT / ".tools/lambda/bin/python")

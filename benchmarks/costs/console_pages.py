@@ -124,7 +124,7 @@ def fill(dsn: str, queues: int, rows: int, messages: int) -> None:
 
 
 def wait_until_measured(dsn: str) -> None:
-    """Waits until the worker `measure` has measured all queues, then runs ANALYZE, like autovacuum."""
+    """Waits until the worker `measure` has measured all queues, and then runs ANALYZE, like autovacuum."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         question = "select count(*) from queue.queues q left join queue.measurement m using (queue_id) where m is null"
         while connection.execute(question).fetchone() != (0,):
@@ -133,7 +133,7 @@ def wait_until_measured(dsn: str) -> None:
 
 
 def measured(endpoint: str, times: int) -> list[dict[str, float | str]]:
-    """Returns one row for each page: milliseconds and bytes."""
+    """Returns one row for each page, in milliseconds and bytes."""
     pool = urllib3.PoolManager(retries=False, timeout=60)
 
     def get(page: str) -> tuple[float, int]:

@@ -1,4 +1,4 @@
-"""Defines a valid request for every function that handles requests. Repetitions of a request have the same cost."""
+"""Defines a valid request for every function that handles requests. Every repetition of a request costs the same."""
 
 import json
 from collections.abc import Mapping
@@ -21,10 +21,9 @@ SCHEDULE = {
 BODY = "x" * 1000
 PERMISSION = {"Label": "bench", "AWSAccountIds": [ACCOUNT], "Actions": ["SendMessage"]}
 
-# Maps actions to the members of the request. Values in braces come from the response of an earlier call. The service
-# refuses these actions early, because the first call has left no work: ConfirmSubscription, Unsubscribe,
-# StartMessageMoveTask, CancelMessageMoveTask, DeleteQueue, the second CreateSchedule, CreateScheduleGroup and
-# AddPermission.
+# Maps actions to members of their requests. Placeholders in braces come from earlier responses.
+# The service refuses repeated calls of these actions early: ConfirmSubscription, Unsubscribe, StartMessageMoveTask,
+# CancelMessageMoveTask, DeleteQueue, CreateSchedule, CreateScheduleGroup and AddPermission.
 SQS: Mapping[str, Mapping[str, Any]] = {
     "CreateQueue": {"QueueName": "bench"},
     "GetQueueUrl": {"QueueName": "bench"},
@@ -107,7 +106,7 @@ SNS: Mapping[str, Mapping[str, Any]] = {
     "ListSMSSandboxPhoneNumbers": {},
     "DeleteSMSSandboxPhoneNumber": {"PhoneNumber": PHONE},
 }
-# Maps actions to method, path and body. Method and path select the action.
+# Maps actions to method, path and body. The method and the path select the action.
 SCHEDULER: Mapping[str, tuple[str, str, Any]] = {
     "CreateScheduleGroup": ("POST", "/schedule-groups/bench", {}),
     "GetScheduleGroup": ("GET", "/schedule-groups/bench", None),

@@ -58,13 +58,12 @@ Written by `python -m benchmarks.costs.functions --markdown docs/explain/functio
 
 
 async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Returns each function's figures."""
     runtime_api = RuntimeApi()
     async with serving(runtime_api.app, 0) as port:
         fleet = Fleet(stack.functions, runtime_api, f"{HOST}:{port}", options.python, 10)
         try:
             placeholders = await prepare(fleet)
-            # Functions that delete come last, because the others use the same message.
+            # Functions that delete come last, because all functions use the same message.
             names = sorted(stack.functions, key=lambda name: name.startswith("SqsDelete"))
             requests = {name: request_of(name, placeholders) for name in names}
             return [
@@ -77,7 +76,7 @@ async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, A
 
 
 async def prepare(fleet: Fleet) -> dict[str, str]:
-    """Creates the queues, topic and schedule for the requests, and returns the values of the placeholders."""
+    """Creates the queues, topic and schedule for the requests. Returns the values of the placeholders."""
     for name in ("bench", "dead"):
         await call_gateway(fleet, json_request("SQS", "CreateQueue", {"QueueName": name}, {}))
     await call_gateway(fleet, json_request("SNS", "CreateTopic", SNS["CreateTopic"], {}))
@@ -96,7 +95,7 @@ async def prepare(fleet: Fleet) -> dict[str, str]:
 
 
 async def call_gateway(fleet: Fleet, request: Request) -> dict[str, Any]:
-    """Returns the gateway's response, which must be a success."""
+    """Calls the gateway and returns its response, which must have status 200."""
     response = response_of(json.loads(await fleet.invoke("Gateway", event_of(FORM, request))))
     assert response.status == 200, response.body
     return dict(json.loads(response.body or b"{}"))
@@ -156,7 +155,7 @@ def as_markdown(lines: list[dict[str, Any]], options: argparse.Namespace, load: 
 
 
 def main() -> int:
-    """Prints a line for each function. Returns 2 when the build, a program or the database is missing."""
+    """Prints a line for each function. Returns 2 if the build, a program or the database is missing."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs.functions", description=__doc__)
     parser.add_argument("--build", type=Path, default=ROOT / ".aws-sam/build")
     parser.add_argument("--python", type=Path, default=ROOT / ".tools/lambda/bin/python")

@@ -1,11 +1,10 @@
-"""Measures the costs of event source mappings: the time from a send to its function, and the CPU of waiting mappings.
+"""Measures the cost of event source mappings: the time from a send to its invocation, and the CPU of idle mappings.
 
     python -m benchmarks.costs.mappings                                # 20 messages a second for a minute
-    python -m benchmarks.costs.mappings --idle 10000      # 10,000 mappings of empty queues, too
+    python -m benchmarks.costs.mappings --idle 10000      # also 10,000 mappings of empty queues
 
 The benchmark starts `penstock up --ephemeral` and a function without work. It prints p50, p99 and the longest time from
-the start of SendMessage until the function has the event. Then it prints the server side's CPU while clients send no
-messages.
+the start of SendMessage until the function receives the event. It then prints the server side's CPU without messages.
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Ignores the error, because clients close unused connections."""
+        """Ignores the error, which occurs when a client closes an unused connection."""
 
 
 @contextmanager
 def function() -> Iterator[tuple[str, list[float]]]:
-    """Runs an endpoint of Lambda or of webhooks, which does no work.
+    """Runs an endpoint for Lambda or webhooks, which does no work.
 
-    Yields the endpoint's address, and the seconds from each message's send until the endpoint has it.
+    Yields the endpoint's address, and the seconds from each message's send until its arrival at the endpoint.
     """
     took: list[float] = []
 
@@ -92,7 +91,7 @@ def client(name: str, endpoint: str) -> Any:
 
 
 def measure_latency(endpoint: str, took: list[float], rate: int, seconds: int) -> None:
-    """Sends at a rate without regard to the outcome, and prints the times of the messages."""
+    """Sends at a rate without waiting for deliveries, and prints the times of the messages."""
     sqs = client("sqs", endpoint)
     url = sqs.create_queue(QueueName="busy")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -116,7 +115,7 @@ def measure_latency(endpoint: str, took: list[float], rate: int, seconds: int) -
 
 
 def measure_idle(penstock: Penstock, mappings: int, seconds: int) -> None:
-    """Prints the CPU while no messages are sent, and with a message a second, with and without the mappings."""
+    """Prints the CPU without messages, and with one message a second, each with and without the mappings."""
     with psycopg.connect(penstock.dsn, autocommit=True) as connection:
         connection.execute(IDLE.encode(), [mappings])
         connection.execute("notify penstock, 'mappings'")

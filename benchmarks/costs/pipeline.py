@@ -74,7 +74,6 @@ class JobObservation:
 
 
 def main() -> int:
-    """Prints the figures and writes the results file."""
     options = parser().parse_args()
     load = host_load()
     lines = measure_given_databases(options) if options.filled else measure_own_databases(options)
@@ -87,7 +86,7 @@ def main() -> int:
 
 
 def measure_own_databases(options: argparse.Namespace) -> list[dict[str, object]]:
-    """Measures on a separate PostgreSQL, which it removes afterwards."""
+    """Measures on a separate PostgreSQL, and removes it afterwards."""
     if options.load:
         return [measure_under_load(shlex.split(options.job_prefix))]
     sizes = [int(size) for size in (options.busy_hour or options.messages).split(",")]
@@ -97,7 +96,7 @@ def measure_own_databases(options: argparse.Namespace) -> list[dict[str, object]
 
 
 def measure_given_databases(options: argparse.Namespace) -> list[dict[str, object]]:
-    """Measures on databases that already have a history."""
+    """Measures on databases that already contain a history."""
     return [facts_of(dsn) | measure_database(dsn, options) for dsn in options.filled.split(",")]
 
 
@@ -131,7 +130,7 @@ def server(folder: Path) -> Iterator[Postgres]:
 
 
 def measure(postgres: Postgres, messages: int, options: argparse.Namespace) -> dict[str, object]:
-    """Fills a new database, runs the job twice (the second run replaces the results), and then plain SQL."""
+    """Fills a new database, runs the job twice (the second run replaces the results), and then runs plain SQL."""
     name = f"metrics_{messages}"
     with psycopg.connect(postgres.superuser_dsn(), autocommit=True) as administration:
         administration.execute(f"create database {name} owner {ROLE}".encode())
@@ -170,9 +169,9 @@ def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]
 
 
 def measure_deltas(dsn: str, messages: int) -> dict[str, object]:
-    """Measures three runs without a span.
+    """Measures the first run, a run without changes, and a run after the end of a three-day-old message.
 
-    They are the first run, a run without changes, and a run after the end of a three-day-old message.
+    The runs have no span.
     """
     line: dict[str, object] = {"messages": messages}
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -186,7 +185,9 @@ def measure_deltas(dsn: str, messages: int) -> dict[str, object]:
 
 
 def changed_rows(connection: psycopg.Connection[Any]) -> dict[str, float]:
-    """Returns the numbers of rows that the last run read, and of windows that it added, changed or removed."""
+    """Returns the number of rows that the last run read, and the number of windows that it added, changed or
+    removed.
+    """
     row = connection.execute(
         "select rows_read, rows_written - (select count(*) from queue.metrics_forecast) from queue.metrics_run"
         " order by run_id desc limit 1"
@@ -196,7 +197,7 @@ def changed_rows(connection: psycopg.Connection[Any]) -> dict[str, float]:
 
 
 def job(dsn: str, arguments: list[str], prefix: Sequence[str] = ()) -> JobObservation:
-    """Runs the job with its command. Raises CalledProcessError."""
+    """Runs the job's command. Raises CalledProcessError."""
     observation, began = JobObservation(), time.monotonic()
     command = [*prefix, sys.executable, "-m", "penstock_metrics", *arguments]
     variables = {**os.environ, "DATABASE_URL": dsn, "QUEUE_METRICS_TIMEZONE": "Europe/Berlin"}
@@ -233,7 +234,7 @@ def observe(observation: JobObservation, pid: int, dsn: str) -> None:
 
 
 def worker_peak_bytes(pid: int) -> int:
-    """Returns the peak memory of the job's running Python processes, without the driver."""
+    """Returns the peak memory of the job's Python processes, except for the driver."""
     found = Meter({"job": [pid]}).members()["job"]
     return max((high_water_mark(p.pid) for p in found if p.pid != pid and "python" in p.command), default=0)
 
@@ -249,7 +250,9 @@ def high_water_mark(pid: int) -> int:
 
 
 def figures(observation: JobObservation, messages: int) -> dict[str, float]:
-    """Returns the figures to store. CPU comes from the last sample, and memory from the highest sample."""
+    """Returns the figures to store. The CPU comes from the last sample, and the memory is the maximum of all
+    samples.
+    """
     return {
         "seconds": round(observation.seconds, 1),
         "messages_per_second": round(messages / observation.seconds),
@@ -262,7 +265,7 @@ def figures(observation: JobObservation, messages: int) -> dict[str, float]:
 
 
 def plain_sql_seconds(dsn: str, span: history_generator.Span) -> float:
-    """Returns the seconds of reference.sql, which writes only temporary tables."""
+    """Returns the duration of reference.sql, which writes only temporary tables."""
     with psycopg.connect(dsn) as connection:
         began = time.monotonic()
         reference.compute(connection, span.from_at, span.to_at, span.timezone)
@@ -272,7 +275,7 @@ def plain_sql_seconds(dsn: str, span: history_generator.Span) -> float:
 
 
 def result_counts(dsn: str) -> dict[str, int]:
-    """Returns the number of rows in the tables of results."""
+    """Returns the number of rows in each table of results."""
     counts = {}
     with psycopg.connect(dsn) as connection:
         for table in ("metrics_window", "metrics_latency"):
@@ -309,7 +312,7 @@ def measure_under_load(prefix: list[str]) -> dict[str, object]:
 
 
 def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[JobObservation, list[int]]:
-    """Returns the observation of the job, and the rates of runs that began and ended during the job."""
+    """Returns the observation of the job, and the message rates of the runs that began and ended during the job."""
     ended, observations, rates = threading.Event(), list[JobObservation](), list[int]()
 
     def work() -> None:
@@ -331,7 +334,7 @@ def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[JobObservatio
 
 
 def rate(penstock: Penstock) -> int:
-    """Returns the messages a second of one run. Raises RuntimeError if a message was lost or received twice."""
+    """Returns the messages a second in one run. Raises RuntimeError if a message was lost or received twice."""
     outcome = penstock.run(LOAD, LOAD_PLAN)
     if not outcome.valid:
         raise RuntimeError(f"{outcome.verdict}, {outcome.bad_samples}")

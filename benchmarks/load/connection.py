@@ -14,7 +14,7 @@ from benchmarks.measure.tally import Tally
 
 from .wire import Action, Due, Request
 
-# A generator that yields requests, to be written now or when they are due. It receives the body of a 2xx response, or
+# A generator that yields requests, to be written now or at their due time. It receives the body of a 2xx response, or
 # None.
 Flow = Generator[Request | Due, bytes | None, None]
 
@@ -23,11 +23,11 @@ LENGTH = b"\r\ncontent-length:"
 
 
 class MalformedAnswerError(Exception):
-    """Means that the bytes are not an HTTP/1.1 response with a Content-Length."""
+    """The bytes are not an HTTP/1.1 response with a Content-Length."""
 
 
 def content_length(head: bytes) -> int:
-    """Returns the Content-Length of a response's head. Raises MalformedAnswerError, also for chunked responses."""
+    """Returns the Content-Length in a response's head. Raises MalformedAnswerError, also for chunked responses."""
     low = head.lower()
     start = low.find(LENGTH)
     if start < 0:
@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def start(self, flow: Flow) -> None:
-        """Writes the first request of a flow. When `finished` is done, the flow has ended and another can start."""
+        """Writes a flow's first request. When `finished` is done, the flow has ended, and another flow may start."""
         if self.finished.done():
             self.finished.result()
             self.finished = asyncio.get_running_loop().create_future()
@@ -113,7 +113,7 @@ class Connection(asyncio.Protocol):
             self._write(request_or_due.request, request_or_due.at)
 
     def _write(self, request: Request, since: float) -> None:
-        """Writes a request. `since` is the beginning of the latency."""
+        """Writes a request. The latency counts from `since`."""
         if self.finished.done() or self._transport is None:
             return
         self._action, self._written_at = request.action, since

@@ -18,13 +18,15 @@ from .flows import BATCH_LIMIT, drain_queue, send_singly, send_tens
 from .wire import ACCOUNT, Action, Address, Key, address_of, create_queue, delete_queue
 
 SWEEP_CONNECTIONS = 8
-MAX_BATCH_BYTES = 1_000_000  # AWS: 1 MiB for all messages of a batch
+MAX_BATCH_BYTES = 1_000_000  # AWS's limit for all messages in a batch is 1 MiB.
 queue_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """Has the keys of the callers that create and use queues, and the policy. A given owner's key is the only key."""
+    """The keys of the callers that create and use queues, and the queue policy. `owner` creates the queues, and also
+    uses them without `user`.
+    """
 
     owner: Key | None = None
     user: Key | None = None
@@ -42,7 +44,7 @@ class HttpLoad:
         self._meter = meter
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
-        """Makes one run, and calls `watch` with each stage.
+        """Makes one run, and calls `watch` at each stage.
 
         The stages are "empty", "filled" (the measured time follows), "measured" and "drained".
         """
@@ -115,7 +117,6 @@ def outcome_of(
 
 
 def order_of(scenario: Scenario, plan: Plan, address: Address) -> PhaseOrder:
-    """Returns the order of the measured phase."""
     return PhaseOrder(
         address,
         plan.body,

@@ -31,7 +31,7 @@ MAX_PROCESSES = 64
 
 @dataclass(frozen=True, slots=True)
 class PhaseOrder:
-    """Describes a phase. With `idle_samples`, the phase ignores the flows and measures an idle queue."""
+    """Describes a phase. With `idle_samples`, the phase measures an idle queue instead of running flows."""
 
     address: Address
     body: str
@@ -91,7 +91,7 @@ class Fleet:
             process.kill()
 
     def _expect(self, pipes: list[Pipe], word: str) -> None:
-        """Waits until each process has written this word.
+        """Waits until each process has sent this word.
 
         Raises RuntimeError with the reason if a process has failed.
         """
@@ -161,7 +161,7 @@ async def open_connections(order: PhaseOrder, tally: Tally) -> list[Connection]:
 
 
 async def run_flows(order: PhaseOrder, phase: Phase, connections: list[Connection]) -> None:
-    """Runs the flows. A broken connection counts as a bad response, and the others continue."""
+    """Runs the flows. A broken connection counts as a bad response, while the others continue."""
     if order.idle_samples:
         await IdleQueue(phase, order.idle_samples).run(*connections)
         return

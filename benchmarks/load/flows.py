@@ -30,11 +30,11 @@ from .wire import (
 
 
 class Pace:
-    """Gives one load process its arrivals: independent messages at an average of `rate` a second (Poisson).
+    """Generates one load process's arrivals: independent messages at an average of `rate` a second (Poisson).
 
-    The connections of the process claim arrivals in turn. If all connections are busy, a request is written late, but
-    its latency counts from its due time, so it includes the wait of an independent client. Timers wake up to 1 ms
-    late, which also counts against the service.
+    The process's connections claim arrivals in turn. If all connections are busy, a request is late. Its latency then
+    counts from its due time, and so includes an independent client's wait. Timers wake up to 1 ms late, which also
+    counts against the service.
     """
 
     def __init__(self, rate: float, seed: int = 1) -> None:
@@ -43,12 +43,12 @@ class Pace:
         self._next_at = 0.0
 
     def start(self) -> None:
-        """Starts the clock: all arrivals are due after now."""
+        """Starts the clock: all arrivals are due from now on."""
         self._next_at = perf_counter()
 
     def timed(self, request: Request, messages: int) -> Request | Due:
-        """Returns the request with the next arrival as its due time. The pause before n messages is n times as long.
-        In a closed loop a request is due now.
+        """Returns the request with its due time, or the request itself in a closed loop. The average pause before n
+        messages is n times as long.
         """
         return Due(request, self.arrival(messages)) if self._rate else request
 
@@ -62,19 +62,17 @@ CLOSED_LOOP = Pace(0.0)
 
 
 # --- flows -----------------------------------------------------------------------------------------------------------
-# Defines the scenarios as flows. A flow yields the requests of one connection and counts the responses.
-#
-# Flows do no input or output. `Phase` holds the state that the connections of a process share.
+# Flows do no input or output. `Phase` contains the state that the connections of a process share.
 
-BATCH_LIMIT = 10  # AWS: MaxNumberOfMessages and the entries of a batch are 1 to 10
-FIFO_GROUPS = 64  # of each connection
+BATCH_LIMIT = 10  # AWS's limit for MaxNumberOfMessages and the entries of a batch
+FIFO_GROUPS = 64  # for each connection
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Phase:
-    """Holds the requests, counters and pace that the flows of one process share."""
+    """The requests, counters and pace that one process's flows share."""
 
     requests: Requests
     body: str
@@ -87,7 +85,7 @@ class Phase:
         self.md5 = md5_of(self.body)
 
     def decoded(self, decode: Callable[[bytes], T], answer: bytes | None) -> T | None:
-        """Returns the response as a typed object. A malformed response counts as bad, and gives None."""
+        """Decodes a response. A malformed response counts as bad, and gives None."""
         if answer is None:
             return None
         try:
@@ -121,7 +119,7 @@ def send_singly(phase: Phase) -> Flow:
 
 
 def send_batches(phase: Phase, sizes: Iterator[int]) -> Flow:
-    """Calls SendMessageBatch. `sizes` yields the number of entries of the next call."""
+    """Calls SendMessageBatch. `sizes` yields the number of entries for each call."""
     requests = [phase.requests.send_batch(phase.body, size) for size in range(BATCH_LIMIT + 1)]
     while count := phase.progress.claim(next(sizes)):
         answer = yield phase.pace.timed(requests[count], count)
@@ -203,12 +201,12 @@ def delete(phase: Phase, messages: list[Message]) -> Flow:
 
 
 def cycle(phase: Phase) -> Flow:
-    """Sends one message, receives any one, deletes it, and repeats this."""
+    """Sends one message, receives any message, deletes it, and repeats these calls."""
     return send_receive_delete(phase, repeat(phase.requests.send(phase.body)))
 
 
 def fifo_cycle(phase: Phase) -> Flow:
-    """Does the same as `cycle` on a FIFO queue. Each connection has separate groups and deduplication ids."""
+    """Is like `cycle`, but uses a FIFO queue. Each connection has separate groups and deduplication ids."""
     connection = f"{random.getrandbits(64):x}"
     numbers = count()
     return send_receive_delete(
@@ -221,7 +219,7 @@ def fifo_cycle(phase: Phase) -> Flow:
 
 
 def send_receive_delete(phase: Phase, sends: Iterator[Request]) -> Flow:
-    """Makes one of `sends`, receives any message, deletes it, and repeats this."""
+    """Sends the next request of `sends`, receives any message, deletes it, and repeats these calls."""
     receive = phase.requests.receive(1)
     while phase.progress.claim(1):
         sent = yield phase.pace.timed(next(sends), 1)

@@ -28,7 +28,7 @@ SIGNED_HEADERS = "content-type;host;x-amz-date;x-amz-target"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Has an access key and its account."""
+    """An access key and its account."""
 
     account: str
     key_id: str
@@ -53,7 +53,7 @@ def signature_headers(key: Key, service: str, host: str, content_type: str, targ
 
 @lru_cache(maxsize=64)
 def signing_key(secret: str, day: str, service: str) -> bytes:
-    """Returns the key of a day, region and service."""
+    """Returns the signing key for a day, region and service."""
     key = f"AWS4{secret}".encode()
     for part in (day, REGION, service, "aws4_request"):
         key = hmac.new(key, part.encode(), sha256).digest()
@@ -61,10 +61,9 @@ def signing_key(secret: str, day: str, service: str) -> bytes:
 
 
 # --- wire ------------------------------------------------------------------------------------------------------------
-# Writes and reads SQS JSON 1.0 over HTTP/1.1 as bytes. Requests are built once, and responses are decoded only as
-# far as necessary.
-#
-# A client library costs far more CPU than the service, so the benchmark would measure the library on two cores.
+# Writes and reads SQS JSON 1.0 over HTTP/1.1 as bytes. Each request is built once, and responses are decoded only
+# partly.
+# A client library costs far more CPU than the service, so the benchmark would measure the library.
 
 ACCOUNT = "000000000000"
 CREDENTIAL = f"{ACCOUNT}/20260101/us-east-1/sqs/aws4_request"
@@ -73,7 +72,7 @@ AUTHORIZATION = f"AWS4-HMAC-SHA256 Credential={CREDENTIAL}, SignedHeaders=host, 
 
 
 class Action(StrEnum):
-    """Lists the benchmark's actions with their names in X-Amz-Target."""
+    """The benchmark's actions with their names in X-Amz-Target."""
 
     SEND = "SendMessage"
     SEND_BATCH = "SendMessageBatch"
@@ -87,7 +86,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Has a service's host and port, and one of its queues, which belongs to `owner`. `key` signs requests."""
+    """A service's host and port, and one of its queues, which belongs to `owner`. `key` signs requests."""
 
     host: str
     port: int
@@ -102,7 +101,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Has one HTTP request as bytes."""
+    """An HTTP request as bytes."""
 
     action: Action
     data: bytes
@@ -110,9 +109,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Has an open loop's request. It is written at `at` (perf_counter), or as soon as its connection is free.
+    """An open loop's request, which is written at `at` (perf_counter), or as soon as its connection is free.
 
-    The latency counts from `at` in both cases, because otherwise waiting clients hide a stall of the service.
+    The latency counts from `at` in both cases. Otherwise waiting clients would hide a stall of the service.
     """
 
     request: Request
@@ -120,28 +119,28 @@ class Due:
 
 
 class Entry(msgspec.Struct, rename="pascal"):
-    """Has one acknowledged entry of a SendMessage or SendMessageBatch response."""
+    """An acknowledged entry in a response of SendMessage or SendMessageBatch."""
 
     message_id: str
     md5_of_body: str = msgspec.field(name="MD5OfMessageBody")
 
 
 class SendBatchAnswer(msgspec.Struct, rename="pascal"):
-    """Has the response of SendMessageBatch. Only the length of `failed` matters."""
+    """The response of SendMessageBatch. Only the length of `failed` matters."""
 
     successful: list[Entry] = []
     failed: list[msgspec.Raw] = []
 
 
 class DeleteBatchAnswer(msgspec.Struct, rename="pascal"):
-    """Has the response of DeleteMessageBatch."""
+    """The response of DeleteMessageBatch."""
 
     successful: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []
 
 
 class Message(msgspec.Struct, rename="pascal"):
-    """Has one received message. All four fields are required, and a missing field makes the response malformed."""
+    """A received message. A response that lacks one of the fields is malformed."""
 
     message_id: str
     receipt_handle: str
@@ -150,7 +149,7 @@ class Message(msgspec.Struct, rename="pascal"):
 
 
 class ReceiveAnswer(msgspec.Struct, rename="pascal"):
-    """Has the response of ReceiveMessage, which is `{}` without messages."""
+    """The response of ReceiveMessage, which is `{}` without messages."""
 
     messages: list[Message] = []
 
@@ -162,7 +161,7 @@ decode_delete_batch = msgspec.json.Decoder(DeleteBatchAnswer).decode
 
 
 def address_of(endpoint: str, queue: str, owner: str = ACCOUNT, key: Key | None = None) -> Address:
-    """Returns the address of `queue` below an endpoint such as `http://127.0.0.1:9324`."""
+    """Returns the address of `queue` at an endpoint such as `http://127.0.0.1:9324`."""
     parts = urlsplit(endpoint)
     return Address(parts.hostname or "127.0.0.1", parts.port or 80, queue, owner, key)
 
@@ -186,7 +185,7 @@ def md5_of(body: str) -> str:
 
 
 def signed_lines(address: Address, target: str, payload: bytes, service: str = "sqs") -> bytes:
-    """Returns the header lines that sign a request with the address's key, or an empty text without a key."""
+    """Returns the header lines of a signature with the address's key, or an empty text without a key."""
     if address.key is None:
         return b""
     host = f"{address.host}:{address.port}"
@@ -194,7 +193,7 @@ def signed_lines(address: Address, target: str, payload: bytes, service: str = "
 
 
 class Requests:
-    """Builds the requests to one queue. The fixed parts are encoded once, and a delete adds receipt handles."""
+    """Builds requests to one queue. The fixed parts are encoded once."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -217,7 +216,7 @@ class Requests:
         return Request(action, b"%s%d%s\r\n\r\n%s" % (self._heads[action], len(payload), signature, payload))
 
     def send(self, body: str, group: str | None = None, deduplication_id: str | None = None) -> Request:
-        """Returns a SendMessage request. A FIFO queue's request has a group and a deduplication id."""
+        """Returns a SendMessage request. A FIFO queue's request needs a group and a deduplication id."""
         payload = {"QueueUrl": self.address.queue_url, "MessageBody": body}
         if group is not None and deduplication_id is not None:
             payload |= {"MessageGroupId": group, "MessageDeduplicationId": deduplication_id}
@@ -227,7 +226,6 @@ class Requests:
         return self.batch_of([{"Id": str(n), "MessageBody": body} for n in range(count)])
 
     def batch_of(self, entries: list[dict[str, str]]) -> Request:
-        """Returns a SendMessageBatch with these entries."""
         payload = {"QueueUrl": self.address.queue_url, "Entries": entries}
         return self.of(Action.SEND_BATCH, msgspec.json.encode(payload))
 
@@ -249,15 +247,17 @@ def json_quoted(handle: str) -> str:
 
 
 # --- control ---------------------------------------------------------------------------------------------------------
-# Creates and deletes queues, outside the measured times.
+# Creates and deletes queues outside the measured time.
 
-# Messages stay invisible during a slow drain, so a second receive of a message is an error of the service.
+# Messages stay invisible even during a slow drain, so a second receive of a message is the service's error.
 VISIBILITY_SECONDS = 600
 SIGNING_NAMES = {"AmazonSQS": "sqs", "AmazonSNS": "sns"}
 
 
 def call(address: Address, action: str, payload: dict[str, object], service: str = "AmazonSQS") -> dict[str, object]:
-    """Calls an action, signed if the address has a key. Raises urllib.error.HTTPError unless the status is 2xx."""
+    """Calls an action, with a signature if the address has a key. Raises urllib.error.HTTPError unless the status is
+    2xx.
+    """
     data, target = json.dumps(payload).encode(), f"{service}.{action}"
     signed = signed_lines(address, target, data, SIGNING_NAMES[service]).decode()
     given = dict(line.split(": ", 1) for line in signed.split("\r\n") if line)
@@ -272,7 +272,7 @@ def call(address: Address, action: str, payload: dict[str, object], service: str
 
 
 def create_queue(address: Address, **given: str) -> None:
-    """Creates a queue. `given` has attributes besides VisibilityTimeout, or another VisibilityTimeout."""
+    """Creates a queue. `given` contains more attributes, or overrides VisibilityTimeout."""
     attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)} | given
     call(address, "CreateQueue", {"QueueName": address.queue, "Attributes": attributes})
 

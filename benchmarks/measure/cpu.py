@@ -1,9 +1,10 @@
 """Reads the server side's CPU time and memory from /proc (Linux, see proc(5)).
 
-CPU is the user and system time of a group's live processes and of the ended children for which they have waited. The
-postmaster therefore includes the time of ended backends. The kernel counts each process in ticks of 1/100 s, so a
-measurement should last some seconds. Memory is PSS: a page that n processes share counts 1/n in each process, so
-shared_buffers count once.
+CPU is the user and system time of a group's live processes, and of exited children that they have waited for. The
+postmaster's time therefore includes exited backends. The kernel counts in ticks of 1/100 s for each process, so a
+measurement should last some seconds.
+
+Memory is PSS: a page that n processes share counts 1/n in each process, so shared_buffers count once.
 """
 
 import os
@@ -22,7 +23,7 @@ IDLE, IOWAIT = 3, 4
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Has one line of /proc/<pid>/stat."""
+    """A line of /proc/<pid>/stat."""
 
     pid: int
     parent: int
@@ -32,7 +33,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Has the counters of one moment.
+    """The counters at one moment.
 
     `host_seconds` is the time of all cores, and `host_busy_seconds` is the part that was not idle.
     """
@@ -43,9 +44,9 @@ class Reading:
 
 
 class Meter:
-    """Reads groups of process trees, which are given by their roots: `Meter({"service": [12], "postgresql": [34]})`.
+    """Reads groups of process trees by their roots: `Meter({"service": [12], "postgresql": [34]})`.
 
-    A process belongs to the nearest root above it, so a database that is a child of the service is not counted twice.
+    A process belongs to its nearest root, so a database that is a child of the service is not counted twice.
     """
 
     def __init__(self, roots: Mapping[str, Iterable[int]]) -> None:
@@ -53,9 +54,9 @@ class Meter:
         self.groups = tuple(roots)
 
     def members(self) -> dict[str, list[Process]]:
-        """Returns the live processes of each group.
+        """Returns each group's live processes.
 
-        Raises ProcessLookupError if a root has ended, because its time is then missing.
+        Raises ProcessLookupError if a root has exited, because its time is then missing.
         """
         table = processes()
         members: dict[str, list[Process]] = {group: [] for group in self.groups}
@@ -74,7 +75,7 @@ class Meter:
         return Reading(used, total, busy)
 
     def pss_bytes(self) -> dict[str, int | None]:
-        """Returns the memory of each group, or None without the permission to read it in /proc."""
+        """Returns each group's memory, or None without permission to read it in /proc."""
         return {group: sum_or_none(pss_of(p.pid) for p in found) for group, found in self.members().items()}
 
     def _group_of(self, process: Process, table: dict[int, Process]) -> str | None:
@@ -87,7 +88,7 @@ class Meter:
 
 
 def processes() -> dict[int, Process]:
-    """Returns all processes by id, without processes that end meanwhile."""
+    """Returns all processes by id, except for processes that exit meanwhile."""
     found = (read_process(int(entry.name)) for entry in PROC.iterdir() if entry.name.isdecimal())
     return {process.pid: process for process in found if process is not None}
 
@@ -97,7 +98,7 @@ def read_process(pid: int) -> Process | None:
         text = (PROC / str(pid) / "stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The command is in brackets and may itself contain spaces and brackets.
+    # The command is in parentheses and may itself contain spaces and parentheses.
     command, _, rest = text.partition("(")[2].rpartition(")")
     fields = rest.split()
     return Process(pid, int(fields[PARENT]), command, sum(map(int, fields[TIMES])) / TICKS_PER_SECOND)
@@ -121,7 +122,7 @@ def pss_of(pid: int) -> int | None:
     try:
         lines = (PROC / str(pid) / "smaps_rollup").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
-        return 0  # it has just ended
+        return 0  # The process has just exited.
     except OSError:
         return None
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
@@ -139,7 +140,7 @@ def sum_or_none(values: Iterable[int | None]) -> int | None:
 def host_times() -> tuple[float, float]:
     """Returns two sums over all cores since boot, in seconds: all time, and time that was not idle.
 
-    Time stolen by a hypervisor counts as not idle.
+    A hypervisor's stolen time counts as not idle.
     """
     fields = [int(field) for field in (PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     total = sum(fields)
@@ -147,7 +148,7 @@ def host_times() -> tuple[float, float]:
 
 
 def on_cpu_seconds(pid: int) -> float:
-    """Returns the processor time of all threads of a process, to the nanosecond (/proc/<pid>/task/<tid>/schedstat)."""
+    """Returns the processor time of a process's threads, to the nanosecond (/proc/<pid>/task/<tid>/schedstat)."""
     texts = [path.read_text() for path in (PROC / str(pid) / "task").glob("*/schedstat")]
     return sum(int(text.split()[0]) for text in texts) / 1e9
 
@@ -159,7 +160,7 @@ PEAK_SECONDS = 0.2
 def peak_of(meter: Meter, group: str) -> Iterator[list[int]]:
     """Yields a list with the peak of PSS bytes, sampled five times a second.
 
-    The list is empty if /proc cannot be read.
+    The list is empty if /proc is not readable.
     """
     pids = [process.pid for process in meter.members()[group]]
     peak: list[int] = []

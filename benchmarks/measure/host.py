@@ -1,4 +1,4 @@
-"""Describes the machine and its load. On a busy machine, a study warns, waits, or refuses."""
+"""Describes the machine and its load. On a busy machine, a study warns, waits, or refuses to run."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ SAMPLE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """Has the load before a study: the used share of all cores in one second, and the load average of one minute."""
+    """The load before a study: the used share of all cores in one second, and the load average over one minute."""
 
     busy_share: float
     load_average_1m: float
@@ -29,7 +29,7 @@ class HostLoad:
 
 
 def host_load() -> HostLoad:
-    """Observes the load for SAMPLE_SECONDS."""
+    """Measures the load for SAMPLE_SECONDS."""
     total, busy = host_times()
     time.sleep(SAMPLE_SECONDS)
     total_after, busy_after = host_times()
@@ -38,9 +38,9 @@ def host_load() -> HostLoad:
 
 
 def machine() -> dict[str, object]:
-    """Returns the facts of the machine that influence the figures, without host name and addresses.
+    """Returns the machine's properties that influence the figures, without host name and addresses.
 
-    The interpreter of the benchmark also runs the benchmark's service and the libraries.
+    The benchmark's interpreter also runs the service and the libraries.
     """
     return {
         "cpu": field_of("/proc/cpuinfo", "model name"),
@@ -65,7 +65,9 @@ def is_optimised() -> bool:
 
 
 def interpreter_text(machine: Mapping[str, object]) -> str:
-    """Returns implementation, version and build of the interpreter. Older results have only the version."""
+    """Returns the interpreter's implementation, version and build. Results from before the build was recorded have only
+    a version.
+    """
     name = f"{machine.get('python_implementation', 'Python')} {machine.get('python', 'of unknown version')}"
     if "python_optimised" not in machine:
         return f"{name}, of unknown build"
@@ -82,11 +84,13 @@ PAUSE_SECONDS = 10
 
 
 class BusyHostError(Exception):
-    """Means that other programs use the machine, and that the caller does not want to measure then."""
+    """Other programs use the machine, and the caller refuses to measure."""
 
 
 def check_host_load(when_busy: str) -> HostLoad:
-    """Returns the load before a study. `when_busy`: "mark" warns, "wait" waits at most 10 minutes, "refuse" raises."""
+    """Returns the load before a study. On a busy machine, `when_busy` decides: "mark" warns, "wait" waits at most 10
+    minutes, "refuse" raises BusyHostError.
+    """
     load = host_load()
     deadline = time.monotonic() + MAX_WAIT_SECONDS
     while load.busy and when_busy == "wait" and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Defines the plan and the outcome of one run of a scenario against a system."""
+"""Defines the plan and the outcome of a scenario's run against a system."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ from .tally import Verdict, percentile_of_sorted
 class Plan:
     """Describes a scenario's run.
 
-    `processes` is the number of processes of the load generator (0 means all). `rate` is the number of messages sent
-    a second (open loop). 0 means that each connection has one request in flight. `held` is the number of additional
-    messages that wait from the start.
+    `processes` is the number of load processes (0 means all). `rate` is the number of messages sent each second (open
+    loop). 0 means that each connection has one request in flight. `held` is the number of additional messages that wait
+    from the start.
     """
 
     connections: int
@@ -34,7 +34,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Has latencies in milliseconds. `samples` counts calls or, for idle_latency, messages."""
+    """Latencies in milliseconds. `samples` counts calls or, for idle_latency, messages."""
 
     p50_ms: float
     p99_ms: float
@@ -44,7 +44,7 @@ class Latency:
 
 @dataclass(slots=True)
 class Outcome:
-    """Has the outcome of a run.
+    """The outcome of a run.
 
     `messages` is the number of messages sent (send scenarios) or received and deleted (all others) within
     `elapsed_seconds`.
@@ -73,7 +73,7 @@ class Outcome:
 
     @property
     def server_cpu_seconds(self) -> dict[str, float]:
-        """Maps the parts of the server side to their figures: service, postgresql, pgbouncer."""
+        """Maps the server side's parts (service, postgresql, pgbouncer) to their CPU seconds."""
         return {part: used - self.before.cpu_seconds.get(part, 0.0) for part, used in self.after.cpu_seconds.items()}
 
     @property
@@ -90,7 +90,7 @@ class Outcome:
 
     @property
     def valid(self) -> bool:
-        """Returns whether the run moved messages without losses, duplicates and malformed messages."""
+        """Returns whether the run moved messages without lost, duplicated or malformed messages."""
         return self.messages > 0 and self.bad_answers == 0 and (self.verdict is None or self.verdict.clean)
 
 

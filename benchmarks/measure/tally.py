@@ -1,6 +1,6 @@
-"""Counts the results of a run: ids of acknowledged and received messages, deletions, and the time of every call.
+"""Counts the results of a run: ids of acknowledged and received messages, deletions, and the duration of every call.
 
-The module counts messages and never calls, because a service with fast but empty responses must not appear fast.
+Rates count messages instead of calls, because a service with fast but empty responses must not appear fast.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ SAMPLES_OF_BAD_ANSWERS = 5
 
 @dataclass(slots=True)
 class Tally:
-    """Has the counts of one process during one phase. `merge_tallies` adds the counts of several processes."""
+    """One process's counts during one phase. `merge_tallies` adds the counts of several processes."""
 
     acknowledged: list[str] = field(default_factory=list)
     received: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Has the result of comparing ids. A `phantom` was received, but never acknowledged as sent."""
+    """The result of comparing ids. A `phantom` was received, but its send was never acknowledged."""
 
     lost: int
     duplicated: int
@@ -65,7 +65,7 @@ class Verdict:
 
 
 def merge_tallies(tallies: Iterable[Tally]) -> Tally:
-    """Returns the sum of the tallies of several processes, which share a clock (CLOCK_MONOTONIC)."""
+    """Adds up several processes' tallies. The processes share a clock (CLOCK_MONOTONIC)."""
     parts = list(tallies)
     total = Tally(started_at=min((part.started_at for part in parts), default=0.0))
     for part in parts:
@@ -89,7 +89,7 @@ def add_tally(total: Tally, part: Tally) -> None:
 
 
 def compare_ids(acknowledged: list[str], received: list[str], deleted: int) -> Verdict:
-    """Compares the ids of all acknowledged sends with the ids of all receives until the queue was empty."""
+    """Compares the ids of all acknowledged sends with the ids of all receives. The queue must be empty."""
     counts = Counter(received)
     sent = Counter(acknowledged)
     reused = len(acknowledged) - len(sent)
@@ -114,17 +114,15 @@ def percentile_of_sorted(ordered: Sequence[float], fraction: float) -> float:
 
 
 # --- progress --------------------------------------------------------------------------------------------------------
-# Counts the progress of a phase: the messages left to send, and the messages that all processes together have
-# received.
+# Counts the messages left to send in a process, and the messages that all processes have received.
 
 STALL_SECONDS = 5.0
 
 
 class Progress:
-    """Has the progress that the flows of one process share.
+    """The progress that one process's flows share.
 
-    `slots` is shared memory with one counter of received messages for each process. Each process writes only its
-    counter.
+    `slots` is shared memory with each process's counter of received messages. A process writes only its own counter.
     """
 
     def __init__(self, to_send: int, to_receive: int, slots: MutableSequence[int], slot: int) -> None:
@@ -146,13 +144,12 @@ class Progress:
 
     @property
     def complete(self) -> bool:
-        """Returns whether all expected messages were received."""
         return sum(self._slots) >= self._to_receive
 
     @property
     def stalled(self) -> bool:
         """Returns whether this process has received no message for STALL_SECONDS.
 
-        Missing messages then count as lost, and the run ends.
+        The run then ends, and missing messages count as lost.
         """
         return perf_counter() - self._moved_at > STALL_SECONDS

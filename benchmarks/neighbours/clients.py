@@ -1,4 +1,4 @@
-"""Provides connections from many addresses of this machine, requests of several APIs, and a receiver of webhooks."""
+"""Provides connections from many local addresses, requests for several APIs, and a webhook receiver."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,24 +16,23 @@ ADDRESSES_OF_A_NET = 250
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Has an account's key for signatures, and the value of Authorization for the REST API."""
+    """An account's key for signatures, and its Authorization header for the REST API."""
 
     key: Key
     bearer: str
 
     def address(self, endpoint: str, queue: str = "") -> Address:
-        """Returns the address of a queue of the account, or of the service without a name."""
+        """Returns the address of the account's queue, or of the service without a queue."""
         return address_of(endpoint, queue, self.key.account, self.key)
 
 
 def local_address(number: int) -> tuple[str, int]:
-    """Returns an address of this machine for the client with this number, because limits apply to addresses."""
+    """Returns a separate local address for each client, because limits apply to addresses."""
     net, host = divmod(number, ADDRESSES_OF_A_NET)
     return f"127.1.{net}.{host + 2}", 0
 
 
 async def connect(address: Address, tally: Tally, number: int) -> Connection:
-    """Returns a connection of the client with this number."""
     loop = asyncio.get_running_loop()
     _, connection = await loop.create_connection(
         lambda: Connection(tally), address.host, address.port, local_addr=local_address(number)
@@ -42,7 +41,7 @@ async def connect(address: Address, tally: Tally, number: int) -> Connection:
 
 
 def publish_request(address: Address, topic_arn: str) -> Request:
-    """Returns a request of SNS's Publish."""
+    """Returns a Publish request."""
     payload = msgspec.json.encode({"TopicArn": topic_arn, "Message": "hello"})
     target = "AmazonSNS.Publish"
     head = (
@@ -54,7 +53,7 @@ def publish_request(address: Address, topic_arn: str) -> Request:
 
 
 def event_request(address: Address, bearer: str, routing_key: str, message: object) -> Request:
-    """Returns a request of POST /v1/events/{routing_key}."""
+    """Returns a request to POST /v1/events/{routing_key}."""
     payload = msgspec.json.encode({"message": message})
     head = (
         f"POST /v1/events/{routing_key} HTTP/1.1\r\nHost: {address.host}:{address.port}\r\n"
@@ -64,7 +63,7 @@ def event_request(address: Address, bearer: str, routing_key: str, message: obje
 
 
 class Receiver(asyncio.Protocol):
-    """Runs an endpoint of webhooks, which calls `receive` with each body and responds with 200 after `seconds`."""
+    """A webhook endpoint, which calls `receive` with each body and responds with status 200 after `seconds`."""
 
     def __init__(self, receive: Callable[[bytes], None], seconds: float = 0.0) -> None:
         self._receive = receive

@@ -23,11 +23,11 @@ from benchmarks.studies.idle import MAX_POLL_SECONDS
 
 from .clients import Account, Receiver, connect, event_request, publish_request
 
-# Low priority keeps the noisy clients from taking processor time of the service and of the quiet clients.
+# A low priority prevents the noisy clients from taking processor time from the service and the quiet clients.
 LOW_PRIORITY = 19
 OPENED_AT_ONCE = 100
 OPENING_SECONDS = 120.0
-# A client's longest wait after a refusal in standard mode ("Retry behavior", AWS SDKs and Tools Reference Guide).
+# A client's longest pause after a refusal in standard mode ("Retry behavior", AWS SDKs and Tools Reference Guide).
 MOST_PAUSE_SECONDS = 20.0
 LONG_BODY_BYTES = 1_048_576
 SLOW_SECONDS = 5.0
@@ -45,7 +45,7 @@ class Order(msgspec.Struct):
 
 
 class Done(msgspec.Struct):
-    """Has the results of a noise."""
+    """The results of a noise."""
 
     answers: int
     refused: int
@@ -54,7 +54,7 @@ class Done(msgspec.Struct):
 
 
 class Noise:
-    """Connections that reopen after a break."""
+    """Connections that reopen when they break."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -66,11 +66,11 @@ class Noise:
         self.cpu_before = 0.0
 
     def pause(self, failures: int) -> float:
-        """Returns the seconds until a client retries after this many failures in a row."""
+        """Returns the pause before a retry after this many consecutive failures."""
         return self.dice.random() * min(2.0**failures, MOST_PAUSE_SECONDS)
 
     def repeat(self, request: Request) -> Flow:
-        """Sends one request after the other, and pauses after each refusal for longer."""
+        """Sends the request repeatedly, with a growing pause after each refusal."""
         failures = 0
         while True:
             at = perf_counter() + self.pause(failures)
@@ -87,12 +87,12 @@ class Noise:
                 if len(self.opened) == self.order.count:
                     self.all_opened.set()
                 connection.start(flow())
-                with suppress(Exception):  # the connection counts errors
+                with suppress(Exception):  # The connection counts errors.
                     await connection.finished
             await asyncio.sleep(self.pause(1))
 
     def requests(self) -> list[tuple[Address, Request]]:
-        """Returns each client's address and request; the requests for one queue share one signature."""
+        """Returns each client's address and request. All requests for one queue share a signature."""
         order, found = self.order, []
         for name in order.names:
             address = order.account.address(order.endpoint, name)
@@ -105,7 +105,7 @@ class Noise:
         return [found[number % len(found)] for number in range(order.count)] if found else []
 
     async def serve_slowly(self) -> None:
-        """Publishes one event. Its webhooks get late responses."""
+        """Publishes one event, whose webhooks get late responses."""
         order, loop = self.order, asyncio.get_running_loop()
 
         def receive(_body: bytes) -> None:
@@ -121,7 +121,7 @@ class Noise:
         yield request
 
     async def run(self) -> None:
-        """Runs a noise until the input ends, and reports its beginning."""
+        """Runs a noise until the input ends, and reports its start."""
         clients = [
             asyncio.create_task(self.client(number, address, lambda request=request: self.repeat(request)))  # type: ignore[misc]
             for number, (address, request) in enumerate(self.requests())
@@ -139,14 +139,13 @@ class Noise:
         await asyncio.gather(*clients, return_exceptions=True)
 
     def done(self) -> Done:
-        """Returns the work done until now."""
+        """Returns the results so far."""
         tally = self.tally
         answers = sum(len(seconds) for seconds in tally.call_seconds.values()) + len(tally.received)
         return Done(answers, tally.bad_answers, process_time() - self.cpu_before, tally.bad_samples)
 
 
 async def main() -> None:
-    """Runs the noise of the command line."""
     noise = Noise(msgspec.json.decode(sys.argv[1], type=Order))
     await noise.run()
     sys.stdout.write(msgspec.json.encode(noise.done()).decode() + "\n")

@@ -1,4 +1,4 @@
-"""Measures the times of the quiet account's sends, schedules and webhooks, which have a low rate."""
+"""Measures the latencies of the quiet account's sends, schedules and webhooks, which have a low rate."""
 
 import asyncio
 import json
@@ -19,9 +19,9 @@ from .clients import Account, Receiver, connect, event_request
 
 SENDS_PER_SECOND = 50.0
 EVENTS_PER_SECOND = 10.0
-SCHEDULES = 20  # each fires every second
+SCHEDULES = 20  # Each schedule fires every second.
 CONNECTIONS = 16
-FIRST_CLIENT = 50_000  # the noisy account uses other addresses
+FIRST_CLIENT = 50_000  # The noisy account uses other addresses.
 LATE_SECONDS = 60.0
 
 Make = Callable[[float], Request]
@@ -38,7 +38,7 @@ MOMENT = "select date_trunc('second', clock_timestamp())"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Has the quiet account's resources. It sends to `queue` and gets events with `routing_key` at `port`."""
+    """The quiet account's resources: it sends to `queue`, and receives events with `routing_key` at `port`."""
 
     endpoint: str
     dsn: str
@@ -50,7 +50,7 @@ class Target:
 
 @dataclass(slots=True)
 class Sample:
-    """Has each kind's seconds, and the numbers of messages that were refused or took more than LATE_SECONDS."""
+    """The seconds of each kind, and the numbers of messages that were refused or took more than LATE_SECONDS."""
 
     sends: list[float] = field(default_factory=list)
     fires: list[float] = field(default_factory=list)
@@ -67,8 +67,6 @@ class Sample:
 
 
 class Probe:
-    """Measures for a while."""
-
     def __init__(self, target: Target, seconds: float) -> None:
         self._target = target
         self._seconds = seconds
@@ -78,7 +76,7 @@ class Probe:
         self._arrived = asyncio.Event()
 
     async def run(self) -> Sample:
-        """Measures for `seconds`, then waits at most LATE_SECONDS for the remaining messages."""
+        """Measures for `seconds`, and then waits for the remaining messages for at most LATE_SECONDS."""
         loop, target = asyncio.get_running_loop(), self._target
         server = await loop.create_server(lambda: Receiver(self._received), "127.0.0.1", target.port)
         address = target.account.address(target.endpoint, target.queue)
@@ -143,13 +141,13 @@ class Probe:
 
 
 def requests_at(pace: Pace, until: float, make: Make) -> Flow:
-    """Sends requests at the pace. The time of a request counts from its due time."""
+    """Sends requests at the pace. A request's latency counts from its due time."""
     while (due := pace.arrival()) < until:
         yield Due(make(due), due)
 
 
 def moment(dsn: str) -> datetime:
-    """Returns the present second by the database's clock, which decides when a schedule is due."""
+    """Returns the current second by the database's clock, which determines when a schedule is due."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute(MOMENT).fetchone()
     assert row is not None

@@ -18,13 +18,13 @@ from .clients import Account
 from .probe import SCHEDULES, Target
 
 QUIET, NOISY = "111111111111", "222222222222"
-PATTERNS, PATTERN_LENGTH = 285, 102  # a policy of a topic has at most 30,720 bytes
+PATTERNS, PATTERN_LENGTH = 285, 102  # A topic's policy has at most 30,720 bytes.
 WEBHOOKS, WEBHOOK_HOSTS = 1_000, 50
 POLLED_QUEUES = 100
 ROUTING_KEY = "events"
 DELAY_SECONDS = 15  # the seconds from the start of a noise until its schedules fire
 
-# The largest number of schedules that the account may have. All are due in the same second of each minute.
+# The account's maximum number of schedules. All are due in the same second of each minute.
 FILL = """
 insert into queue.schedule (account_id, region, name, api, expression_kind,
     expression, canonical, timezone, target, next_fire_at,
@@ -42,7 +42,7 @@ FORGET_WEBHOOKS = "delete from queue.outgoing_delivery where account_id = %(acco
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Has the amount of noise."""
+    """The amount of noise."""
 
     schedules: int = 10_000
     polls: int = 10_000
@@ -52,7 +52,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Has a service with both accounts, and the port of the noisy account's slow endpoint."""
+    """A service with both accounts, and the port of the noisy account's slow endpoint."""
 
     service: Penstock
     quiet: Target
@@ -62,12 +62,11 @@ class Installation:
 
 
 def settings() -> dict[str, str]:
-    """Returns the service's settings: signatures, and purges without a wait."""
+    """Returns the service's settings: signatures, and purges without a waiting period."""
     return sigv4() | {"QUEUE_PURGE_INTERVAL_SECONDS": "0"}
 
 
 def set_up(service: Penstock) -> Installation:
-    """Creates the resources of both accounts."""
     quiet, noisy = (Account(service.make_key(account), service.make_bearer_key(account)) for account in (QUIET, NOISY))
     target = Target(service.endpoint, service.dsn, quiet, "quiet", ROUTING_KEY, free_port())
     create_queue(quiet.address(service.endpoint, "quiet"))
@@ -84,7 +83,7 @@ def set_up(service: Penstock) -> Installation:
 
 
 def rest(service: Penstock, account: Account, method: str, path: str, document: object) -> None:
-    """Makes a request of the REST API. Raises urllib.error.HTTPError."""
+    """Makes a request to the REST API. Raises urllib.error.HTTPError."""
     headers = {"Authorization": account.bearer, "Content-Type": "application/json"}
     data = json.dumps(document).encode()
     request = urllib.request.Request(f"{service.endpoint}/v1{path}", data, headers, method=method)
@@ -92,7 +91,7 @@ def rest(service: Penstock, account: Account, method: str, path: str, document: 
         try:
             urllib.request.urlopen(request, timeout=60).close()
         except urllib.error.HTTPError as error:
-            # The setup makes requests faster than the quota allows.
+            # The setup exceeds the quota, so a refused request is retried.
             if error.code != HTTPStatus.TOO_MANY_REQUESTS:
                 raise
             time.sleep(int(error.headers["Retry-After"]))
@@ -113,7 +112,7 @@ def put_schedules(service: Penstock, account: Account) -> None:
 
 
 def create_topic(service: Penstock, account: Account) -> str:
-    """Creates a topic with a policy that denies publishing for many patterns of callers. No caller matches."""
+    """Creates a topic whose policy denies publishing to many patterns of callers. No caller matches."""
     address = account.address(service.endpoint)
     made = call(address, "CreateTopic", {"Name": "noise"}, "AmazonSNS")
     arn = str(made["TopicArn"])
@@ -134,7 +133,7 @@ def fill_schedules(installation: Installation, count: int) -> None:
 
 
 def clean_up(installation: Installation) -> None:
-    """Removes the messages that a noise and the probe left."""
+    """Removes the remaining messages of the noise and the probe."""
     service = installation.service
     with psycopg.connect(service.dsn, autocommit=True) as connection:
         connection.execute(EMPTY, {"account": NOISY})

@@ -1,6 +1,6 @@
-"""Measures the quiet account alone, beside each noise of another account, and beside all noises.
+"""Measures the quiet account alone, beside each noise from another account, and beside all noises.
 
-Each round has all phases in another order. A ratio compares phases of the same round. The goal is at most twice the
+The order of the phases changes each round. A ratio compares phases in the same round. The goal is at most twice the
 quiet value.
 """
 
@@ -29,7 +29,7 @@ CORES = os.cpu_count() or 1
 SECONDS = 60.0
 SETTLE_SECONDS = 5.0
 GOAL = 2.0
-QUOTA = 200  # requests a second of an account; the quiet account makes a fraction of them
+QUOTA = 200  # each account's requests a second; the quiet account makes far fewer
 QUIET = "none"
 KINDS = ("schedules", "webhooks", "policies", "polls", "senders")
 PHASES: Mapping[str, Sequence[str]] = {QUIET: (), **{kind: (kind,) for kind in KINDS}, "all": KINDS}
@@ -38,7 +38,7 @@ MEASURES = {"send": "sends", "fire": "fires", "webhook": "webhooks"}
 
 @dataclass(slots=True)
 class Phase:
-    """Has the results of one phase: the probe's figures, the noises' work, and each process's use of cores."""
+    """The results of one phase: the probe's figures, the noises' work, and each process's use of cores."""
 
     sample: Sample
     done: dict[str, Done] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Phase:
 
 
 class Noises:
-    """Has the running noises of a phase."""
+    """The running noises of a phase."""
 
     def __init__(self, installation: Installation, sizes: Sizes, kinds: Sequence[str]) -> None:
         self._processes: dict[str, subprocess.Popen[str]] = {}
@@ -59,7 +59,7 @@ class Noises:
             wait_for_ready(process)
 
     def end(self) -> dict[str, Done]:
-        """Ends the noises, and returns each noise's results."""
+        """Stops the noises, and returns each noise's results."""
         found = {}
         for kind, process in self._processes.items():
             output, _ = process.communicate("", timeout=120)
@@ -68,7 +68,6 @@ class Noises:
 
 
 def order_of(kind: str, installation: Installation, sizes: Sizes) -> Order:
-    """Returns the order for the process of a noise."""
     names = {
         "polls": [f"polled{number}" for number in range(POLLED_QUEUES)],
         "senders": ["noise"],
@@ -92,7 +91,6 @@ def wait_for_ready(process: "subprocess.Popen[str]") -> None:
 
 
 def run_phase(installation: Installation, sizes: Sizes, kinds: Sequence[str], seconds: float) -> Phase:
-    """Runs one phase, and returns its results."""
     noises = Noises(installation, sizes, kinds)
     meter = installation.service.meter
     try:
@@ -107,7 +105,9 @@ def run_phase(installation: Installation, sizes: Sizes, kinds: Sequence[str], se
 
 
 def cores_of(before: Reading, after: Reading, sample: Sample, done: Mapping[str, Done]) -> dict[str, float]:
-    """Returns the average use of cores by the server side, the probe, the noisy clients and all other programs."""
+    """Returns the average number of cores that the server side, the probe, the noisy clients and all other programs
+    used.
+    """
     seconds = (after.host_seconds - before.host_seconds) / CORES
     used = {
         "server": sum(after.cpu_seconds.values()) - sum(before.cpu_seconds.values()),
@@ -149,7 +149,7 @@ def rows_of(rounds: Sequence[Mapping[str, Phase]]) -> list[Row]:
 
 
 def row_of(name: str, pairs: Sequence[tuple[Phase, Phase]]) -> Row:
-    """Returns a phase's medians of the rounds beside the quiet phases' medians."""
+    """Returns a phase's medians over all rounds beside the quiet phase's medians."""
     row: Row = {"noise": name}
     ratios = []
     for title, kind in MEASURES.items():
@@ -165,7 +165,7 @@ def row_of(name: str, pairs: Sequence[tuple[Phase, Phase]]) -> Row:
 
 
 def done_text(found: Sequence[Mapping[str, Done]]) -> str:
-    """Returns the numbers of responses and of refusals for each noise in a phase."""
+    """Returns the median numbers of responses and refusals for each noise in a phase."""
     return ", ".join(
         f"{kind} {round(median(done[kind].answers for done in found)):,}"
         f" ({round(median(done[kind].refused for done in found)):,} refused)"
@@ -174,7 +174,7 @@ def done_text(found: Sequence[Mapping[str, Done]]) -> str:
 
 
 def marks_of(rounds: Sequence[Mapping[str, Phase]]) -> list[str]:
-    """Prints when other programs used the machine."""
+    """Returns a mark if other programs used the machine."""
     foreign = max(phase.cores["others"] for each in rounds for phase in each.values())
     return ["busy host"] if foreign > FOREIGN_SHARE * CORES else []
 

@@ -1,7 +1,7 @@
 """Implements a part of AMQP 0-9-1: publish with confirms, consume and acknowledge on one channel.
 
-The code follows the protocol's specification. Client libraries take more CPU than the broker, and six times as much as
-this module (docs/decisions/0015-libraries-beside-the-hot-path.md).
+Client libraries take more CPU than the broker, and six times as much as this module
+(docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import cast
 METHOD, HEADER, BODY, END = 1, 2, 3, b"\xce"
 PERSISTENT = 2
 DELIVERY_MODE, MESSAGE_ID = 1 << 12, 1 << 7
-# Delivery mode and priority come first, and all other properties before the id are strings.
+# The delivery mode and the priority come first. All other properties before the id are strings.
 HEADERS_BIT, OCTET_BITS = 13, (12, 11)
 Method = tuple[int, int]
 
@@ -38,7 +38,6 @@ def long(data: bytes) -> bytes:
 
 
 def field_table(values: dict[str, str]) -> bytes:
-    """Returns a field table of strings."""
     return long(b"".join(short(name) + b"S" + long(value.encode()) for name, value in values.items()))
 
 
@@ -53,8 +52,8 @@ def method(channel: int, name: Method, arguments: bytes = b"") -> bytes:
 def message_id_of(header: bytes) -> str:
     """Returns the message id in a content header.
 
-    The header has class, weight, body size, flags, and then the properties of the set flags, in order. A quorum queue
-    adds a table of headers to a message that it delivers again.
+    The header contains class, weight, body size, flags, and the properties whose flags are set, in order. A quorum
+    queue adds a table of headers to a redelivered message.
     """
     (flags,) = struct.unpack_from(">H", header, 12)
     at = 14
@@ -69,7 +68,7 @@ def message_id_of(header: bytes) -> str:
 
 
 class Channel(asyncio.Protocol):
-    """Opens a connection with one channel, which calls `delivered` with each message's id and delivery tag."""
+    """A connection with one channel, which calls `delivered` with each message's id and delivery tag."""
 
     def __init__(self, delivered: Callable[[str, int], None] = lambda *_: None) -> None:
         self._delivered = delivered
@@ -88,7 +87,7 @@ class Channel(asyncio.Protocol):
         self._fail(exc or ConnectionResetError("the broker closed the connection"))
 
     async def open(self) -> None:
-        """Does the handshake and opens the channel."""
+        """Completes the handshake and opens the channel."""
         self._transport.write(b"AMQP\x00\x00\x09\x01")
         await self._expect(START)
         login = field_table({}) + short("PLAIN") + long(b"\x00guest\x00guest") + short("en_US")

@@ -19,7 +19,7 @@ SETTINGS = {"appendonly": "yes", "appendfsync": "always", "save": "", "bind": "1
 
 
 class Bullmq(LibraryPeer):
-    """Implements the peer `bullmq`. The library's CPU counts, because the library does the work of a service."""
+    """The peer `bullmq`. The library's CPU counts, because the library does the work of a service."""
 
     name = "bullmq"
 
@@ -65,7 +65,7 @@ class Bullmq(LibraryPeer):
 
 
 def redis() -> tuple[str, dict[str, str]]:
-    """Returns the installed program, or otherwise Debian's below .tools, and its environment variables."""
+    """Returns the installed program, or else Debian's below .tools, and its environment variables."""
     if (installed := shutil.which("redis-server")) is not None:
         return installed, dict(os.environ)
     root = packages.debian("redis", DEBIAN)

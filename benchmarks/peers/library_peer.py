@@ -1,4 +1,4 @@
-"""Runs a peer's library in a separate driver process (see `driver`), and compares its ids as for services."""
+"""Runs a peer's library in a separate driver process (see `driver`), and compares the message ids."""
 
 import itertools
 import json
@@ -24,13 +24,13 @@ queue_numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Describes a library's scenario: messages of a call (0: 1 to 10 at random), and whether it sends and receives."""
+    """A library's scenario: messages in a call (0: 1 to 10 at random), and whether the library sends and receives."""
 
     size: int
     sends: bool
     receives: bool
-    single: bool = False  # one caller, independent of the plan's connections
-    idle: bool = False  # single messages with pauses, to a consumer that waits
+    single: bool = False  # one caller, whatever the plan's connections
+    idle: bool = False  # single messages with pauses, for a waiting consumer
 
 
 SHAPES = {
@@ -50,7 +50,7 @@ DRAIN = Shape(10, sends=False, receives=True)
 
 
 class LibraryPeer:
-    """Implements a peer with a client library. A subclass sets `name`, `meter` and `command`, and implements `details`.
+    """A peer with a client library. A subclass sets `name`, `meter` and `command`, and implements `details`.
 
     With `library_counts`, the library does a service's work in the client, so its CPU counts as the server's.
     """
@@ -63,7 +63,7 @@ class LibraryPeer:
     command: list[str]
 
     def details(self) -> dict[str, object]:
-        """Returns the members of the driver's order that name the server's place."""
+        """Returns the members of the driver's order that locate the server."""
         raise NotImplementedError
 
     def settle(self) -> None:
@@ -152,7 +152,7 @@ class LibraryPeer:
         )
 
     def _with_client(self, reading: Reading, used: float) -> Reading:
-        """Returns the reading, with the library's CPU as a part of the server side if it counts."""
+        """Returns the reading. Includes the library's CPU in the server side if `library_counts`."""
         if not self.library_counts:
             return reading
         return replace(reading, cpu_seconds=reading.cpu_seconds | {"library": used})
@@ -160,7 +160,7 @@ class LibraryPeer:
 
 @contextmanager
 def ended_after(seconds: float, process: "subprocess.Popen[str]") -> Iterator[None]:
-    """Kills a driver that runs longer. Its caller then reads an empty line."""
+    """Kills a driver after `seconds`. Its caller then reads an empty line."""
     timer = Timer(seconds, process.kill)
     timer.start()
     try:

@@ -19,7 +19,7 @@ from .plain_postgres import PlainPostgres
 from .python_queues import PythonQueue
 from .rabbitmq import Rabbitmq
 
-# Makes a peer. The function gets the load generator and Penstock, whose PostgreSQL settings some peers copy.
+# Makes a peer from the load generator and Penstock, whose PostgreSQL settings some peers copy.
 Maker = Callable[[Fleet, Penstock], System]
 
 
@@ -43,7 +43,7 @@ PEERS: dict[str, Maker] = {
 
 
 # --- failure tolerant ------------------------------------------------------------------------------------------------
-# Wraps a peer. A failure of the peer becomes a line of the table and does not end the study.
+# Wraps a peer. A failure of the peer becomes a line in the table and does not end the study.
 
 FAILURES = (RuntimeError, OSError, URLError, subprocess.SubprocessError, ValueError)
 
@@ -61,7 +61,7 @@ class FailureTolerantPeer:
         return self._peer.name
 
     def pss_bytes(self) -> dict[str, int | None]:
-        """Returns the peer's memory, or an empty result if its processes have ended."""
+        """Returns the peer's memory, or an empty result if its processes have exited."""
         try:
             return self._peer.pss_bytes()
         except ProcessLookupError:

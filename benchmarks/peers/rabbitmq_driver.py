@@ -9,7 +9,7 @@ from benchmarks.peers.driver import Driver, main
 
 
 class Consumer:
-    """Acknowledges as many messages at once as the scenario says, and passes on their ids."""
+    """Acknowledges messages in batches of the scenario's size, and reports their ids."""
 
     def __init__(self, size: int, on_received: Callable[[list[str]], None]) -> None:
         self._size = size
@@ -22,8 +22,7 @@ class Consumer:
         if len(self._held) == self._size:
             self._acknowledge(tag)
         elif len(self._held) == 1:
-            # The rest of a queue can be smaller than a batch, so the driver acknowledges it after a pause without
-            # messages.
+            # The last batch can be smaller, so the driver acknowledges it after a pause without messages.
             asyncio.get_running_loop().call_later(0.02, self._acknowledge_rest, message_id)
         self._tag = tag
 
@@ -38,7 +37,7 @@ class Consumer:
 
 
 class Rabbitmq(Driver):
-    """Publishes with confirms, and has a connection for each caller."""
+    """Publishes with confirms. Each caller has a connection."""
 
     async def open(self) -> None:
         self._numbers, self._body = 0, self.order["body"].encode()

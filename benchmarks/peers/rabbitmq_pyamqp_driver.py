@@ -32,7 +32,7 @@ class Publisher:
         self._confirmed_until = tag if multiple else self._confirmed_until + 1
 
     def publish(self, ids: list[str]) -> list[str]:
-        """Publishes messages with these ids, and returns after the broker has confirmed all messages."""
+        """Publishes messages with these ids, and waits until the broker has confirmed all of them."""
         for each in ids:
             message = amqp.Message(self._body, message_id=each, delivery_mode=2)
             self.channel.basic_publish(message, routing_key=self._queue)
@@ -43,7 +43,7 @@ class Publisher:
 
 
 class Rabbitmq(Driver):
-    """Publishes with confirms, and has a connection and a thread for each caller."""
+    """Publishes with confirms. Each caller has a connection and a thread."""
 
     async def open(self) -> None:
         kind = self.order["kind"]

@@ -1,4 +1,4 @@
-"""Runs the application mode once: it creates topic and queues, adapts the rate, takes samples, drains and audits."""
+"""Runs the application mode once: creates the topic and queues, adapts the rate, takes samples, drains and audits."""
 
 import asyncio
 import itertools
@@ -18,15 +18,15 @@ from .profile import Fate, Profile
 from .requests import ACCOUNT, REGION, ApplicationRequests
 from .sampler import Sample, memory_of, sample, uptime_of
 
-SETTLED_SECONDS = 5.0  # after this time without a message, the queues count as empty
-MEMORY_EVERY = 5  # the number of samples from one memory reading to the next
-RATE_WINDOW = 10  # samples (seconds) over which consumption is averaged
+SETTLED_SECONDS = 5.0  # After this time without a message, the queues count as empty.
+MEMORY_EVERY = 5  # the number of samples between two memory readings
+RATE_WINDOW = 10  # the number of samples (seconds) for the average consumption
 run_numbers = itertools.count(1)
 
 
 @dataclass(slots=True)
 class Run:
-    """Has the results of a run. CPU readings are from the start, the end of pushing, and the end of the drain."""
+    """The results of a run. CPU readings are from the start, the end of the push phase, and the end of the drain."""
 
     app: Application
     samples: list[Sample] = field(default_factory=list)
@@ -128,7 +128,7 @@ async def wait_until_finished(connections: list[Connection]) -> None:
 
 
 async def wait_until_drained(app: Application) -> None:
-    """Waits until no consumer has received a message for a while, or the time for draining is over."""
+    """Waits until no consumer has received a message for a while, or the drain's deadline has passed."""
     deadline = perf_counter() + app.profile.drain_seconds
     app.last_message_at = max(app.last_message_at, perf_counter())
     while perf_counter() < min(deadline, app.last_message_at + SETTLED_SECONDS):  # noqa: ASYNC110
@@ -137,7 +137,7 @@ async def wait_until_drained(app: Application) -> None:
 
 
 async def take_samples(run: Run, penstock: Penstock, began: float) -> None:
-    """Takes a sample each second. An adaptive rate follows the consumption of the slower group."""
+    """Takes a sample each second. An adaptive rate follows the slower group's consumption."""
     app, since, memory = run.app, (0, 0), dict[str, float]()
     while True:
         now = (len(app.waits), len(app.completions))
@@ -151,7 +151,7 @@ async def take_samples(run: Run, penstock: Penstock, began: float) -> None:
 
 
 def consumption_rate(samples: list[Sample]) -> float:
-    """Returns the messages a second that the slower group has completed in the last RATE_WINDOW samples."""
+    """Returns the messages a second that the slower group completed in the last RATE_WINDOW samples."""
     old, new = samples[-1 - RATE_WINDOW], samples[-1]
     return min(b - a for a, b in zip(old.completed, new.completed, strict=True)) / (new.at - old.at)
 

@@ -1,6 +1,6 @@
 """Defines the flows of producers and consumers.
 
-Each flow has a separate connection. A pause is a request that is due later.
+Each flow has a separate connection. A flow pauses by yielding a request that is due later.
 """
 
 import random
@@ -25,7 +25,7 @@ POLL_SECONDS = 1
 
 @dataclass(slots=True)
 class Application:
-    """Has the state that all connections share. `rate` can change during a run. Times come from perf_counter."""
+    """The state that all connections share. `rate` can change during a run. Times come from perf_counter."""
 
     profile: Profile
     requests: ApplicationRequests
@@ -45,8 +45,8 @@ class Application:
 def produce(app: Application, owner: int) -> Flow:
     """Publishes batches until the push phase ends.
 
-    A batch is due at the same time as its last message, and a late batch is sent at once. Each FIFO group has one
-    producer, which preserves the order. All producers send for the tenants of a fair queue.
+    A batch is due together with its last message. A late batch is sent at once. Each FIFO group has one producer, which
+    preserves the order. For a fair queue, all producers send for all tenants.
     """
     profile, rng = app.profile, random.Random(owner)
     ordered = profile.groups == "fifo"
@@ -75,7 +75,9 @@ def record_push(app: Application, requests: list[tuple[int, int, float]], answer
 
 
 def consume(app: Application, group: int, seed: int) -> Flow:
-    """Receives ten messages, runs their handlers concurrently, acknowledges the messages in order, and repeats this."""
+    """Receives ten messages, runs their handlers concurrently, acknowledges the messages in order, and repeats these
+    steps.
+    """
     rng, queue = random.Random(seed), app.queues[group]
     receive = app.requests.queue(queue).receive(BATCH, POLL_SECONDS)
     while app.running:
@@ -89,7 +91,7 @@ def consume(app: Application, group: int, seed: int) -> Flow:
 def handle(app: Application, group: int, messages: list[Message], rng: random.Random) -> Flow:
     """Handles messages, and releases failed ones.
 
-    In FIFO queues, the consumer also releases the later messages of a failed message's session without handling them.
+    In FIFO queues, the consumer also releases the session's later messages without handling them.
     """
     began = perf_counter()
     released: list[Message] = []
@@ -132,7 +134,7 @@ class Acknowledger:
             yield from self.acknowledge()
 
     def acknowledge(self) -> Flow:
-        """Deletes the held messages. If a call fails, its messages stay in flight and are delivered again."""
+        """Deletes the handled messages. If a call fails, its messages stay in flight and are redelivered."""
         held, self._held = self._held, []
         if not held:
             return
@@ -153,7 +155,7 @@ def decode_messages(messages: list[Message]) -> Iterator[tuple[Message, SessionM
 
 
 def fails(app: Application, group: int, fate: Fate, content: SessionMessage) -> bool:
-    """Returns whether the handler fails: always for poison messages, and the first time for transient failures."""
+    """Returns whether the handler fails: always for poison messages, and once for transient failures."""
     if fate is Fate.TRANSIENT:
         return app.ledger.groups[group].first_time((content.s, content.n))
     return fate is Fate.POISON
@@ -202,7 +204,7 @@ def collect_dead_letters(app: Application, queue: str, found: set[tuple[int, int
 
 
 class Zipf:
-    """Draws by Zipf's law: the k-th most frequent of n values occurs 1/k^s times as often as the first.
+    """Draws by Zipf's law: the k-th most frequent of n values is 1/k^s times as frequent as the first.
 
     `ranks` is a part of 1..n. `share` is the probability that a draw from all n is in `ranks`.
     """

@@ -1,7 +1,7 @@
 """Records the messages that were pushed, completed (with their order), and moved to the dead-letter queues.
 
-A session's messages are numbered in order. A group stores the last completed number of each session, and the numbers
-that were skipped, which must be found in the dead-letter queue.
+Each session numbers its messages. A group stores each session's last completed number, and the skipped numbers, which
+must be in the dead-letter queue.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ MessageKey = tuple[int, int]  # session, number from 1
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """Has the messages that one consumer group has completed. Without `ordered`, a late number is not a violation."""
+    """The messages that one consumer group has completed. Without `ordered`, a late number is allowed."""
 
     ordered: bool = True
     completed: int = 0
@@ -43,9 +43,9 @@ class ConsumerGroup:
         return not known
 
     def missing(self, pushed: dict[int, int]) -> set[MessageKey]:
-        """Returns the messages that were pushed and not completed.
+        """Returns the messages that were pushed but not completed.
 
-        `pushed` has the number of messages of each session.
+        `pushed` maps each session to its number of messages.
         """
         behind = ((session, n) for session, last in pushed.items() for n in range(self._last[session] + 1, last + 1))
         return self.skipped | set(behind)
@@ -57,9 +57,9 @@ class ConsumerGroup:
 
 @dataclass(slots=True)
 class Ledger:
-    """Has the records of both groups and of stage 2.
+    """The records of both groups and of stage 2.
 
-    `uncertain` counts pushes without a response, which the service has possibly stored.
+    `uncertain` counts pushes without a response, which the service may have stored.
     """
 
     groups: tuple[ConsumerGroup, ConsumerGroup]
@@ -73,7 +73,7 @@ class Ledger:
     stage2_duplicates: int = 0
 
     def number(self, session: int) -> int:
-        """Returns the next number of a session."""
+        """Returns a session's next number."""
         self.pushed[session] = self.pushed.get(session, 0) + 1
         return self.pushed[session]
 
@@ -87,7 +87,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """Has the audit of one group. `collateral` counts dead-lettered messages that were not poison."""
+    """A group's audit. `collateral` counts dead-lettered messages that were not poison."""
 
     completed: int
     lost: int
@@ -107,7 +107,7 @@ class AuditResult:
 def audit(ledger: Ledger, group: int, dead: set[MessageKey], poison: set[MessageKey]) -> AuditResult:
     """Audits a group.
 
-    `dead` lists the messages in the group's dead-letter queue. `poison` lists the poison messages.
+    `dead` contains the messages in the group's dead-letter queue, and `poison` the poison messages.
     """
     books = ledger.groups[group]
     missing = books.missing(ledger.pushed)

@@ -1,4 +1,4 @@
-"""Defines the parameters of the application mode, and the fate of each message."""
+"""Defines the application mode's parameters, and each message's fate."""
 
 import random
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ PARTS = 100_000
 
 
 class Fate(Enum):
-    """Computes a message's fate from session and number, so that producer, consumer and audit have the same result."""
+    """A message's fate follows from its session and number, so producer, consumer and audit compute the same fate."""
 
     PLAIN = "plain"
-    POISON = "poison"  # fails every time
-    TRANSIENT = "transient"  # fails the first time
-    FORWARD = "forward"  # acknowledged and sent on to stage 2 in one transaction, by the first group
+    POISON = "poison"  # always fails
+    TRANSIENT = "transient"  # fails once
+    FORWARD = "forward"  # The first group acknowledges the message and sends it on to stage 2 in one transaction.
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Has the parameters of a run.
+    """The parameters of a run.
 
-    The defaults are Queen's, except the rate, the number of connections and the duration, which suit two cores that the
-    load generator also uses.
+    The defaults are Queen's, except for the rate, the number of connections and the duration, which suit two cores that
+    the load generator also uses.
 
-    With `groups` "fifo", topic and queues are FIFO, a session is a message group, and the audit checks the order. With
-    "fair", topic and queues are standard, and a session is the tenant of a fair queue. With `rate` 0, the rate is
-    `over_rate` times the consumption of the last seconds.
+    With `groups` "fifo", the topic and queues are FIFO, a session is a message group, and the audit checks the order.
+    With "fair", the topic and queues are standard, and a session is a fair queue's tenant. With `rate` 0, the rate is
+    `over_rate` times the consumption in the last seconds.
     """
 
     seconds: float = 600.0
@@ -65,7 +65,7 @@ class Profile:
         return Fate.PLAIN
 
     def handling_seconds(self, rng: random.Random) -> float:
-        """Returns the seconds that a handler works on one message."""
+        """Returns the duration of one message's handler."""
         if rng.random() < self.slow_part:
             return self.slow_seconds
         return self.handler_seconds * rng.uniform(1 - self.jitter, 1 + self.jitter)

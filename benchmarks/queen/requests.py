@@ -14,7 +14,7 @@ REGION, ACCOUNT = "us-east-1", "000000000000"
 
 
 class SessionMessage(msgspec.Struct):
-    """Has the message with number `n` of session `s`, due at `due` (perf_counter)."""
+    """Message number `n` of session `s`, due at `due` (perf_counter)."""
 
     s: int
     n: int
@@ -23,7 +23,7 @@ class SessionMessage(msgspec.Struct):
 
 
 class Published(msgspec.Struct, rename="pascal"):
-    """Has the response of PublishBatch."""
+    """The response of PublishBatch."""
 
     successful: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []
@@ -40,7 +40,7 @@ def session_message_body(session: int, number: int, due: float, size: int) -> st
 
 
 class ApplicationRequests:
-    """Builds requests to the queues and the topic of one run."""
+    """Builds requests to one run's queues and topic."""
 
     def __init__(self, address: Address, topic: str) -> None:
         self._address = address
@@ -66,7 +66,7 @@ class ApplicationRequests:
         return Requests(Address(self._address.host, self._address.port, name))
 
     def publish(self, bodies: list[tuple[int, str]]) -> Request:
-        """Returns a PublishBatch with pairs of session and body."""
+        """Returns a PublishBatch request for pairs of session and body."""
         entries = [
             {"Id": str(n), "Message": body, "MessageGroupId": f"s{session}"}
             | ({"MessageDeduplicationId": f"{session}-{n}-{perf_counter()}"} if self._fifo else {})

@@ -1,4 +1,4 @@
-"""Takes the samples of each second: the backlog, the rate, memory and the size of the database."""
+"""Samples the backlog, the rate, the memory and the size of the database each second."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,9 @@ MEBIBYTE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Has one sample of a run.
+    """A sample of a run.
 
-    `at` is in seconds from the start. Backlogs are messages pushed and not completed. Sizes are in MiB. Latencies cover
+    `at` is in seconds from the start. Backlogs are messages pushed but not completed. Sizes are in MiB. Latencies cover
     the time since the previous sample.
     """
 
@@ -33,7 +33,7 @@ class Sample:
 
 
 def sample(app: Application, penstock: Penstock, at: float, since: tuple[int, int], memory: dict[str, float]) -> Sample:
-    """Takes a sample. `since` has the numbers of waits and completions at the previous sample."""
+    """Takes a sample. `since` contains the numbers of waits and completions at the previous sample."""
     ledger = app.ledger
     size, connections = database_state(penstock.dsn)
     first, second = ledger.groups
@@ -52,14 +52,14 @@ def sample(app: Application, penstock: Penstock, at: float, since: tuple[int, in
 
 
 def memory_of(penstock: Penstock) -> dict[str, float]:
-    """Returns PSS by part. The sampler does not read PSS every second, because the kernel scans all pages for it."""
+    """Returns PSS by part. Reading PSS each second would cost too much, because the kernel scans all pages."""
     return {part: (used or 0) / MEBIBYTE for part, used in penstock.pss_bytes().items()}
 
 
 def database_state(dsn: str) -> tuple[int, int]:
-    """Returns the bytes of the database without its history, and its client connections without this query's.
+    """Returns the database's size in bytes without its history, and the number of other client connections.
 
-    The history stays on purpose, without bodies, until its day's partition is dropped (QUEUE_HISTORY_DAYS).
+    The history keeps messages without bodies until its day's partition is dropped (QUEUE_HISTORY_DAYS).
     """
     query = (
         "select pg_database_size(current_database()) - (select sum(pg_total_relation_size(i.inhrelid)) "
@@ -73,7 +73,7 @@ def database_state(dsn: str) -> tuple[int, int]:
 
 
 def uptime_of(penstock: Penstock) -> tuple[object, ...]:
-    """Returns a value that changes with a restart of the database or of a process of the service."""
+    """Returns a value that changes when the database or a process of the service restarts."""
     with psycopg.connect(penstock.dsn, autocommit=True) as connection:
         row = connection.execute("select pg_postmaster_start_time()").fetchone()
     assert row is not None

@@ -1,4 +1,4 @@
-"""Runs the application mode as a study: FIFO groups, then fair queues, each with its own verdict."""
+"""Runs the application mode as a study: FIFO groups, then fair queues, each with a separate verdict."""
 
 from dataclasses import asdict
 from functools import partial
@@ -19,17 +19,17 @@ from .profile import Profile
 from .sampler import Sample, database_state
 
 MEBIBYTE = 2**20
-# Time for cleaning up before the size of the database is read: deduplication ids are stored for five minutes.
+# The time for cleanup before the size is read. The database stores deduplication ids for five minutes.
 RETURN_SECONDS = 420
 SHOWN_SAMPLES = 600
 GOAL_PUSHES_A_CORE = 2_500
-# The rate is near the rate of two cores, so a run of a minute exceeds it from the start. Then the rate follows the
-# consumption.
+# The first rate is near the limit of two cores, so even a run of a minute exceeds it from the start. The rate then
+# follows the consumption.
 FIRST_RATES = {"fifo": 1_000.0, "fair": 4_000.0}
 
 
 def measure(groups: str, bench: Bench) -> Findings:
-    """Runs on a separate service and database, so sizes and restarts belong to this run."""
+    """Runs on a separate service and database, because sizes and restarts must belong to this run."""
     options = bench.options
     profile = Profile(
         groups=groups,
@@ -67,7 +67,7 @@ def measure(groups: str, bench: Bench) -> Findings:
 
 
 def wait_until_shrunk(penstock: Penstock, before: float, seconds: float) -> float:
-    """Waits until the size is at most 1.1 times the size before the run, or until the time is over.
+    """Waits until the size is at most 1.1 times the size before the run, or until `seconds` have passed.
 
     Returns the size in MiB.
     """
@@ -80,7 +80,7 @@ def wait_until_shrunk(penstock: Penstock, before: float, seconds: float) -> floa
 
 
 def pushing_cores(run: Run) -> float:
-    """Returns the cores that the whole server side used during the pushes."""
+    """Returns the number of cores that the server side used during the push phase."""
     begin, full, _ = (sum(reading.cpu_seconds.values()) for reading in run.readings)
     return (full - begin) / run.push_seconds
 
@@ -169,11 +169,10 @@ STUDIES = [
 
 
 # --- peer cost -------------------------------------------------------------------------------------------------------
-# Measures the machine's speed at the time of a run: the cost of a peer's send just before and just after.
-#
-# The goal was set on another machine, and this machine may change its speed within an hour. The goal is therefore a
-# multiple: the allowed cost of a push divided by the peer's cost of a send on that machine (reference.py). On this
-# machine, the same multiple of the peer's present cost is allowed.
+# Measures the machine's speed before and after a run by the cost of a peer's send.
+# The goal was set on another machine, and this machine's speed may change within an hour. The goal is therefore a
+# multiple: the allowed cost of a push divided by the peer's cost of a send on the other machine (REFERENCE). On this
+# machine, the limit is the same multiple of the peer's current cost.
 
 PEER: Final = "pgmq"
 SENDING: Final = "send_1"
@@ -183,7 +182,7 @@ RUNS = 3
 def peer_send_cpu(bench: Bench) -> float | None:
     """Returns the median of the peer's server CPU seconds for 1,000 sends with 16 connections.
 
-    Returns None if the run does not measure the peer.
+    Returns None if the run does not include the peer.
     """
     if PEER not in bench.options.peers:
         return None
@@ -195,7 +194,7 @@ def peer_send_cpu(bench: Bench) -> float | None:
 
 
 def compare_with_peer(before: float | None, after: float | None, of_a_push: float, pushes_a_core: float) -> Row:
-    """Returns lines of the table.
+    """Returns rows for the table.
 
     `of_a_push` is the CPU seconds of 1,000 pushes. `pushes_a_core` is the goal in pushes a second.
     """

@@ -75,7 +75,7 @@ messages. "verdict clean": each message arrived once, and no answer was wrong. "
 cores, so rates and latencies are worse. `-`: not measured.
 `benchmarks/results.json` has more figures of each run, and the machine.
 """
-# Columns of summaries that the page of studies leaves out.
+# Columns that the page of studies omits.
 UNSHOWN = {
     "load CPU s/1000", "load CPU s", "messages", "article sent/s", "p50 of runs", "p95", "p99", "stddev",
     "as stated there", "call p95 ms", "without the million", "seconds", "server cores", "probe cores", "noises cores",
@@ -87,7 +87,7 @@ Results = dict[str, Any]
 
 
 def page(results: dict[str, Results]) -> str:
-    """Returns the text of the page of performance."""
+    """Returns the text of the performance page."""
     goals = [results[name] for name in STUDIES if name in results and name in GOALS]
     in_short = [row for document in goals for row in rows_in_short(document)]
     parts = [HEAD, f"{IN_SHORT}\n{markdown(in_short)}\n", BESIDE_PEERS]
@@ -104,7 +104,7 @@ def studies_page(results: dict[str, Results]) -> str:
 
 
 def rows_of_systems(goals: Sequence[Results], title: str, name: str) -> list[Row]:
-    """Returns a row for each system with one figure of every scenario."""
+    """Returns a row for each system with one figure for every scenario."""
     found: dict[str, Row] = {}
     for document in goals:
         for system in systems_of(document):
@@ -115,7 +115,7 @@ def rows_of_systems(goals: Sequence[Results], title: str, name: str) -> list[Row
 
 
 def source(goals: Sequence[Results]) -> str:
-    """Returns the section that names the machine, the days, and the goals that were missed."""
+    """Returns the section that names the machine, the days, and the missed goals."""
     beside = [row for document in goals for row in rows_beside_peers(document)]
     missed = [row for row in beside if row.pop("reached") == "no"]
     marks = {
@@ -156,12 +156,12 @@ def source(goals: Sequence[Results]) -> str:
 
 
 def measured(figure: float) -> float | None:
-    """Returns the figure, or None for 0, which stands for an unmeasured figure because every call takes some time."""
+    """Returns the figure, or None for 0. Every call takes some time, so 0 means that the figure was not measured."""
     return figure or None
 
 
 def rows_in_short(document: Results) -> Iterable[Row]:
-    """Returns a row for a scenario that has a goal: Penstock's figures, and the peers that need less CPU."""
+    """Returns a row if the scenario has a goal: Penstock's figures, and the peers that need less CPU."""
     valid = {
         system["system"]: system["median"]
         for system in systems_of(document)
@@ -224,7 +224,7 @@ def goal_text(scenario: str) -> str:
 
 
 def interpreters(documents: Iterable[Results]) -> str:
-    """Returns a sentence that names the interpreter of each scenario."""
+    """Returns a sentence with each scenario's interpreter."""
     scenarios: dict[str, list[str]] = {}
     for document in documents:
         scenarios.setdefault(interpreter_of(document), []).append(document["scenario"])
@@ -233,7 +233,7 @@ def interpreters(documents: Iterable[Results]) -> str:
 
 
 def interpreter_of(document: Results) -> str:
-    """Returns the interpreter of the service and of the libraries in Python, if the summary names it."""
+    """Returns the interpreter of the service and the Python libraries, if the summary names it."""
     running = document["settings"].get("service_was_running")
     beside = ", of the runner beside a service that ran already" if running else ""
     return interpreter_text(document["machine"]) + beside
@@ -244,7 +244,7 @@ def systems_of(document: Results) -> list[Results]:
 
 
 def section(document: Results) -> str:
-    """Returns the section of a study: title, circumstances, tables and charts."""
+    """Returns a study's section: title, circumstances, tables and charts."""
     tables = [condense(rows) for kind in ("rows", "books") if (rows := rows_of(document, kind))]
     if not tables:
         return ""
@@ -255,7 +255,7 @@ def section(document: Results) -> str:
 
 
 def condense(rows: Sequence[Row]) -> str:
-    """Returns a table of the columns that differ, and a sentence with those that are equal in all rows."""
+    """Returns a table with the columns that differ, and a sentence with the columns that are equal in all rows."""
     columns = columns_of(rows)
     values = {name: [row.get(name) for row in rows] for name in columns}
     empty = {name for name, found in values.items() if set(found) <= {None, ""}}
@@ -270,7 +270,7 @@ def condense(rows: Sequence[Row]) -> str:
 
 
 def rows_of(document: Results, kind: str) -> list[Row]:
-    """Returns the rows of a kind, with the name of the system as first column."""
+    """Returns the rows of a kind, with the system's name as the first column."""
     return [
         {"system": system.get("system", "penstock")}
         | {

@@ -1,4 +1,4 @@
-"""Draws the line charts of a summary, and names the study and the columns of each chart.
+"""Draws the line charts of a summary, and defines each chart's study and columns.
 
 The elements, scales and ticks come from `penstock_web.report.svg`. The background is always white, because the charts
 appear on light and on dark pages.
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "performance"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Describes a chart of columns of a study's rows. Every system has each of `curves`."""
+    """A chart of columns in a study's rows. Every system has each of `curves`."""
 
     name: str
     title: str
@@ -45,7 +45,7 @@ ROWS: dict[str, list[Picture]] = {
     "growth_subscriptions": growth("subscriptions", "subscriptions"),
     "growth_connections": growth("connections", "connections"),
 }
-# Maps studies that store series to (name, its curves, label of the axis).
+# The charts of stored series: name, curves, and label of the axis.
 SERIES = (
     ("backlog", ("backlog of the first group", "backlog of the second group"), "messages"),
     ("rate", ("rate of pushes",), "messages/s"),
@@ -56,7 +56,7 @@ DRAWN_OVER_TIME = {"queen_fifo"}
 
 
 def draw(document: dict[str, Any]) -> list[Path]:
-    """Writes the charts of one summary and returns their paths."""
+    """Writes a summary's charts and returns their paths."""
     scenario, systems = str(document["scenario"]), cast("list[dict[str, Any]]", document["systems"])
     texts = {each.name: draw_picture(each, systems) for each in ROWS.get(scenario, [])}
     for system in systems:
@@ -87,7 +87,7 @@ def points(system: dict[str, Any], x: str, y: str) -> list[Point]:
 
 
 def over_time(scenario: str, series: dict[str, list[list[float]]]) -> dict[str, str]:
-    """Returns a chart for each series of a scenario of DRAWN_OVER_TIME, and no chart for other scenarios."""
+    """Returns a chart for each series of a scenario in DRAWN_OVER_TIME, and no chart for other scenarios."""
     texts: dict[str, str] = {}
     if scenario not in DRAWN_OVER_TIME:
         return texts
@@ -111,9 +111,9 @@ MIN_POINTS_WITHOUT_DOTS = 40
 
 
 class Axis(NamedTuple):
-    """Maps values to pixels, and has the ticks.
+    """Maps values to pixels.
 
-    Logarithmic axes show powers of ten, and zero is at the smallest power.
+    A logarithmic axis shows powers of ten, with zero at the smallest power.
     """
 
     scale: Scale
@@ -142,7 +142,7 @@ def axis_of(values: Sequence[float], start: float, end: float, logarithmic: bool
 def chart(
     title: str, x_label: str, y_label: str, curves: Mapping[str, Sequence[Point]], logarithmic_x: bool = False
 ) -> str:
-    """Draws a line chart with a colour for each curve and a legend. Raises ValueError without a point."""
+    """Draws a line chart with a colour for each curve and a legend. Raises ValueError without points."""
     values = [point for curve in curves.values() for point in curve]
     if not values:
         raise ValueError("nothing to draw")
@@ -190,9 +190,9 @@ def drawn_line(places: Sequence[Point], colour: str) -> str:
 
 
 def legend(number: int, name: str, colour: str, longest: int) -> str:
-    """Draws the legend in four columns for short names, and in fewer for long ones.
+    """Draws a curve's entry in the legend. The legend has four columns for short names, and fewer for long names.
 
-    `longest` is the number of characters of the longest name.
+    `longest` is the number of characters in the longest name.
     """
     columns = min(4, 660 // (7 * longest + 20) or 1)
     x, y = LEFT + (number % columns) * (660 // columns), 38 + (number // columns) * 14

@@ -1,4 +1,4 @@
-"""Formats rows of figures (dicts) with the same columns for the terminal and for the page of results."""
+"""Formats rows (dicts) with the same columns for the terminal and for the page of results."""
 
 from collections.abc import Iterable, Sequence
 from statistics import median
@@ -11,7 +11,7 @@ MISSING = "-"
 
 
 def figures_of(run: Outcome) -> Row:
-    """Returns the figures of a run that most studies show.
+    """Returns a run's figures for most studies.
 
     CPU is in seconds for 1,000 messages. Latencies belong to calls.
     """
@@ -43,7 +43,7 @@ def verdict_of(run: Outcome) -> str:
 
 
 def cell(value: object) -> str:
-    """Returns a figure with three or four significant digits, and other values as text."""
+    """Returns a number with three or four significant digits, and other values as text."""
     if value is None:
         return MISSING
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -78,7 +78,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 # --- inserts ---------------------------------------------------------------------------------------------------------
-# Shows a message's CPU as a multiple of a bare INSERT's CPU in the same run. This multiple also applies to other
+# Shows a message's CPU as a multiple of a bare INSERT's CPU in the same run. The multiple is comparable between
 # machines.
 
 CPU_COLUMN: Final = "CPU s/1000"
@@ -90,10 +90,9 @@ Document = dict[str, Any]
 
 
 def with_multiples(row: Row, insert: float | None) -> Row:
-    """Adds a column "CPU in INSERTs" after each column of server-side CPU.
+    """Adds a column "CPU in INSERTs" after each column with server-side CPU, unless the row has such columns.
 
-    `insert` is the CPU seconds of 1,000 INSERTs. If it is None, the new cells are empty. A row with such columns stays
-    unchanged.
+    `insert` is the CPU seconds of 1,000 INSERTs. If it is None, the new cells are empty.
     """
     if any(COLUMN in name for name in row):
         return row
@@ -106,7 +105,7 @@ def with_multiples(row: Row, insert: float | None) -> Row:
 
 
 def system_with_multiples(system: Document, insert: float) -> Document:
-    """Returns a system's stored results with the multiples beside its CPU."""
+    """Returns a system's stored results with multiples in addition to CPU."""
     figures = {
         kind: system[kind] | {FIGURE: round(system[kind][CPU_FIGURE] / insert, 4)}
         for kind in ("median", "min", "max")
@@ -121,7 +120,7 @@ def compared(
 ) -> tuple[list[dict[str, object]], Document | None]:
     """Returns the systems with their multiples, and the unit, which is the median of the measured values.
 
-    Without a measurement the function returns the systems unchanged and no unit.
+    Without measurements the function returns unchanged systems and no unit.
     """
     if not measured:
         return list(systems), None
@@ -131,7 +130,7 @@ def compared(
 
 
 def line_of(systems: Iterable[dict[str, object]], unit: Document) -> str:
-    """Returns a line for the terminal with the unit and the multiples of each system."""
+    """Returns a line for the terminal with the unit and each system's multiples."""
     parts = [
         f"{system.get('system', 'penstock')} {', '.join(found)}"
         for system in systems
@@ -149,11 +148,10 @@ def multiples_of(system: dict[str, object]) -> list[float]:
 
 
 # --- reference -------------------------------------------------------------------------------------------------------
-# Holds the peers' figures on the machine for which the goals were set. See docs/explain/benchmarks.md.
-#
-# Machines differ, and some programs slow down more than others on a slower machine. A goal is therefore transferred as
-# a multiple of a peer's figure in the same run: `Penstock : peer` on this machine may be what `goal : peer` was on that
-# machine.
+# The peers' figures on the machine for which the goals were set. See docs/explain/benchmarks.md.
+# Machines differ, and some programs slow down more than others on a slower machine. A goal is therefore a multiple of a
+# peer's figure in the same run: the ratio of Penstock to the peer on this machine must not exceed the ratio of the goal
+# to the peer on that machine.
 
 CPU, P50 = "server_cpu_seconds_per_1000", "p50_ms"
 

@@ -1,4 +1,4 @@
-"""Computes medians of repeats, prints the table, and writes the file of a raw run."""
+"""Computes medians of repeats, prints the table, and writes a raw run's file."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -12,13 +12,13 @@ from benchmarks.measure.outcome import Outcome
 
 from .summary import RAW, write_summary
 
-FOREIGN_SHARE = 0.10  # the share of all cores for other programs in a run above which the figure is marked
-SHORT_CPU_SECONDS = 1.0  # below this, the CPU figure is coarse, because /proc counts 1/100 s for each process
+FOREIGN_SHARE = 0.10  # A figure is marked if other programs used more than this share of all cores.
+SHORT_CPU_SECONDS = 1.0  # Below this, the CPU figure is coarse, because /proc counts 1/100 s for each process.
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Has Penstock's goals with 16 connections and 100-byte bodies (see docs/explain/benchmarks.md)."""
+    """Penstock's goals with 16 connections and bodies of 100 bytes (see docs/explain/benchmarks.md)."""
 
     messages_per_second: float = 0.0
     cpu_seconds_per_1000: float = 0.0
@@ -39,7 +39,7 @@ GOALS = {
 
 @dataclass(slots=True)
 class RepeatedRuns:
-    """Has the repeats of one scenario, system and number of connections."""
+    """The repeats of one scenario, system and number of connections."""
 
     runs: list[Outcome]
 
@@ -50,7 +50,7 @@ class RepeatedRuns:
 
     @property
     def marks(self) -> list[str]:
-        """Returns the reasons not to trust the figures."""
+        """Returns reasons not to trust the figures."""
         marks = marks_of(self.runs)
         timed = self.runs[0].scenario != "idle_latency"
         if timed and median(sum(run.server_cpu_seconds.values()) for run in self.runs) < SHORT_CPU_SECONDS:
@@ -59,7 +59,7 @@ class RepeatedRuns:
 
 
 def figures_of(run: Outcome) -> dict[str, float]:
-    """Returns the figures of one run. CPU is in seconds for 1,000 messages."""
+    """Returns one run's figures. CPU is in seconds for 1,000 messages."""
     for_1000 = 1000 / run.messages if run.messages else 0.0
     return {
         "messages_per_second": run.messages_per_second,
@@ -81,7 +81,7 @@ def marks_of(runs: Sequence[Outcome]) -> list[str]:
 
 
 def penstock_valid(runs: Iterable[Outcome]) -> bool:
-    """Returns whether all runs of Penstock were valid. Errors of peers are only marked."""
+    """Returns whether all runs of Penstock were valid. Peers' errors are only marked."""
     return all(run.valid for run in runs if run.system == "penstock")
 
 
@@ -92,7 +92,6 @@ HEAD = (
 
 
 def row(repeated: RepeatedRuns) -> str:
-    """Returns one line of the table."""
     run, figures = repeated.runs[0], repeated.figures()
     slowest, fastest = (repeated.figures(end)["messages_per_second"] for end in (min, max))
     parts = ", ".join(f"{part} {figures[f'{part}_cpu_seconds_per_1000']:.4f}" for part in run.server_cpu_seconds)
@@ -113,7 +112,9 @@ def row(repeated: RepeatedRuns) -> str:
 
 
 def goal_notes(repeated: RepeatedRuns) -> list[str]:
-    """Returns notes on whether Penstock reaches its goal. Peers, and other settings than the goal's, have no notes."""
+    """Returns notes on whether Penstock reaches its goal. Peers, and runs with other settings than the goal's, have no
+    notes.
+    """
     run, figures = repeated.runs[0], repeated.figures()
     goal = GOALS.get(run.scenario)
     if (
@@ -150,7 +151,7 @@ def rounded(figures: dict[str, float]) -> dict[str, float]:
 
 
 def stored_run(run: Outcome) -> dict[str, object]:
-    """Returns a run in the stored form, with the figures that its counters give."""
+    """Returns a run in the stored form, including derived figures."""
     return asdict(run) | {
         "messages_per_second": run.messages_per_second,
         "server_cpu_seconds": run.server_cpu_seconds,
@@ -169,7 +170,7 @@ def write_results(
 ) -> Path:
     """Writes the raw run, `raw/<UTC time>-<scenario>.json`, and its scenario's summary. Returns the raw run's path.
 
-    `bare_insert` is the unit of the multiples, if it was measured.
+    `bare_insert` is the unit of the multiples, or None.
     """
     now = datetime.now(UTC)
     RAW.mkdir(exist_ok=True)

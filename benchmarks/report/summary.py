@@ -34,7 +34,7 @@ Document = dict[str, Any]
 
 
 def summary_of(raw: Document) -> Document:
-    """Returns the figures that the page shows. Facts that all systems share are stored once."""
+    """Returns the figures for the page. Facts that all systems share are stored once."""
     facts = [system.get("facts") or system for system in raw["systems"]]
     postgresql: Document = next((fact["postgresql"] for fact in facts if "postgresql" in fact), {})
     return {
@@ -51,7 +51,7 @@ def summary_of(raw: Document) -> Document:
 
 
 def summary_of_system(system: Document, postgresql: Document) -> Document:
-    """Returns the figures of one system that the page shows, and the facts that only this system has."""
+    """Returns one system's figures for the page, and the facts that differ from the shared facts."""
     facts = {name: value for name, value in (system.get("facts") or {}).items() if name != "commit"}
     own = dict(facts.pop("postgresql", {}).items() - postgresql.items())
     kept: Document = {name: system[name] for name in ("system", "connections") if name in system}
@@ -64,7 +64,9 @@ def summary_of_system(system: Document, postgresql: Document) -> Document:
 
 
 def thin_out(curve: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
-    """Returns at most this many points: both ends, and the lowest and highest of each segment of time between them."""
+    """Returns at most `most` points: both ends, and the lowest and highest point in each segment of time between
+    them.
+    """
     if len(curve) <= most:
         return list(curve)
     segments, between = most // 2 - 1, len(curve) - 2
@@ -98,15 +100,15 @@ def format_json(value: Any, depth: int = 0) -> str:
 
 
 def read_summaries(path: Path) -> dict[str, Document]:
-    """Returns the summaries of a file by scenario, or an empty result if the file does not exist."""
+    """Returns a file's summaries by scenario, or an empty result if the file does not exist."""
     found: dict[str, Document] = json.loads(path.read_text()) if path.exists() else {}
     return found
 
 
 def write_summary(raw: Path, path: Path = RESULTS) -> Path | None:
-    """Writes the summary of a raw run in place of the scenario's last summary. Returns the file's path.
+    """Replaces the scenario's last summary by the raw run's summary. Returns the file's path.
 
-    Returns None if the page shows no figures of such a run.
+    Returns None if the page shows no figures from such a run.
     """
     document = json.loads(raw.read_text())
     if not any("median" in system or isinstance(system.get("rows"), list) for system in document["systems"]):
@@ -117,7 +119,7 @@ def write_summary(raw: Path, path: Path = RESULTS) -> Path | None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Writes the summaries of the named raw runs. The last of several runs of a scenario stays."""
+    """Writes the summaries of the named raw runs. Of several runs of a scenario, the last one remains."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report.summary")
     parser.add_argument("raw", nargs="+", type=Path)
     for raw in parser.parse_args(argv).raw:

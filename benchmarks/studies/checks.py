@@ -1,7 +1,7 @@
 """Measures the CPU of checking signatures and policies for each message, in alternating runs.
 
-Each variant has a separate service and database. All services run all the time, and their order changes each round,
-as in `benchmarks.revisions`. A quotient compares runs of the same round.
+Each variant has a separate service and database. All services run all the time, and their order changes each round, as
+in `benchmarks.revisions`. A quotient compares runs in the same round.
 """
 
 import base64
@@ -22,7 +22,7 @@ from benchmarks.scenarios import SCENARIOS
 from .study import Bench, Findings, Study
 
 PARTNER = "111122223333"
-# The maximum of a queue's policy ("Amazon SQS policy quotas", SQS Developer Guide).
+# The maximum for a queue's policy ("Amazon SQS policy quotas", SQS Developer Guide).
 STATEMENTS = 20
 SCENARIO_NAMES = ("send_1", "receive_delete_1")
 CONNECTIONS = 16
@@ -32,7 +32,7 @@ MESSAGES = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Describes a kind of checks. With `policy`, the queue has a policy, and the caller belongs to another account."""
+    """A kind of checks. With `policy`, the queue has a policy, and the caller belongs to another account."""
 
     name: str
     settings: Mapping[str, str]
@@ -56,7 +56,7 @@ def variants() -> list[Variant]:
 
 
 def policy_for(account: str) -> str:
-    """Returns a policy of STATEMENTS statements. The last statement allows this account."""
+    """Returns a policy with STATEMENTS statements. The last statement allows this account."""
     others = [
         {
             "Effect": "Allow",
@@ -84,7 +84,7 @@ def start(variant: Variant, bench: Bench) -> Penstock:
 
 
 def measure(bench: Bench) -> Findings:
-    """Runs all variants in turn, and returns rows with medians of the rounds."""
+    """Runs all variants in turn, and returns rows with medians over the rounds."""
     known = variants()
     services = [start(variant, bench) for variant in known]
     plan, rounds = Plan(CONNECTIONS, bench.scaled(MESSAGES, 500), 100), bench.scaled(ROUNDS, 2)
@@ -99,7 +99,7 @@ def measure(bench: Bench) -> Findings:
 
 
 def rows_of(scenario: str, known: Sequence[Variant], rounds: Sequence[list[Cost]]) -> list[Row]:
-    """Returns a row for each variant, with the median and the quartiles of its quotients with the first variant."""
+    """Returns a row for each variant, with the median and quartiles of its quotients with the first variant."""
     return [
         row_of(scenario, variant.name, [costs[0] for costs in rounds], [costs[place] for costs in rounds])
         for place, variant in enumerate(known)

@@ -49,7 +49,9 @@ PHASES = ("quiet", "fair", "unfair")
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Describes the load. Rates are messages a second. The noisy tenant sends `noise` times as many as a quiet one."""
+    """Describes the load. Rates are messages a second. The noisy tenant sends `noise` times as many as a quiet
+    tenant.
+    """
 
     tenants: int = 100
     tenant_rate: float = 2.0
@@ -65,7 +67,7 @@ class Workload:
 
 @dataclass(slots=True)
 class Phase:
-    """Has the state of a running phase: the numbers of messages sent, and their waits in seconds."""
+    """A running phase's numbers of sent messages, and their waits in seconds."""
 
     name: str
     workload: Workload
@@ -91,7 +93,7 @@ class Phase:
 
 
 async def consume(phase: Phase, connection: Connection, rng: random.Random) -> None:
-    """Runs a consumer, which receives, handles and deletes one message at a time, until it is cancelled."""
+    """Runs a consumer, which receives, handles and deletes one message at a time, until cancellation."""
     requests = Requests(phase.address)
     receive = requests.receive(1, 20)
     while True:
@@ -118,9 +120,9 @@ def request_flow(request: Request) -> Flow:
 
 
 def due_times(workload: Workload, noise: bool) -> Iterator[tuple[float, str]]:
-    """Returns the times (seconds from the start) at which a tenant sends, and the tenant.
+    """Yields the times (seconds from the start) at which a tenant sends, and the tenant.
 
-    Arrivals are independent of each other, like those of many customers.
+    Arrivals are independent of each other, like the arrivals from many customers.
     """
     rng = random.Random(1)
     quiet = workload.tenants * workload.tenant_rate
@@ -161,7 +163,7 @@ async def send(
 
 
 async def run(phase: Phase) -> None:
-    """Runs the phase until all messages of quiet tenants have arrived, or 30 s after the last send."""
+    """Runs the phase until all messages from quiet tenants have arrived, or 30 s after the last send."""
     loop = asyncio.get_running_loop()
     host, port = phase.address.host, phase.address.port
     count = phase.workload.consumers + SENDERS
@@ -180,7 +182,7 @@ async def run(phase: Phase) -> None:
 
 
 def figures_of_phase(phase: Phase) -> dict[str, object]:
-    """Returns the figures of a phase, with waits in ms."""
+    """Returns a phase's figures, with waits in ms."""
     quiet = statistics.quantiles(phase.quiet_waits, n=1000)
     return {
         "phase": phase.name,

@@ -1,4 +1,4 @@
-"""Measures the costs of a Publish to topics with 10 to 10,000 queues: time, and CPU of service and PostgreSQL.
+"""Measures the cost of a Publish to topics with 10 to 10,000 queues: time, and CPU of the service and PostgreSQL.
 
 python -m benchmarks.run --scenario fan_out
 """
@@ -17,7 +17,7 @@ from .hostile import count
 from .study import Bench, Findings, Study
 
 QUEUES = (10, 100, 1_000, 10_000)
-COUNTED_QUEUES = 100  # the study counts the messages of this many of a topic's queues
+COUNTED_QUEUES = 100  # the number of a topic's queues whose messages the study counts
 ACCOUNT, REGION = "000000000000", "us-east-1"
 # Every tenth subscription has a filter policy, which the message matches.
 POLICY = '[[["kind", false, ["in", ["order"]]]]]'
@@ -54,7 +54,7 @@ def publish(http: httpx.Client, topic: str, body: str) -> float:
 
 
 def publish_figures(penstock: Penstock, topic: str, queues: int, times: int, body: str) -> Row:
-    """Returns the time and CPU of one Publish. The row is invalid if a queue does not hold every published message."""
+    """Returns the time and CPU of one Publish. The row is invalid if a queue lacks a published message."""
     with httpx.Client(base_url=penstock.endpoint, timeout=120) as http:
         publish(http, topic, body)
         before = penstock.meter.read().cpu_seconds
@@ -75,7 +75,6 @@ def publish_figures(penstock: Penstock, topic: str, queues: int, times: int, bod
 
 
 def measure(bench: Bench) -> Findings:
-    """Runs the study on a separate service."""
     penstock = bench.another_penstock()
     rows: list[Row] = []
     for queues in sorted({bench.scaled(size) for size in QUEUES}):

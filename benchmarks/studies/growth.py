@@ -1,4 +1,4 @@
-"""Measures the growth of costs: throughput, CPU and p99 of one workload while one of its sizes grows.
+"""Measures how throughput, CPU and p99 change while one size of a workload grows.
 
 The sizes are backlog, queues, groups, subscriptions, connections and body size. Each value gives a row, which is
 verified like every run.
@@ -39,7 +39,7 @@ SIZES = {
     "connections": (1, 4, 16, 64, 256, 1_000, 2_000),
     "body_bytes": (100, 1_000, 10_000, 100_000, 1_048_576),
 }
-# Creates many standard queues with the SQL interface. Clients do not use these queues.
+# Creates many standard queues, which no client uses, with the SQL interface.
 MAKE_QUEUES = """
 select queue.create_queue('000000000000', 'us-east-1', format('growth-%%s', n), '{}',
     queue.default_attributes(false), null, 1, 0)
@@ -51,7 +51,7 @@ Measured = Callable[[Bench, Penstock, int], Row]
 def measure_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
     """Runs `warski` on a queue with this many waiting messages.
 
-    The study counts the rest at the end, and does not compare it by id.
+    The study counts the remaining messages, but does not compare their ids.
     """
     address = address_of(penstock.endpoint, f"bench-growth-backlog-{size}")
     create_queue(address, VisibilityTimeout="43200")
@@ -70,7 +70,7 @@ def measure_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
 
 
 def measure_queues(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """Runs `warski` on one queue beside this many others."""
+    """Runs `warski` on one queue while this many queues exist."""
     existing = queues_made.get(penstock.dsn, 0)
     if size - 1 > existing:
         with psycopg.connect(penstock.dsn, autocommit=True) as connection:
@@ -131,9 +131,9 @@ def measure_connections(bench: Bench, penstock: Penstock, size: int) -> Row:
 
 
 def measure_body_bytes(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """Runs SendMessage and then `receive_delete_1` with bodies of this size.
+    """Runs `send_1` and then `receive_delete_1` with bodies of this size.
 
-    The number of messages falls with their size.
+    The number of messages decreases with the size.
     """
     messages = max(100, min(bench.scaled(MESSAGES, 500), bench.scaled(500_000_000, 500_000) // size))
     outcomes = [run(penstock, scenario, Plan(16, messages, size)) for scenario in ("send_1", "receive_delete_1")]

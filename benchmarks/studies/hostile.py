@@ -2,7 +2,7 @@
 
 Under pressure, millions of messages wait, many are in flight, and another session's old snapshot keeps PostgreSQL from
 removing deleted rows. The study measures two equal services in turn. It does not store the ids of the waiting messages.
-The number of remaining messages shows losses, and the received ids show duplicates.
+The number of remaining messages reveals losses, and the received ids reveal duplicates.
 """
 
 from contextlib import closing
@@ -28,16 +28,16 @@ from .study import Bench, Document, Findings, Study
 WAITING = 5_000_000
 IN_FLIGHT = 50_000
 MESSAGES = 100_000
-MAX_VISIBILITY_SECONDS = 43_200  # AWS: 12 hours
+MAX_VISIBILITY_SECONDS = 43_200  # AWS's limit is 12 hours.
 GOAL_RATE, GOAL_P99 = 0.9, 2.0
-# receive_delete_1 fills the quiet queue before it measures. The queue under pressure already has messages.
+# receive_delete_1 fills the quiet queue before its measured time. The queue under pressure already contains messages.
 MEASURED = ("warski", "receive_delete_1", "send_1")
-# The attributes whose sum is the number of all messages of a queue.
+# The attributes whose sum is the number of all messages in a queue.
 COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
 
 
 class LoadedQueue:
-    """Describes the queue under pressure, and the number of messages that it should have."""
+    """The queue under pressure, and its expected number of messages."""
 
     def __init__(self, bench: Bench, penstock: Penstock) -> None:
         self._bench = bench
@@ -46,7 +46,7 @@ class LoadedQueue:
         self.expected = 0
 
     def fill(self) -> None:
-        """Makes the backlog and the messages in flight."""
+        """Creates the backlog and the messages in flight."""
         create_queue(self._address, VisibilityTimeout=str(MAX_VISIBILITY_SECONDS))
         body, waiting = Plan(16, 0, 100).body, self._bench.scaled(WAITING, 2_000) // 10 * 10
         in_flight = self._bench.scaled(IN_FLIGHT, 100)
@@ -78,7 +78,7 @@ class LoadedQueue:
 
 
 def count(address: Address) -> int:
-    """Returns the number of all messages of a queue, in any state."""
+    """Returns the number of all messages in a queue."""
     arguments: dict[str, object] = {"QueueUrl": address.queue_url, "AttributeNames": list(COUNTS)}
     found = cast("dict[str, str]", call(address, "GetQueueAttributes", arguments)["Attributes"])
     return sum(int(found[name]) for name in COUNTS)

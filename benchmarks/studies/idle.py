@@ -1,6 +1,6 @@
 """Measures the latency of an idle queue: a consumer long polls, and a producer sends when the consumer waits again.
 
-A sample is the time from the send request until the arrival of the whole receive response, by one clock.
+A sample is the time from the send request until the end of the receive response, by one clock.
 """
 
 import asyncio
@@ -11,12 +11,12 @@ from benchmarks.load.connection import Connection, Flow
 from benchmarks.load.flows import Phase, delete
 from benchmarks.load.wire import Request, decode_entry, decode_receive, md5_of
 
-MAX_POLL_SECONDS = 20  # AWS: WaitTimeSeconds is 0 to 20
+MAX_POLL_SECONDS = 20  # AWS's limit for WaitTimeSeconds
 PAUSE_SECONDS = (0.005, 0.025)
 
 
 class IdleQueue:
-    """Runs the consumer and the producer of `samples` messages, and has the state that they share."""
+    """Runs the consumer and the producer for `samples` messages."""
 
     def __init__(self, phase: Phase, samples: int) -> None:
         self._phase = phase

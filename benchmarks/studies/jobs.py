@@ -1,9 +1,10 @@
-"""Runs the four scenarios of bullmq-bench, which ChasquiMQ also uses.
+"""Runs the four scenarios of bullmq-bench, which ChasquiMQ also uses: add, bulk add, one worker, and one worker with
+100 concurrent jobs.
 
-They are add, add in bulk, one worker, and one worker with 100 jobs at once. A job is a message. A call of SQS has at
-most 10 messages, so a bulk of 50 is five concurrent calls, and a worker with 100 jobs at once is ten consumers that
-each receive 10, do no work, and delete 10. The original divides the jobs of the warm-up and of the benchmark by the
-time of the benchmark only. "jobs/s" is the true rate, and "as stated there" is the original's rate.
+A job is a message. An SQS call contains at most 10 messages. A bulk of 50 is therefore five concurrent calls, and a
+worker with 100 concurrent jobs is ten consumers that each receive and delete 10 messages. The original divides the jobs
+of the warm-up and of the benchmark by the benchmark's time only. "jobs/s" is the true rate, and "as stated there" is
+the original's rate.
 """
 
 from dataclasses import dataclass
@@ -25,13 +26,13 @@ WARM_UP_JOBS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class JobScenario:
-    """Describes a scenario: the original's number of jobs, the number of connections, and the payload."""
+    """A scenario: the original's number of jobs, the number of connections, and the payload."""
 
     scenario: Scenario
     jobs: int
     connections: int
     payload: str
-    body_bytes: int = 50  # one UUID in a JSON object, as the original's "1x1 tiny"
+    body_bytes: int = 50  # one UUID in a JSON object, like the original's "1x1 tiny"
 
 
 JOBS = [
@@ -55,7 +56,7 @@ JOBS = [
 
 
 def measure(job: JobScenario, bench: Bench) -> Findings:
-    """Runs each system in turn, `--jobs-repeat` times after a warm-up, and leaves out the slowest runs."""
+    """Runs each system in turn, `--jobs-repeat` times after a warm-up, and drops the slowest runs."""
     options = bench.options
     able = bench.supporting(job.scenario)
     jobs = bench.scaled(job.jobs * options.jobs_scale, 50)
@@ -83,7 +84,7 @@ def without_slowest(runs: list[Outcome], count: int) -> list[Outcome]:
 
 
 def row_of(name: str, runs: list[Outcome], warm_up: int) -> Row:
-    """Returns the distribution of the rates over the runs, the server side's CPU, and latencies of single calls."""
+    """Returns the distribution of the rates over the runs, the server side's CPU, and the latencies of single calls."""
     rates = [run.messages_per_second for run in runs]
     used = [sum(run.server_cpu_seconds.values()) for run in runs]
     return {

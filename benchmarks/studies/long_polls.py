@@ -1,6 +1,6 @@
-"""Measures the costs of waiting connections: long polls on empty queues, then one message for each queue.
+"""Measures the cost of waiting connections: long polls on empty queues, then one message for each queue.
 
-The goal is that 1,000 long polls take at most 1 % of a core and 10 connections to the database.
+The goal: 1,000 long polls take at most 1 % of a core and 10 database connections.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ GOAL_PERCENT, GOAL_CONNECTIONS = 1.0, 10
 
 
 class WaitingConsumers:
-    """Runs consumers in long polls, and has the messages that they have received."""
+    """Consumers in long polls, and the messages that they have received."""
 
     def __init__(self, penstock: Penstock, connections: int, queues: int) -> None:
         self._penstock = penstock
@@ -57,7 +57,7 @@ class WaitingConsumers:
         return connections
 
     async def run(self, seconds: float) -> Row:
-        """Measures CPU while no message is sent, and then whether each queue's single message arrives once."""
+        """Measures CPU without messages, and then whether each queue's single message arrives once."""
         connections = await self.open()
         await asyncio.sleep(WARM_UP_SECONDS)
         before, began = self._penstock.meter.read(), perf_counter()
@@ -95,7 +95,7 @@ class WaitingConsumers:
 
 
 def client_connections(dsn: str) -> int:
-    """Returns the number of client connections to the whole server, without this query's connection."""
+    """Returns the number of other client connections to the whole server."""
     query = "select count(*) - 1 from pg_stat_activity where backend_type = 'client backend'"
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute(query).fetchone()

@@ -1,9 +1,9 @@
 """Runs RabbitMQ's test of lazy queues: a million persistent messages of 1,000 bytes wait, and are then drained.
 
-The study measures memory (PSS) and disk of each part of the system when it is empty, with the million, and drained.
-It also compares the receive rate of the million's first messages with the rate of as many messages on an otherwise
-empty queue. The machine's speed changes within the minute of filling, so the study measures the other queue just
-before and just after, while the million waits. The row also has the other queue's rate without the million.
+The study measures each part's memory (PSS) and disk space when the system is empty, full, and drained. It also compares
+the receive rate of the million's first messages with the rate of as many messages on an otherwise empty queue. The
+machine's speed changes during the minute of filling. The study therefore measures the other queue just before and just
+after, while the million waits. The row also contains the other queue's rate without the million.
 """
 
 from statistics import median
@@ -26,7 +26,7 @@ RECEIVE = SCENARIOS["receive_delete_10"]
 def measure(bench: Bench) -> Findings:
     """Measures Penstock on a new service and database, and peers as they are.
 
-    Other studies influence the memory of a service.
+    Other studies would influence the service's memory.
     """
     ours = [] if bench.options.no_penstock else [bench.another_penstock()]
     peers = [system for system in bench.supporting(RECEIVE) if system.name != "penstock" and is_fast_enough(system)]
@@ -42,7 +42,6 @@ def measure(bench: Bench) -> Findings:
 
 
 def is_fast_enough(system: System) -> bool:
-    """Returns whether the system can store and deliver a million messages within minutes."""
     return system.name not in SLOW_PEERS
 
 
@@ -73,7 +72,7 @@ def measure_system(system: System, bench: Bench) -> tuple[Document, bool]:
 
 
 def stage_of(system: System, stage: str) -> Row:
-    """Returns memory and disk in MiB at one stage of a run."""
+    """Returns memory and disk space in MiB at one stage of a run."""
     parts = {
         f"{part} MiB": None if size is None else round(size / MEBIBYTE, 1) for part, size in system.pss_bytes().items()
     }
@@ -82,7 +81,7 @@ def stage_of(system: System, stage: str) -> Row:
 
 
 def growth_of(stages: list[Row]) -> Row:
-    """Returns the growth of each part of the system in MiB with the million messages."""
+    """Returns the growth of each part in MiB with the million messages."""
     by_stage = {str(row["stage"]): row for row in stages}
     empty, filled = by_stage.get("empty", {}), by_stage.get("filled", {})
     return {f"{name} more": round(more, 1) for name in empty if (more := difference(filled, empty, name)) is not None}
@@ -96,10 +95,9 @@ def difference(after: Row, before: Row, name: str) -> float | None:
 
 
 def reaches_goals(row: Row) -> bool:
-    """Checks the goals.
+    """Returns whether the row reaches the goals.
 
-    The service must grow by at most 5 MiB and the database by at most 60 MiB, and receives must reach 0.95 of the empty
-    queue's rate.
+    The service may grow by 5 MiB and the database by 60 MiB, and receives must reach 0.95 of the empty queue's rate.
     """
     service, database, ratio = (row.get(name) for name in ("service MiB more", "postgresql MiB more", "ratio"))
     return (
@@ -113,7 +111,7 @@ def reaches_goals(row: Row) -> bool:
 def rate_row(system: System, full: Outcome, beside: list[Outcome], alone: list[Outcome]) -> Row:
     """Returns rates in messages a second.
 
-    `beside` has runs on an empty queue while the million waits, and `alone` has runs without the million.
+    `beside` contains runs on an empty queue while the million waits, and `alone` runs without the million.
     """
     empty = median(run.received_per_second for run in beside)
     return {

@@ -26,7 +26,7 @@ async def main(dsn: str) -> None:
 
 
 async def no_statement(statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
-    """Replaces the dispatcher's database call, which a process without long polls never uses."""
+    """Replaces the dispatcher's database call, which a process without long polls never makes."""
     raise NotImplementedError(statement.name, arguments)
 
 

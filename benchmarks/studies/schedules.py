@@ -34,7 +34,7 @@ GOAL_P99_MS = 1000.0
 GOAL_IDLE_PERCENT = 0.1
 WARM_UP_SECONDS = 5
 
-# next_fire_at: the next time, at least five seconds from now, at the second of the minute that is the number modulo 60.
+# next_fire_at is the next time, at least five seconds from now, whose second equals the schedule's number modulo 60.
 FILL = """
 insert into queue.schedule (account_id, region, name, api, expression_kind,
     expression, canonical, timezone, target, next_fire_at,
@@ -56,7 +56,7 @@ from queue.schedule_run where scheduled_for > %(since)s and scheduled_for <= %(u
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Has the rate and the durations of the measurement."""
+    """The rate and the durations of the measurement."""
 
     rate: int = 1000
     seconds: int = 30
@@ -117,7 +117,7 @@ def measure_lag(postgres: Postgres, plan: Plan) -> dict[str, object]:
 
 
 def measure_idle(postgres: Postgres, plan: Plan) -> dict[str, object]:
-    """Measures percent of a core. The schedules of the other measurement exist, and are due in an hour."""
+    """Measures percent of a core. The schedules from the other measurement exist, but are due in an hour."""
     with psycopg.connect(postgres.service_dsn(), autocommit=True) as db:
         db.execute("update queue.schedule set due_at = clock_timestamp() + interval '1 hour'")
         db.execute("vacuum analyze queue.schedule")

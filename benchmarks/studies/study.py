@@ -1,4 +1,4 @@
-"""Defines a study, a named measurement of one or more systems, and what all studies share."""
+"""Defines a study (a named measurement of one or more systems) and the resources that all studies share."""
 
 import argparse
 import sys
@@ -23,7 +23,7 @@ Document = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Has a study's results.
+    """A study's results.
 
     `systems` are the results to store. `valid` means that no message was lost, duplicated, out of order or refused.
     """
@@ -34,7 +34,7 @@ class Findings:
 
 @dataclass
 class Bench:
-    """Starts the systems under test when the first study needs them, and stops them with `stack`."""
+    """Starts a system when a study first needs it. `stack` stops the systems."""
 
     options: argparse.Namespace
     fleet: Fleet
@@ -47,7 +47,7 @@ class Bench:
 
     @cached_property
     def systems(self) -> list[System]:
-        """Returns Penstock, and the peers that can be started.
+        """Returns Penstock and the available peers.
 
         Penstock is first, because peers copy its database's settings.
         """
@@ -74,9 +74,8 @@ class Bench:
         return penstock
 
     def another_penstock(self, settings: Mapping[str, str] = MappingProxyType({})) -> Penstock:
-        """Yields a second service with a separate database.
-
-        It is for a study with `settings`, or for a study that disturbs others.
+        """Returns a second service with a separate database, for a study with `settings` or a study that disturbs
+        others.
         """
         penstock = Penstock(self.fleet, settings=settings)
         self.stack.callback(penstock.stop)
@@ -84,10 +83,10 @@ class Bench:
         return penstock
 
     def measure_insert(self, penstock: Penstock) -> None:
-        """Measures a bare INSERT on that service's PostgreSQL, or prints the reason for missing multiples.
+        """Measures a bare INSERT on the service's PostgreSQL, or prints why multiples are missing.
 
-        A study that shows CPU a message calls this function just before and just after, because machines change their
-        speed.
+        A study that shows CPU for each message calls this function just before and just after, because a machine's
+        speed changes.
         """
         try:
             self.insert_cpu_seconds += measure_bare_insert(penstock.dsn, self.scaled(INSERTS, 5_000))
@@ -109,7 +108,7 @@ class Study:
     """Describes a study.
 
     `measure` prints the study's table and returns the results to store, or no results if it has stored them. With
-    `alone`, the study has no peers, and starts a separate service even beside a running one.
+    `alone`, the study has no peers, and starts a separate service even if another service is running.
     """
 
     name: str
@@ -150,7 +149,7 @@ def facts_of(system: System) -> Document:
 
 
 def interleaved(scenario: Scenario, systems: list[System], plan: Plan, repeats: int) -> list[RepeatedRuns]:
-    """Runs each system in turn after a small run of each, with the order reversed every second time."""
+    """Runs each system in turn, after a small warm-up. The order is reversed every second time."""
     small = Plan(plan.connections, max(100, plan.messages // 10), plan.body_bytes, max(10, plan.idle_samples // 10))
     for system in systems:
         system.run(scenario, small)

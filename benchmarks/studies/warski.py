@@ -1,9 +1,9 @@
 """Runs Adam Warski's benchmark of SQS (2014).
 
-Senders send batches of 1 to 10 messages of 100 bytes, and receivers receive 10 messages. A node of the article is a
-machine that sends or one that receives. Here a node is a load process with equally many sending and receiving threads,
-and a thread is a connection with one request in flight. The article's receivers prefetched and deleted in the
-background. The study's receivers receive and delete in turn.
+Senders send batches of 1 to 10 messages of 100 bytes, and receivers receive 10 messages. A node in the article is a
+machine that sends or receives. Here a node is a load process with equally many sending and receiving threads, and a
+thread is a connection with one request in flight. The article's receivers prefetched and deleted in the background. The
+study's receivers receive and delete in turn.
 """
 
 from functools import partial
@@ -16,7 +16,7 @@ from benchmarks.system import System
 
 from .study import Bench, Document, Findings, Study, facts_of
 
-# (nodes, threads of a node): messages a second sent and received in the article, on SQS in eu-west with m3.large.
+# (nodes, threads in a node): messages a second sent and received in the article, on SQS in eu-west with m3.large.
 ARTICLE = {
     (1, 1): (429.33, 427.86),
     (1, 5): (2_036.76, 1_907.76),

@@ -2,7 +2,7 @@
 
 By hand, the program runs with larger numbers on any migrated database, or on a new server without --dsn:
 
-python -m tests.support.sql.concurrent_use --messages 100000 [--groups 20] [--dsn …]
+    python -m tests.support.sql.concurrent_use --messages 100000 [--groups 20] [--dsn …]
 
 An actor does other work while its transaction is open, and receives repeatedly until a visibility timeout has ended. A
 receiver that finds no message pauses for some milliseconds, because the other actors need the CPU. The seed determines

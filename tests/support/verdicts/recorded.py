@@ -1,7 +1,7 @@
 """Measures the quality of verdicts on the recorded runs in benchmarks/queen, and compares it with the naive rule in
 `score`.
 
-python -m tests.support.verdicts.recorded
+    python -m tests.support.verdicts.recorded
 
 Each run has two consumer groups with a queue each: 600 seconds of messages, and then the work on the backlog. The
 records contain the rate of arrivals and the backlog. The module computes the other values of a minute: deletes are
