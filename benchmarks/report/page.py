@@ -62,8 +62,8 @@ make bench SCENARIO=send_1 PEERS=none    # one scenario of Penstock alone
 python -m benchmarks.report.page         # writes this page from benchmarks/results.json
 ```
 
-[How speed is measured](benchmarks.md) has the method and the goals. [Studies](../performance/studies.md) has backlogs,
-many queues, many connections, noisy neighbours and other loads.
+For the method and the goals, see [How speed is measured](benchmarks.md). [Studies](../performance/studies.md) covers
+backlogs, many queues, many connections, noisy neighbours and other loads.
 """
 STUDIES_HEAD = """# Studies
 
