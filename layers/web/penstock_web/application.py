@@ -76,7 +76,7 @@ _log = logging.getLogger(__name__)
 
 
 class Application(RestApplication):
-    """Serves Penstock over HTTP on resources that are open."""
+    """Serves Penstock over HTTP. The caller opens and closes the resources."""
 
     def __init__(self, environment: Environment, resources: Resources) -> None:
         super().__init__(environment, self._run_operation)
@@ -87,8 +87,8 @@ class Application(RestApplication):
         self._deadlines = Deadlines(settings.queue_request_timeout_seconds)
         self.aws_application = AwsApplication(environment, resources, self._deadlines)
         # A long request waits for memory twice: before it is read, and before it is processed. A wait ends with 503
-        # after a third of the request's time. Both waits therefore end before the request's deadline, which would
-        # answer 408.
+        # after a third of the request's time. Both waits therefore end before the request's deadline, after which the
+        # response would be 408.
         longest_wait_seconds = settings.queue_request_timeout_seconds / 3
         self._reading_budget = MemoryBudget(READING_BYTES, longest_wait_seconds, READING_SHARE)
         self._processing_budget = MemoryBudget(PROCESSING_BYTES, longest_wait_seconds)
@@ -130,7 +130,7 @@ class Application(RestApplication):
             self.include_router(welcome.router)
 
     def stop(self) -> None:
-        """Answers the remaining requests at the end of the process with 503."""
+        """Responds with 503 to the requests that remain when the process stops."""
         self._deadlines.stop()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -149,8 +149,8 @@ class Application(RestApplication):
             await self._serve(scope, receive, send)
 
     async def _find_owner(self, scope: Scope) -> Owner:
-        """Returns the key and the address whose share of the memory a long request takes. Raises an error if the head
-        refuses the request, before the body takes memory.
+        """Returns the key and the address whose share of the memory a long request takes. Raises an error if the
+        request can be refused without the body, before the body takes memory.
         """
         peer, _ = scope.get("client") or ("", 0)
         environment = self._environment
@@ -187,7 +187,7 @@ class Application(RestApplication):
         return is_first_look and b"text/html" in dict(scope["headers"]).get(b"accept", b"")
 
     async def _serve_fastapi(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves a request by FastAPI, with the limits of time and of body size that the AWS protocols have."""
+        """Serves a request with FastAPI. The AWS protocols' limits of time and body size apply."""
         request = self._deadlines.start_request(receive)
         # A long request has memory that other requests need, so its operation does not wait for messages.
         request.may_wait = not bytes_to_reserve(scope["headers"])
@@ -255,7 +255,7 @@ class Application(RestApplication):
 
 
 def route_template(scope: Scope) -> str:
-    """Returns the route's path with the names of its parameters, and never the client's text."""
+    """Returns the route's path with the parameters' names instead of the client's values."""
     path: str | None = getattr(scope.get("route"), "path_format", None)
     if path is None:
         return UNMATCHED
@@ -264,8 +264,8 @@ def route_template(scope: Scope) -> str:
 
 
 def limit_body(receive: Receive) -> Receive:
-    """Returns a `receive` that raises 413 beyond 6.25 MiB, 503 if the memory for long requests is full, 408 if the
-    body comes too slowly at that time, and 401 or 429 if the head of a long request refuses it.
+    """Returns a `receive` that raises 413 beyond 6.25 MiB, 503 if the memory for long requests is full, 408 if the body
+    arrives too slowly at that time, and 401 or 429 if a long request is refused before the body is read.
 
     The wrapper raises Starlette's exception, because FastAPI answers any other exception with 400.
     """

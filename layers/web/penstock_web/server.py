@@ -156,7 +156,7 @@ async def run(
 
 @contextlib.asynccontextmanager
 async def writing_refusals(environment: Environment, resources: Resources) -> AsyncIterator[None]:
-    """Writes the counts of refused requests and of readings to the audit meanwhile."""
+    """Writes the counts of refused requests and of message reads to the audit log while the block runs."""
     writing = asyncio.create_task(keep_refusals(environment.cache(Refusals), resources.pool.call))
     try:
         yield
@@ -218,8 +218,8 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
 
 
 def add_tracing(application: Application, tracing: "Tracing | None") -> Any:
-    """Returns the application itself, or an application that records a span of each request. With traces, the fast path
-    also records spans.
+    """Returns the application itself, or an application that records a span of each request. If traces are on, the fast
+    path also records spans.
     """
     if tracing is None:
         return application

@@ -1,4 +1,5 @@
-"""AddPermission and RemovePermission of SNS. They change the statement with a label in a topic's access policy."""
+"""AddPermission and RemovePermission of SNS. The actions add and remove a statement, identified by its label, in a
+topic's access policy."""
 
 import msgspec
 

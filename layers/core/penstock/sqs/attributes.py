@@ -191,7 +191,7 @@ def build_defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str]
 
 
 def add_implied(values: Mapping[str, str]) -> dict[str, str]:
-    """Returns the attributes to set and those that they imply. A queue has one kind of encryption at a time.
+    """Returns the attributes to set and the attributes that they imply. A queue has one kind of encryption at a time.
 
     A KMS key turns SSE-SQS off, and SSE-SQS removes the key. Removing the key also removes the reuse period. Source:
     Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.

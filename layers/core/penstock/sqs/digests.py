@@ -38,7 +38,7 @@ def size_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> int:
 
 
 def count_text_bytes(text: str) -> int:
-    """Returns the bytes of a text in UTF-8."""
+    """Returns the number of bytes of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 

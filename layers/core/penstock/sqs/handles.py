@@ -9,7 +9,7 @@ from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 
 
 def open_handle(queue: NamedQueue, handle: str, context: Context) -> Operation[ReceiptHandle]:
-    """Returns the fields of a handle of this queue. Raises QueueDoesNotExist or ReceiptHandleIsInvalid."""
+    """Returns the fields of a handle that belongs to this queue. Raises QueueDoesNotExist or ReceiptHandleIsInvalid."""
     opened = context.environment.receipts.open(queue, handle)
     if opened is None:
         yield from check_queue(queue.arn)

@@ -1,7 +1,7 @@
 """Shows messages of a queue without receiving them, at the endpoint `/_aws/sqs/messages` (QUEUE_PEEK_ENDPOINT).
 
 The endpoint has the form that LocalStack documents ("Developer endpoints" of its page on SQS) and test suites use.
-It is a ReceiveMessage with all attributes that changes no message.
+The endpoint responds like a ReceiveMessage request for all attributes, but does not change messages.
 """
 
 from penstock.context import Context

@@ -1,4 +1,5 @@
-"""AddPermission and RemovePermission. They change the statement with a label in a queue's access policy.
+"""AddPermission and RemovePermission. The actions add and remove a statement, identified by its label, in a queue's
+access policy.
 
 An operation reads the policy, changes it, and writes it back. The operation starts again if another request changed
 the policy meanwhile.

@@ -109,7 +109,7 @@ def send_message_batch(request: SendMessageBatchRequest, context: Context) -> Op
 def check_deduplication_ids(
     entries: Sequence[SendMessageBatchRequestEntry], accepted: int, arn: str
 ) -> Operation[None]:
-    """Raises InvalidParameterValue if an entry has no deduplication id and the queue derives none.
+    """Raises InvalidParameterValue if an entry has no deduplication id and the queue does not derive ids from bodies.
 
     If no entry has an id, and all entries are valid, the call that stores them reports the error instead.
     """

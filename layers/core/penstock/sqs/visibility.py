@@ -97,7 +97,7 @@ def find_outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsErr
 
 
 def find_entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
-    """Returns the error of a batch entry. For a missing message, it differs from the error of a single call.
+    """Returns the error of a batch entry. The error for a missing message differs from ChangeMessageVisibility's error.
 
     Both errors are recorded at AWS. Frameworks ignore one error, and give up after the other.
     """

@@ -2,8 +2,8 @@
 credentials.
 
 If access control is off, the credentials contain the caller's key id, which determines the account
-(`gateway.parse_scope`). Any secret works, because the service checks no signatures. With `QUEUE_ACCESS=sigv4` the
-access rule refuses these actions earlier, because this service has no roles and no session tokens.
+(`gateway.parse_scope`). Any secret works, because the service does not check signatures. If `QUEUE_ACCESS` is `sigv4`,
+the access rule refuses these actions earlier, because Penstock does not have roles or session tokens.
 
 Sources: the pages of the actions in the STS API reference. This service ignores a role's account, which is our choice.
 """

@@ -1,6 +1,6 @@
 """A clock that a test moves. The clock belongs to a server that only this test uses.
 
-The server is a child of the test process, and reads commands from the pipe at its standard input. The server ends when
+The server is a child of the test process, and reads commands from the pipe at its standard input. The server stops when
 the pipe closes.
 """
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def penstock_server() -> Iterator[TestServer]:
     """Returns this machine's test server, which all test processes of a user share.
 
-    The server ends when the last process ends.
+    The server stops when the last process ends.
     """
     with closing(find_server()) as server:
         yield server

@@ -6,8 +6,8 @@
 
 The process that starts the server listens on the socket first, passes it to the server, and connects like every other
 process. New connections wait in the socket's queue until the server accepts them. The kernel closes the connection of
-a killed process, and the server ends with its last user. The server runs a separate PostgreSQL and reads no setting
-from the environment.
+a killed process, and the server stops when its last user disconnects. The server runs a separate PostgreSQL and does
+not read settings from the environment.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class TestServer:
         return Account(self.endpoint_url, f"{self._user:06}{next(self._numbers):06}")
 
     def close(self) -> None:
-        """Closes the connection. The server ends unless other processes use it."""
+        """Closes the connection. The server stops unless other processes use it."""
         self._connection.close()
 
 

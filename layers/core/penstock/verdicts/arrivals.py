@@ -51,8 +51,8 @@ def project_trend(level: float, slope: float) -> Outlook:
 def measure_slope(sent: Sequence[int]) -> float:
     """Returns the change of arrivals per minute, or 0 if less than two hours are known.
 
-    The change is the smaller slope of the last hour and the hour before. Neither a step nor a recent change is a
-    trend.
+    The change is the smaller of the last hour's slope and the previous hour's slope. A step or a recent change
+    therefore does not count as a trend.
     """
     if len(sent) < 2 * TREND_MINUTES:
         return 0.0

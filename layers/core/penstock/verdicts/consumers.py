@@ -29,8 +29,8 @@ def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_se
 
     The consumers must handle the arrivals and clear the backlog within the target lag. `now` is known only while
     messages wait, because idle consumers are invisible. A failed message stays in flight until its visibility timeout
-    ends, although no consumer works on it. Therefore minutes with failed messages do not count. Without other minutes
-    both numbers are unknown. Arrivals that become dead letters do not count.
+    ends, although no consumer works on it. Therefore minutes with failed messages do not count. Both numbers are
+    unknown if no other minutes exist. Arrivals that become dead letters do not count.
     """
     minutes = find_minutes_without_failures(series, rates.minutes)
     done = sum(series.left[index] for index in minutes)

@@ -1,4 +1,4 @@
-"""Detects stalls: messages wait, and no consumer receives for longer than usual for the queue."""
+"""Detects stalls: messages wait, but no consumer receives for longer than is usual for the queue."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -37,9 +37,10 @@ class Waiting(NamedTuple):
 def find_waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
     """Returns None if no message waits, or if the queue has not been measured since the last receive.
 
-    The wait begins with the last receive, or with the arrival of the messages if no receive has happened since. It
-    does not begin before the oldest message, or before the first of the last consecutive minutes that ended with
-    messages. Without minutes, nothing has changed in the whole period, and the wait begins with the oldest message.
+    The wait begins with the last receive, or with the arrival of the messages if no receive has happened since. The
+    wait never begins before the arrival of the oldest message, or before the first of the last consecutive minutes that
+    ended with messages. If there are no minutes, nothing has changed in the whole period, so the wait begins with the
+    arrival of the oldest message.
     """
     if series.now.visible <= 0:
         return None

@@ -122,7 +122,7 @@ RECENT_MINUTES: Final = 15
 
 
 def find_loss(series: Series) -> datetime | None:
-    """Returns when the queue began to lose messages by its retention, or None if it has lost none recently."""
+    """Returns when messages of the queue began to expire, or None if no message expired recently."""
     return series.find_start(find_first(series.expired)) if any(series.expired[-RECENT_MINUTES:]) else None
 
 
@@ -180,7 +180,8 @@ def find_dead_letters(case: Case) -> RuleFinding | None:
 
 
 def find_backlog(case: Case) -> RuleFinding | None:
-    """Finds a backlog. If it grows or is constant, the queue falls behind; if it shrinks, the queue drains."""
+    """Finds a backlog. If the backlog grows or is constant, the queue falls behind; if the backlog shrinks, the queue
+    drains."""
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain):
         return None

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 MAX_RUN_SECONDS = 1.5
 # How often a process cleans tables that belong to no queue. While they have rows to remove, each round cleans them.
 INSTALLATION_SECONDS = 10.0
-# A run finishes the queues that it took. A call for a queue ends soon after a second. Most calls take 0.3 ms, and
-# clean queues get no call. Therefore a run ends after about 20 s even if each queue has many rows to clean. A function
-# has 60 s.
+# A run finishes the queues that it took. A call for a queue ends soon after a second. Most calls take 0.3 ms, and no
+# call is made for a clean queue. Therefore a run ends after about 20 s even if each queue has many rows to clean. A
+# function has 60 s.
 QUEUES_PER_PAGE = 20
 ROWS_PER_TABLE = 10_000
 # How often a process checks whether the database has moved to another server. Each new connection is also checked.
@@ -50,7 +50,7 @@ CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
 PARTS = ("expired_rows", "topics", "applications", "deleted_queues", "histories", "outcomes")
 """The parts of queue.maintain_installation."""
-# The id for the tables that belong to no queue. It comes first in a round.
+# The id for the tables that belong to no queue. This id is the first in a round.
 INSTALLATION = 0
 MAINTENANCE = "maintenance"
 """The name of this work in queue.due_work, in place of a queue's ARN."""
@@ -126,8 +126,8 @@ class Maintainer:
             return 0
 
     def _end_round(self, counts: Counts) -> None:
-        """Ends a round. Its result counts only if this process began the round with the tables that belong to no
-        queue."""
+        """Ends a round. The round's result counts only if this process began the round with the tables that belong to
+        no queue."""
         self.idle = self._began_round and not self._cleaned and not has_changed(counts)
         self._began_round = False
 

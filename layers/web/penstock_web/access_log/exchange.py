@@ -43,7 +43,7 @@ class LoggedExchange:
         await self._send(message)
 
     def end(self, route: str, settings: Settings) -> None:
-        """Logs the request and the route's template. Successful health checks get no line."""
+        """Logs the request and the route's template. Successful health checks are not logged."""
         if route in HEALTH_ROUTES and self._status == HTTPStatus.OK:
             return
         scope = self._scope

@@ -1,5 +1,5 @@
-"""Defines a line of the access log. A line contains no body, key, signature, query or path. The route's template
-replaces the path.
+"""Defines a line of the access log. A line does not contain bodies, keys, signatures, query strings or paths. The
+route's template replaces the path.
 """
 
 from collections.abc import Iterable, Iterator
@@ -64,7 +64,8 @@ class LogLine(msgspec.Struct, omit_defaults=True):
 
 
 def read_caller(context: Context | None) -> tuple[str | None, str | None]:
-    """Returns the account and the user's name. With QUEUE_ACCESS=sigv4, both are None without a verified signature."""
+    """Returns the account and the user's name. If QUEUE_ACCESS is `sigv4`, both are None unless the signature has been
+    verified."""
     if context is None or (context.user is None and context.environment.settings.queue_access == "sigv4"):
         return None, None
     return context.account_id, context.caller.principal.user_name

@@ -64,11 +64,11 @@ from .write_backpressure import WriteBackpressure
 # After this time without a flush, the batcher flushes a new effect at once.
 IDLE_SECONDS = 0.003
 # The batcher repeats these calls once if the outcome is unknown, because a repetition changes nothing. A repeated send
-# would store the messages twice, so the batcher repeats no send.
+# would store the messages twice, so the batcher does not repeat sends.
 IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES))
 
-# The batcher repeats no call for a request that has waited longer. Two hanging calls would use up the request's time
-# (408).
+# The batcher does not repeat calls for a request that has waited longer. Two hanging calls would use up the request's
+# time (408).
 LATEST_REPETITION_SECONDS = 5.0
 
 ExecuteEntries = Callable[[Sequence[PendingEffect]], Awaitable[Sequence[Sequence[Row]]]]

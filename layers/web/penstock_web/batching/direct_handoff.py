@@ -4,7 +4,8 @@
 
 A waiting receive gets the messages that `receive_messages` finds. These messages can differ from the messages just
 sent. The handoff wakes a waiting receive that gets no messages, and the woken receive makes a separate call. The
-handoff only wakes receives from FIFO queues, because two receives must not get messages of one group at once.
+handoff wakes receives from FIFO queues but does not serve them, because two receives must not get messages of one group
+at once.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -103,7 +104,7 @@ class DirectHandoff:
     async def send(self, entries: Sequence[PendingEffect], return_messages: ReturnMessages) -> list[list[Row]]:
         """Stores the messages of all these entries in one call. Returns the rows of each entry.
 
-        Raises the pool's errors. No waiter got a message in that case.
+        Raises the pool's errors. If an error is raised, no waiter got a message.
         """
         effects = [cast("Batch", entry.effect) for entry in entries]
         call = merge_calls(effects)

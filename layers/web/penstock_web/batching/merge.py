@@ -32,7 +32,8 @@ def merge_calls(
 ) -> tuple[Statement[Row], list[object]]:
     """Returns the statement and arguments that serve all these effects. The effects have the same batch key.
 
-    With `own_transaction` the call is a separate transaction. `assume_short` means the same as in `build_receive_call`.
+    If `own_transaction` is set, the call is a separate transaction. `assume_short` means the same as in
+    `build_receive_call`.
     """
     first = effects[0]
     if isinstance(first, Receive):

@@ -21,7 +21,7 @@ from .merge import Mergeable
 # connection.
 MAX_FLUSH_WEIGHT = 1000
 BYTES_PER_ENTRY = 1024
-# A send of this length shares no call with shorter sends. The number is our choice.
+# A send of this length does not share a call with shorter sends. The number is our choice.
 LONG_WEIGHT = 64
 # The unit is weight. A batch stops collecting at this limit. If one call had all waiting entries, the service would
 # idle during the commit.
@@ -67,7 +67,7 @@ class PendingBatch:
         self.linger_seconds = linger_seconds
 
     async def collect(self) -> None:
-        """Waits for further entries, until several turns of the event loop add none.
+        """Waits for further entries, until several turns of the event loop add no entry.
 
         The server reads requests that arrived together one by one. Without this wait, the batch would flush the first
         of these requests alone. A turn that adds no entry costs 10 µs. A call costs several hundred.

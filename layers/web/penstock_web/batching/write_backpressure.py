@@ -4,7 +4,7 @@
 
 A response of several MiB stays in memory until the client has read the response. Without a limit, clients that receive
 faster than they read would fill the memory. The wait is limited because a slow client must not block other clients'
-receives. The service closes the connection of a client that reads no byte. The client's messages become visible again
+receives. The service closes the connection of a client that stops reading. The client's messages become visible again
 after the visibility timeout.
 """
 

@@ -24,7 +24,7 @@ def doctor(
         bool, typer.Option("--fix", help="end subscriptions that other accounts' queue policies do not allow")
     ] = False,
 ) -> int:
-    """Returns 0 without problems, otherwise 1."""
+    """Runs the checks and prints the findings. Returns 0 if there are no problems, otherwise 1."""
     from penstock_web.doctor.checks import IDS, examine
     from penstock_web.doctor.report import as_json, as_lines
 

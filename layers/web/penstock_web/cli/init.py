@@ -26,7 +26,7 @@ app = typer.Typer()
 def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="the folder; init creates it if necessary")] = Path(),
 ) -> None:
-    """Raises LocalError if the folder is not empty."""
+    """Writes the application. Raises LocalError if the folder is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise LocalError(f"{folder.absolute()} is not an empty folder")
     try:

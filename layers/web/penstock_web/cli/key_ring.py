@@ -44,7 +44,8 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class NewKey(NamedTuple):
-    """A new key with the secret. No later command shows the secret. Without `user`, the key belongs to the account."""
+    """A new key with the secret. No later command shows the secret. The key belongs to the account if `user` is
+    None."""
 
     key_id: str
     secret: str
@@ -88,8 +89,8 @@ class KeyRing:
     @classmethod
     @contextmanager
     def open(cls, settings: Settings, direct: bool = False) -> Iterator[KeyRing]:
-        """Opens the database of DATABASE_URL, or of DATABASE_DIRECT_URL with `direct`. Without these variables, opens
-        the database of the service that runs here. Raises SettingError or LocalError.
+        """Opens the database at DATABASE_URL, or at DATABASE_DIRECT_URL if `direct` is set. If these variables are
+        missing, opens the database of the service that runs here. Raises SettingError or LocalError.
         """
         with service_database(settings, direct) as database:
             folder = None if settings.direct_url else choose_folder()
@@ -109,7 +110,7 @@ class KeyRing:
     ) -> NewKey:
         """Creates a key. `new_encryption_key` allows a QUEUE_ENCRYPTION_KEY that the service does not have yet. Raises
         LocalError for an invalid account, an unknown user, a user's third key of one kind, or another installation's
-        encryption key. Raises SettingError without an encryption key.
+        encryption key. Raises SettingError if an access key has no encryption key.
         """
         account_id = self._account(account)
         if "\0" in description:
@@ -169,7 +170,8 @@ class KeyRing:
         raise LocalError(f"there is no key {key_id!r}")
 
     def limit(self, key_id: str, expires_at: datetime | None) -> Iterator[str]:
-        """Sets the time when a key expires. With None, the key never expires. Raises LocalError for an unknown key."""
+        """Sets the time when a key expires. The key never expires if the time is None. Raises LocalError for an unknown
+        key."""
         expiry = {"expires_at": None if expires_at is None else expires_at.isoformat()}
         rows = self._act_on_key(Act("penstock:LimitKey", key_id, expiry), LIMIT_KEY, key_id, expires_at)
         if not any(row.found for row in rows):
@@ -291,7 +293,7 @@ class KeyRing:
 
 
 def make_first_key(settings: Settings) -> None:
-    """Creates and prints the first access key with QUEUE_ACCESS=sigv4. If several processes try at the same time,
+    """Creates and prints the first access key if QUEUE_ACCESS is `sigv4`. If several processes try at the same time,
     exactly one process creates the key. Raises SettingError or LocalError.
     """
     if settings.queue_access != "sigv4":

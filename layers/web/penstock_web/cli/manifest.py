@@ -118,8 +118,8 @@ def import_(
 
 
 def _list_missing(names: set[str], endpoint: str | None, region: str | None) -> set[str]:
-    """Returns the queues that the service does not have. Asks nothing without names. A queue is not missing if the
-    service does not answer."""
+    """Returns the queues that the service does not have. Sends no request if no names are given. A queue does not count
+    as missing if the service does not respond."""
     from .commands.client import RestClient
 
     try:

@@ -108,8 +108,8 @@ def lag(
     ] = False,
     endpoint: Endpoint = None,
 ) -> None:
-    """Reads the database of DATABASE_URL. Without DATABASE_URL, asks the service that runs here. Without a service,
-    reads the database of `penstock up`."""
+    """Shows verdicts from the database at DATABASE_URL. If DATABASE_URL is missing, asks the service that runs here. If
+    no service runs, reads the database of `penstock up`."""
     from .database import service_database
     from .lag import ask_service, print_json, print_table, read_all
 

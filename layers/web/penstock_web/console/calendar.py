@@ -1,4 +1,4 @@
-"""Lists the times of schedules in seven days. A schedule with more than four times a day takes one line."""
+"""Lists the times of schedules in seven days. A schedule that fires more than four times a day takes one line."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta

@@ -1,4 +1,5 @@
-"""Draws charts of a queue's minutes, and of the hours that the metrics job stored. The package `report` draws the SVG.
+"""Draws charts from a queue's minutes, and from the hours that the metrics job stored. The package `report` draws the
+SVG.
 
 The SVG has no inline styles, because the Content Security Policy forbids inline styles.
 """

@@ -25,7 +25,7 @@ def add_console(
     pool: Callable[[], Mapping[str, int]] | None = None,
 ) -> None:
     """Adds `/` and the routes below /console. `refresh` returns after a measurement of the queues. `pool` returns the
-    counters of the process's connection pool. `pool` is None without a pool.
+    counters of the process's connection pool. `pool` is None if the process has no pool.
     """
     app.state.console_refresh = None if refresh is None else Refresher(refresh)
     app.state.console_pool = pool

@@ -58,7 +58,7 @@ def find_archive() -> Path:
 
 
 def add_documentation(app: FastAPI, environment: Environment, archive: Path | None = None) -> None:
-    """Adds the site's routes to an application. Without an archive, the routes respond with 404."""
+    """Adds the site's routes to an application. The routes respond with 404 if there is no archive."""
     archive = archive or find_archive()
     site = Site(archive) if archive.exists() else None
     app.state.has_documentation = site is not None

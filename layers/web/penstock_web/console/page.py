@@ -95,7 +95,8 @@ class Page:
             await refresher.wait()
 
     def pool(self) -> Mapping[str, int] | None:
-        """Returns the counters of the process's connection pool, or None without a pool, as in a Lambda function."""
+        """Returns the counters of the process's connection pool, or None if the process has no pool, as in a Lambda
+        function."""
         stats: Callable[[], Mapping[str, int]] | None = self.request.app.state.console_pool
         return None if stats is None else stats()
 

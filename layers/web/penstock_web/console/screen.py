@@ -34,7 +34,7 @@ SCREENS: Final[list[Screen]] = []
 
 
 def screen(path: str, *, right: Right, title: str = "", position: int | None = None) -> Callable[[HandlerT], HandlerT]:
-    """Declares a page. With a `position`, the navigation bar shows the title to users with the right."""
+    """Declares a page. If `position` is set, the navigation bar shows the title to users with the right."""
 
     def declare(handler: HandlerT) -> HandlerT:
         SCREENS.append(Screen("GET", path, handler, right, title, position))

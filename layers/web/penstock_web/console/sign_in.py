@@ -1,7 +1,7 @@
 """Manages the console's viewers, sessions and cookies. The cookie contains only a random id. A row in
 `queue.console_session` maps the id's SHA-256 to the key's id. The console reads the row and the user's policies again
-after five seconds, or after QUEUE_ACCESS_CACHE_SECONDS if shorter. A revoked key's sessions therefore end. The console
-has no sign-in and no sessions with QUEUE_ACCESS=off.
+after five seconds, or after QUEUE_ACCESS_CACHE_SECONDS if shorter. Sessions of a revoked key therefore end. If
+QUEUE_ACCESS is `off`, the console needs no sign-in and has no sessions.
 """
 
 import secrets
@@ -35,7 +35,7 @@ COOKIE: Final = "penstock_console"
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """A user of the console. `key_id` is None with QUEUE_ACCESS=off. The user then has every right."""
+    """A user of the console. If QUEUE_ACCESS is `off`, `key_id` is None and the user has every right."""
 
     account_id: str
     user: User
@@ -81,7 +81,7 @@ class Sessions:
 
 
 def find_viewer(context: Context) -> Operation[Viewer | None]:
-    """Returns the viewer, or None without a session. Sets the context's account and user."""
+    """Returns the viewer, or None if there is no session. Sets the context's account and user."""
     if context.environment.access is None:
         return Viewer(context.account_id, build_user(context.account_id, None, None))
     session_id = read_session(context)

@@ -27,7 +27,7 @@ class Activity:
         self._waiting[wake] = changes
 
     def end_wait(self, wake: Wake) -> bool:
-        """Ends a worker's wait without a call of `wake`. Returns whether the worker was waiting."""
+        """Ends a worker's wait without calling `wake`. Returns whether the worker was waiting."""
         waited = wake in self._waiting
         self._waiting.pop(wake, None)
         return waited

@@ -1,7 +1,7 @@
-"""The process's LISTEN connection. The connection goes directly to the server, because a pooler accepts LISTEN and
-delivers no notifications. Workers sleep while this connection works, because notifications wake them. A network can
+"""The process's LISTEN connection. The connection goes directly to the server, because a pooler accepts LISTEN but does
+not deliver notifications. Workers sleep while this connection works, because notifications wake them. A network can
 lose notifications silently, and some changes send no notification. At intervals, the process therefore asks on this
-connection for due work and for changes (`queue.due_work`). An idle process makes no other query.
+connection for due work and for changes (`queue.due_work`). An idle process makes no other queries.
 """
 
 import asyncio
@@ -58,10 +58,10 @@ async def listen(
     """Passes notifications to the handler until the task is cancelled. The loop reconnects a second after the
     connection is lost.
 
-    The pool proves each connection (`one_database`). The listener has no connection while the process gets too few
+    The pool proves each connection (`one_database`). The listener does not connect while the process gets too few
     connections. During that time, long polls depend only on the shared check, and workers depend on their pauses. After
     each connect the handler registers every queue again. After each connect, and every `check_seconds`, a check reports
-    due work to the handler, and changes to `activity`. The check is earlier if a message's retention ends earlier.
+    due work to the handler, and changes to `activity`. The check runs earlier if a message's retention ends earlier.
     """
     outage = outage or Outage()
     while True:
@@ -116,7 +116,7 @@ async def _check(connection: LimitedAsyncConnection, handler: NotificationHandle
     """Asks for due work. Returns the seconds until the next message's retention ends, or None if no retention ends
     soon.
 
-    Raises OperationalError if the server does not answer.
+    Raises OperationalError if the server does not respond.
     """
     cursor = await connection.execute(DUE_WORK.text)
     (work,) = DUE_WORK.make_rows(await cursor.fetchall())

@@ -3,7 +3,7 @@
 One session holds an advisory lock with a random key, and a session at the other address must see this lock in pg_locks.
 Name, oid, system identifier and secrets would not distinguish a restored copy from the original server.
 
-A pooler can switch to another database at any time, and does not tell the clients. The open LISTEN connection therefore
+A pooler can switch to another database at any time without telling the clients. The open LISTEN connection therefore
 holds such a lock. A call through the pooler looks for this lock if no call has looked in the last LOOK_SECONDS. A call
 that does not see the lock starts a proof, because the LISTEN connection could also have ended.
 
@@ -68,10 +68,9 @@ class OneDatabase:
         self._is_verifying = False
 
     async def prove(self, connection: LimitedAsyncConnection) -> None:
-        """Returns if the direct connection leads to the database of DATABASE_URL.
-
-        Raises DividedError if the connection leads to another database, and psycopg.OperationalError if it leads to a
-        standby or if no connection to DATABASE_URL is available. A standby accepts no messages.
+        """Checks that the direct connection leads to the database of DATABASE_URL. Raises DividedError if the
+        connection leads to another database. Raises psycopg.OperationalError if the connection leads to a standby,
+        which cannot store messages, or if no connection to DATABASE_URL is available.
         """
         cursor = await connection.execute(IN_RECOVERY)
         if await cursor.fetchone() == (True,):

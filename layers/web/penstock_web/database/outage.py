@@ -14,7 +14,7 @@ _TOO_MANY: Final = ("too many clients", "too many connections", "remaining conne
 
 
 def is_shortage(cause: BaseException) -> bool:
-    """Returns whether the server or the pooler works and has no free connection."""
+    """Returns whether the server or the pooler works but has no free connection."""
     return any(text in str(cause) for text in _TOO_MANY)
 
 
@@ -25,7 +25,8 @@ def is_full_pooler(cause: BaseException) -> bool:
 
 def explain_failure(cause: BaseException | None, *, is_listening: bool, is_pooled: bool) -> str:
     """Returns the probable reason why a call got no result. `cause` is the error of the last attempt to connect to
-    DATABASE_URL. `is_listening` says whether the LISTEN connection is open, and `is_pooled` whether any other is.
+    DATABASE_URL. `is_listening` says whether the LISTEN connection is open, and `is_pooled` says whether any other
+    connection is open.
     """
     if cause is not None and is_shortage(cause):
         return "no database connection is free"
@@ -36,7 +37,7 @@ def explain_failure(cause: BaseException | None, *, is_listening: bool, is_poole
 
 
 def log_begin(who: str, cause: BaseException) -> None:
-    """Logs an outage's begin. The database is read-only, has too few connections, or is unusable."""
+    """Logs the beginning of an outage. The database is read-only, has too few connections, or is unusable."""
     line = " ".join(str(cause).split())
     if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction):
         _log.error("database read-only: trying again until it takes changes", extra={"worker": who, "cause": line})

@@ -3,8 +3,9 @@
 psycopg creates a cursor, a query, a generator and an entry in the event loop for each call. A pipeline connection has
 one permanent entry in the event loop, writes values in binary form, and uses psycopg only to read rows.
 
-Without a pooler, the connection prepares each statement once, because parsing and planning are a quarter of a call's
-cost on the server. With a pooler, the next call could use another server connection without the prepared statements.
+If there is no pooler, the connection prepares each statement once, because parsing and planning are a quarter of a
+call's cost on the server. If there is a pooler, the next call could use another server connection without the prepared
+statements.
 
 The connection writes all calls at once, and then one synchronization, which ends the transaction.
 """
@@ -48,8 +49,8 @@ BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes | None]]] = {
 class PipelineConnection:
     """Runs one call, or one transaction of calls, at a time. The object owns `connection`, which is idle.
 
-    `prepares` says whether the connection prepares statements. `silent_seconds` is the unfinished call's age at the
-    connection's end.
+    `prepares` says whether the connection prepares statements. `silent_seconds` is the age of the unfinished call when
+    the connection ended.
     """
 
     __slots__ = (

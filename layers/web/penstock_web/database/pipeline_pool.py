@@ -1,4 +1,4 @@
-"""The process's pipeline connections. The pool opens connections in the background, and no call waits for a new
+"""The process's pipeline connections. The pool opens connections in the background, so no call waits for a new
 connection.
 
 The connections go directly to the database if DATABASE_DIRECT_URL is set. The process's calls share a few connections.

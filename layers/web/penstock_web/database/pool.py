@@ -58,7 +58,8 @@ RECONNECT_SECONDS = 2.0  # After a failover the next connection may reach the ne
 # connections lead to the same host.
 SILENCE_SECONDS = 2.0
 
-# Requests use fewer connections for this time after a part of the process got no connection, and workers take turns.
+# Requests use fewer connections for this time after a part of the process failed to get a connection; workers then take
+# turns.
 SHORTAGE_SECONDS = 300.0
 
 WAITING_SINCE: ContextVar[float | None] = ContextVar("waiting_since", default=None)
@@ -220,7 +221,7 @@ class Pool:
         connection.
 
         Does nothing if the requests' connections do not work either, because the database is then unavailable. The last
-        connection stays.
+        connection is never given up.
         """
         if not await self._works():
             return
@@ -249,7 +250,7 @@ class Pool:
         asyncio.get_running_loop().call_later(SHORTAGE_SECONDS, self._take_back)
 
     def _ask_for_connections(self, _pool: object) -> None:
-        """Makes the workers take turns if workers have connections and requests get none.
+        """Makes the workers take turns if workers have connections but requests get none.
 
         PgBouncer keeps the workers' connections while PostgreSQL is down, so only the error shows a shortage.
         """
@@ -308,7 +309,7 @@ class Pool:
         return True
 
     async def open(self) -> None:
-        """Begins to connect. An unreachable database is no error here."""
+        """Begins to connect. Does not raise an error if the database is unreachable."""
         await self._pool.open()
 
     async def close(self) -> None:

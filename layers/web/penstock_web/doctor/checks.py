@@ -130,7 +130,7 @@ REASONS: Final = {
 @dataclass(slots=True)
 class CheckOutcome:
     """An examination's result. `checked` has the finished checks' names. `skipped` has the skipped checks' names and
-    the reasons. `reasons` also has the failed checks because of which the runner skips others.
+    the reasons. `reasons` also has the failed checks that made the runner skip other checks.
     """
 
     findings: list[Finding] = field(default_factory=list)

@@ -191,8 +191,8 @@ def _prepare(connection: LimitedConnection, name: bytes) -> bool:
 
 
 def _check_sizes(examined: Examination) -> Iterator[Finding]:
-    """Reads the sizes from the console if the console accepts the role. Without a role in DATABASE_URL, the check uses
-    this program's user.
+    """Reads the sizes from the console if the console accepts the role. If DATABASE_URL does not contain a role, the
+    check uses this program's user.
     """
     parameters = {**conninfo_to_dict(examined.pooled_address), "dbname": "pgbouncer"}
     name = examined.connect_pooled().info.dbname

@@ -63,12 +63,12 @@ _YOUNG_SECONDS: Final = 15
 
 
 def check_listeners(examined: Examination) -> Iterator[Finding]:
-    """Yields advice if the service's role has sessions and no process listens. Raises psycopg's errors."""
+    """Yields advice if the service's role has sessions but no process listens. Raises psycopg's errors."""
     yield from find_silence(examined, _YOUNG_SECONDS)
 
 
 def find_silence(examined: Examination, seconds: float) -> Iterator[Finding]:
-    """Yields advice if sessions older than `seconds` exist and no process listens."""
+    """Yields advice if sessions older than `seconds` exist but no process listens."""
     roles = [connection.session.role for connection in examined.service_connections()]
     parameters = {"roles": roles, "seconds": seconds}
     for names, number in examined.direct().execute(_SILENT, parameters).fetchall():

@@ -3,7 +3,7 @@
     HttpConnection ─► body ─► receive ─► application ─► send ─► head and body in one write ─► HttpConnection
 
 The exchange writes the head together with the first part of the body. Most responses therefore take one write, and the
-server can still response 500 if the application fails earlier.
+server can still respond with 500 if the application fails earlier.
 """
 
 import asyncio

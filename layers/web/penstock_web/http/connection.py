@@ -168,7 +168,8 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.write(part)
 
     def write_response(self, response: HttpResponse, keep_alive: bool) -> None:
-        """Writes a whole response and continues. A slow client has to read this response before the next."""
+        """Writes a whole response and continues. A slow client must read this response before the connection serves the
+        next request."""
         date = self._state.date
         parts = [STATUS_LINES[response.status], date.line or date.renew()]
         for name, value in response.headers:

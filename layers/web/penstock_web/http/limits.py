@@ -90,7 +90,7 @@ class ConnectionTimer:
         self._expires_at = None
 
     def close(self) -> None:
-        """Stops for good."""
+        """Stops the timer permanently."""
         self._on_expired = None
         if self._handle is not None:
             self._handle.cancel()

@@ -1,18 +1,18 @@
-"""Limits the memory for long requests. Without memory, a request waits in the socket.
+"""Limits the memory for long requests. If no memory is free, a request waits in the socket.
 
     socket ─► 20 MiB to read ─► 6.25 MiB to process ─► response
 
 The service has up to four copies of a body in memory while it processes a request. A hundred requests of a MiB at once
 would take half a GB. The service therefore processes only as many long requests as the budget allows. A slow sender
-takes no part of this budget. An incomplete body has only one copy in memory.
+does not use this budget. An incomplete body has only one copy in memory.
 
 The service cannot verify a signature before the body's end, so addresses share the memory. Addresses take turns, and
-one address has at most half of the memory. With QUEUE_ACCESS=sigv4, keys take turns and have this share. The service
-looks the key up before reading the body, and refuses an unknown key. Anybody can claim a known key, so the addresses
-of a key take turns too, and one address has at most half of the key's share. Callers that need no key share one turn.
-A request counts after the first 16 KiB. While other requests wait, the service refuses a request below 64 KiB a second
-with 408. This rate doubles with each second that the next request has waited, up to 1 MiB a second. A long request
-does not wait for messages.
+one address has at most half of the memory. If QUEUE_ACCESS is `sigv4`, keys take turns and have this share. The service
+looks up the key and refuses unknown keys before it reads the body. Anybody can claim a known key, so the addresses of a
+key take turns too, and one address has at most half of the key's share. Callers that need no key share one turn. A
+request counts after the first 16 KiB. While other requests wait, the service refuses a request below 64 KiB a second
+with 408. This rate doubles with each second that the next request has waited, up to 1 MiB a second. A long request does
+not wait for messages.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class Claimant(Protocol):
     def owner(self) -> Owner: ...
 
     def end_if_slow(self, bytes_a_second: float) -> None:
-        """Releases the memory if the client sends more slowly than this rate."""
+        """Releases the request's memory if the client sends more slowly than this rate."""
 
 
 class MemoryBudget:
@@ -217,8 +217,8 @@ class LongRequest:
             self._timeout.reschedule(loop.time())
 
     async def _first_part(self) -> Message:
-        """Returns the first FIRST_BYTES, or the whole body. A client takes no memory before these bytes. The service
-        reads no body after a refused head.
+        """Returns the first FIRST_BYTES, or the whole body. A client uses no memory before these bytes arrive. The
+        service does not read the body if the head is refused.
         """
         self.owner = await self._find_owner()
         message = await self._receive()

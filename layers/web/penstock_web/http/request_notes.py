@@ -17,8 +17,8 @@ KEY: Final = "penstock.request_trace"
 
 
 class RequestNotes:
-    """`action` is None if the request names no known action. `request` has the request's members. `error` is the error
-    code, or "".
+    """`action` is None if the request does not name a known action. `request` has the request's members. `error` is the
+    error code, or "".
     """
 
     __slots__ = ("action", "error", "queue_url", "topic_arn")
@@ -36,7 +36,7 @@ class RequestNotes:
             self._note(call.action, call.request)
 
     def fail(self, error: BaseException) -> None:
-        """Notes the error that ends the request."""
+        """Notes the error that the request's response contains."""
         known = error.error if isinstance(error, RejectedRequest) else error
         kind = known if isinstance(known, AwsError) else InternalFailure
         self.error = kind.json_type.rpartition("#")[2]

@@ -2,7 +2,7 @@
 
 The fast path takes AWS requests that arrive in one read from the socket. Nearly all AWS requests do. ASGI takes the
 other requests. These requests are pipelined, arrive in several reads, are long, have over 1,000 parameters, expect
-100-continue, use HTTP/1.0 or end the connection. The same code (`aws_request.py`) answers AWS requests on both ways.
+100-continue, use HTTP/1.0 or end the connection. The same code (`aws_request.py`) answers AWS requests on both paths.
 """
 
 import logging
@@ -115,7 +115,7 @@ class RequestReader:
         self._connection.end_read()
 
     def close(self) -> None:
-        """Reads nothing more."""
+        """Stops reading."""
         self.accepts = self._in_head = False
         self.exchange = self._body = None
 

@@ -22,7 +22,7 @@ REASONS = {
 
 
 class DateHeader:
-    """The header `date` of all responses (RFC 9110, 6.6.1). The server renews this header at most once a second, and
+    """The `date` header of all responses (RFC 9110, 6.6.1). The server renews this header at most once a second, and
     only for responses.
 
     `line` is the header with the line end, or empty if the header is older than a second.

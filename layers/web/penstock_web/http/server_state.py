@@ -25,7 +25,8 @@ class Stoppable(Protocol):
 
 @dataclass(slots=True, eq=False)
 class ServerState:
-    """The applications, the limits and the open connections. `aws_application` is None without the fast path."""
+    """The applications, the limits and the open connections. `aws_application` is None if the server has no fast
+    path."""
 
     application: ASGIApp
     aws_application: AwsApplication | None

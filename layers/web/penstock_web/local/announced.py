@@ -1,4 +1,4 @@
-"""Announces running services to commands. Each `penstock up` writes a file, and locks the file until the end. The
+"""Announces running services to commands. Each `penstock up` writes a file, and locks the file while it runs. The
 file's first line is the service's address. The second line is the folder of a database that `penstock up` created. All
 further lines are the database's addresses without passwords.
 """
@@ -15,8 +15,8 @@ from .state import cache_directory
 
 
 class Running(NamedTuple):
-    """A service on this machine. `folder` is the database's folder, or None with DATABASE_URL. `databases` contains the
-    addresses of the database and the pooler.
+    """A service on this machine. `folder` is the database's folder, or None if DATABASE_URL selects the database.
+    `databases` contains the addresses of the database and the pooler.
     """
 
     address: str
@@ -30,8 +30,8 @@ def _directory() -> Path:
 
 @contextmanager
 def announce(address: str, folder: Path | None, databases: Sequence[str] = ()) -> Iterator[None]:
-    """Announces this service to the same user's commands until the end of the block. Without a writable folder, the
-    user must pass the address to commands.
+    """Announces this service to the same user's commands until the end of the block. If no folder is writable, the user
+    must pass the address to commands.
     """
     file = _directory() / address.rpartition("/")[2].replace(":", "_")
     try:

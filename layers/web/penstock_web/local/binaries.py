@@ -42,8 +42,8 @@ class Binaries:
 
 
 def find_binaries(source: Source = "any", major: int | None = None) -> Binaries:
-    """Returns the first usable programs from `source`, with the major version `major` if given. Raises LocalError
-    without usable programs.
+    """Returns the first usable programs from `source`, of the major version `major` if given. Raises LocalError if no
+    program is usable.
     """
     for found in _candidates(source):
         if found.major >= MIN_MAJOR_VERSION and major in (None, found.major):

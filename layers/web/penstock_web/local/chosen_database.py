@@ -23,7 +23,7 @@ NO_DATABASE = (
 
 def choose_database(settings: Settings, folder: Path | None = None) -> str:
     """Returns a libpq DSN: DATABASE_DIRECT_URL, DATABASE_URL, or the database in `folder`. `folder` defaults to
-    `choose_folder()`. Raises SettingError without a running database.
+    `choose_folder()`. Raises SettingError if no database is running.
     """
     if settings.direct_url:
         return settings.direct_url
@@ -34,9 +34,9 @@ def choose_database(settings: Settings, folder: Path | None = None) -> str:
 
 
 def choose_folder() -> Path:
-    """Returns the database folder of the running service, or the default folder without a running service.
+    """Returns the database folder of the running service, or the default folder if no service runs.
     PENSTOCK_ENDPOINT selects one of several services. Raises SettingError if several services run and PENSTOCK_ENDPOINT
-    selects none.
+    does not select one.
     """
     wanted = os.environ.get("PENSTOCK_ENDPOINT", "").rstrip("/")
     running = [service for service in running_services() if service.folder]

@@ -22,9 +22,9 @@ _FILE: Final = "encryption_key"
 
 
 def with_encryption_key(settings: Settings, state: Path) -> Settings:
-    """Returns the settings with the folder's key if QUEUE_ENCRYPTION_KEY is not set. Creates a missing key with
-    QUEUE_ACCESS=sigv4. Only the service's user can read the file. A copy of the database also needs the file. Raises
-    OSError.
+    """Returns the settings with the folder's key if QUEUE_ENCRYPTION_KEY is not set. Creates a missing key if
+    QUEUE_ACCESS is `sigv4`. Only the service's user can read the file. A copy of the database is usable only with a
+    copy of the file. Raises OSError.
     """
     if settings.queue_encryption_key:
         return settings
@@ -41,9 +41,9 @@ def with_encryption_key(settings: Settings, state: Path) -> Settings:
 def check_encryption_key(settings: Settings, folder: Path | None) -> None:
     """Warns about keys that were encrypted with another QUEUE_ENCRYPTION_KEY.
 
-    `folder` is the folder of `penstock up`'s database. Without other keys, this key becomes the installation's key, and
-    `penstock keys create` uses only this key. Raises LocalError if QUEUE_ACCESS=sigv4 would refuse every client. Raises
-    SettingError for an invalid key.
+    `folder` is the folder of `penstock up`'s database. If no other key was used, this key becomes the installation's
+    key, and `penstock keys create` uses only this key. Raises LocalError if QUEUE_ACCESS=sigv4 would refuse every
+    client. Raises SettingError for an invalid key.
     """
     key = settings.queue_encryption_key
     if not key:

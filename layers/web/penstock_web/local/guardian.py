@@ -2,8 +2,8 @@
 
     python -m penstock_web.local.guardian FOLDER
 
-Standard input is a pipe from the creating process. The kernel closes the pipe at the end of the process. After an
-orderly end, the guardian has no work. The guardian ends only processes whose commands contain the folder's name.
+Standard input is a pipe from the creating process. The kernel closes the pipe when the process exits. The guardian has
+no work if the process exits normally. The guardian ends only processes whose commands contain the folder's name.
 """
 
 import os

@@ -46,7 +46,7 @@ def warn_of_missing_roles(applied: Applied) -> None:
 
 def look_at_database(settings: Settings, *, is_own: bool) -> str:
     """Returns the server's version. Writes problems of DATABASE_URL's sessions to stderr, unless `is_own`. Raises
-    LocalError without a connection, for an unusable server, and for addresses of different databases.
+    LocalError if the server cannot be reached or used, or if the addresses lead to different databases.
     """
     import psycopg  # noqa: PLC0415
 

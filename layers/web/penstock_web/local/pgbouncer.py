@@ -53,7 +53,8 @@ class PgBouncer:
     process: subprocess.Popen[bytes]
 
     def dsn(self, database: str = DATABASE) -> str:
-        """Returns an address for clients without prepared statements, such as psycopg with prepare_threshold=None."""
+        """Returns an address for clients that do not prepare statements, such as psycopg with
+        prepare_threshold=None."""
         return f"postgresql://{ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
 
 
@@ -85,8 +86,8 @@ def running_pgbouncer(
     query_wait_seconds: int = 3,
 ) -> Iterator[PgBouncer]:
     """Runs a pooler in `state`/pgbouncer until the end of the block, for one database or with "*" for all databases.
-    With the `port` 0, PgBouncer uses a free port. PgBouncer closes the connection of a client that waits longer than
-    `query_wait_seconds` for a server connection. With "*", only the service's role can use databases without the
+    If `port` is 0, PgBouncer uses a free port. PgBouncer closes the connection of a client that waits longer than
+    `query_wait_seconds` for a server connection. With "*", only the service's role can use databases that lack the
     look-up function.
     """
     program = find_pgbouncer(server.account)

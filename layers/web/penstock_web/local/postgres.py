@@ -102,7 +102,7 @@ class Postgres:
 
 
 def service_dsn(state: Path) -> str | None:
-    """Returns the last address of a state folder's database, or None without readable files."""
+    """Returns the last address of a state folder's database, or None if its files cannot be read."""
     try:
         home = state / "postgres"
         port, password = (home / "port").read_text(), (home / "password").read_text()
@@ -139,8 +139,8 @@ def start(
 
 
 def _ignore_libpq_variables() -> None:
-    """Removes libpq's variables, such as PGOPTIONS, from this process's environment. The variables are for other
-    databases than the own one.
+    """Removes libpq's variables, such as PGOPTIONS, from this process's environment. The variables describe other
+    databases.
     """
     for name in [name for name in os.environ if name.startswith("PG")]:
         del os.environ[name]

@@ -70,8 +70,8 @@ def up(
     on_answering: Callable[[Settings, str], None] | None = None,
 ) -> int:
     """Serves until SIGTERM or Ctrl-C. Raises LocalError. Calls `on_database` after the migration. Calls `on_answering`
-    with the address when the service answers, before the service reports readiness. A LocalError of either callback
-    ends the start.
+    with the address when the service responds, before the service reports readiness. A LocalError that either callback
+    raises stops the start.
     """
     configure_logging(settings.log_level)
     check_addresses(settings)

@@ -1,6 +1,7 @@
 """Starts, watches and stops several service processes on one port. Each worker listens with SO_REUSEPORT. A worker
-reports readiness through a pipe, and ends at the end of standard input. A worker therefore ends even after the parent's
-death. Workers of uvicorn, gunicorn and circus would continue (docs/decisions/0015-libraries-beside-the-hot-path.md).
+reports readiness through a pipe, and stops when its standard input is closed. A worker therefore stops even if the
+parent process is killed. Workers of uvicorn, gunicorn and circus would continue
+(docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class LongPollDispatcher:
 
         The queue counts as empty while other requests wait. The queue also counts as empty for a moment after a
         request's wait timed out, or after a request got all new messages. On a FIFO queue only a recent empty receive
-        counts. A receive skips locked message groups, and another process sends no notification when it unlocks the
+        counts. A receive skips locked message groups, and no notification is sent when another process unlocks the
         groups.
         """
         state = self._queues.get(queue.arn)
@@ -91,7 +91,7 @@ class LongPollDispatcher:
 
         The reason NOT says that the time is over, or that the process is shutting down. `missed_wakeups` is the
         dispatcher's value before the request's empty receive. The receive could have missed messages that arrived
-        later. `skipped_receive` says that the request has made no receive (`can_skip_receive`).
+        later. `skipped_receive` says that the request has not made a receive (`can_skip_receive`).
         """
         loop = asyncio.get_running_loop()
         future: WaitFuture = loop.create_future()
@@ -139,7 +139,7 @@ class LongPollDispatcher:
         """Removes and returns enough waiters for this many messages, oldest first. The waiters' receives may share a
         call.
 
-        After that, only the caller may serve or wake these waiters. The method returns no waiters of a FIFO queue.
+        After that, only the caller may serve or wake these waiters. The method does not return waiters of a FIFO queue.
         """
         queue = self._queues.get(queue_arn)
         if queue is None or not queue.waiters or is_fifo_name(queue_arn):

@@ -104,8 +104,8 @@ class SharedCheck:
     async def _check_queues(self, arns: list[str], now: float) -> None:
         """Wakes waiters of queues that have messages.
 
-        With a known snapshot, the SQL function returns at once if nothing was committed and no message became visible.
-        Such a check takes a thirtieth of the work.
+        If the snapshot is known, the SQL function returns at once if nothing was committed and no message became
+        visible. Such a check takes a thirtieth of the work.
         """
         last_check = self._last_check
         known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None

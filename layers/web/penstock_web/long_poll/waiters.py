@@ -81,7 +81,7 @@ class WaitedQueue:
 
 
 class LastCheck:
-    """The last shared check's result. Without a commit, these queues have no messages before `until`."""
+    """The last shared check's result. These queues have no messages before `until`, unless a commit adds messages."""
 
     __slots__ = ("arns", "snapshot", "until")
 
@@ -91,7 +91,7 @@ class LastCheck:
         self.until = float("-inf")
 
     def covers(self, arns: list[str], now: float) -> bool:
-        """Returns whether a check of these queues would have the same result without a commit."""
+        """Returns whether a check of these queues would have the same result if nothing was committed."""
         return now < self.until and self.arns.issuperset(arns)
 
     def update(self, arns: list[str], rows: list[PolledQueueRow], now: float) -> None:

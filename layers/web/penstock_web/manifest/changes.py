@@ -63,7 +63,8 @@ class Change:
 
 
 def make(changes: Iterable[Change]) -> None:
-    """Makes the changes. Raises LocalError at the first failure. Earlier changes stay. The next `apply` continues."""
+    """Makes the changes. Raises LocalError at the first failure. Earlier changes are kept, and the next `apply`
+    continues after them."""
     steps = [step for change in changes for step in change.steps]
     for _, run in sorted(steps, key=lambda step: step[0]):
         run()

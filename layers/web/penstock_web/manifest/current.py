@@ -81,9 +81,9 @@ class Binding(msgspec.Struct):
 
 
 def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, strict: bool = True) -> Current:
-    """Reads queues and topics, and with `rest` also event bindings, mappings and schedules. Calls `warn` for each
-    resource that the file cannot express. Without `strict`, also calls `warn` for resources that the service cannot
-    report, such as topics without SNS. Raises LocalError.
+    """Reads queues and topics. Also reads event bindings, mappings and schedules if `rest` is given. Calls `warn` for
+    each resource that the file cannot express. Unless `strict` is set, also calls `warn` for resources that the service
+    cannot report, such as topics of a service without SNS. Raises LocalError.
     """
 
     tell = _Reader(warn, strict)
@@ -111,7 +111,7 @@ def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads resources that some services cannot report. Without `strict`, returns an empty result and warns."""
+    """Reads resources that some services cannot report. Returns an empty result and warns, unless `strict` is set."""
 
     warn: Warn
     strict: bool

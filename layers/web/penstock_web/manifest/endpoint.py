@@ -25,7 +25,7 @@ class ManifestEndpoint:
     """Reads and writes queues and topics. Each method raises LocalError for a failed request."""
 
     def __init__(self, url: str | None, region: str) -> None:
-        """`url` is None for AWS. Without credentials in the environment, requests have example credentials for
+        """`url` is None for AWS. If the environment has no credentials, requests have example credentials for
         QUEUE_ACCESS=off.
         """
         known = any(name in os.environ for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"))
@@ -40,7 +40,8 @@ class ManifestEndpoint:
         self.references = References(self._account(), region)
 
     def _account(self) -> str:
-        """Returns the caller's account. Without STS, returns a queue's account, or 000000000000 without a queue."""
+        """Returns the caller's account. If the endpoint has no STS, returns a queue's account, or 000000000000 if there
+        are no queues."""
         try:
             return str(self._sts.get_caller_identity()["Account"])
         except _REFUSED:

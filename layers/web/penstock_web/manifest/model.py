@@ -73,7 +73,7 @@ class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=Tru
     dead_letters: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError unless there is exactly one destination."""
+        """Raises ValueError unless exactly one destination is given."""
         if (self.queue is None) == (self.url is None):
             raise ValueError("a subscription has either a queue or a url")
 

@@ -62,7 +62,7 @@ class Source:
             raise LocalError("\n".join(shown))
 
     def list_outside_queues(self) -> set[str]:
-        """Returns the names of queues that the file uses and does not contain."""
+        """Returns the names of queues that the file uses but does not contain."""
         named = {name for _, name in list_named_queues(self.manifest) if not name.startswith("arn:")}
         return named - self.queues
 

@@ -2,7 +2,7 @@
 prometheus.io/docs/specs/om/open_metrics_spec).
 
 The module does not use prometheus_client. A scrape of 1,000 busy queues has 56,000 lines. In its multiprocess mode,
-prometheus_client takes 1.6 s of CPU for these lines, and this module takes 0.07 s
+prometheus_client takes 1.6 s of CPU for these lines, but this module takes 0.07 s
 (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
@@ -47,7 +47,8 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
 class ExpositionFormat(NamedTuple):
-    """A scrape's format. `is_openmetrics` selects OpenMetrics. Without `exemplars`, the scrape has no exemplars."""
+    """A scrape's format. `is_openmetrics` selects OpenMetrics. The scrape has exemplars only if `exemplars` is
+    given."""
 
     is_openmetrics: bool = False
     exemplars: Exemplars | None = None

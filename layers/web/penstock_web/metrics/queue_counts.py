@@ -1,6 +1,6 @@
 """Counts messages and database calls by queue, from operations' reports. A limited number of queues have separate
-blocks. All other queues share the block `_other`. In a full table, the process adds deleted queues' counts to `_other`,
-so the sum over all queues never falls.
+blocks. All other queues share the block `_other`. If the table is full, the process adds deleted queues' counts to
+`_other`, so the sum over all queues never falls.
 """
 
 from bisect import bisect_left

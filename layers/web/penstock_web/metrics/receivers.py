@@ -71,7 +71,7 @@ class Receivers:
         noted.received += report.count
 
     async def keep(self, write: Write) -> None:
-        """Writes the records every ten seconds, or every minute without messages, until cancellation."""
+        """Writes the records every ten seconds, or every minute if no messages are received, until cancellation."""
         left = EMPTY_WRITES
         while True:
             await asyncio.sleep(WRITE_SECONDS)

@@ -51,8 +51,8 @@ def duration_chart(name: str, lines: Mapping[str, Series], period: ChartPeriod) 
 
 
 def _duration_axis(least: float, greatest: float) -> Axis:
-    """Returns an axis from the tick below `least` to the tick above `greatest`. With many ticks, only some have a
-    label.
+    """Returns an axis from the tick below `least` to the tick above `greatest`. If there are many ticks, only some have
+    a label.
     """
     first = max(0, bisect_left(_DURATION_TICKS, least) - 1)
     last = min(len(_DURATION_TICKS) - 1, max(first + 1, bisect_left(_DURATION_TICKS, greatest)))
@@ -97,7 +97,7 @@ def _time_chart(
 
 def _mark(period: ChartPeriod, since: datetime | None, across: Scale, axis: Axis) -> str:
     """Draws a line at a moment, and a band from the moment to the end. Returns an empty text if the moment is before
-    the chart.
+    the chart's start.
     """
     if since is None or not period.start <= since <= period.end:
         return ""

@@ -37,7 +37,7 @@ class HotGroups:
 
 def groups_section(queues: Sequence[HotGroups]) -> Iterator[str]:
     """Yields a table for each queue in which one group has a large share of the arrivals, from the largest share to
-    the smallest. Yields nothing without groups."""
+    the smallest. Yields nothing if there are no groups."""
     grouped = sorted((queue for queue in queues if queue.bars), key=lambda queue: -queue.top_share)
     if not grouped:
         return

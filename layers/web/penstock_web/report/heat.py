@@ -35,7 +35,7 @@ class HeatMap:
 
 
 def heat_section(heat: HeatMap) -> Iterator[str]:
-    """Yields a table of the queues with a value. Yields nothing without values."""
+    """Yields a table of the queues with a value. Yields nothing if no queue has a value."""
     names = [name for name in heat.names if any((name, slot) in heat.cells for slot in heat.slots)]
     if not names:
         return

@@ -47,7 +47,7 @@ class QueueState:
 
     @property
     def rates(self) -> tuple[float, float] | None:
-        """Returns arrivals and completions per second in the last 15 minutes, or None without a known minute."""
+        """Returns arrivals and completions per second in the last 15 minutes, or None if no minute is known."""
         if self.series is None or not len(self.series):
             return None
         seconds = 60 * min(RATE_MINUTES, len(self.series))
@@ -71,7 +71,7 @@ class Named(NamedTuple):
 class ReportState:
     """The state of all queues. `measured_at` is the time of the last measurement of a queue. `shown` contains the
     requested queue, or the first MAX_TROUBLED queues in trouble, the worst first. `endpoints` contains the endpoints
-    that need attention, and `losses` the queues whose messages end by their retention.
+    that need attention, and `losses` the queues whose messages expire.
     """
 
     read_at: datetime | None = None

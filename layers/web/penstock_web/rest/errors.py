@@ -87,7 +87,7 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
 
 
 def list_methods(app: FastAPI, scope: Scope) -> list[str]:
-    """Returns the path's methods for the header Allow (RFC 9110, 15.5.6). Starlette lists only the methods of the
+    """Returns the path's methods for the Allow header (RFC 9110, 15.5.6). Starlette lists only the methods of the
     path's first route.
     """
     return [

@@ -3,7 +3,7 @@
     handler = rest_handler()                            # functions/rest.py
 
 Mangum turns the event into an ASGI request. An operation blocks the event loop until the operation ends. The blocking
-delays no other request, because an execution environment serves one request at a time.
+does not delay other requests, because an execution environment serves one request at a time.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class RestHandler:
 def event_loop() -> Iterator[None]:
     """Sets the thread's event loop for Mangum, and closes the loop at the end.
 
-    Without a loop, Mangum would create one and never close it.
+    If no loop is set, Mangum creates one and never closes the loop.
     """
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)

@@ -108,8 +108,8 @@ def request_body_schema(kind: object) -> dict[str, object]:
 
 
 def json_responses(*kinds: object, statuses: tuple[int, ...] = (200,)) -> Responses:
-    """Returns a route's `responses`. The response is one of these msgspec types for every status. With 204, the
-    response has no body."""
+    """Returns a route's `responses`. The response is one of these msgspec types for every status. If the status is 204,
+    the response has no body."""
     schemas = [build_schema(kind) for kind in kinds]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
     responses: Responses = {status: {"content": {"application/json": {"schema": schema}}} for status in statuses}

@@ -206,8 +206,8 @@ Runner = Annotated[OperationRunner, Depends(_get_runner)]
 
 
 def json_response(value: object, status: int = 200, location: str | None = None) -> Response:
-    """Encodes a value as a response. The JSON of messages stays unchanged. `location` is the header Location. Without a
-    value, the response has no body, and the status is 204 instead of 200.
+    """Encodes a value as a response. The JSON of messages stays unchanged. `location` is the Location header. If the
+    value is missing, the response has no body, and the status is 204 instead of 200.
     """
     headers = None if location is None else {"location": location}
     if value is None:

@@ -101,8 +101,8 @@ class OperationRunner:
         return await self.run(iter(Compute(lambda: reader(body))))
 
     async def run(self, operation: Operation[T]) -> T:
-        """Returns the operation's result. `rest.errors` turns the operation's typed errors into responses. With access
-        control, the audit counts errors that refuse the caller.
+        """Returns the operation's result. `rest.errors` turns the operation's typed errors into responses. If access
+        control is on, the audit log counts errors that refuse the caller.
         """
         if self._api.environment.access is not None:
             operation = watch_refusals(operation, self.context, self._action)
@@ -110,7 +110,7 @@ class OperationRunner:
 
 
 def read_region(http: HttpRequest, settings: Settings) -> str:
-    """Returns the region in the header Penstock-Region, or else QUEUE_REGION. Raises InvalidParameterValue."""
+    """Returns the region in the Penstock-Region header, or else QUEUE_REGION. Raises InvalidParameterValue."""
     given = http.headers.get(REGION_HEADER)
     if given is None:
         return settings.queue_region

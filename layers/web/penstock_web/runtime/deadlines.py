@@ -1,6 +1,6 @@
 """Limits the duration of requests, and detects disconnected clients. The process cancels a request that takes too long
-(408), and a request whose client disconnects during a wait. The wait of a long poll does not count, and neither does
-time while the process was suspended. A request has an entry in a dictionary instead of a timer. The process checks the
+(408), and a request whose client disconnects during a wait. The time limit does not include long-poll waits or time in
+which the process was suspended. A request has an entry in a dictionary instead of a timer. The process checks the
 dictionary four times a second.
 """
 
@@ -49,7 +49,7 @@ class PendingRequest(Protocol):
 
 
 class DisconnectWatch:
-    """Waits for a client's disconnect after the whole body."""
+    """Waits for the client to disconnect, after the whole body has arrived."""
 
     __slots__ = ("_on_done", "_receive", "_task")
 
@@ -168,6 +168,6 @@ class Deadlines:
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
-    """Returns after the client's disconnect."""
+    """Returns when the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -32,7 +32,7 @@ ResultFuture: TypeAlias = asyncio.Future[Any]
 
 class Resources:
     """The resources that a process's requests share. `observe` wraps each operation to record the operation's effects.
-    `refresh_gauges` returns after a measurement of the queues. `access_log` is None without an access log.
+    `refresh_gauges` returns after a measurement of the queues. `access_log` is None if the log is off.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Resources:
 
     async def pause(self, effect: Pause, request: PendingRequest | None) -> bool:
         """Sleeps. Returns False if the process is shutting down, or if the request may not wait. The sleep does not
-        count for the request's deadline.
+        count towards the request's deadline.
         """
         if request is not None:
             if effect.seconds and not request.may_wait:
@@ -198,7 +198,7 @@ class OperationRun(Generic[T]):
 
 async def run_operation(operation: Operation[T], resources: Resources, request: PendingRequest | None = None) -> T:
     """Returns the operation's result. Raises the operation's errors, ServiceUnavailable and InternalFailure. A wait
-    does not count for the deadline of `request`, and ends at the client's disconnect.
+    does not count towards the deadline of `request`, and ends when the client disconnects.
     """
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     run = OperationRun(operation, resources, lambda _: None if ended.done() else ended.set_result(None), request)

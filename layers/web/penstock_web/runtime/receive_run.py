@@ -18,7 +18,7 @@ from .deadlines import PendingRequest
 
 ReceivedFuture: TypeAlias = asyncio.Future[Sequence[ReceivedRow]]
 
-# The result of a receive without a call, for a queue that is known to be empty.
+# The result of a receive that makes no call, because the queue is known to be empty.
 EMPTY_RECEIVE = ReceivedRow._make((None, 0, *[None] * (len(ReceivedRow._fields) - 2)))
 
 
@@ -34,8 +34,8 @@ class Receiver:
 
 class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
     """One running receive, as a future of rows: a header, then messages. Messages that arrive after a cancellation
-    become visible for other requests. A wait does not count for the deadline of `request`, and ends at the client's
-    disconnect. `ticket` is the receive's place in the order of waiting receives, and stays the same after an empty
+    become visible for other requests. A wait does not count towards the deadline of `request`, and ends when the client
+    disconnects. `ticket` is the receive's place in the order of waiting receives, and stays the same after an empty
     call. `missed_wakeups` is the dispatcher's count before the last call. `woken` is the reason for the end of the last
     wait. `started_at` is the start of the last call, or None after a wait.
     """

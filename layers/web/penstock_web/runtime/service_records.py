@@ -1,4 +1,4 @@
-"""Logs the service's start with the settings, and the end with the reason."""
+"""Logs the start of the service with its settings, and the stop with its reason."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Counts the test server's users. Each connection to the server's socket is a user. The server ends after the last
-user.
+"""Counts the test server's users. Each connection to the server's socket is a user. The server stops after the last
+user disconnects.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Traces a request's operation: records a span for each database call, and names the request's span after the
 operation's reports. Names and attributes follow OpenTelemetry's semantic conventions for messaging (AWS SQS) and for
-database calls. Spans contain no arguments of database calls. A merged call becomes a span of each request. This span
-begins when the request yields the effect, and includes the wait for earlier calls. A receive's span includes the wait
-for messages.
+database calls. Spans do not contain arguments of database calls. A merged call becomes a span of each request. This
+span begins when the request yields the effect, and includes the wait for earlier calls. A receive's span includes the
+wait for messages.
 """
 
 from collections.abc import Callable, Sequence

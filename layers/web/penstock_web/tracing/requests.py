@@ -53,7 +53,7 @@ class CallerTrace(NamedTuple):
 
 
 class SpanOfRequest:
-    """One request's trace. Without a recorded span, the trace is only the caller's trace for messages."""
+    """One request's trace. If no span is recorded, the object only passes the caller's trace to messages."""
 
     __slots__ = ("_context", "_span", "_tokens", "notes")
 
@@ -80,7 +80,7 @@ class SpanOfRequest:
             self.end_request(method, response.status, dict(response.headers).get(REQUEST_ID, b""))
 
     def end_request(self, method: str, status: int, request_id: bytes, route: str | None = None) -> None:
-        """Ends a request's span. `status` is 0 without a response."""
+        """Ends a request's span. `status` is 0 if there was no response."""
         if self._span is not None and self.notes is not None:
             describe_action(self._span, self.notes)
             end_span(self._span, method, status, request_id, route)
@@ -138,7 +138,7 @@ class TracedApplication:
 
 
 class ResponseRecorder:
-    """Reads the response's status and request id. The status is 0 without a response."""
+    """Reads the response's status and request id. The status is 0 if there was no response."""
 
     __slots__ = ("_send", "request_id", "status")
 

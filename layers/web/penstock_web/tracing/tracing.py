@@ -1,6 +1,6 @@
-"""Records spans with OpenTelemetry. The process samples new traces at random. The caller decides about the caller's
-traces. The process decides before creating a span. An unrecorded request therefore costs only the reading of headers
-and a random number. OpenTelemetry's sampler would cost a span.
+"""Records spans with OpenTelemetry. The process samples new traces at random. Traces that a caller has started keep the
+caller's decision. The process decides before creating a span. An unrecorded request therefore costs only the reading of
+headers and a random number. OpenTelemetry's sampler would cost a span.
 """
 
 import random

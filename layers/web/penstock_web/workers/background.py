@@ -33,9 +33,10 @@ from penstock_web.metrics.meter import Meter, WorkerObserver
 
 from .worker import Worker
 
-# A run ends after a minute without due work, or at this limit. An earlier end would wait for the slowest endpoint.
+# A run ends after a minute in which no work was due, or at this limit. An earlier end would wait for the slowest
+# endpoint.
 MAX_DELIVERY_RUN_SECONDS = 3600.0
-# A run ends without due work, or at this limit.
+# A run ends when no work is due, or at this limit.
 MAX_FIRING_RUN_SECONDS = 3600.0
 # The longest run of a worker that takes turns, because the process gets too few connections.
 MAX_TURN_SECONDS = 2.0
@@ -138,8 +139,8 @@ class FiringWorker(Worker):
 
 
 class MoveTaskWorker(Worker):
-    """Runs message move tasks. The start of a task, in this or another process, wakes the worker after a pause. Without
-    the pause, a small task would end before the caller can list or cancel the task.
+    """Runs message move tasks. The start of a task, in this or another process, wakes the worker after a pause.
+    Otherwise a small task would end before the caller can list or cancel the task.
     """
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter) -> None:
@@ -161,7 +162,7 @@ class MoveTaskWorker(Worker):
 
 
 class MaintenanceWorker(Worker):
-    """Removes old rows. After a round without old rows, the worker sleeps until the next change.
+    """Removes old rows. After a round that found no old rows, the worker sleeps until the next change.
 
     After each new LISTEN connection, the worker checks whether the database is on another server.
     """
@@ -198,7 +199,7 @@ minutes.
 
 
 class MeasurementWorker(Worker):
-    """Measures queues for /metrics. Sleeps after a round without changes."""
+    """Measures queues for /metrics. Sleeps after a round in which nothing changed."""
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter) -> None:
         # The database stores the time of the next round. Two checks in each interval ensure that a process starts the
@@ -248,7 +249,7 @@ class MeasurementWorker(Worker):
 
 
 def choose_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
-    """Returns the pause of a worker that notifications wake, or `seconds` without LISTEN."""
+    """Returns the pause of a worker that notifications wake, or `seconds` if LISTEN does not work."""
     return MAX_PAUSE_SECONDS if long_polls.receives_notifications else seconds
 
 

@@ -1,6 +1,6 @@
 """Runs the container's worker `poll`: penstock.workers.poll over the same calls as requests. The worker reads the list
-of mappings every 5 seconds, or once a minute without mappings. Changes wake the worker. The worker writes a heartbeat
-only every second time. Each commit makes the next long-poll check examine every queue with waiting requests.
+of mappings every 5 seconds, or once a minute if there are no mappings. Changes wake the worker. The worker writes a
+heartbeat only every second time. Each commit makes the next long-poll check examine every queue with waiting requests.
 """
 
 from collections.abc import AsyncIterator, Sequence

@@ -33,9 +33,9 @@ _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Calls `run_once` repeatedly, with pauses of `pause_seconds`, even after a failure. With `reports_progress`,
-    `run_once` reports counts during a run. Otherwise the worker reports the counts at the end. `call_factor` multiplies
-    the time limit of a request's call for the worker's calls.
+    """Calls `run_once` repeatedly, even after a failure, and pauses for `pause_seconds` between calls. If
+    `reports_progress` is set, `run_once` reports counts during a run. Otherwise the worker reports the counts at the
+    end. `call_factor` multiplies the time limit of a request's call for the worker's calls.
     """
 
     reports_progress = False

@@ -59,12 +59,12 @@ class Hold:
             await self._task
 
     def release(self, rows: Sequence[ReceivedRow]) -> None:
-        """Ends the hold of these messages, which will be deleted."""
+        """Stops renewing the timeouts of these messages, which will be deleted."""
         done = {row.message_id for row in rows}
         self._rows = [row for row in self._rows if row.message_id not in done]
 
     async def _renew(self) -> None:
-        """Renews the timeout. The first renewal comes after half of the available time, if that is long enough."""
+        """Renews the timeout. The first renewal happens after half of the available time, if that is long enough."""
         renewal = max(SHORTEST_RENEWAL_SECONDS, ceil(self._seconds))
         pause = self._seconds / 2 if self._seconds >= SHORTEST_RENEWAL_SECONDS else 0.0
         is_renewed = False

@@ -3,9 +3,9 @@
     slot ─► pause after failures ─► rights ─► receive ─► (window) ─► filter ─► invoke ─► delete what succeeded
     └──── as many as the mapping's concurrency ────────────────────────────────────────────┘
 
-Messages that are not deleted become visible again after their visibility timeout. Therefore a dying process loses no
-messages. An invocation can take as long as its messages are invisible; `hold` prolongs this time for URLs. A FIFO
-queue returns no messages of a group with messages in flight, so concurrent invocations have different groups.
+Messages that are not deleted become visible again after their visibility timeout. Therefore no message is lost if a
+process dies. An invocation can take as long as its messages are invisible; `hold` prolongs this time for URLs. A FIFO
+queue does not return messages of a group that has messages in flight, so concurrent invocations have different groups.
 """
 
 import asyncio
@@ -192,7 +192,7 @@ class MappingPoller:
             await self._invoke_parts(records, hold)
 
     async def _invoke_parts(self, records: Sequence[Record], hold: Hold | None) -> None:
-        """Invokes the target with several events, one after another, if a single one would exceed 6 MB."""
+        """Invokes the target with several events, one after another, if a single event would exceed 6 MB."""
         failed_groups: set[str] = set()
         for part in event.split_events(records):
             rest = [r for r in part if not failed_groups or response.read_group(r.row) not in failed_groups]
@@ -292,7 +292,8 @@ FIRST_THROTTLED_SECONDS: Final = 1.0
 
 
 class BackOff:
-    """The pause before the next batch, in `seconds`. Each failure doubles the pause, and a success ends it."""
+    """The pause before the next batch, in `seconds`. Each failure doubles the pause, and a success resets the pause to
+    0."""
 
     def __init__(self) -> None:
         self._failures = 0

@@ -28,7 +28,8 @@ class Counts(Protocol):
 class PollService(Protocol):
     """Runs operations and calls for any number of mappings at once.
 
-    `claim_seconds` is the pause between two reads if mappings exist, and `idle_seconds` is the pause without mappings.
+    `claim_seconds` is the pause between two reads if mappings exist, and `idle_seconds` is the pause if no mappings
+    exist.
     """
 
     claim_seconds: float
@@ -38,7 +39,8 @@ class PollService(Protocol):
     def counts(self) -> Counts: ...
 
     async def run(self, operation: Operation[T], /) -> T:
-        """Runs the operation. A waiting receive uses no connection, and a cancelled receive keeps no messages."""
+        """Runs the operation. A waiting receive uses no connection, and messages of a cancelled receive are returned to
+        the queue."""
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
         """Returns the rows of one call. Raises AwsError."""

@@ -69,7 +69,7 @@ def create_key(
 
 
 def limit_key(endpoint: str, key_id: str, expires_at: datetime | None) -> None:
-    """Sets the time when a key expires. With None, the key never expires."""
+    """Sets the time when a key expires. The key never expires if the time is None."""
     RestClient(endpoint).call("PATCH", _key(key_id), {"expires_at": expires_at})
     print_lines([f"expires: {'never' if expires_at is None else expires_at}"])
 

@@ -38,7 +38,7 @@ _SECONDS: Final = 30
 
 
 class RefusedError(LocalError):
-    """The response is an error. `code` is the REST API's error code, or "" without a code."""
+    """The response is an error. `code` is the REST API's error code, or "" if the response has no code."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class RestClient:
 
     def __init__(self, endpoint: str | None = None, *, region: str | None = None, seconds: float = _SECONDS) -> None:
         """`endpoint` defaults to PENSTOCK_ENDPOINT, then to the `penstock up` on this machine, then to the usual
-        address. With QUEUE_ACCESS=sigv4, PENSTOCK_TOKEN must be a bearer key (`penstock keys create --bearer`).
+        address. If QUEUE_ACCESS is `sigv4`, PENSTOCK_TOKEN must be a bearer key (`penstock keys create --bearer`).
         `region` defaults to PENSTOCK_REGION, then to the service's region. `seconds` is the longest time for a
         response.
         """
@@ -71,7 +71,7 @@ class RestClient:
         self._pool = urllib3.PoolManager(retries=False, timeout=seconds)
 
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Document:
-        """Returns the response's JSON object, or {} without a body. `path` begins after /v1. The request omits
+        """Returns the response's JSON object, or {} if the body is empty. `path` begins after /v1. The request omits
         parameters that are None. The request repeats a parameter for each element of a list.
         """
         import msgspec
@@ -95,7 +95,7 @@ class RestClient:
         return msgspec.convert(found, list[dict[str, object]])
 
     def pages(self, path: str, name: str, **parameters: object) -> Iterator[Document]:
-        """Yields the documents of the member `name` from all pages. `next` requests the following page."""
+        """Yields the documents in the member `name` of all pages. `next` requests the following page."""
         following: object = None
         while True:
             page = self.call("GET", path, next=following, **parameters)
@@ -105,7 +105,7 @@ class RestClient:
                 return
 
     def health(self, path: str) -> Document:
-        """Returns the response of /livez or /readyz, even for a service with a problem."""
+        """Returns the response of /livez or /readyz, even if the response reports a problem."""
         import msgspec
 
         response = self._send("GET", f"{self.endpoint}{path}", None, self._headers)

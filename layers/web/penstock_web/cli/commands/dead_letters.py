@@ -50,7 +50,7 @@ def search(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Searches until the command finds `limit` messages or has examined all messages."""
+    """Prints matching messages. Searches until `limit` messages are found or all messages are examined."""
     from penstock.management.messages.types import FoundPage
 
     client, left, body = RestClient(endpoint), limit, {"filter": _filter(filter_)}
@@ -81,7 +81,7 @@ def failures(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Shows the largest group first. --json also shows each group's samples and filter."""
+    """Prints groups of dead letters, the largest first. --json also prints each group's samples and filter."""
     response = RestClient(endpoint).call("GET", queue_path(name, "/failures"), by=by or None, attribute=attribute)
     groups = response["groups"]
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
@@ -115,7 +115,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Moves all visible messages if --id and --filter are missing."""
+    """Moves the selected messages, or all visible messages if --id and --filter are missing."""
     if ids and filter_ is not None:
         raise LocalError("pass either --id or --filter")
     given = {"ids": ids or None, "filter": None if ids else _filter(filter_), "to": to, "per_second": rate,
@@ -136,7 +136,7 @@ def list_moves(name: Name, endpoint: Endpoint = None, json: Json = False) -> Non
 
 @moves.command("continue", help="continue a move that waits after its canary")
 def continue_move(name: Name, move: Move, rate: Rate = None, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Continues the move at another rate if --rate is set."""
+    """Continues a move after the canary, at another rate if --rate is set."""
     body = {} if rate is None else {"per_second": rate}
     response = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/continue"), body)
     say(response, json, f"move {move}: {_progress(response) if response else 'continued'}")
@@ -149,7 +149,7 @@ def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = 
 
 
 def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:
-    """Prints the move's progress, at last once a second. Returns the move after its end, or at the pause after the
+    """Prints the move's progress, at least once a second. Returns the move after its end, or at the pause after the
     canary.
     """
     pause = _FIRST_LOOK_SECONDS
@@ -172,7 +172,7 @@ def _progress(move: Document) -> str:
 
 
 def _filter(text: str | None) -> object:
-    """Returns the filter. Returns {}, which every message matches, without the option. Raises BadParameter."""
+    """Returns the filter, or {}, which every message matches, if the option is missing. Raises BadParameter."""
     return {} if text is None else json_object(text, "--filter")
 
 

@@ -40,7 +40,7 @@ def retry(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Leaves a running delivery unchanged."""
+    """Retries a delivery now. A delivery that is being sent stays unchanged."""
     say(RestClient(endpoint).call("POST", f"/deliveries/{id_}/retry"), json, f"the service retries delivery {id_} now")
 
 

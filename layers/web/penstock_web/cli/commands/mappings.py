@@ -71,7 +71,8 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Resets missing options to the defaults. Leaves an existing mapping enabled or disabled."""
+    """Creates or changes a mapping. Missing options get their defaults. An existing mapping stays enabled or
+    disabled."""
     client = RestClient(endpoint)
     options: dict[str, object] = {
         "batch_size": batch_size,
@@ -92,19 +93,19 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
 
 @app.command("enable", help="enable a mapping, so that the queue invokes the function again")
 def enable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """The mapping has the caller's rights from now on."""
+    """Enables a mapping. From then on, the mapping has the caller's permissions."""
     say(RestClient(endpoint).call("PATCH", _path(mapping), {"enabled": True}), json, f"enabled {mapping}")
 
 
 @app.command("disable", help="disable a mapping, so that the queue stops invoking the function")
 def disable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Leaves the messages in the queue. Running invocations finish."""
+    """Disables a mapping. The messages stay in the queue, and running invocations finish."""
     say(RestClient(endpoint).call("PATCH", _path(mapping), {"enabled": False}), json, f"disabled {mapping}")
 
 
 @app.command("delete", help="delete a mapping; the queue and its messages stay")
 def delete(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Fails if the mapping does not exist."""
+    """Deletes a mapping. Raises LocalError if the mapping does not exist."""
     RestClient(endpoint).call("DELETE", _path(mapping))
     say({"deleted": mapping}, json, f"deleted {mapping}")
 

@@ -13,7 +13,7 @@ _COMPLETION_SECONDS: Final = 1.0
 
 
 def complete_queue(beginning: str) -> list[str]:
-    """Returns the queue names with this beginning for a shell's completion. Returns an empty list if no service
+    """Returns the queue names that begin with this text, for a shell's completion. Returns an empty list if no service
     responds within a second.
     """
     from .client import RestClient
@@ -42,7 +42,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmat
 
 
 def confirm(yes: bool, question: str) -> None:
-    """Asks the user. Raises LocalError for the answer no, and without a terminal."""
+    """Asks the user. Raises LocalError if the answer is no, or if there is no terminal."""
     if yes:
         return
     if not sys.stdin.isatty():

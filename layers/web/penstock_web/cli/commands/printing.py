@@ -48,7 +48,7 @@ def print_lines(lines: Iterable[str], file: TextIO | None = None) -> None:
 
 def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
     """Prints one line for each message: the time of sending, the number of receives, the group, and the body. A dead
-    letter's number counts the receives from the source queue.
+    letter's number of receives includes the receives from the source queue.
     """
     import msgspec
 

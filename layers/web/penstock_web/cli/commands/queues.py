@@ -72,7 +72,7 @@ def create(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Creates a FIFO queue if the name ends in .fifo."""
+    """Creates a queue. The queue is FIFO if the name ends in .fifo."""
     if max_receives is not None and dead_letters is None:
         raise LocalError("--max-receives needs --dead-letters QUEUE")
     attributes: Attributes = dict(_pair(text) for text in attribute or ())
@@ -106,7 +106,8 @@ def send(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Sends JSON with unchanged numbers and order, without spaces. Sends any other text as a JSON string."""
+    """Sends messages. JSON keeps its numbers and order, but loses its spaces. Any other text is sent as a JSON
+    string."""
     options = {"delay": delay, "group_id": group, "dedup_id": dedup}
     given = {key: value for key, value in options.items() if value is not None}
     client, sent, schedules = RestClient(endpoint), 0, list[str]()
@@ -152,7 +153,7 @@ def receive(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints the messages, and then deletes the messages with --delete."""
+    """Receives and prints messages. Deletes the printed messages if --delete is set."""
     client, path = RestClient(endpoint), queue_path(name, "/messages")
     found = client.messages(path, max=max_, wait=wait, vt=hide)
     print_messages(found, json)
@@ -178,7 +179,7 @@ def peek(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Leaves receive counts and visibility unchanged."""
+    """Prints messages. Receive counts and visibility stay unchanged."""
     client, path = RestClient(endpoint), queue_path(name, "/messages/peek")
     states = _STATES if state == "all" else (state,)
     found = [message for state in states for message in client.messages(path, state=state, limit=limit)]
@@ -200,8 +201,9 @@ def tail(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Reads all visible messages once a second. Misses messages that a consumer receives within the second. Remembers
-    all printed ids instead of the last id, because concurrent sends can commit ids in another order.
+    """Prints new messages. Reads all visible messages once a second, so messages that a consumer receives within the
+    second are missed. Remembers all printed ids instead of the last id, because concurrent sends can commit ids in
+    another order.
     """
     import time
 
@@ -224,7 +226,7 @@ def tail(
 
 @app.command("purge", help="delete all messages in a queue")
 def purge(name: Name, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Asks for confirmation first."""
+    """Deletes all messages of a queue, after a confirmation."""
     client = RestClient(endpoint)
     confirm(yes, f"Delete all messages of {name}?")
     response = client.call("POST", queue_path(name, "/purge"))
@@ -246,7 +248,7 @@ def delete(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Asks for confirmation before the deletion of a queue."""
+    """Deletes messages, or asks for confirmation and deletes a queue."""
     if ids and receipts:
         raise LocalError("pass either --id or --receipt")
     client = RestClient(endpoint)
@@ -261,21 +263,21 @@ def delete(
 
 @app.command("pause", help="pause a queue: receives return no messages, and the queue still accepts messages")
 def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Allows deletes of messages in flight."""
+    """Pauses a queue. Consumers can still delete messages in flight."""
     RestClient(endpoint).call("POST", queue_path(name, "/pause"))
     say({"paused": name}, json, f"{name} is paused")
 
 
 @app.command("resume", help="resume a queue, so that receives return messages again")
 def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Also succeeds for a queue that is not paused."""
+    """Resumes a queue. Also succeeds if the queue is not paused."""
     RestClient(endpoint).call("POST", queue_path(name, "/resume"))
     say({"resumed": name}, json, f"{name} is resumed")
 
 
 @app.command("receivers", help="show the programs that received from a queue in the last day")
 def receivers(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Shows the latest receive first."""
+    """Prints a queue's receivers, the latest receive first."""
     rows = RestClient(endpoint).members(queue_path(name, "/receivers"))
     if not json:
         rows = [row | {"user_agent": shorten(str(row["user_agent"]), _AGENT_SIGNS)} for row in rows]

@@ -72,7 +72,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Takes either --queue or --event, and one of --cron, --every, --when and --at."""
+    """Creates or replaces a schedule. Takes either --queue or --event, and one of --cron, --every, --when and --at."""
     if (queue is None) == (event is None):
         raise LocalError("pass either --queue or --event")
     destination = {"queue": queue} if event is None else {"topic": event}
@@ -108,7 +108,7 @@ def run(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("delete", help="delete a schedule")
 def delete(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Fails if the schedule does not exist, unlike the REST API."""
+    """Deletes a schedule. Unlike the REST API, raises LocalError if the schedule does not exist."""
     client = RestClient(endpoint)
     client.call("GET", _path(name))
     client.call("DELETE", _path(name))
@@ -126,7 +126,7 @@ def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints the expression in words, and one line for each time. Creates no schedule."""
+    """Prints the expression in words, and one line for each time. Does not create a schedule."""
     body = {**_expression(cron, every, when, at), "timezone": timezone, "count": count}
     found = RestClient(endpoint).call("POST", "/previews", body)
     times = found["next_fires"]
@@ -144,7 +144,7 @@ def _path(name: str) -> str:
 
 
 def _expression(cron: str | None, every: str | None, when: str | None, at: str | None) -> dict[str, str]:
-    """Returns the given expression. Raises LocalError unless there is exactly one."""
+    """Returns the given expression. Raises LocalError unless exactly one expression is given."""
     given = {"cron": cron, "every": every, "when": when, "fire_at": at}
     expression = {name: text for name, text in given.items() if text is not None}
     if len(expression) != 1:

@@ -22,7 +22,8 @@ _SHOWN: Final = 15
 
 @app.command("status", help="show a service's address, version, database state and problems")
 def status(endpoint: Endpoint = None, json: Json = False) -> int:
-    """Returns 1 if the service cannot work, otherwise 0, even with problems."""
+    """Prints a service's state. Returns 1 if the service cannot work, and otherwise 0, even if queues or endpoints have
+    problems."""
     client = RestClient(endpoint)
     life, ready = client.health("/livez"), client.health("/readyz")
     works = ready.get("status") == "ok"

@@ -37,13 +37,13 @@ def show_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> N
 
 @topics.command("create", help="create a topic; a name with the end .fifo makes a FIFO topic")
 def create_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Also succeeds for an existing topic."""
+    """Creates a topic. Also succeeds if the topic exists."""
     say(RestClient(endpoint).call("POST", "/topics", {"name": topic}), json, f"the topic {topic} exists")
 
 
 @topics.command("delete", help="delete a topic and its subscriptions")
 def delete_topic(topic: Topic, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Asks for confirmation first."""
+    """Deletes a topic and its subscriptions, after a confirmation."""
     client = RestClient(endpoint)
     client.call("GET", _path(topic))  # A wrong name gets 404.
     confirm(yes, f"Delete the topic {topic} and its subscriptions?")
@@ -64,7 +64,8 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Sends a number or JSON as a header with the value's type, and any other text as a string."""
+    """Publishes a message. A header's value that is a number or JSON keeps its type; any other text becomes a
+    string."""
     given = {"subject": subject, "group_id": group, "dedup_id": dedup}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     body |= {"message": json_or_text(message), "headers": dict(map(_header, header or ()))}
@@ -74,7 +75,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
 
 @subscriptions.command("list", help="list the subscriptions of a topic")
 def list_subscriptions(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Shows no ARN for an unconfirmed subscription."""
+    """Prints a topic's subscriptions. An unconfirmed subscription has no ARN."""
     rows = RestClient(endpoint).pages(_path(topic, "/subscriptions"), "subscriptions")
     if not json:
         rows = (row | {"arn": row["arn"] or "(has not confirmed)"} for row in rows)
@@ -101,7 +102,7 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Takes either --queue or --url."""
+    """Subscribes a queue or a URL to a topic. Takes either --queue or --url."""
     if (queue is None) == (url is None):
         raise LocalError("pass either --queue or --url")
     given = {
@@ -129,7 +130,7 @@ def delete_subscription(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Also succeeds for a missing subscription."""
+    """Deletes a subscription. Also succeeds if the subscription does not exist."""
     topic, _, subscription = arn.rpartition(":")
     if arn.count(":") != 6:
         raise LocalError(f"{arn} is not the ARN of a subscription")

@@ -30,7 +30,7 @@ Url = Annotated[str, typer.Argument(metavar="URL", help="URL, exactly as in the 
 
 @app.command("list", help="list endpoints with their attempts, last responses and pauses")
 def list_(endpoint: Endpoint = None, json: Json = False) -> None:
-    """Counts the newest 10,000 attempts. Endpoints with the most failures come first."""
+    """Prints endpoints, those with the most failures first. The counts cover the newest 10,000 attempts."""
     rows = RestClient(endpoint).members("/deliveries/endpoints")
     columns = ("endpoint", "attempts", "delivered", "p95_ms", "last_status", "paused", "paused_until", "waiting")
     print_table(rows, json, columns)
@@ -44,7 +44,7 @@ def attempts(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Searches until the command finds `limit` attempts or has examined all attempts."""
+    """Prints attempts, newest first. Searches until `limit` attempts are found or all attempts are examined."""
     rows = _attempts(RestClient(endpoint), url, failed, limit)
     columns = ("at", "endpoint", "attempt", "outcome", "status", "duration_ms", "error")
     print_table(rows, json, columns)
@@ -52,22 +52,22 @@ def attempts(
 
 @app.command("pause", help="pause an endpoint, so that messages wait")
 def pause(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Running attempts continue."""
+    """Pauses an endpoint. Running attempts continue."""
     RestClient(endpoint).call("POST", "/deliveries/endpoints/pause", {"endpoint": url})
     say({"paused": url}, json, f"{url} is paused")
 
 
 @app.command("resume", help="resume an endpoint; the service delivers waiting messages now")
 def resume(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Also resumes an endpoint that the service paused after failures."""
+    """Resumes an endpoint, even if the service paused it after failures."""
     RestClient(endpoint).call("POST", "/deliveries/endpoints/resume", {"endpoint": url})
     say({"resumed": url}, json, f"{url} is resumed")
 
 
 @app.command("test", help="send a test event to an endpoint, and show the response")
 def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """The service signs, checks and logs the event like every delivery. The command waits up to 20 s, and fails if the
-    endpoint does not accept the event.
+    """Sends a test event, which the service signs, checks and logs like every delivery. The command waits up to 20 s,
+    and fails if the endpoint does not accept the event.
     """
     client = RestClient(endpoint)
     sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
@@ -89,7 +89,7 @@ def replay(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Each delivery gets its full number of attempts again."""
+    """Retries exhausted deliveries. Each delivery gets its full number of attempts again."""
     client, given = RestClient(endpoint), {"endpoint": url, "since": since, "limit": 10_000}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     total = 0

@@ -47,8 +47,8 @@ async def attributes_form(name: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/attributes", right=EDIT)
 async def change_attributes(name: str, page: CurrentPage) -> Response:
-    """Shows the changes. With `confirmed`, makes the changes, unless another user has changed the same attributes in
-    between.
+    """Shows the changes. If `confirmed` is set, makes the changes, unless another user has changed the same attributes
+    in between.
     """
     there = await present(name, page)
     given = {field: page.form.get(field).strip().replace("\r\n", "\n") for field in FIELDS}

@@ -30,8 +30,7 @@ HOURS = {"hour": 1, "day": 24}
 
 @screen("/console/deliveries", right=right_of(find_deliveries), title="Deliveries", position=60)
 async def deliveries(page: CurrentPage) -> Response:
-    """Shows endpoints, or attempts from the newest to the oldest, or deliveries in one state from the oldest to the
-    newest."""
+    """Shows endpoints, or attempts from the newest to the oldest, or deliveries in one state, oldest first."""
     view = page.query.read_choice("view", VIEWS)
     rows, following = await _rows(page, view)
     return show_page(

@@ -25,7 +25,8 @@ MAX_PLACE_LENGTH = 160
 
 @screen("/console/queues/{name}/messages", right=right_of(look_at))
 async def messages(name: str, page: CurrentPage) -> Response:
-    """Shows a page of messages in one state by id. With a filter, shows messages in the queue's order."""
+    """Shows a page of messages in one state, in the order of their ids. If the address contains a filter, shows
+    matching messages in the queue's order."""
     state = page.query.read_choice("state", STATES)
     wanted = parse_filter(page.query, [state] if "state" in page.query else list(STATES))
     if wanted is not None:

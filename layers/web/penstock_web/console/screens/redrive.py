@@ -27,7 +27,7 @@ OVER: Final = ("completed", "cancelled", "failed")
 
 
 class Selection(NamedTuple):
-    """The messages to move, by ids or by a filter. Without ids and filter, the move takes all visible messages."""
+    """The messages to move, by ids or by a filter. If neither is given, the move takes all visible messages."""
 
     ids: list[int]
     filter: MessageFilter | None

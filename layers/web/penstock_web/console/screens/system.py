@@ -125,7 +125,7 @@ def database_facts(server: ServerRow) -> list[Fact]:
 
 
 def pool_facts(stats: Mapping[str, int] | None) -> list[Fact]:
-    """Returns the facts of this process's connection pool, or an empty list without a pool."""
+    """Returns the facts of this process's connection pool, or an empty list if the process has no pool."""
     if stats is None:
         return []
     open_, idle, waiting = (stats.get(name, 0) for name in ("pool_size", "pool_available", "requests_waiting"))

@@ -36,7 +36,7 @@ _texts = msgspec.json.Decoder(dict[str, str])
 
 
 class Test(NamedTuple):
-    """The filter test's message. The page makes no test for an empty body without attributes."""
+    """The filter test's message. The page does not run the test if the body is empty and there are no attributes."""
 
     body: str
     name: str
