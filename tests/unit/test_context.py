@@ -1,4 +1,4 @@
-"""Tests the addresses of queues for a caller: name, URL and ARN."""
+"""Tests a caller's queue addresses: name, URL and ARN."""
 
 from base64 import b64encode
 
@@ -200,7 +200,7 @@ def test_both_types_may_have_eighty_characters() -> None:
 
 @pytest.mark.parametrize("path", ["123456789012/" + "q" * 60_000, "p" * 60_000 + "/123456789012/q", "q" * 60_000])
 def test_a_longer_text_than_a_queue_url_is_not_cached(path: str) -> None:
-    """A body may contain a QueueUrl of 2 MiB, and the cache keeps the URLs of the last thousands of requests."""
+    """A body may contain a QueueUrl of 2 MiB, and the cache stores the URLs of thousands of requests."""
     remembered = resolve.cache_info().currsize
     with pytest.raises(QueueDoesNotExist):
         context().queue_arn(f"http://h/{path}")
@@ -251,7 +251,7 @@ def test_an_effect_yields_itself_and_returns_what_it_is_sent() -> None:
 
 
 def test_the_last_parameters_may_be_named() -> None:
-    """The next release may then insert a parameter with a default before them, while this release still calls the
+    """The next release may insert a parameter with a default before them, while this release still calls the
     function.
     """
     statement = Statement("queue.f", ("text[]", "int4", "bool"), DeletedRow, named=("p_b", "p_c"))

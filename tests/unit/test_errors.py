@@ -1,6 +1,4 @@
-"""Tests the table of errors: the table has every row that AWS documents, and two errors never share a value by
-mistake.
-"""
+"""Tests the table of errors: it contains every error that AWS documents, and no two errors share a value by mistake."""
 
 import ast
 from pathlib import Path
@@ -51,8 +49,8 @@ TABLE = [
 ]
 NOT_OURS = {"KmsAccessDenied", "KmsDisabled", "KmsInvalidKeyUsage", "KmsInvalidState", "KmsNotFound",
             "KmsOptInRequired", "KmsThrottled",
-            "InvalidIdFormat", "InvalidSecurity",  # AWS does not document when they occur
-            "MessageNotInflight",  # AWS now answers InvalidParameterValue (moto pull request 4655)
+            "InvalidIdFormat", "InvalidSecurity",  # AWS does not document when they occur.
+            "MessageNotInflight",  # AWS now returns InvalidParameterValue (moto pull request 4655).
             "InvalidAddress"}  # fmt: skip # AWS says NonExistentQueue (recorded there)
 
 

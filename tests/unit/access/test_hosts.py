@@ -1,4 +1,4 @@
-"""Tests which hosts requests may name. HTTP: RFC 9110, 7.2 (Host), 15.5.20 (421)."""
+"""Tests the hosts that requests may name. HTTP: RFC 9110, 7.2 (Host), 15.5.20 (421)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_settings_name_hosts(variables: dict[str, str], host: bytes, verdict
 
 
 def test_an_asterisk_names_nothing() -> None:
-    """A signed text needs a name that the configuration lists."""
+    """A signature needs a host that the configuration lists."""
     assert not hosts(QUEUE_ALLOWED_HOSTS="*").names(b"evil.example")
 
 
@@ -160,8 +160,8 @@ def test_pages_of_its_own_and_of_hosts_that_are_named_may(
 
 
 # --- denial ----------------------------------------------------------------------------------------------------------
-# Tests the texts of refusals. The sources are "Troubleshoot access denied error messages" (IAM User Guide), and the
-# three services' answers that public issues quote (see the module).
+# Tests the texts of refusals. The sources are "Troubleshoot access denied error messages" (IAM User Guide), and AWS's
+# responses in public issues (see the module).
 
 
 ANN = Principal("111122223333", "arn:aws:iam::111122223333:user/ann")
@@ -210,7 +210,7 @@ def test_whose_policies_are_named(
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------
-# Tests that refusals are counted by caller and error, and are written together.
+# Tests that refusals are counted by caller and error, and are stored together.
 
 
 def request(refusals: Refusals, address: str = "192.0.2.1", key_id: str | None = "KEY") -> Any:
@@ -222,7 +222,7 @@ def request(refusals: Refusals, address: str = "192.0.2.1", key_id: str | None =
 
 
 def written(operation: Operation[None]) -> list[tuple[Any, ...]]:
-    """Runs an operation, and returns the rows of its calls."""
+    """Runs an operation, and returns the rows that it writes."""
     rows: list[tuple[Any, ...]] = []
     for effect in operation:
         assert isinstance(effect, Call)
@@ -251,7 +251,7 @@ def test_the_first_refusal_is_written_at_once_and_others_later() -> None:
 def test_readings_are_counted_for_a_caller_and_a_queue() -> None:
     refusals = Refusals()
     reader = request(refusals)
-    assert written(note_reading("arn:q", reader)) == []  # the caller is not known
+    assert written(note_reading("arn:q", reader)) == []  # The caller is unknown.
     reader.user = SimpleNamespace(principal=SimpleNamespace(arn="arn:ann"))
     row = ("000000000000", "rest", "arn:ann", "KEY", "192.0.2.1", "penstock:ReadMessages", "arn:q", None, 1)
     assert written(note_reading("arn:q", reader)) == [row]

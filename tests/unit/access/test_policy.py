@@ -129,7 +129,7 @@ def test_a_deny_wins_wherever_it_stands() -> None:
     ],
 )
 def test_a_condition_that_is_not_understood(condition: object) -> None:
-    """Such a condition never allows a request. A Deny treats such a condition as satisfied."""
+    """Such a condition never allows a request. A Deny applies as if the condition were satisfied."""
     assert verdict({**GRANT, "Condition": condition}) is Decision.NO_MATCH
     assert verdict(GRANT, {**GRANT, "Effect": "Deny", "Condition": condition}) is Decision.DENIED
 
@@ -274,7 +274,7 @@ def test_operators(operator: str, key: str, wanted: object, matching: str, other
 
 
 def test_null() -> None:
-    """The operator tests whether the request has the key."""
+    """Null tests whether the request contains the key."""
     assert holds({"Null": {"aws:SourceArn": "true"}})
     assert not holds({"Null": {"aws:SourceArn": "true"}}, sourcearn=TOPIC)
     assert holds({"Null": {"aws:SourceArn": False}}, sourcearn=TOPIC)
@@ -294,7 +294,7 @@ def test_wildcards_are_those_of_a_shell(pattern: str, text: str) -> None:
 
 
 def lines_run(pattern: str, text: str) -> int:
-    """Returns the number of executed lines of Python to compile and match the pattern."""
+    """Returns the number of executed Python lines for compiling and matching the pattern."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: object) -> Any:
@@ -313,7 +313,7 @@ def lines_run(pattern: str, text: str) -> int:
 
 @pytest.mark.parametrize("part", ["*a", "?*", "*?a", "a*?"])
 def test_work_is_in_proportion_to_the_input(part: str) -> None:
-    """A simple matcher would need the product of both lengths for these patterns, or would never end."""
+    """For these patterns, a simple matcher needs time in proportion to the product of both lengths, or never ends."""
     for size in (100, 1_000):
         pattern, text = part * size + "b", "a" * 10 * size
         assert lines_run(pattern, text) <= 10 * (len(pattern) + len(text)) + 20

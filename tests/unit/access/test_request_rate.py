@@ -92,7 +92,7 @@ def test_each_64_kib_of_a_request_is_one(move: Move, size: int, requests: int) -
 
 @pytest.mark.parametrize(("size", "requests"), [(0, 0), (1, 0), (65_536, 0), (65_537, 1), (1_048_576, 15)])
 def test_each_further_64_kib_of_a_response_is_one(move: Move, size: int, requests: int) -> None:
-    """A response without a body (204) returns no requests to the caller."""
+    """A response without a body (204) costs no further request."""
     rate = RequestRate(100)
     rate.check("a")
     rate.count_response("a", size)
@@ -100,7 +100,7 @@ def test_each_further_64_kib_of_a_response_is_one(move: Move, size: int, request
 
 
 def test_a_long_request_is_let_through_and_paid_for_later(move: Move) -> None:
-    """1 MiB takes 3.2 s at 5 requests per second."""
+    """A request of 1 MiB costs 3.2 s at 5 requests per second."""
     rate = RequestRate(5)
     rate.check("a", 1_048_576)
     move(2.1)
@@ -110,7 +110,7 @@ def test_a_long_request_is_let_through_and_paid_for_later(move: Move) -> None:
 
 
 def test_bodies_of_requests_and_responses_count(move: Move) -> None:
-    """With QUEUE_ACCESS=off, a long call of AWS's protocols costs 16 for the request and 15 for the response."""
+    """With QUEUE_ACCESS=off, a long call costs 16 requests for its body and 15 for the response."""
     environment = Environment(Settings.read({"QUOTA_REQUESTS_PER_SECOND": "100"}), None)  # type: ignore[arg-type] # no request here has a receipt
     rate = environment.request_rate
     assert rate is not None
@@ -174,7 +174,7 @@ def test_addresses_are_forgotten() -> None:
 
 
 def test_a_network_of_ipv6_is_one_address() -> None:
-    """Each client may have a whole /64 (RFC 6177), and so any number of addresses."""
+    """A client may have a whole /64 (RFC 6177), and so any number of addresses."""
     counter = FailureCounter()
     for number in range(MAX_FAILURES + 1):
         counter.add(f"2001:db8:0:1::{number:x}")
@@ -201,7 +201,7 @@ def test_an_ipv6_client_is_its_network(address: str, counted: str) -> None:
 
 
 # --- shares ----------------------------------------------------------------------------------------------------------
-# Tests how keys share the memory for long bodies. The head of a request names its key, before the body is read.
+# Tests how keys share the memory for long bodies. A request's head names the key before the service reads the body.
 
 KNOWN, UNKNOWN, BEARER = "PSTKAAAAAAAAAAAAAAAA", "PSTKBBBBBBBBBBBBBBBB", "PSTBAAAAAAAAAAAAAAAA"
 SIGNED = "AWS4-HMAC-SHA256 Credential={}/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=" + "0" * 64
@@ -213,7 +213,7 @@ LINK = "Action=ConfirmSubscription&Token=x"
 
 
 def make_rule() -> AccessRule:
-    """Returns the rule of sigv4, whose process has found two keys."""
+    """Returns the sigv4 rule of a process that has cached two keys."""
     rule = make_access_rule(Settings.read({**SIGV4, "DATABASE_URL": "postgresql://localhost/x"}))
     assert rule is not None
     user = build_user("000000000000", None, None)
@@ -223,7 +223,7 @@ def make_rule() -> AccessRule:
 
 
 def find(rule: AccessRule, api: Api, header: str, query: str = "", address: str = "192.0.2.1") -> str | None:
-    """Returns the name of a request's caller. The database has no key."""
+    """Returns the name of a request's caller. The database contains no key."""
     headers = {b"host": b"h", b"x-amz-date": b"20260101T000000Z"}
     if header:
         headers[b"authorization"] = header.encode()
@@ -276,7 +276,7 @@ def test_an_address_with_many_unknown_keys_delays_neither_others_nor_keys_in_use
     with pytest.raises(RequestThrottled):
         find(rule, Api.AWS, SIGNED.format(UNKNOWN))
     assert find(rule, Api.AWS, SIGNED.format(KNOWN)) == KNOWN
-    with pytest.raises(InvalidClientTokenId):  # it was looked up
+    with pytest.raises(InvalidClientTokenId):  # The service looked the key up.
         find(rule, Api.AWS, SIGNED.format(UNKNOWN), address="192.0.2.2")
 
 

@@ -67,8 +67,7 @@ def test_only_users_of_cryptography_import_it() -> None:
 
 
 # --- receipt handle --------------------------------------------------------------------------------------------------
-# A receipt handle is valid only if Penstock issued exactly this text, and only at its queue.
-#
+# A receipt handle is valid only if Penstock issued exactly this text, and only for its queue.
 # The tests compare the MAC, HMAC-SHA256 (RFC 2104), with the standard library's.
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
@@ -106,7 +105,6 @@ def test_the_seal_is_an_hmac_over_queue_and_payload() -> None:
 
 @pytest.mark.parametrize("version", [0, 2, 255])
 def test_a_handle_of_another_version_is_refused(version: int) -> None:
-    """A handle of another version is refused, even if the key signed it."""
     payload = struct.pack(">BIhqqii16s", version, *HANDLE)
     mac = hmac.digest(HANDLE_KEY, ARN.encode() + b"\0" + payload, "sha256")[:19]
     assert RECEIPTS.open(QUEUE, urlsafe_b64encode(payload + mac).decode()) is None
@@ -159,7 +157,7 @@ def test_no_bit_can_be_changed_and_there_is_one_spelling() -> None:
 
 # --- forgeries -------------------------------------------------------------------------------------------------------
 def accepted(seed: int, number: int) -> list[str]:
-    """Returns the forgeries among `number` that are accepted."""
+    """Returns the accepted ones among `number` forgeries."""
     others = [
         *handles_of(RECEIPTS, ARN + "2", 50),
         *handles_of(RECEIPTS, ARN.replace("us-east-1", "eu-west-1"), 50),

@@ -1,4 +1,4 @@
-"""Compares Signature Version 4 with botocore's signer: its requests are valid, and changed requests are not."""
+"""Compares Signature Version 4 with botocore's signer: signed requests are valid, and altered requests are invalid."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def by_header(
     headers: Mapping[str, str] = JSON_HEADERS,
     credentials: Credentials = CREDENTIALS,
 ) -> HttpRequest:
-    """Returns a request that is signed in the Authorization header, now."""
+    """Returns a request with a current signature in the Authorization header."""
     url = f"http://{HOST}{path}" + (f"?{query}" if query else "")
     unsigned = AWSRequest(method, url, headers=dict(headers), data=body)
     SigV4Auth(credentials, "sqs", "eu-west-1").add_auth(unsigned)
@@ -63,7 +63,7 @@ def presigned(
     expires: int = 60,
     credentials: Credentials = CREDENTIALS,
 ) -> HttpRequest:
-    """Returns a request that is signed in the query string, now."""
+    """Returns a request with a current signature in the query string."""
     given = parameters or {"Action": "SendMessage", "MessageBody": "a b+c&ü"}
     query = "&".join(f"{quote(name, safe='~')}={quote(value, safe='~')}" for name, value in given.items())
     unsigned = AWSRequest("GET", f"http://{HOST}{path}?{query}")
@@ -76,9 +76,9 @@ def at(seconds: float = 0) -> float:
 
 
 def check(request: HttpRequest, seconds: float = 0, secret: str = SECRET, now: float | None = None) -> None:
-    """Verifies the request, `seconds` from now or at the time `now`. Raises the error of a refused request."""
+    """Verifies the request, `seconds` from now or at the time `now`. Raises an error if the signature is invalid."""
     signed = parse(request)
-    # The signature does not cover the id, which selects the secret.
+    # The signature does not cover the key id, because the id selects the secret.
     if signed.access_key_id != KEY_ID:
         raise InvalidClientTokenId
     verify(request, signed, secret, at(seconds) if now is None else now)
@@ -104,7 +104,7 @@ names = st.from_regex(r"[A-Za-z][A-Za-z0-9.]{0,15}", fullmatch=True)
 @settings(max_examples=150)
 @given(st.lists(segments, max_size=3), st.dictionaries(names, texts, max_size=4), st.binary(max_size=60))
 def test_a_header_that_botocore_signed_is_accepted(path: list[str], parameters: dict[str, str], body: bytes) -> None:
-    """The server has the path decoded and the query string as it arrived."""
+    """The server gets a decoded path, but a raw query string."""
     query = "&".join(f"{quote(name, safe='~')}={quote(value, safe='~')}" for name, value in parameters.items())
     whole = "/" + "/".join(path)
     signed = by_header(path=quote(whole, safe="/~"), query=query, body=body)
@@ -279,8 +279,8 @@ ALPHABET = "".join(map(chr, range(0x21, 0x7F)))
 
 
 def meaning(request: HttpRequest) -> tuple[Any, ...]:
-    """Returns the protected parts of a request: all but unsigned headers, other encodings of a text and folded
-    space.
+    """Returns a request's protected parts: all except unsigned headers, other encodings of a text, and folded
+    spaces.
     """
     kept = {
         name: b" ".join(value.split())
@@ -323,7 +323,7 @@ def altered(draw: st.DrawFn, request: HttpRequest) -> HttpRequest:
 
 
 def normal(path: str) -> bool:
-    """Returns the path without empty and dot segments, which neither Penstock nor AWS distinguishes."""
+    """Returns whether the path has no empty or dot segments, which neither Penstock nor AWS distinguishes."""
     return not {"", ".", ".."} & set(path.split("/")[1:])
 
 

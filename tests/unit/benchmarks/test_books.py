@@ -1,4 +1,4 @@
-"""Tests that the books of the application mode find a planted loss, duplicate, disorder and unknown message."""
+"""Tests that the application mode's audit detects a lost, duplicate, reordered and unknown message."""
 
 import asyncio
 import random
@@ -127,8 +127,6 @@ REQUEST = Request(Action.SEND, b"POST")
 
 
 class Written:
-    """A transport that only records the written bytes."""
-
     def __init__(self) -> None:
         self.data: list[bytes] = []
         self.written = asyncio.Event()
@@ -170,7 +168,7 @@ def test_latency_is_in_milliseconds() -> None:
 
 
 async def test_latency_of_a_late_request_counts_from_when_it_was_due() -> None:
-    """Coordinated omission: the service stalled for 3 s, so a request that was due 2 s ago has already waited 2 s."""
+    """The service stalled for 3 s, so a request that was due 2 s ago has already waited 2 s (coordinated omission)."""
     tally = Tally()
     connection, transport = started(tally, REQUEST, Due(REQUEST, perf_counter() - 2.0))
     connection.data_received(RESPONSE)
@@ -286,8 +284,8 @@ def test_the_payload_of_queue_add_has_a_hundred_uuids() -> None:
 
 @pytest.mark.parametrize(("of_a_push", "verdict"), [(0.79, "4.44, reached"), (0.81, "4.44, MISSED")])
 def test_a_goal_in_cores_carries_over_as_a_multiple_of_a_peers_send(of_a_push: float, verdict: str) -> None:
-    """2,500 pushes for each core are 0.4 CPU seconds for 1,000 pushes. pgmq needed 0.09 for its sends in that run,
-    and 0.18 in this one.
+    """The goal of 2,500 pushes for each core means 0.4 CPU seconds for 1,000 pushes. pgmq's sends took 0.09 s in the
+    goal's run, and take 0.18 s in this run.
     """
     row = compare_with_peer(0.17, 0.19, of_a_push, 2_500)
     assert list(row.values()) == ["0.1700, 0.1900", round(of_a_push / 0.18, 2), verdict]

@@ -1,7 +1,7 @@
-"""Tests the driver of other queues' libraries: the driver sends all messages, and ends when all messages have arrived
-or no more arrive.
+"""Tests the driver for other queues' libraries: it sends all messages, and ends when all messages have arrived or no
+more messages arrive.
 
-Also tests the frames of AMQP 0-9-1 that the benchmark writes and reads, against the protocol's specification.
+Also tests the benchmark's AMQP 0-9-1 frames against the protocol's specification.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ from benchmarks.scenarios import SCENARIOS
 
 
 class Memory(Driver):
-    """A queue that loses every message whose number is in `lost`."""
+    """A queue that loses the messages with the numbers in `lost`."""
 
     lost: frozenset[str] = frozenset()
 
@@ -156,8 +156,6 @@ def test_a_peer_that_fails_is_a_line_that_is_not_valid() -> None:
 
 
 class Written:
-    """A transport that only records the written bytes."""
-
     def __init__(self) -> None:
         self.data = b""
 
@@ -222,9 +220,7 @@ async def test_a_published_message_is_read_as_it_was_written() -> None:
 
 
 def test_the_message_id_is_found_behind_other_properties() -> None:
-    """The properties content-type, headers, delivery-mode, correlation-id, message-id have the flags 15, 13, 12, 10
-    and 7.
-    """
+    """The flags of content-type, headers, delivery-mode, correlation-id and message-id are 15, 13, 12, 10 and 7."""
     flags = 1 << 15 | 1 << 13 | 1 << 12 | 1 << 10 | 1 << 7
     table = field_table({"x-delivery-count": "1"})
     properties = short("text/plain") + table + b"\x02" + short("c") + short("the-id")
@@ -241,7 +237,7 @@ def frames(data: bytes) -> list[bytes]:
 
 
 # --- signing ---------------------------------------------------------------------------------------------------------
-# Compares signatures of the load generator with botocore's.
+# Compares the load generator's signatures with botocore's.
 
 
 KEY = Key("111122223333", "PSTKAAAAAAAAAAAAAAAA", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")

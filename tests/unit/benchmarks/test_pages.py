@@ -1,4 +1,4 @@
-"""Tests names, pictures and the page: the documents name exactly the existing pictures."""
+"""Tests that the benchmark pages name exactly the existing scenarios and pictures."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_chart_is_well_formed_and_escapes_names() -> None:
 
 
 def test_an_unmeasured_value_is_a_dash() -> None:
-    """The page shows a dash for a client that does not time its calls, whose summary has 0."""
+    """The page shows a dash for a client that does not measure its calls. The summary contains 0."""
     document = summary.read_summaries(summary.RESULTS)["receive_delete_10"]
     rows = {row["p50"]: row for row in report_page.rows_of_systems([document], "p50", "p50_ms")}
     assert rows["bullmq"]["receive_delete_10"] is None
@@ -250,7 +250,7 @@ def system(name: str = "penstock") -> Document:
 
 
 def bench() -> Bench:
-    """Returns a bench that starts no service and does not query the machine."""
+    """Returns a bench that starts no service and does not examine the machine."""
     options = argparse.Namespace(
         scale=1.0, busy="mark", rate=0.0, no_results=False, no_penstock=False, connections=[16], endpoint="",
         messages=1, repeat=1, body_bytes=1, samples=1, processes=1, jobs_scale=1, jobs_repeat=1,

@@ -125,7 +125,6 @@ CORES = {"server": 1.0, "probe": 0.1, "noises": 0.5, "others": 0.0}
 
 
 def phase(seconds: float, **missing: int) -> Phase:
-    """Returns a phase in which every call took `seconds`."""
     calls = [seconds] * 100
     return Phase(Sample(calls, calls, calls, missing), {"polls": Done(1000, 3, 1.0)}, CORES)
 
@@ -176,9 +175,8 @@ def test_quotients_are_of_the_same_round() -> None:
 
 
 # --- revisions -------------------------------------------------------------------------------------------------------
-# Tests the comparison of commits: alternating order, a first round that does not count, and the quotients' medians.
-#
-# Tests the host load: the benchmark marks figures of a busy machine, waits, or refuses to measure.
+# Tests the comparison of commits: alternating order, an uncounted first round, and medians of the quotients.
+# Tests the host load: on a busy machine, the benchmark marks figures, waits, or refuses to measure.
 
 
 PLAN = Plan(16, 1000, 100)
@@ -186,7 +184,7 @@ SEND = SCENARIOS["send_1"]
 
 
 class Service:
-    """A service whose next run uses the next of `costs`, in seconds of CPU."""
+    """A service whose runs use `costs` in turn, in CPU seconds."""
 
     def __init__(self, name: str, order: list[str], *costs: float, bad_answers: int = 0) -> None:
         self.name, self.order, self.costs, self.bad_answers = name, order, list(costs), bad_answers
@@ -279,7 +277,7 @@ BUSY, QUIET_HOST = HostLoad(0.5, 3.0), HostLoad(0.02, 0.1)
 
 
 def loads(monkeypatch: pytest.MonkeyPatch, *found: HostLoad) -> list[float]:
-    """Sets the loads that the benchmark reads one after the other, and returns its pauses between the loads."""
+    """Sets the loads that the benchmark reads in turn. Returns the benchmark's pauses."""
     seen, pauses = iter(found), list[float]()
     monkeypatch.setattr(host, "host_load", lambda: next(seen))
     monkeypatch.setattr("benchmarks.measure.host.time.sleep", pauses.append)

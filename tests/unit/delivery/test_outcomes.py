@@ -1,9 +1,10 @@
-"""Tests the retries of a function's invocation.
+"""Tests the retries of function invocations, e-mail and warnings.
 
 Sources: "Amazon SNS message delivery retries" (SNS Developer Guide), AWS-managed endpoints: 3 retries without delay, 2
-one second apart, 10 from 1 to 20 seconds, 100,000 20 seconds apart. RetryPolicy (EventBridge Scheduler API Reference).
+one second apart, 10 from 1 to 20 seconds, and 100,000 at intervals of 20 seconds. RetryPolicy (EventBridge Scheduler
+API Reference).
 
-Some tests have no credentials, because their service is down or answers with an error.
+In some tests, the credentials' service is down or returns an error.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def test_the_name_of_the_error() -> None:
 def test_schedules_are_tried_as_their_retry_policy_says(
     attempts: int, most: int, left: float, delay: int | None
 ) -> None:
-    """Client-side errors count, as for queues as targets."""
+    """Client-side errors lead to retries too, as for queues as targets."""
     given = delivery(SCHEDULE, attempts, {"MaximumRetryAttempts": most, "SecondsLeft": left})
     expected = None if delay is None else delay * 1000
     assert judge_response(given, Response(404, b"")).delay_ms == expected
@@ -115,7 +116,7 @@ def test_a_functions_timeout_is_not_known() -> None:
 
 
 async def test_signing_takes_no_longer_than_the_invocation_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a function would get messages after its lease, although others may have received these messages."""
+    """Otherwise a function could get messages after its lease, when others may already have received them."""
 
     answered = threading.Event()
 
@@ -152,7 +153,7 @@ async def test_a_delivery_that_is_no_event_has_an_outcome() -> None:
 async def test_missing_credentials_are_looked_for_again_once_lambda_refuses(
     monkeypatch: pytest.MonkeyPatch, status: int, looks: int
 ) -> None:
-    """At first the credentials' service may be down. Invocations wait for new credentials only after a refusal."""
+    """The credentials' service may be down at first. Invocations wait for new credentials only after a refusal."""
     found: list[None] = []
 
     class Session:
@@ -176,8 +177,7 @@ async def test_missing_credentials_are_looked_for_again_once_lambda_refuses(
 
 
 # --- outcome ---------------------------------------------------------------------------------------------------------
-# Tests which refusals are about the address or its mailbox: RFC 3463, 3.2 and 3.3; without such codes RFC 5321,
-# 4.2.3.
+# Tests which refusals concern the address or its mailbox: RFC 3463, 3.2 and 3.3. Without such codes: RFC 5321, 4.2.3.
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_bounces(code: int, text: str, expected: bool) -> None:
 
 
 # --- warnings --------------------------------------------------------------------------------------------------------
-# Tests the warnings in the log: deliveries that were given up, and paused endpoints.
+# Tests the log's warnings: abandoned deliveries, and paused endpoints.
 
 URL = "https://user:secret@a.test:8443/hook?token=secret"
 

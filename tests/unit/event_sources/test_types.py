@@ -1,6 +1,6 @@
 """Compares the members, routes and statuses of event source mappings with botocore's model of Lambda.
 
-Also tests names of functions. Source: FunctionName of "CreateEventSourceMapping" (AWS Lambda API reference).
+Also tests function names. Source: FunctionName of "CreateEventSourceMapping" (AWS Lambda API reference).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_routes_and_statuses(action: AnyAction) -> None:
 
 @pytest.mark.parametrize("action", ROWS)
 def test_requests(action: AnyAction) -> None:
-    """The requests have all members of the model, so the service never ignores a client's member."""
+    """The requests have all members of the model, so the service ignores no member."""
     theirs = model().operation_model(action.name).input_shape
     ours = read_structure(action.request)
     assert {member.name for member in ours.members} == set(theirs.members)
@@ -97,10 +97,10 @@ def test_errors() -> None:
               if "httpStatusCode" in shape.metadata.get("error", {})}  # fmt: skip
     for kind in vars(mapping_errors).values():
         if isinstance(kind, type) and issubclass(kind, LambdaError) and kind is not LambdaError:
-            # The model names neither of these two. A request that is refused is the client's fault.
+            # The model contains neither of these two. A refused request is the client's fault.
             is_refused = kind.json_type in ("ValidationException", "SerializationException")
             assert stated.get(kind.json_type, 400 if is_refused else 500) == kind.status
-            members = {"message", "Message", "Type"}  # our choice where the model has no shape
+            members = {"message", "Message", "Type"}  # Penstock's choice, because the model has no shape
             if kind.json_type in stated:
                 members = set(model().shape_for(kind.json_type).members)
             assert {*kind.more_members, kind.message_member} <= members
@@ -147,7 +147,7 @@ def test_other_texts(text: str) -> None:
     ],
 )
 def test_which_functions_may_be_invoked(access: str, listed: str, allowed: bool) -> None:
-    """By default, no function is allowed if access is checked."""
+    """By default, access control allows no function."""
     settings = Settings.read(
         {"QUEUE_ACCESS": access, "QUEUE_LAMBDA_FUNCTIONS": listed, "QUEUE_LAMBDA_ENDPOINT": "http://localhost:3001"}
     )
@@ -160,7 +160,6 @@ def test_which_functions_may_be_invoked(access: str, listed: str, allowed: bool)
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 # Tests which part of a batch the event loop handles, and which part a thread handles.
-#
 # Tests the report in a response. Source: "Handling errors for an SQS event source in Lambda" (AWS Lambda Developer
 # Guide).
 
@@ -215,7 +214,7 @@ def test_a_fifo_queue_keeps_what_stands_behind_a_failure_of_the_group() -> None:
 
 
 def test_events_have_6_mb_at_most() -> None:
-    """A message of any size is sent alone, because otherwise it would never be sent."""
+    """A message that exceeds the limit is alone in its event, because otherwise it would never be sent."""
     sizes = [MAX_BYTES // 2, MAX_BYTES // 2, 10, MAX_BYTES + 1, 10]
     records = [Record(row(str(n), "x"), b'"' + b"x" * (size - 2) + b'"') for n, size in enumerate(sizes)]
     parts = list(split_events(records))

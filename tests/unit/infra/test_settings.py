@@ -1,9 +1,8 @@
-"""Tests that a variable, compose and the functions' secret can set every setting, and that all refuse the same
-values.
+"""Tests that a variable, compose and the functions' secret can set every setting, and refuse the same values.
 
 tests/system/terraform and tests/system/helm test Terraform and Helm.
 
-infra.generate.gradual changes only the intended parts of template.yaml, or nothing.
+Also tests that infra.generate.gradual changes only the intended parts of template.yaml, or nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ MINE.__set_name__(Settings, "queue_mine")
 
 
 def read_values(settings: Settings) -> dict[str, object]:
-    """Returns the values by name. QUEUE_DATABASE_AUTH adds a password to the addresses."""
+    """Returns the values by name. QUEUE_DATABASE_AUTH adds a password to the addresses, which is removed here."""
     found = {setting.name: getattr(settings, setting.attribute) for setting in SETTINGS}
     assert found["QUEUE_DATABASE_AUTH"] == "iam"
     return {
@@ -41,7 +40,7 @@ def read_values(settings: Settings) -> dict[str, object]:
 
 
 def interpolate(text: str, variables: dict[str, str]) -> str:
-    """Replaces variables as compose does: https://docs.docker.com/reference/compose-file/interpolation/."""
+    """Replaces variables like compose: https://docs.docker.com/reference/compose-file/interpolation/."""
     return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: variables.get(found[1]) or found[2], text)
 
 
@@ -138,7 +137,7 @@ def test_behind_the_load_balancer_every_function_may_be_an_alias() -> None:
         if resource["Type"] == "AWS::ElasticLoadBalancingV2::TargetGroup":
             (target,) = properties["Targets"]
             assert target["Id"]["Fn::Sub"].endswith("${Qualifier}")
-    assert read_balancer(ROOT / "infra/alb/template.yaml")[1] == "Gateway"  # the template without one
+    assert read_balancer(ROOT / "infra/alb/template.yaml")[1] == "Gateway"  # the template without a load balancer
 
 
 def test_the_load_balancer_writes_access_logs_where_a_bucket_is_named() -> None:

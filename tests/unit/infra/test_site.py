@@ -1,4 +1,4 @@
-"""Tests how `make site` turns documents into a site. `make check` builds the site and checks its links."""
+"""Tests the conversion of documents by `make site`. `make check` builds the site and checks its links."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_the_style_of_the_search_is_found() -> None:
 
 
 # --- recording -------------------------------------------------------------------------------------------------------
-# Tests the terminal screen and the picture of `make recording`.
+# Tests `make recording`: the terminal's screen and the picture.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tests summaries of durations in windows, without Spark: exact percentiles, sketches, days from pieces."""
+"""Tests the summaries of durations in windows without Spark: exact percentiles, sketches, and days from pieces."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check(row: Row, values: Sequence[int]) -> None:
 
 
 def check_sketch(row: Row, values: Sequence[int]) -> None:
-    """Checks the definition of DDSketch for each value: gamma^(i-1) < value <= gamma^i."""
+    """Checks DDSketch's definition for each value: gamma^(i-1) < value <= gamma^i."""
     assert row["sketch_buckets"] == sorted(set(row["sketch_buckets"]))
     assert sum(row["sketch_counts"]) == len(values)
     for bucket, count in zip(row["sketch_buckets"], row["sketch_counts"], strict=True):
@@ -123,7 +123,7 @@ def matches(row: Row, queue: int, group: str, measure: int, at_us: int) -> bool:
 
 
 def test_durations_outside_the_span_are_left_out() -> None:
-    """No window begins after now, although the span continues."""
+    """The span ends after now, but no window begins after now."""
     early, late, later = BASE - 1, BASE + DAY, BASE + 30 * HOUR
     span = DaySpan(SPAN.days, late)
     mixed = batches([(1, "", 0, moment, 5) for moment in (early, late, later)])
@@ -153,9 +153,7 @@ def test_no_messages_have_no_durations() -> None:
 
 @pytest.mark.parametrize("few", [1000, 40, 0], ids=["few", "some", "many"])
 def test_days_from_their_pieces(few: int) -> None:
-    """The test has two days of two groups, each day in three pieces. With many values, the rank keeps its place in its
-    bucket.
-    """
+    """Two days of two groups each come in three pieces. With many values, a rank keeps its position in its bucket."""
     rows = random_rows(400)
     found = [batch for part in range(3) for batch in summaries(rows[part::3], few)]
     pieces = (batch for batch in found if batch["window_seconds"][0].as_py() == 86400)
@@ -171,7 +169,7 @@ def test_days_from_their_pieces(few: int) -> None:
 @pytest.mark.parametrize("few", [1000, 0], ids=["few", "many"])
 @pytest.mark.parametrize("by", ["parts", "chunks"])
 def test_hours_that_no_process_holds(few: int, by: str) -> None:
-    """Three partitions, or one partition with chunks of 50, provide the values, so minutes and hours come in pieces
+    """The values come from three partitions, or from one partition in chunks of 50, so minutes and hours come in pieces
     like days.
     """
     rows = random_rows(400, HOUR)
@@ -201,7 +199,7 @@ def random_rows(number: int, within: int = 2 * DAY) -> list[Measured]:
 
 
 def check_merged(row: Row, rows: list[Measured]) -> None:
-    """Computes the percentiles that a window's pieces lack, and checks every column of the window."""
+    """Computes the percentiles that a window's pieces lack, and checks all columns of the window."""
     inside = [measured for measured in rows if matches(row, *measured[:4])]
     looked_up(row, rows)
     assert row["negative_count"] == sum(us < 0 for *_, us in inside)
@@ -209,7 +207,7 @@ def check_merged(row: Row, rows: list[Measured]) -> None:
 
 
 def looked_up(row: Row, rows: list[Measured]) -> None:
-    """Puts the percentiles of the wanted buckets into a row that has too many durations."""
+    """Adds the percentiles of the wanted buckets to a row with too many durations."""
     if row["rank_buckets"] is None:
         return
     key = tuple(row[name] for name in WANTED.names[:-1])
@@ -229,8 +227,7 @@ def wanted_table(rows: Iterable[tuple[Any, ...]]) -> pa.Table:
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------
-# Tests which errors of a run lead to another attempt, and the number of attempts.
-#
+# Tests which errors lead to a retry of a run, and the number of retries.
 # Also tests a run that is repeated in each interval.
 
 
@@ -238,7 +235,7 @@ LOST = psycopg.errors.IdleInTransactionSessionTimeout("terminating connection du
 
 
 def failing(*errors: Exception) -> Callable[[], str]:
-    """Returns a run that ends with each of these errors in turn, and then succeeds."""
+    """Returns a run that raises these errors in turn, and then succeeds."""
     left = list(errors)
 
     def run() -> str:
@@ -297,7 +294,7 @@ class DoneRun:
 
 
 def test_the_given_span_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the first run, each run computes the new windows, waits for the rest of the interval, and may fail."""
+    """Each later run computes the new windows, waits for the rest of the interval, and may fail."""
     asked: list[tuple[object, str]] = []
     waits: list[float] = []
     texts: list[str] = []

@@ -54,7 +54,7 @@ def test_old_days_are_written_once() -> None:
 
 
 def batches(groups: list[str], queue: str = "orders", size: int = 3) -> list[pa.RecordBatch]:
-    """Returns messages of one day, each in a different group."""
+    """Returns one day's messages, each in a different group."""
     rows = [dict.fromkeys(MESSAGES.schema.names) | {"group_id": group} for group in groups]
     table = pa.Table.from_pylist(rows, MESSAGES.schema)
     keys = pa.array([make_key("2026-03-29", queue, 0)] * len(groups))
@@ -63,8 +63,8 @@ def batches(groups: list[str], queue: str = "orders", size: int = 3) -> list[pa.
 
 
 def test_large_days_are_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file has 4 rows in this test, for any size of the batches. The export removes its replaced files, but no
-    files of other programs.
+    """A file has 4 rows in this test, whatever the size of the batches is. The export removes the files that it
+    replaces, but not other programs' files.
     """
     monkeypatch.setattr(write, "ROWS", 4)
     place = Place.of(str(tmp_path))
@@ -112,7 +112,7 @@ def test_no_column_has_a_body() -> None:
     ],
 )
 def test_bad_options(options: list[str], error: type[Exception], text: str) -> None:
-    """The options end the job before it computes anything."""
+    """The options end the job before any computation."""
     with pytest.raises(error, match=text):
         make_exporter(build_parser().parse_args(options), Settings.read({}))
 
@@ -134,7 +134,7 @@ def scope(first: dict[int, int], kept: dict[int, int], zone: ZoneInfo = BERLIN) 
 
 
 def test_all_windows_around_the_first_change() -> None:
-    """The longest window is the day of the change. The queue with the first change decides the span."""
+    """The longest window is the day of the change. The queue with the first change determines the span."""
     found = scope({1: us("2026-03-29T15:20Z"), 2: us("2026-03-30T11:59Z")}, {1: 0, 2: 0})
     assert found.since_us == {1: us("2026-03-29T00:00+01:00"), 2: us("2026-03-30T00:00+02:00")}
     assert found.start_us == found.span.start_us == us("2026-03-29T00:00+01:00")
@@ -148,7 +148,7 @@ def test_an_hour_that_begins_before_its_day_does() -> None:
 
 
 def test_days_that_the_history_has_lost_are_left_out() -> None:
-    """The span also leaves out queues without history and deleted queues."""
+    """The span also omits queues without history and deleted queues."""
     kept = us("2026-03-30T05:00Z")
     found = scope({1: us("2026-03-01T00:00Z"), 2: us("2026-03-30T11:59Z"), 3: 0}, {1: kept, 2: 0})
     assert found.since_us == {1: kept, 2: us("2026-03-30T00:00+02:00")}
@@ -167,7 +167,7 @@ def test_nothing_to_compute() -> None:
 
 
 # --- span ------------------------------------------------------------------------------------------------------------
-# Tests days of time zones and the windows in them.
+# Tests the days of time zones and their windows.
 
 
 NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)

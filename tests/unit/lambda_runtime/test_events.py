@@ -109,7 +109,7 @@ def test_the_path_may_begin_like_the_stage() -> None:
 def test_api_gateway_vouches_for_its_own_name(
     form: EventForm, domain: str | None, hosts: tuple[str, ...], checked: bool
 ) -> None:
-    """API Gateway sends `requestContext.domainName`, but a load balancer does not."""
+    """Only API Gateway sends `requestContext.domainName`."""
     event = event_of(form, Request(headers=tuple(("Host", host) for host in hosts)))
     event["requestContext"] |= {} if domain is None else {"domainName": domain}
     assert read(event).host_checked is checked
@@ -137,7 +137,7 @@ def test_a_response_has_the_form_of_its_event(form: EventForm) -> None:
     [("AWS_Lambda_python3.11", True), ("AWS_Lambda_python3.12", False), ("AWS_Lambda_python3.14", False), ("", True)],
 )
 def test_runtimes_write_ascii_or_utf_8(runtime: str, is_ascii: bool) -> None:
-    """awslambdaric writes UTF-8 from Python 3.12 on, and wrote escapes before (lambda_runtime_marshaller)."""
+    """awslambdaric writes UTF-8 from Python 3.12 on, and escapes before (lambda_runtime_marshaller)."""
     assert is_ascii_written(runtime) is is_ascii
 
 
@@ -157,7 +157,7 @@ def test_runtimes_write_ascii_or_utf_8(runtime: str, is_ascii: bool) -> None:
     ],
 )
 def test_the_longest_body_of_a_result(body: str, is_ascii: bool, longest: int) -> None:
-    """The result is JSON (RFC 8259, 7), and all of it counts. The frame has a hundred bytes here."""
+    """The limit applies to the whole result, which is JSON (RFC 8259, 7). The frame has a hundred bytes here."""
     limit = ResponseLimit("somewhere", 1_000_000, is_ascii)
     frame = {"statusCode": 200, "isBase64Encoded": False, "headers": {"content-type": "application/json"}}
     assert is_within_limit({**frame, "body": body * (longest - 110)}, limit)
@@ -169,7 +169,7 @@ def test_the_longest_body_of_a_result(body: str, is_ascii: bool, longest: int) -
 
 
 class Slots:
-    """A database with or without free slots. `calls` has the called statements with their arguments."""
+    """A database with or without free slots. `calls` contains the statements with their arguments."""
 
     def __init__(self, free: int = 1, *, is_lost_later: bool = False) -> None:
         self.free = free
@@ -210,7 +210,7 @@ def granted(database: Slots, settings: Settings, *wanted: float) -> list[float]:
 def test_all_waits_of_a_request_together(wanted: tuple[float, ...], expected: list[float]) -> None:
     database = Slots()
     assert granted(database, settings(0), *wanted) == expected
-    assert database.calls == []  # slots have no limit
+    assert database.calls == []  # Slots have no limit.
 
 
 def test_a_request_takes_one_slot_and_gives_it_back() -> None:

@@ -177,7 +177,9 @@ def test_every_action_of_rest_json_has_a_rule() -> None:
 
 
 def test_the_gateway_gets_what_no_other_function_gets() -> None:
-    """`$default` comes last ("Create routes for HTTP APIs in API Gateway", API Gateway Developer Guide)."""
+    """`$default` has the lowest priority ("Create routes for HTTP APIs in API Gateway", API Gateway Developer
+    Guide).
+    """
     routes = read_stack(ROOT, {}, {}).routes
     choose, balance = route_chooser(routes), rule_chooser(*read_balancer(ROOT / "infra/alb/template.yaml"))
     for method, path in (("GET", "/v1/queues"), ("POST", "/v1/queues"), ("GET", "/v1/queues/a/messages")):
@@ -230,7 +232,7 @@ Resources:
 
 
 def result(body: str) -> bytes:
-    """Returns the JSON text that the runtime writes for a function's response."""
+    """Returns a function's response in the runtime's JSON."""
     return json.dumps({"statusCode": 200, "body": body, "isBase64Encoded": False}).encode()
 
 
@@ -253,7 +255,7 @@ class Invoked:
 
 
 async def status_of(kind: FrontKind, invoked: Invoked, body: bytes = b"") -> int:
-    """Returns the status for a request with this body."""
+    """Returns the status of the response to a request with this body."""
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": body, "more_body": False}
@@ -282,7 +284,7 @@ async def status_of(kind: FrontKind, invoked: Invoked, body: bytes = b"") -> int
     ],
 )
 async def test_bodies_of_requests(kind: str, size: int, status: int) -> None:
-    """The limit applies to the client's bytes, not to their form in the event."""
+    """The limit applies to the client's bytes, not to the event's text."""
     invoked = Invoked()
     assert await status_of(KINDS[kind], invoked, bytes(size)) == status
     assert len(invoked.events) == (status == 200)
@@ -352,8 +354,8 @@ def test_code_and_layers_together(tmp_path: Path, more: int, is_allowed: bool) -
     ],
 )
 def test_the_format_of_logs_is_that_of_the_template(tmp_path: Path, logging: str, form: str, level: str | None) -> None:
-    """CloudFormation, "AWS::Lambda::Function LoggingConfig": the format is Text unless the template says JSON.
-    Functions read it from a variable.
+    """The format is Text unless the template sets JSON (CloudFormation, "AWS::Lambda::Function LoggingConfig").
+    Functions read the format from a variable.
     """
     (tmp_path / "template.yaml").write_text(LIMITED.replace("LOGGING", logging))
     variables = process_variables(read_stack(tmp_path, {}, {}).functions["Send"], "127.0.0.1:1/1")
@@ -368,6 +370,6 @@ def test_the_http_api_decodes_the_path() -> None:
 
 
 def test_the_functions_may_have_another_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message of a folder that is in use names the option."""
+    """The error message about a folder in use names the option."""
     monkeypatch.setattr("sys.argv", ["lambda", "--data-dir", "/tmp/other"])
     assert parse_arguments().data_dir == Path("/tmp/other")

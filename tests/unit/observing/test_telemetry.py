@@ -1,4 +1,4 @@
-"""Tests that container and Lambda write log lines with one schema."""
+"""Tests that the container and Lambda write log lines with one schema."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from penstock.observing.trace_context import (
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    """Returns the stream that gets the container's records. The root logger is restored afterwards."""
+    """Returns the stream with the container's records. Restores the root logger afterwards."""
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
     stream = io.StringIO()
@@ -69,7 +69,7 @@ def test_an_exception_is_part_of_the_line(stream: io.StringIO) -> None:
 
 
 def test_lambda_has_the_same_keys() -> None:
-    """The test runs in a separate process, because powertools keeps the first sys.stdout that it gets."""
+    """The test runs in a separate process, because powertools keeps the first sys.stdout."""
     extra = {"request_id": "r-1", "queue": "q"}
     record = logging.makeLogRecord({"levelname": "INFO", "msg": "hello", **extra})
     code = (
@@ -83,9 +83,7 @@ def test_lambda_has_the_same_keys() -> None:
 
 
 def records_of(script: str, **variables: str) -> list[Any]:
-    """Returns the records that a separate process writes, because powertools keeps the first standard output that it
-    gets.
-    """
+    """Returns the records from a separate process, because powertools keeps the first standard output."""
     result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, check=True, text=True, env=os.environ | variables
     )
@@ -93,7 +91,7 @@ def records_of(script: str, **variables: str) -> list[Any]:
 
 
 def test_log_level_decides_also_where_lambda_lets_more_through() -> None:
-    """template.yaml passes INFO at every LOG_LEVEL, because metrics are INFO to Lambda."""
+    """template.yaml sets INFO at every LOG_LEVEL, because Lambda treats metrics as INFO."""
     script = (
         "from penstock.observing.telemetry import make_lambda_logger\n"
         "logger = make_lambda_logger('warning')\n"
@@ -105,7 +103,7 @@ def test_log_level_decides_also_where_lambda_lets_more_through() -> None:
 
 
 def test_an_exception_is_written_alike(stream: io.StringIO) -> None:
-    """After an error, both sides write the same keys: the traceback as a text, and the name of its class."""
+    """After an error, both write the same keys: the traceback as a text, and the name of its class."""
     try:
         raise ValueError("bad")
     except ValueError:
@@ -147,8 +145,8 @@ annotate(action="after")
 
 
 def test_a_traced_invocation_is_a_segment_without_its_response() -> None:
-    """X-Ray Developer Guide, "Segment documents" and "Tracing header": Lambda begins a segment, and Penstock's
-    segment is inside.
+    """Lambda begins a segment, and Penstock's segment is inside (X-Ray Developer Guide, "Segment documents" and
+    "Tracing header").
     """
     header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     written = records_of(TRACED, LAMBDA_TASK_ROOT="/var/task", _X_AMZN_TRACE_ID=header)
@@ -173,7 +171,7 @@ def test_without_tracing_nothing_of_it_is_imported() -> None:
 
 # --- our own records -------------------------------------------------------------------------------------------------
 def log_calls() -> list[tuple[str, ast.Call]]:
-    """Yields every call of a module's logger with its location."""
+    """Returns every call of a module's logger with its location."""
     return [
         (f"{path.name}:{node.lineno}", node)
         for path in (Path(__file__).parents[3] / "layers").rglob("*.py")
@@ -186,7 +184,7 @@ def log_calls() -> list[tuple[str, ast.Call]]:
 
 @pytest.mark.parametrize(("place", "call"), [pytest.param(*found, id=found[0]) for found in log_calls()])
 def test_a_message_has_no_variable_parts(place: str, call: ast.Call) -> None:
-    """A variable part is a separate key, because operators count records by message (docs/operate/logs.md)."""
+    """A variable part must be a separate key, because operators count records by message (docs/operate/logs.md)."""
     (message,) = call.args
     assert isinstance(message, ast.Constant), place
     assert "%" not in str(message.value)
@@ -207,7 +205,7 @@ def test_keys_of_records_are_documented() -> None:
 
 
 def test_at_most_so_many_records_a_second() -> None:
-    """Clients' errors cannot fill the log."""
+    """Clients' errors must not fill the log."""
     some = AtMost(2)
     seconds = (10.0, 10.1, 10.9, 11.0, 11.5, 11.6, 20.0)
     passed = [some.filter(logging.makeLogRecord({"created": second})) for second in seconds]
@@ -215,17 +213,17 @@ def test_at_most_so_many_records_a_second() -> None:
 
 
 # --- trace context ---------------------------------------------------------------------------------------------------
-# Tests headers of traces. Sources: W3C Trace Context; X-Ray Developer Guide, "Tracing header".
+# Tests tracing headers. Sources: W3C Trace Context; X-Ray Developer Guide, "Tracing header".
 
 
-# The examples of the recommendation and of the guide.
+# The examples in the recommendation and in the guide.
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 X_RAY = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
 
 
 @pytest.mark.parametrize(("flags", "sampled"), [("01", True), ("00", False), ("03", True), ("02", False)])
 def test_a_traceparent(flags: str, sampled: bool) -> None:
-    """Section 3.2.2.5: the least significant bit says whether the caller recorded the trace."""
+    """Section 3.2.2.5: the least significant bit tells whether the caller recorded the trace."""
     assert parse_traceparent(f"00-{TRACE}-{SPAN}-{flags}") == TraceContext(TRACE, SPAN, sampled)
 
 

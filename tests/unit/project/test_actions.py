@@ -1,4 +1,4 @@
-"""Checks that ACTIONS, functions/, templates, documents and the rules of access agree, and that functions contain no
+"""Checks that ACTIONS, functions/, templates, documents and the access rules agree, and that functions contain no
 logic.
 """
 
@@ -31,7 +31,7 @@ TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
 SCHEDULED = {"maintain", "measure", "move", "deliver", "fire_schedules", "poll_mappings"}
 OTHERS = {"gateway", "rest", *SCHEDULED}
-# Functions that need more rights than the others.
+# Functions that need more rights than others.
 ROLES = {"Gateway": "MappingRole", "Rest": "MappingRole", "Deliver": "InvokingRole", "PollMappings": "InvokingRole"}
 
 
@@ -100,7 +100,7 @@ def test_one_function_for_each_action(functions: dict[str, dict[str, Any]]) -> N
 
 
 def test_names_are_those_that_the_load_balancer_means(functions: dict[str, dict[str, Any]]) -> None:
-    """infra/alb/template.yaml and infra/alarms/template.yaml build names from the stack's name and the logical id."""
+    """infra/alb/template.yaml and infra/alarms/template.yaml combine the stack's name and the logical id."""
     for name, properties in functions.items():
         assert properties["FunctionName"] == {"Sub": f"${{AWS::StackName}}-{name}"}
     rules, default = read_balancer(TEMPLATE.parent / "infra/alb/template.yaml")
@@ -119,12 +119,12 @@ def test_scheduled_functions_are_invoked_and_tried_once(functions: dict[str, dic
         properties = functions[name.title().replace("_", "")]
         (event,) = properties["Events"].values()
         assert event["Properties"]["ScheduleExpression"] == "rate(1 minute)"
-        # Two stacks in one account cannot have the same names.
+        # Two stacks in one account must not have the same names.
         assert event["Properties"]["OmitName"] is True
         assert event["Properties"]["RetryPolicy"] == {"MaximumRetryAttempts": 0}
         assert properties["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
         assert properties["Timeout"] > MAX_INVOCATION_SECONDS
-        # PollMappings waits for functions, so several invocations of it run at the same time.
+        # PollMappings waits for functions, so several of its invocations run at the same time.
         assert ("ReservedConcurrentExecutions" in properties) is (name != "poll_mappings")
 
 
@@ -142,8 +142,8 @@ def test_lambda_lets_metrics_through_at_every_log_level(template: dict[str, Any]
 def test_functions_that_poll_run_until_their_next_invocation(
     template: dict[str, Any], functions: dict[str, dict[str, Any]]
 ) -> None:
-    """A schedule invokes these functions each minute. The timeout of these functions allows for the slowest endpoint
-    (15 s); two run at once.
+    """A schedule invokes these functions each minute, so two run at once. Their timeout allows for the slowest endpoint
+    (15 s).
     """
     parameters = template["Parameters"]
     seconds = Settings.queue_lambda_worker_seconds
@@ -157,7 +157,7 @@ def test_functions_that_poll_run_until_their_next_invocation(
 
 
 def test_functions_that_answer_everything_know_their_concurrency(functions: dict[str, dict[str, Any]]) -> None:
-    """The functions know the concurrency that they reserve, or nothing if they reserve none."""
+    """The variable contains the reserved concurrency, or nothing without a reservation."""
     name = "QUEUE_LAMBDA_CONCURRENCY"
     known = {
         function: properties["Environment"]["Variables"][name]
@@ -177,9 +177,7 @@ def test_functions_that_answer_everything_know_their_concurrency(functions: dict
 def test_alarms_watch_every_function(
     template: dict[str, Any], functions: dict[str, dict[str, Any]], mappings: str | None
 ) -> None:
-    """The alarm does not expect invocations of a function that no schedule invokes. Both stacks have the same
-    defaults.
-    """
+    """The alarm expects no invocations of a function that no schedule invokes. Both stacks have the same defaults."""
     given = {} if mappings is None else {"EventSourceMappings": mappings}
     watched = read_alarms(given)
     scheduled = {name.title().replace("_", "") for name in SCHEDULED}
@@ -223,7 +221,7 @@ def test_the_pages_count_the_alarms() -> None:
 
 
 def test_names_of_functions_have_room_for_that_of_their_stack(functions: dict[str, dict[str, Any]]) -> None:
-    """A function's name has 64 characters at most ("CreateFunction", AWS Lambda API Reference)."""
+    """A function's name has at most 64 characters ("CreateFunction", AWS Lambda API Reference)."""
     longest = 64 - len("-") - max(map(len, functions))
     root = TEMPLATE.parent
     (name,) = re.findall(r'^stack_name = "(\S+)"$', (root / "samconfig.toml").read_text(), re.MULTILINE)
@@ -260,8 +258,9 @@ def test_functions_share_code_layer_and_role(template: dict[str, Any], functions
 
 
 def test_only_functions_that_call_lambda_may(template: dict[str, Any]) -> None:
-    """`Deliver` and `PollMappings` invoke functions. `Gateway` and `Rest` read a function's timeout when a mapping is
-    made."""
+    """`Deliver` and `PollMappings` invoke functions. `Gateway` and `Rest` read a function's timeout when they create a
+    mapping.
+    """
     allowed = {
         name: set(re.findall(r"lambda:(?!SourceFunctionArn)\w+", repr(resource)))
         for name, resource in template["Resources"].items()
@@ -278,14 +277,14 @@ def test_only_functions_that_call_lambda_may(template: dict[str, Any]) -> None:
 
 
 def test_the_security_groups_must_let_through_what_functions_call(template: dict[str, Any]) -> None:
-    """Every function reads the secret, and some call Lambda and endpoints of webhooks."""
+    """Every function reads the secret, and some functions call Lambda and webhook endpoints."""
     text = template["Parameters"]["SecurityGroups"]["Description"]
     assert all(each in text for each in ("PgBouncer", "443", "Secrets Manager", "Lambda", "webhooks"))
     assert "nothing else" not in text
 
 
 def test_the_console_is_a_parameter(template: dict[str, Any]) -> None:
-    """`sam local` sets only variables that the template has."""
+    """`sam local` sets only variables in the template."""
     variables = template["Globals"]["Function"]["Environment"]["Variables"]
     assert variables["QUEUE_CONSOLE"] == {"Ref": "Console"}
     assert set(template["Parameters"]["Console"]["AllowedValues"]) == {"", *Settings.queue_console.choices}
@@ -304,7 +303,7 @@ def test_routes_lead_to_the_gateway_the_rest_api_or_the_action(functions: dict[s
 
 
 def route(action: Any) -> tuple[str, str, str]:
-    """Returns method, path and function of a REST-JSON action. An ARN contains a slash."""
+    """Returns a REST-JSON action's method, path and function. An ARN contains a slash."""
     method, path = action.route.split()
     path = path.replace("{Name}", "{name}").replace("{ResourceArn}", "{arn+}")
     return method, path, f"{action.service.capitalize()}{action.name}"
@@ -337,12 +336,12 @@ def test_functions_hold_no_logic(file: Path) -> None:
 
 
 # --- access ----------------------------------------------------------------------------------------------------------
-# Every action is in the rules of access.
+# The access rules include every action.
 REGION, ACCOUNT = "us-east-1", "111122223333"
 QUEUE, TOPIC = f"arn:aws:sqs:{REGION}:{ACCOUNT}:q", f"arn:aws:sns:{REGION}:{ACCOUNT}:t"
 ENDPOINT = f"arn:aws:sns:{REGION}:{ACCOUNT}:endpoint/GCM/a/12345678-abcd-9012-abcd-345678901234"
 TASK = b64encode(f'{{"taskId":"x","sourceArn":"{QUEUE}"}}'.encode()).decode()
-# The members that name an existing resource, with the text that the tests give them.
+# The members that identify an existing resource, with the values in these tests.
 MEMBERS = {
     "queue_url": "http://localhost/111122223333/q",
     "queue_owner_aws_account_id": ACCOUNT,
@@ -356,12 +355,12 @@ MEMBERS = {
 }
 TO_NUMBERS = Use("*", is_owned=False, action=("penstock", "PublishToPhoneNumber"))
 CONTEXT: Any = SimpleNamespace(region=REGION, account_id=ACCOUNT, queue_arn=lambda _: QUEUE)
-# The resources of EventBridge Scheduler belong to the caller, except the targets that they invoke.
+# EventBridge Scheduler's resources belong to the caller, except for the targets that they invoke.
 WITH_POLICIES = [action for action in ACTIONS if action.service in RULES]
 
 
 def list_uses(action: Action[Any, Any], **members: str) -> list[Use]:
-    """Returns the resources that a request uses. The other members of a resource are None, and names are q."""
+    """Returns the resources that a request uses. Names are q, and all other members are None."""
     known: dict[str, str | None] = {field.name: None for field in fields(action.request)}
     names = {name: "q" for name in known if name in ("name", "queue_name", "platform")}
     given = {name: text for name, text in members.items() if name in known}
@@ -370,7 +369,7 @@ def list_uses(action: Action[Any, Any], **members: str) -> list[Use]:
 
 @pytest.mark.parametrize("action", WITH_POLICIES, ids=lambda action: action.name)
 def test_every_action_is_about_the_account_or_names_something(action: Action[Any, Any]) -> None:
-    """The owner and the policy of the named resource decide about the request."""
+    """The named resource's owner and policy decide about the request."""
     named = {field.name for field in fields(action.request)} & MEMBERS.keys()
     use, *others = list_uses(action, **MEMBERS)
     assert others == ([TO_NUMBERS] if action.name == "CreateSMSSandboxPhoneNumber" else [])
@@ -402,7 +401,7 @@ def test_the_destination_of_an_action_is_checked() -> None:
 
 
 def test_the_target_of_a_publish_is_checked() -> None:
-    """The target of a message is a topic, an endpoint of a mobile app, or every phone number."""
+    """A message's target is a topic, a mobile app's endpoint, or any phone number."""
     (publish,) = (action for action in ACTIONS if action.name == "Publish")
     assert list_uses(publish, topic_arn=TOPIC) == list_uses(publish, target_arn=TOPIC) == [Use(TOPIC)]
     assert list_uses(publish, target_arn=ENDPOINT) == [Use(ENDPOINT)]
@@ -420,8 +419,7 @@ def test_rules_name_actions(service: str) -> None:
 
 
 def test_the_target_of_a_schedule_is_checked() -> None:
-    """The test covers every EventBridge Scheduler action that takes a target. These actions never name another
-    account's
+    """The test covers every EventBridge Scheduler action with a target. These actions never name another account's
     resources.
     """
     scheduler = [action for action in ACTIONS if action.service == "scheduler"]

@@ -1,4 +1,4 @@
-"""Checks the parts of deployments: templates, charts, images, layers and lock files."""
+"""Checks the files of deployments: templates, charts, images, layers and lock files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.local_lambda.template import CloudFormationLoader, expand_for
 ROOT = Path(__file__).parents[3]
 
 # --- open to whom ----------------------------------------------------------------------------------------------------
-# Every deployment requires signatures by default. Only a deployment that is limited to one machine is open.
+# Every deployment requires signatures by default, except for a deployment that is limited to one machine.
 SECRETS = ("DATABASE_URL", "DATABASE_DIRECT_URL", *(each.name for each in SETTINGS if each.secret))
 
 
@@ -57,7 +57,7 @@ def test_the_http_api_has_a_limit_of_its_own(template: dict[str, Any]) -> None:
 
 def test_on_this_machine_functions_are_open() -> None:
     options = tomllib.loads((ROOT / "samconfig.toml").read_text())["default"]
-    # No other file of a deployment has the option.
+    # No other deployment file contains the option.
     assert list(options) == ["deploy", "local_start_api"]
     assert options["deploy"]["parameters"].keys() == {"stack_name"}
     assert options["local_start_api"]["parameters"] == {"parameter_overrides": "Access=off"}
@@ -78,21 +78,21 @@ def test_load_balancers_of_other_accounts_invoke_nothing() -> None:
     loaded = yaml.load((ROOT / "infra/alb/template.yaml").read_text(), CloudFormationLoader)
     resources = expand_for_each(loaded["Resources"])
     allowed = [each["Properties"] for each in resources.values() if each["Type"] == "AWS::Lambda::Permission"]
-    assert len(allowed) == len(ACTIONS) + 2  # The test adds the gateway and the REST API.
+    assert len(allowed) == len(ACTIONS) + 2  # The gateway and the REST API are not actions.
     for permission in allowed:
         assert permission["SourceAccount"] == {"Ref": "AWS::AccountId"}
         assert permission["SourceArn"]["Fn::Sub"].endswith(":${AWS::AccountId}:targetgroup/*")
 
 
 def test_terraform_asks_for_signatures() -> None:
-    """`make check-terraform` tests that its tasks create a first key."""
+    """`make check-terraform` tests that Terraform's tasks create a first key."""
     root = (ROOT / "infra/terraform/main.tf").read_text()
     assert re.search(r'access += lookup\(var.settings, "QUEUE_ACCESS", "sigv4"\)', root)
     assert re.search(r"QUEUE_ACCESS += local.access", root)
 
 
 def test_the_setting_itself_is_open() -> None:
-    """`make run` listens on loopback, and so do the tests of programs that use Penstock as a library."""
+    """`make run` and the tests of programs that use Penstock as a library listen only on loopback."""
     assert Settings.read({}).queue_access == "off"
 
 
@@ -122,18 +122,18 @@ def test_compose_confines_the_service_and_its_workers() -> None:
 
 
 # --- images ----------------------------------------------------------------------------------------------------------
-# Every base image of the images can be named by digest.
+# A release can name the base images by digest.
 DOCKERFILE = (ROOT / "infra" / "container" / "Dockerfile").read_text()
 
 
 def bases(text: str) -> set[str]:
-    """Returns the base images of the stages, without images that are stages themselves."""
+    """Returns the stages' base images, without images that are stages."""
     lines = [line.split() for line in text.splitlines() if line.startswith("FROM ")]
     return {words[1] for words in lines} - {words[3] for words in lines if words[2:3] == ["AS"]}
 
 
 def test_every_stage_has_the_base_of_the_argument() -> None:
-    """Official images of Python are built with --enable-optimizations, and so are their variants."""
+    """Python's official images and their variants are built with --enable-optimizations."""
     assert re.findall(r"^ARG BASE=(\S+)", DOCKERFILE, re.MULTILINE) == ["python:3.12-slim-bookworm"]
     assert bases(DOCKERFILE) == {"${BASE}"}
 
@@ -150,7 +150,7 @@ DOCKERFILES = sorted((ROOT / "infra/container").rglob("Dockerfile"))
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.parent.name)
 def test_every_stage_is_on_one_build_argument(path: Path) -> None:
-    """A release can therefore name the image by digest, and compose can name it by a variable."""
+    """A release can therefore name the image by digest, and compose by a variable."""
     text = path.read_text()
     (base,) = re.findall(r"^ARG BASE=(\S+)", text, re.MULTILINE)
     assert bases(text) == {"${BASE}"}
@@ -167,7 +167,7 @@ def test_images_of_others_are_variables() -> None:
 
 
 def test_the_release_resolves_digests_itself() -> None:
-    """The repository contains no digest, because it would name an image that was never fetched."""
+    """The repository contains no digest, because a digest would name an image that nobody has fetched."""
     assert "{{.Manifest.Digest}}" in RELEASE
     for text in (RELEASE, COMPOSE, *(path.read_text() for path in DOCKERFILES)):
         assert re.findall(r"sha256:[0-9a-f]", text) == []
@@ -202,7 +202,7 @@ def test_layers_do_without_the_command_line(layer: str) -> None:
 
 @pytest.mark.parametrize(("size", "code"), [(44_900_000, 0), (45_000_001, 1)])
 def test_both_layers_are_compiled_and_the_core_has_a_limit(tmp_path: Path, size: int, code: int) -> None:
-    """/opt is read-only on Lambda, so a module without bytecode is compiled at each cold start."""
+    """/opt is read-only on Lambda, so Python would compile a module without bytecode at each cold start."""
     modules = [tmp_path / "CoreLayer/python/penstock/module.py", tmp_path / "WebLayer/python/fastapi/module.py"]
     for module in modules:
         module.parent.mkdir(parents=True)
@@ -215,13 +215,13 @@ def test_both_layers_are_compiled_and_the_core_has_a_limit(tmp_path: Path, size:
 
 
 # --- lock files ------------------------------------------------------------------------------------------------------
-# Checks that the lock files have complete hashes, no addresses, and compatible versions.
+# Checks that the lock files contain complete hashes, no addresses, and compatible versions.
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 LAYERS = sorted((ROOT / "layers").glob("*/requirements.txt"))
 
 
 def pins(path: Path) -> dict[str, str]:
-    """Returns package -> version of a lock file. A package may be listed twice, for different platforms."""
+    """Maps a lock file's packages to versions. A package may have two entries for different platforms."""
     found = re.findall(r"^([a-z0-9._-]+)(?:\[[a-z,]+\])?==(\S+)", path.read_text(), re.MULTILINE)
     assert found, path
     return dict(found)
@@ -280,7 +280,7 @@ def test_every_program_for_the_jvm_has_its_lock(program: str) -> None:
 
 
 def test_the_tested_versions_are_the_served_ones() -> None:
-    """dev.lock contains all of service.lock, in the same versions."""
+    """dev.lock contains service.lock with the same versions."""
     assert pins(ROOT / "requirements/service.lock").items() <= pins(ROOT / "requirements/dev.lock").items()
 
 
@@ -291,7 +291,7 @@ def test_extras_can_be_installed_beside_the_others(extra: str) -> None:
 
 
 def test_no_package_is_locked_for_both_metrics_and_iceberg() -> None:
-    """The locks are installed together, so each version appears in only one lock."""
+    """The locks are installed together, so each version is in only one lock."""
     both = pins(ROOT / "requirements/metrics.lock").keys() & pins(ROOT / "requirements/iceberg.lock").keys()
     assert both == set()
 
@@ -302,7 +302,7 @@ def test_the_layers_have_the_versions_of_the_service(path: Path) -> None:
 
 
 def test_make_lambda_has_what_it_imports() -> None:
-    """The tests have more packages. Without this check, `make lambda` alone could fail in a new clone."""
+    """The tests have more packages, so `make lambda` could fail in a new clone without this check."""
     lock = pins(ROOT / "requirements/service.lock")
     imported = {
         name.partition(".")[0]
@@ -321,7 +321,7 @@ def test_make_lambda_has_what_it_imports() -> None:
 
 
 def names_of(node: ast.AST) -> list[str]:
-    """Returns the modules that a statement imports, except those of the same package."""
+    """Returns the modules that a statement imports, except for modules in the same package."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

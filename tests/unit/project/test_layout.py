@@ -17,11 +17,11 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 # --- imports ---------------------------------------------------------------------------------------------------------
-# Packages and modules import each other in one direction only. Imports for type checkers count too.
+# Packages and modules import each other in only one direction. Imports for type checkers count too.
 
 
 def imported(path: Path, package: str) -> Iterator[str]:
-    """Yields the absolute names that a module imports, at any depth of its code."""
+    """Yields the absolute names that a module imports anywhere in its code."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
@@ -47,7 +47,7 @@ def graph_of(folder: Path) -> dict[str, set[str]]:
 
 
 def module_graph(folder: Path) -> dict[str, set[str]]:
-    """Maps each module to the modules of the folder that it imports."""
+    """Maps each module to the modules that it imports from the folder."""
     paths = {".".join(path.relative_to(folder.parent).with_suffix("").parts): path for path in folder.rglob("*.py")}
     modules = {name.removesuffix(".__init__") for name in paths}
     graph: dict[str, set[str]] = {}
@@ -101,7 +101,7 @@ def test_the_name_of_an_upper_limit_begins_with_max(folder: str) -> None:
 
 
 def test_core_starts_the_container_only_in_the_fixtures_of_pytest() -> None:
-    """A started module is an import that the other tests of imports do not see."""
+    """A started module is an import that the other import tests do not see."""
     root = ROOT / "layers/core/penstock"
     started = {
         (path.parent.name, node.value)
@@ -113,7 +113,7 @@ def test_core_starts_the_container_only_in_the_fixtures_of_pytest() -> None:
 
 
 def test_the_interface_of_delivery_imports_no_carrier() -> None:
-    """A new carrier is a folder beside the others. Only `workers/deliver.py` names it."""
+    """A new carrier is a folder beside the others. Only `workers/deliver.py` imports it."""
     folder = ROOT / "layers/core/penstock/delivery"
     carriers = {path.name for path in folder.iterdir() if (path / "__init__.py").exists()}
     assert carriers == {"http", "mail", "functions"}
@@ -123,7 +123,7 @@ def test_the_interface_of_delivery_imports_no_carrier() -> None:
 
 
 def imported_by(folder: Path, root: Path) -> set[tuple[str, str]]:
-    """Yields each file of a folder with each name that it imports. `root` is the root of the layer."""
+    """Returns each file in a folder with each name that it imports. `root` is the root of the layer."""
     files = list(folder.rglob("*.py"))
     assert files
     return {
@@ -165,20 +165,20 @@ def test_the_root_of_the_container_has_three_modules() -> None:
 
 
 # --- folders ---------------------------------------------------------------------------------------------------------
-# Checks the folders of tests/, which tests/README.md describes, and the number of files in a folder of the code.
+# Checks the folders in tests/, which tests/README.md describes, and the number of files in a folder.
 TESTS = ROOT / "tests"
 KINDS = {"unit", "integration", "conformance", "system", "support"}
 LARGEST_FOLDER = 20
-# A folder with one file for each operation may have more files. Each such folder has a reason.
+# These folders may contain more files, because they have one file for each operation. Each folder has a reason.
 LARGER = {
     "functions/sqs": "a function of Lambda per action, generated",
     "functions/sns": "likewise",
     "sql/functions/api": "what applications may call, a function a file",
 }
 
-# A module that imports one of these modules starts a server or uses a running one.
+# A module that imports one of these modules starts a server or uses a running server.
 SERVERS = ("tests.support.database", "tests.support.programs", "pyspark.sql")
-# These unit tests start a Python interpreter or a script, because they test its imports or its output.
+# These unit tests start a Python interpreter or a script, because they test imports or output.
 WITH_INTERPRETER = {
     "access/test_secret_encryption.py",
     "project/test_deployment_files.py",
@@ -188,7 +188,7 @@ WITH_INTERPRETER = {
 
 
 def imports_of(path: Path) -> set[str]:
-    """Returns the modules that a file imports, and `module.name` for each name that it imports from a module."""
+    """Returns the modules that a file imports, and `module.name` for each imported name."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -245,8 +245,7 @@ def test_unit_tests_need_no_server_and_no_process() -> None:
 
 
 # --- groups of tests -------------------------------------------------------------------------------------------------
-# Tests that share an expensive resource (a JVM, a service) are in a group, and one process runs them.
-#
+# Tests that share an expensive resource (a JVM, a service) form a group, which runs in one process.
 # Another target runs the tests that `make test` excludes, so each test runs.
 FOLDERS = ("unit", "integration", "conformance", "system")
 SPARK = ROOT / "tests/integration/jobs"
@@ -254,7 +253,7 @@ SPARK = ROOT / "tests/integration/jobs"
 
 @pytest.mark.xdist_group("together")
 def test_groups_are_kept_together(request: pytest.FixtureRequest) -> None:
-    """pytest-xdist does not report a failure, so the versions of pytest and pytest-xdist must fit (pyproject.toml)."""
+    """pytest-xdist does not report a failure, so pytest and pytest-xdist need compatible versions (pyproject.toml)."""
     among_others = "PYTEST_XDIST_WORKER" in os.environ
     assert request.node.nodeid.endswith("@together") is among_others
 
@@ -270,7 +269,7 @@ def test_a_fixture_of_the_module_makes_a_group(request: pytest.FixtureRequest, s
 
 
 def left_out() -> set[str]:
-    """Returns the marks whose tests `make test` does not run."""
+    """Returns the marks whose tests `make test` excludes."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     options = settings["addopts"]
     return set(re.findall(r"not (\w+)", options[options.index("-m") + 1]))
@@ -279,7 +278,7 @@ def left_out() -> set[str]:
 def test_each_mark_outside_make_test_has_a_target() -> None:
     recipes = [line.lstrip("\t@") for line in (ROOT / "Makefile").read_text().splitlines() if "pytest" in line]
     run = {match[1] for recipe in recipes for match in re.finditer(r'pytest .*-m "?(\w+)', recipe)}
-    # `make clients` names the folder.
+    # `make clients` selects its tests by folder.
     assert left_out() - run == {"clients"}
 
 
@@ -306,13 +305,13 @@ def test_a_test_that_starts_spark_is_marked(path: Path) -> None:
 
 
 # --- annotations -----------------------------------------------------------------------------------------------------
-# `Any` disables the type checker, so the number of lines in layers/ that use it may only decrease.
+# `Any` disables the type checker, so the number of lines in layers/ with `Any` may only decrease.
 LAYERS = ROOT / "layers"
 MAX_LINES = 148
 
 
 def lines_with_any(code: str) -> set[int]:
-    """Returns the lines that use the name, with annotations in quotes and without its imports."""
+    """Returns the lines that use the name, including quoted annotations but not imports."""
     return set(_uses(ast.parse(code)))
 
 
@@ -326,7 +325,7 @@ def _uses(tree: ast.AST) -> Iterator[int]:
 
 
 def _is_annotation(text: str) -> bool:
-    """Returns whether a string is an expression with the name, as in casts and forward references."""
+    """Returns whether a string is an expression that contains the name, as in casts and forward references."""
     try:
         return any(_uses(ast.parse(text, mode="eval")))
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""Checks that the lists in pages of docs/ equal the code."""
+"""Checks that lists in docs/ match the code."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_page_of_errors_lists_every_error(section: str, table: dict[str, typ
 
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yields the texts of a module with their lines, without docstrings."""
+    """Yields a module's texts with their lines, without docstrings."""
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
@@ -56,7 +56,7 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def test_no_message_sends_to_a_page_of_the_checkout() -> None:
-    """`pip install` installs the program without docs/. A message may name an address of the service, /docs/…."""
+    """`pip install` does not install docs/. A message may contain an address of the service, /docs/…."""
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted((ROOT / "layers").rglob("*.py"))
@@ -67,11 +67,10 @@ def test_no_message_sends_to_a_page_of_the_checkout() -> None:
 
 
 # --- docs/reference/prometheus.md -------------------------------------------------------------------------------------
-# The page describes /metrics as the code implements it, and the code has every metric of the table.
+# The page and the code must describe the same metrics.
 PROMETHEUS_PAGE = (DOCS / "reference" / "prometheus.md").read_text()
 
-# Dashboards and alerts rely on these metrics. The table has the name, type and labels, and for a histogram the smallest
-# and the largest bucket.
+# Dashboards and alerts rely on these metrics: name, type, labels, and a histogram's smallest and largest bucket.
 PROMISED = [
     ("penstock_http_requests_total", "counter", ("method", "path", "status"), ()),
     ("penstock_http_request_duration_seconds", "histogram", ("method", "path"), (0.005, 2.5)),
@@ -115,7 +114,7 @@ def test_names_of_metrics_are_unique() -> None:
 
 
 # --- docs/reference/schedules.md --------------------------------------------------------------------------------------
-# The pages list actions and errors of EventBridge Scheduler, and routes and members of the REST API.
+# The pages list EventBridge Scheduler's actions and errors, and the REST API's routes and members.
 REST = (DOCS / "reference" / "schedules.md").read_text()
 AWS = (DOCS / "reference" / "eventbridge_scheduler.md").read_text()
 
@@ -297,7 +296,7 @@ def test_the_version_of_a_row(client: str) -> None:
 
 
 # --- docs/decisions/ -------------------------------------------------------------------------------------------------
-# A decision has at most 250 words beside its table. docs/performance/log.md has the measurements.
+# A decision has at most 250 words outside its table. docs/performance/log.md contains the measurements.
 DECISIONS = sorted((DOCS / "decisions").glob("0*.md"))
 LOG = (DOCS / "performance" / "log.md").read_text()
 MEASURED = {

@@ -14,7 +14,7 @@ from penstock.scheduler.errors import SchedulerError, UnknownOperationException
 from penstock.scheduler.types import Target
 
 SCALARS = {"string": str, "integer": int, "timestamp": float}
-# Penstock does not read the parameters of targets that it does not support.
+# Penstock ignores the parameters of unsupported targets.
 NOT_SERVED = {
     "EcsParameters", "EventBridgeParameters", "EventBridgePutEventsV2Parameters", "EventBridgePutRawEventsParameters",
     "KinesisParameters", "SageMakerPipelineParameters",
@@ -57,7 +57,7 @@ def same(ours: Shape, theirs: Any, *, judges_limits: bool) -> None:
 
 
 def place(member: Member, theirs: Any) -> None:
-    """Returns the place of a member: in the path, in the query string under the same name, or in the body."""
+    """Checks a member's place: in the path, in the query string under the same name, or in the body."""
     location = theirs.serialization.get("location")
     if location is None:
         assert member.location is None
@@ -93,7 +93,7 @@ def test_requests(action: AnyAction) -> None:
 
 @pytest.mark.parametrize("action", ROWS)
 def test_results(action: AnyAction) -> None:
-    """A result without members is empty, because the API reference has an empty body."""
+    """A result without members is empty, because its body in the API reference is empty."""
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (not theirs.members)
     if action.result is not None:

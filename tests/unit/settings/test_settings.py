@@ -15,7 +15,7 @@ from penstock.settings.unknown import describe_unknown_variables
 PAGE = Path(__file__).parents[3] / "docs/reference/settings.md"
 
 KEY = b64encode(bytes(range(32))).decode()
-# The settings whose names and defaults must not change, because installations rely on them.
+# These names and defaults must not change, because installations rely on them.
 PROMISED = {
     "QUEUE_ADDRESS": "0.0.0.0:9324",
     "QUEUE_DEFAULT_VISIBILITY_TIMEOUT": 30,
@@ -163,7 +163,7 @@ def test_printed_settings_have_no_secrets() -> None:
     ["hidden", "http://u:hidden@h", "smtp://u:hidden@", "smtp://u:hidden@h:0", "smtps://u:hidden@h:x", "smtp://h/p"],
 )
 def test_an_address_that_is_no_mail_server(url: str) -> None:
-    """The error does not repeat the password."""
+    """The error must not repeat the password."""
     with pytest.raises(SettingError, match="SNS_SMTP_URL must be smtp") as refused:
         Settings.read({"SNS_SMTP_URL": url, "SNS_MAIL_FROM": "a@example.com"})
     assert "hidden" not in str(refused.value)
@@ -214,7 +214,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 # --- mail address ----------------------------------------------------------------------------------------------------
-# Tests addresses of readers, senders and mail servers. Ports: RFC 6409 and RFC 8314 (587 with STARTTLS, 465 with
+# Tests the addresses of recipients, senders and mail servers. Ports: RFC 6409 and RFC 8314 (587 with STARTTLS, 465 with
 # TLS).
 
 

@@ -25,7 +25,7 @@ def compiled(policy: Any, scope: str = "MessageBody") -> Any:
 
 
 def reason(policy: Any, scope: str = "MessageBody") -> str:
-    """Returns the reason why a policy, or a text, is refused."""
+    """Returns the reason for refusing a policy."""
     with pytest.raises(InvalidParameter, match=r"^Invalid parameter: FilterPolicy: ") as caught:
         compile_policy(policy if isinstance(policy, str) else json.dumps(policy), scope)
     return caught.value.message.removeprefix("Invalid parameter: FilterPolicy: ")
@@ -122,7 +122,7 @@ def test_bad_policies(policy: Any, expected: str) -> None:
     ],
 )
 def test_the_place_of_a_fault(policy: str, place: str) -> None:
-    """The columns follow Jackson's rules (locations.py), as AWS's recorded responses do."""
+    """The columns follow Jackson's rules (locations.py), like AWS's recorded responses."""
     with pytest.raises(InvalidParameter) as caught:
         compile_topic_policy(policy, "MessageBody")
     _, _, found = caught.value.message.partition("\n at [Source: ")
@@ -138,7 +138,7 @@ def test_a_long_policy_is_quoted_in_part() -> None:
 
 @pytest.mark.parametrize("depth", [10, 300, 900])
 def test_deep_policies(depth: int) -> None:
-    """The product of the depth alone exceeds the limit, or the depth exceeds every reader's limit."""
+    """The depths' product alone exceeds the limit, or the depth exceeds every parser's limit."""
     policy = '{"a":' * depth + '["x"]' + "}" * depth
     if depth == 10:
         assert compile_policy(policy, "MessageBody")
@@ -167,11 +167,11 @@ def test_attributes_are_not_nested() -> None:
         ({"a": list(range(151))}, False),
         ({"a": list(range(10)), "b": list(range(15))}, True),
         ({"a": list(range(10)), "b": list(range(16))}, False),
-        # AWS's example has 4 values on level 3 and 3 on level 2: 4 x 3 x 3 x 2 = 72.
+        # AWS's example has 4 values on level 3 and 3 values on level 2: 4 x 3 x 3 x 2 = 72.
         ({"a": {"b": {"c": list("wxyz")}}, "d": {"e": list("xyz")}}, True),
         ({"a": {"b": {"c": list("wxyz")}}, "d": {"e": list("tuvwxyz")}}, False),
-        # "AND/OR logic": 1 x (2 + 1 x (2 + 3)) = 7; (2 + 2) x (1 x 2) x (1 x 2 + 1 x 2) = 32. The branches of a $or
-        # are added.
+        # "AND/OR logic": 1 x (2 + 1 x (2 + 3)) = 7; (2 + 2) x (1 x 2) x (1 x 2 + 1 x 2) = 32. The branches of a $or add
+        # up.
         (OR_POLICY, True),
         (NESTED_OR_POLICY, True),
         ({"$or": [{"a": list(range(75))}, {"b": list(range(75))}]}, True),
@@ -179,7 +179,7 @@ def test_attributes_are_not_nested() -> None:
     ],
 )
 def test_at_most_150_combinations(policy: Any, allowed: bool) -> None:
-    """The number of combinations is the product of the numbers of values, each times the depth of its list."""
+    """The number of combinations is the product of the lists' lengths, each multiplied by its depth."""
     if allowed:
         assert compiled(policy)
     else:
@@ -189,8 +189,8 @@ def test_at_most_150_combinations(policy: Any, allowed: bool) -> None:
 @pytest.mark.parametrize(
     ("values", "allowed"),
     [
-        # "Wildcard pattern usage guidelines": the points of the patterns, times the patterns of a key, are at most
-        # 100.
+        # "Wildcard pattern usage guidelines": the patterns' points multiplied by the number of a key's patterns are at
+        # most 100.
         ([{"wildcard": f"{n}*"} for n in range(10)], True),
         ([{"wildcard": f"{n}*"} for n in range(11)], False),
         ([{"wildcard": f"{n}*x*"} for n in range(5)], True),
@@ -213,7 +213,7 @@ def test_at_most_256_kb() -> None:
 
 
 def test_or_is_a_name_before_anything_but_alternatives() -> None:
-    """ "$or" alone, before fewer than two objects or before operators, is a member like any other."""
+    """ "$or" is an ordinary member unless its value is a list of at least two objects without operators."""
     assert len(compiled({"$or": [{"a": [1]}, {"b": [2]}]})) == 2
     for name in ([{"prefix": "a"}], [{"prefix": "a"}, {"suffix": "b"}], ["x", "y"]):
         assert [[key[0] for key in branch] for branch in compiled({"$or": name})] == [["$or"]]
@@ -324,6 +324,6 @@ def test_the_document_is_there_for_arrays_of_objects_alone() -> None:
 
 
 def test_long_paths_cost_no_memory() -> None:
-    """The body of half a megabyte has names of 1 KB on 500 levels, which make 128 MB of paths."""
+    """The body of half a megabyte has names of 1 KB on 500 levels, whose paths have 128 MB."""
     name = "x" * 1_000
     assert encode_body_facts(f'{{"{name}":' * 500 + "1" + "}" * 500) == UNJUDGED

@@ -1,4 +1,4 @@
-"""Tests messages of SNS as text. The timestamp always has three digits after the point.
+"""Tests SNS messages as text. A timestamp always has three decimals.
 
 Sources: SNS Developer Guide, "HTTP/HTTPS notification JSON format", "… subscription confirmation JSON format", "…
 unsubscribe confirmation JSON format", "Verifying the signatures of Amazon SNS messages".
@@ -34,7 +34,7 @@ CERTIFICATE = f"{BASE}/SimpleNotificationService-f3ecfb7224c7233fe7bb5f59f96de52
 
 
 class Notary:
-    """Records the texts that it should sign."""
+    """Records the texts to sign."""
 
     def __init__(self) -> None:
         self.signed: list[tuple[str, str]] = []
@@ -125,7 +125,7 @@ def test_head_arn_and_tail_make_json_of_any_text(message: str, subject: str | No
 
 
 def test_a_notification_of_a_fifo_topic_has_a_number_and_no_signature() -> None:
-    """Members and order were recorded from AWS."""
+    """The members and their order were recorded at AWS."""
     parts = notification.build_fifo_notification(BASE, TOPIC, MESSAGE_ID, "m", "s", AT, {})
     message = joined(parts, "10000000000000003000")
     assert list(message) == [
@@ -189,7 +189,6 @@ def test_a_timestamp_has_three_digits_and_never_none_at_all(microseconds: int, f
 
 # --- signatures ------------------------------------------------------------------------------------------------------
 # Tests the key, the certificate and the signature of SNS messages.
-#
 # Sources: SNS Developer Guide, "Verifying the signatures of Amazon SNS messages"
 # (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html); RFC 7468 for PEM.
 
@@ -238,7 +237,7 @@ def test_a_certificate_is_self_signed_and_good_for_years(key: NewSigningKey) -> 
 
 
 def test_a_certificate_names_sns(key: NewSigningKey) -> None:
-    """The message manager of AWS's SDK for Java 2 compares this name, in either place, in most regions."""
+    """AWS's SDK for Java 2 compares this name, in either place, in most regions (SnsMessageManager)."""
     certificate = x509.load_pem_x509_certificate(key.certificate.encode())
     (common_name,) = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -251,7 +250,7 @@ def test_a_name_is_32_hex_digits(key: NewSigningKey) -> None:
 
 @pytest.mark.parametrize("kind", SIGNED)
 def test_every_changed_bit_is_noticed(kind: str, key: NewSigningKey, version: str) -> None:
-    """The test changes each bit of the signature and of every signed member, in the bytes that are hashed."""
+    """The test flips each bit of the signature and of every signed member, in the bytes that are hashed."""
     message = message_of(kind, key, version)
     verify(message, key.certificate)
     public = public_key(key.certificate)

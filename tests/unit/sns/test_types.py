@@ -25,7 +25,7 @@ from penstock.sns.delivery_policy import (
 )
 from penstock.sns.errors import SNS_ERRORS, InvalidParameter, SnsError
 
-# A blob stays base64 text inside. The only timestamp is in a list that is always empty.
+# A blob is base64 text in the structs. The only timestamp is in a list that is always empty.
 SCALARS = {"string": str, "blob": str, "boolean": bool, "integer": int, "timestamp": str}
 ROWS = [pytest.param(action, id=action.name) for action in ACTIONS if action.service == "sns"]
 
@@ -36,7 +36,7 @@ def model() -> Any:
 
 
 def members(ours: Structure, theirs: Any) -> None:
-    """Asserts that both shapes have the same names and the same shapes below these names."""
+    """Checks that both shapes have the same names and member shapes."""
     assert {member.name for member in ours.members} == set(theirs.members)
     for member in ours.members:
         same(member.shape, theirs.members[member.name])
@@ -80,7 +80,7 @@ def test_requests(action: AnyAction) -> None:
     assert {member.name for member in ours.members if member.required} == required
 
 
-# AWS answers the absence of these members with another error than ValidationError, or checks another member first.
+# For these members, AWS returns another error than ValidationError, or checks another member first.
 CHECKED_BY_OPERATIONS = {
     "SetEndpointAttributes": {"Attributes"},
     "SetPlatformApplicationAttributes": {"Attributes"},
@@ -97,7 +97,9 @@ def test_results(action: AnyAction) -> None:
 
 
 def test_errors() -> None:
-    """The model knows code, status and required members of all errors except one, which is in the Common Errors."""
+    """The model contains the code, status and required members of all errors except one, which is in "Common
+    Errors".
+    """
     known = {shape.name: shape.metadata["error"] for shape in model().error_shapes if "error" in shape.metadata}
     ours = {name: kind for name, kind in vars(errors_sns).items() if isinstance(kind, type) and kind is not SnsError
             and issubclass(kind, SnsError)}  # fmt: skip
@@ -105,7 +107,7 @@ def test_errors() -> None:
     required = {shape.name: set(shape.required_members) - {"Message", "message"} for shape in model().error_shapes}
     for kind in ours.values():
         assert set(kind.more_members) == required.get(kind.json_type, set())
-        # The model names no code of Verification.
+        # The model has no code for Verification.
         if kind in (errors_sns.ValidationError, errors_sns.Verification):
             continue
         assert (kind.query_code, kind.status) == (
@@ -128,7 +130,7 @@ TABLE = [
     ("Throttled", 429),
     ("InternalError", 500),
 ]
-# The model's code is ValidationException; "Common Errors" of the API reference has ValidationError.
+# The model's code is ValidationException, but "Common Errors" in the API reference says ValidationError.
 OTHERWISE = {"ValidationException": "ValidationError"}
 
 
@@ -189,7 +191,7 @@ def delays(**retry: Any) -> list[float]:
     ],
 )  # fmt: skip
 def test_bad_policies(text: str) -> None:
-    """A policy has 0-100 retries, delays of 1-3,600 s, an hour in all, and phases within the retries."""
+    """A policy has 0-100 retries, delays of 1-3,600 s and of an hour in total, and phases within the retries."""
     with pytest.raises(InvalidParameter, match="DeliveryPolicy"):
         check_delivery_policy(text)
 

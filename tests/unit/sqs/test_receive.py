@@ -1,4 +1,4 @@
-"""Tests a receive of messages that are each too long for the response, without a database. The behaviour is Penstock's
+"""Tests receives of messages that each exceed the response's limit, without a database. The behaviour is Penstock's
 choice (docs/reference/errors.md).
 """
 
@@ -78,7 +78,7 @@ def test_a_wait_goes_on_until_others_come() -> None:
 
 
 def test_a_long_message_is_refused_at_the_end_of_the_queues_wait() -> None:
-    """If the process ends first, the pause returns that."""
+    """The pause returns the message if the process ends first."""
     waiting = operation(None)
     next(waiting)
     assert isinstance(waiting.send([TOO_LARGE]), Pause)
@@ -95,7 +95,7 @@ FUNCTION = ReceiveLimit(5_998_000, "function-json", 7, "a function")
         (None, 10, True, RECEIVE_MESSAGES, None),
         (CONTAINER, 1, False, RECEIVE_MESSAGES, None),  # The receive returns any single message.
         (CONTAINER, 2, False, RECEIVE_RESPONSE, "json"),
-        # Each message has 2,000 bytes around it and is twice as long.
+        # Each message has a frame of 2,000 bytes, and escapes double its length.
         (CONTAINER, 10, True, RECEIVE_MESSAGES, 208_000),
         (CONTAINER, 1000, True, RECEIVE_RESPONSE, "json"),
         (FUNCTION, 1, True, RECEIVE_MESSAGES, 854_857),
@@ -106,13 +106,15 @@ FUNCTION = ReceiveLimit(5_998_000, "function-json", 7, "a function")
 def test_only_what_may_be_too_long_is_measured(
     limit: ReceiveLimit | None, most: int, assume_short: bool, statement: Statement[ReceivedRow], last: object
 ) -> None:
-    """`last` is the last argument: the bytes of messages that fit `most` times with the greatest growth by escapes."""
+    """`last` is the last argument: the size at which `most` messages still fit, even if escapes lengthen them the
+    most.
+    """
     effect = Receive(RECEIVE_MESSAGES, NamedQueue(ARN), most, None, limit=limit)
     called, arguments = build_receive_call(effect, 250, most, assume_short=assume_short)
     assert called is statement
     assert len(arguments) == len(statement.types)
     assert arguments[-1] == last
-    # The limit does not apply if others share the transaction, or if the attempt is stored.
+    # The limit does not apply if other calls share the transaction, or if the attempt is stored.
     if statement is RECEIVE_MESSAGES and last:
         assert build_receive_call(effect, 250, most, own_transaction=False, assume_short=True)[0] is RECEIVE_RESPONSE
         assert build_receive_call(replace(effect, attempt_id="a"), 250, most, assume_short=True)[0] is RECEIVE_RESPONSE
@@ -122,7 +124,6 @@ def test_only_what_may_be_too_long_is_measured(
 def test_a_wait_for_messages_that_are_too_long_goes_on(
     monkeypatch: pytest.MonkeyPatch, wait_seconds: float | None, left: float
 ) -> None:
-    """The wait does not restart."""
     times = [100.0]
     monkeypatch.setattr(receive, "monotonic", lambda: times[-1])
     effect = Receive(RECEIVE_MESSAGES, NamedQueue(ARN), 10, None, wait_seconds=wait_seconds, limit=FUNCTION)
@@ -154,7 +155,7 @@ def test_a_queue_in_which_a_function_found_a_long_message_is_measured_from_then_
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------
-# Tests the events that operations report: each event once, and no other.
+# Tests the events that operations report: each event once, and no other event.
 
 
 QUEUE = NamedQueue(ARN)
@@ -164,7 +165,7 @@ EMPTY = RECEIVE_MESSAGES.make_row([None, 0, *REST])
 
 
 class Responses:
-    """A database that answers each function with the same rows."""
+    """A database that returns the same rows for each call of a function."""
 
     def __init__(self, *responses: tuple[Statement[Row], Sequence[Sequence[object]]]) -> None:
         self._rows = {statement: statement.make_rows(rows) for statement, rows in responses}

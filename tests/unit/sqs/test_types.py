@@ -1,6 +1,6 @@
-"""Compares message types with botocore's model: every member, its name, its type, and whether it is required.
+"""Compares message types with botocore's model: the name and type of every member, and whether it is required.
 
-Compares the MD5 of message attributes with a second implementation, and with values that AWS published.
+Compares the MD5 of message attributes with a second implementation, and with AWS's published values.
 """
 
 import base64
@@ -39,10 +39,10 @@ FIRST_ISSUE = {
     "SendMessageBatch",
     "SetQueueAttributes",
 }
-# A blob stays base64 text in the structs.
+# A blob is base64 text in the structs.
 SCALARS = {"string": str, "blob": str, "integer": int, "long": int, "boolean": bool}
 
-# The deliberate exceptions from the model: (structure, member) -> reason.
+# The intended differences from the model: (structure, member) -> reason.
 LAXER = {
     ("MessageAttributeValue", "DataType"): "SQS answers its absence with InvalidParameterValue, for that entry alone",
     ("MessageSystemAttributeValue", "DataType"): "the same",
@@ -138,7 +138,7 @@ def binary(value: bytes, data_type: str = "Binary") -> MessageAttributeValue:
 
 
 def documented(attributes: dict[str, tuple[str, str | bytes]]) -> str:
-    """Computes the digest by the steps of the Developer Guide."""
+    """Computes the digest by the Developer Guide's steps."""
     buffer = bytearray()
     for name, (data_type, value) in sorted(attributes.items()):
         for part in (name.encode("utf-8"), data_type.encode("utf-8")):

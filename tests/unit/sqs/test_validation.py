@@ -1,4 +1,4 @@
-"""Tests characters, sizes, ids and ranges of message requests, with limits and texts of the SQS documentation."""
+"""Tests the characters, sizes, ids and ranges in message requests, with limits and texts from the SQS documentation."""
 
 import base64
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Tests the checker, which must report each kind of violation, and must not report an uncertain one."""
+"""Tests the checker, which must report each kind of violation, but no uncertain one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.model.storage import Rules, ViolationError, explore
 
 
 class Clock:
-    """A clock that stands still until a test sets it."""
+    """A clock that changes only when a test sets it."""
 
     now = 0.0
 
@@ -30,7 +30,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def ledger(clock: Clock) -> Ledger:
-    """Returns a ledger with two sent messages of a group and a message without a group."""
+    """Returns a ledger with two sent messages in a group and a message without a group."""
     ledger = Ledger(clock=clock)
     ledger.sending(["a", "b"], "group")
     ledger.sending(["c"])
@@ -103,9 +103,7 @@ def test_overlapping(ledger: Ledger, clock: Clock, ended: float, found: dict[str
 
 
 def test_two_receives_side_by_side_may_have_come_in_either_order(ledger: Ledger, clock: Clock) -> None:
-    """The second recorded receive began first. The timeout of the second receive may have ended before the other
-    receive got the message.
-    """
+    """The second recorded receive began first. Its timeout may have ended before the other receive got the message."""
     clock.now = 5.1
     ledger.delivered(["c"], 5, 10)
     clock.now = 6
@@ -275,17 +273,14 @@ def test_a_wait_reports_the_last_response_and_the_variables(monkeypatch: pytest.
 
 
 # --- actors ----------------------------------------------------------------------------------------------------------
-# Tests the notes of the actors of `make chaos` about calls without a response.
-#
-# Also tests every order of steps of the storage's model: two consumers, up to four messages, one crash or failover.
-#
+# Tests the notes of `make chaos`'s actors about calls without a response.
+# Also tests every order of steps in the storage's model: two consumers, up to four messages, one crash or failover.
 # Budgets limit the numbers of sends, receives, time-outs, changed visibilities and failures.
-#
-# `make cases` writes a page that has all cases.
+# Also tests that `make cases` writes a page with all cases.
 
 
 class FakeConnection:
-    """Each call ends with this error."""
+    """Raises this error for each call."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -308,7 +303,7 @@ def actor_whose_calls_end_with(error: Exception) -> Actor:
 
 
 def violations(actor: Actor) -> dict[str, int]:
-    """Returns the violations after the message was found in the dead-letter queue."""
+    """Returns the violations after the message's arrival in the dead-letter queue."""
     ledger = actor.traffic.ledgers["poison"]
     ledger.moved(["m"])
     return ledger.findings().violations
@@ -358,14 +353,14 @@ def test_with_four_messages(fifo: bool, budget: tuple[int, int, int, int, int]) 
 @pytest.mark.parametrize("fence", [False, True])
 @pytest.mark.parametrize("fifo", [False, True])
 def test_without_the_identity_in_handles_a_handle_of_before_deletes_another_message(fifo: bool, fence: bool) -> None:
-    """The jump of ids alone does not prevent the fault, because a sender may come before the jump."""
+    """Skipping ids is not enough, because a send may precede the skip."""
     with pytest.raises(ViolationError, match="a handle of 1 deletes 2") as found:
         explore(Rules(fifo, identity=False, fence=fence, budget=(2, 2, 0, 0, 1)))
     assert "failover" in found.value.path
 
 
 def test_identity_alone_is_enough() -> None:
-    """Ids jump for the sake of callers that keep plain ids: REST and SQL functions."""
+    """Ids are skipped only for callers that store plain ids: REST and SQL functions."""
     assert explore(Rules(fifo=False, fence=False, budget=(2, 2, 0, 0, 1))) > 1_000
 
 

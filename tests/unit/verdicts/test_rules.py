@@ -1,5 +1,6 @@
-"""Tests each rule of docs/reference/verdicts.md on minutes with known numbers. The page defines the expected
-verdicts."""
+"""Tests each rule in docs/reference/verdicts.md on minutes with known numbers. The page defines the expected
+verdicts.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def test_nothing_for_five_minutes_is_idle() -> None:
 
 
 def test_a_queue_that_is_used_since_this_minute_is_not_idle() -> None:
-    """No minute of the queue has ended yet."""
+    """The queue's first minute has not ended yet."""
     assert kind([minute(0, in_flight=0, last_received_at=NOON + timedelta(seconds=5))]) is Kind.OK
 
 
@@ -105,7 +106,7 @@ def test_a_wait_begins_when_messages_come() -> None:
 
 
 def test_all_in_flight_is_no_stall() -> None:
-    """Consumers make empty receives, because no message is available."""
+    """Consumers get empty responses, because no message is available."""
     assert kind(steady(10, sent=0, received=0, deleted=0, visible=0, in_flight=200)) is not Kind.STALLED
 
 
@@ -119,7 +120,7 @@ def test_slow_handlers_are_no_stall() -> None:
 
 
 def test_a_fifo_queue_waits_longer_while_messages_are_in_flight() -> None:
-    """The group of a message in flight must wait for that message."""
+    """The other messages in a group wait for the message in flight."""
     assert kind(stopped(5, in_flight=1), fifo=True) is not Kind.STALLED
     assert kind(stopped(5, in_flight=1)) is Kind.STALLED
     assert kind(stopped(11, in_flight=1), fifo=True) is Kind.STALLED
@@ -150,7 +151,7 @@ def test_dead_letters_need_attention_since_the_oldest_arrived() -> None:
     for minutes in (lies, fills):
         found = verdict(minutes, dead_letters=True)
         assert (found.kind, found.since) == (Kind.DEAD_LETTERS, NOON - 30 * MINUTE)
-    assert kind(stopped(20), dead_letters=True) is Kind.STALLED  # a consumer has received before
+    assert kind(stopped(20), dead_letters=True) is Kind.STALLED  # A consumer has received before.
 
 
 # --- what was not measured -------------------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def test_minutes_that_were_not_measured_change_nothing(nulls: int) -> None:
 
 
 def test_an_estimated_backlog_is_no_stall() -> None:
-    """The last minute with receives was not measured, and the backlog may be an error of the numbers."""
+    """The last minute with receives was not measured, so the estimated backlog may be wrong."""
     unmeasured: dict[str, Any] = {"visible": None, "in_flight": None, "delayed": None}
     rest = minute(6, sent=0, received=95, deleted=95, **unmeasured)
     assert kind([*steady(60, 7, visible=100, in_flight=0), rest]) is not Kind.STALLED
@@ -176,7 +177,7 @@ def test_a_minute_without_a_row_is_one_without_change() -> None:
 
 
 def test_a_queue_in_which_nothing_has_changed_for_long_is_stalled() -> None:
-    """Minutes without change have no rows, and rows are deleted after 25 hours. Only the last measurement remains."""
+    """Minutes without changes have no rows, and rows are deleted after 25 hours. Only the last measurement remains."""
     days_ago = NOON - timedelta(days=3)
     found = verdict([], now=Gauges(NOW, visible=5, in_flight=0, delayed=0, oldest_at=days_ago))
     assert (found.kind, found.since, found.since_or_before) == (Kind.STALLED, days_ago, True)
@@ -304,13 +305,13 @@ def test_consumers_needed() -> None:
         poisoned = growing(20, 200, **{"sent": 500, "in_flight": 35, **failures})
         unknown = judge(poisoned, Facts(), NOW, target_lag_seconds=100)
         assert (unknown.consumers_now, unknown.consumers_needed) == (None, None)
-        # One minute has a failed message, which waits in flight in the minute before, too.
+        # One minute has a failed message, which is also in flight in the minute before.
         mixed = [*growing(20, 200, sent=500)]
         mixed[-3] = mixed[-3]._replace(in_flight=35, **failures)
         mixed[-4] = mixed[-4]._replace(in_flight=35)
         found = judge(mixed, Facts(), NOW, target_lag_seconds=100)
         assert (found.consumers_now, found.consumers_needed in (48, 49)) == (5, True)
-    assert verdict(steady(60)).consumers_now is None  # some consumers may be idle
+    assert verdict(steady(60)).consumers_now is None  # Some consumers may be idle.
     assert verdict(steady(60, sent=0, received=0, deleted=0, in_flight=0)).consumers_needed is None
 
 
@@ -329,7 +330,7 @@ def test_draining_until_it_is_empty() -> None:
 
 @pytest.mark.parametrize(("now_visible", "expected"), [(3000, Kind.DRAINING), (3400, Kind.FALLING_BEHIND)])
 def test_consumers_that_are_back_are_seen_before_their_first_full_minute(now_visible: int, expected: Kind) -> None:
-    """In ten minutes without consumers the backlog grew to 3,200. The rule uses its latest change."""
+    """The backlog grew to 3,200 in ten minutes without consumers. The rule uses the backlog's latest change."""
     away = [minute(ago, received=0, deleted=0, visible=320 * (11 - ago), in_flight=0) for ago in range(10, 0, -1)]
     back = minute(0, sent=60, received=260, deleted=260, visible=now_visible, last_received_at=NOW)
     assert kind([*steady(60, 11), *away, back]) is expected
@@ -344,7 +345,7 @@ def test_a_batch_is_no_backlog_until_it_stands() -> None:
 
 
 # --- days ------------------------------------------------------------------------------------------------------------
-# Tests verdicts on generated whole days with known truth; see tests/support/verdicts.
+# Tests verdicts on generated days with known truth (tests/support/verdicts).
 
 
 EVERY_MINUTES = 12
@@ -355,7 +356,7 @@ RIGHT_RESPONSES = 0.8
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_a_day_gets_the_verdicts_that_it_deserves(name: str) -> None:
-    """At the border of two verdicts, both are right."""
+    """Two verdicts are right at their border."""
     found = score(JUDGED[name], simulate(JUDGED[name].plan), every=EVERY_MINUTES)
     assert found.right > 0
     assert found.wrong.total() <= 0.01 * found.right, found.wrong
@@ -371,7 +372,7 @@ def test_a_backlog_is_gone_when_it_was_said_to_be() -> None:
 
 
 def test_the_score_would_notice() -> None:
-    """A naive rule is wrong on a day on which a batch arrives every hour."""
+    """A naive rule is wrong on a day with a batch every hour."""
     scenario = SCENARIOS["hourly batch"]
     found: Score = score(scenario, simulate(scenario.plan), every=2, by_naive=True)
     assert found.wrong.total() > 0.1 * found.right

@@ -37,7 +37,7 @@ HOUR = 3600.0
 
 @pytest.fixture(autouse=True)
 def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes a run take place at once in the event loop, on a connection without effect."""
+    """Runs the work at once in the event loop, on a connection without effect."""
 
     async def call(function: Callable[[], Any]) -> Any:
         return function()
@@ -49,7 +49,7 @@ def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Rest:
-    """The signals of a process in which LISTEN works."""
+    """The signals of a process that receives notifications."""
 
     def __init__(self, receives_notifications: bool = True) -> None:
         self.long_polls = LongPollDispatcher(AsyncMock())
@@ -59,7 +59,7 @@ class Rest:
         self.meter = Meter(SETTINGS)
 
     async def times(self, worker: Worker, seconds: float, *events: tuple[float, Callable[[], None]]) -> list[float]:
-        """Returns the times at which the worker runs within `seconds`. An event happens at its time."""
+        """Returns the times at which the worker runs within `seconds`. Each event happens at its time."""
         loop, ran = asyncio.get_running_loop(), []
         run_once = worker._run_once
 
@@ -92,7 +92,7 @@ def delivery(rest: Rest, *wait_ms: int | None) -> DeliveryWorker:
 
 @pytest.mark.virtual_time
 async def test_deliver_sleeps_once_it_is_registered() -> None:
-    """The second run registers for a minute; the run near the end of that minute registers for two hours."""
+    """The second run registers for a minute. The run near the end of that minute registers for two hours."""
     rest = Rest()
     assert await rest.times(delivery(rest, None), 2 * HOUR) == [0, 1, 2, 47, 47 + HOUR]
 
@@ -162,7 +162,7 @@ async def test_when_listen_is_lost_workers_wake_and_run_as_often() -> None:
 async def test_a_check_says_that_all_is_done_unless_the_last_run_failed(
     error: Exception | None, times: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The check sets the time of the last success. An alert uses this time to find that no worker cleans."""
+    """The check sets the time of the last success. An alert uses this time to detect that no worker cleans."""
     rest = Rest()
     worker, loop = mover(rest), asyncio.get_running_loop()
     worker._run_once = Mock(return_value={"steps": 0}, side_effect=error)
@@ -191,7 +191,9 @@ def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:
 
 @pytest.mark.virtual_time
 async def test_maintain_stops_when_nothing_is_left_to_clean() -> None:
-    """The worker also stops while queues have messages. A send, or a change that the check finds, wakes the worker."""
+    """The worker also stops while queues contain messages. A send, or a change that the check detects, wakes the
+    worker.
+    """
     rest = Rest()
     assert await rest.times(
         maintenance(rest, "rows", "rows", "full"),
@@ -236,7 +238,7 @@ def measurement(
 
 @pytest.mark.virtual_time
 async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process's round may have taken place before the change, so a round follows each change."""
+    """Another process's round may have preceded the change, so a round follows each change."""
     rest = Rest()
     worker = measurement(rest, monkeypatch, 1, 0, 0, 1)
     assert await rest.times(
@@ -247,7 +249,7 @@ async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.Monkey
 
 @pytest.mark.virtual_time
 async def test_measure_counts_unjudged_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The runs find one event, none and two events."""
+    """The runs find one event, no event and two events."""
     rest, counted = Rest(), Mock()
     monkeypatch.setattr(rest.meter, "count_unjudged", counted)
     await rest.times(measurement(rest, monkeypatch, 0, minutes=(1, 0, 2)), 11)
@@ -302,7 +304,7 @@ async def test_a_scrape_does_not_wait_long_for_a_database_that_hangs(monkeypatch
 
 
 def failing(rest: Rest, error: Exception, runs: int) -> DeliveryWorker:
-    """Returns a worker whose first `runs` runs fail; the later ones succeed."""
+    """Returns a worker whose first `runs` runs fail. The later runs succeed."""
     worker = DeliveryWorker(SETTINGS, rest.long_polls, rest.meter)
     left = iter(range(runs))
 
@@ -366,7 +368,7 @@ async def test_an_outage_names_its_cause(caplog: pytest.LogCaptureFixture, error
 async def test_an_outage_while_workers_take_turns_is_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, cause: str, records: list[str]
 ) -> None:
-    """The pool has logged the shortage itself. During an outage, a worker logs in once in five seconds."""
+    """The pool has already logged the shortage. During an outage, a worker logs in once in five seconds."""
     rest = Rest()
     taking = failing(rest, psycopg.OperationalError(), 0)
     taking.pool = Mock(is_short=True, is_divided=False, turn=asyncio.Lock(), give_up_connection=AsyncMock())
@@ -428,13 +430,10 @@ def test_an_error_that_the_server_would_give_again_is_no_outage(error: Exception
 
 # --- activity --------------------------------------------------------------------------------------------------------
 # Tests which workers a change wakes.
-#
 # Also tests that `penstock up` warns at each start if everybody has access.
 
 
 class Sleeper:
-    """Counts its wake-ups."""
-
     def __init__(self) -> None:
         self.woken = 0
 

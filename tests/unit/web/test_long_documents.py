@@ -1,5 +1,5 @@
-"""Tests long bodies, mostly of the REST API. The service refuses a body that is too slow for the event loop before
-decoding, and decodes the others in a thread, in steps.
+"""Tests long bodies, mostly of the REST API. The service refuses a body whose decoding would block the event loop for
+too long, and decodes other long bodies in a thread, in steps.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def test_a_valid_long_document_is_read(read: Callable[[bytes], Any], body: bytes
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_other_threads_may_go_on_between_two_messages(read: Callable[[bytes], Any], body: bytes) -> None:
-    """The interpreter releases its lock only in Python code. The decoder runs some Python code for each message in
-    each of two passes.
+    """The interpreter releases its lock only in Python code. In each of two passes, the decoder runs some Python code
+    for each message.
     """
     steps = 0
 
@@ -148,7 +148,7 @@ def event(length: int) -> str:
 async def test_long_bodies_are_read_in_a_thread(
     monkeypatch: pytest.MonkeyPatch, method: str, path: str, reader: str, body: Callable[[int], str]
 ) -> None:
-    """The service reads short bodies at once. `body` has a text or blanks of a given length."""
+    """The service reads short bodies at once. `body` returns a text or spaces of a given length."""
     threads: list[str] = []
 
     def read(*_: object) -> Any:
@@ -181,7 +181,7 @@ async def test_long_requests_of_aws_protocols_are_decoded_in_a_thread(
 
 
 async def ask(method: str, path: str, body: bytes) -> int:
-    """Returns the status of a response from an application without a database."""
+    """Returns the response's status from an application without a database."""
     environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
     application = Application(environment, make_resources(FakeDatabase()))
     sent: list[MutableMapping[str, Any]] = []

@@ -288,7 +288,7 @@ def test_many_escapes_are_read_as_few(text: bytes) -> None:
 
 @pytest.mark.parametrize("bad", [b"%", b"%4", b"%zz", b"%%", b"%\n1", b"%\r\n", b"%\n", b"%=", b"%4=", b"% 1"])
 def test_a_percent_sign_that_begins_no_escape(bad: bytes) -> None:
-    """A few such signs stay unchanged. The decoder refuses more than a person would write."""
+    """A few such signs stay unchanged. The decoder refuses many of them."""
     assert query.unquote(b"100" + bad) == b"100" + bad
     many = b"%41" * (query.FEW_ESCAPES + 1)
     for text in (many + bad, bad + many, many + bad + many, many + bad + b"zz"):
@@ -302,7 +302,7 @@ def test_line_breaks_between_escapes_stay() -> None:
 
 
 def test_escapes_do_not_count_for_the_size() -> None:
-    """A fully escaped MiB is 3 MiB on the wire. The decoder refuses a longer body before it reads it."""
+    """A fully escaped MiB is 3 MiB on the wire. The decoder refuses a longer body before it decodes it."""
     mebibyte = b"Action=SendMessage&MessageBody=" + b"%41" * 1_048_576
     assert query.parse(mebibyte)["MessageBody"] == "A" * 1_048_576
     for text in (b"a=" + b"x" * query.MAX_DECODED_BYTES, b"a=" + b"%41" * query.MAX_DECODED_BYTES):

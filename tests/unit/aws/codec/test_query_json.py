@@ -1,7 +1,7 @@
-"""Tests the JSON of the Query protocol: its form, and the clients that get it.
+"""Tests the JSON format of the Query protocol, and which clients get it.
 
-Sources of the expected outputs: AWS's published samples (github.com/aws-samples/serverless-patterns, API Gateway in
-front of SQS), a ListQueues recorded from AWS, and RFC 9110 for Accept.
+The sources of the expected outputs are AWS's published samples (github.com/aws-samples/serverless-patterns, API Gateway
+in front of SQS), a ListQueues recorded from AWS, and RFC 9110 for Accept.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def test_an_empty_receive() -> None:
 
 
 def test_list_queues() -> None:
-    """The test uses the recorded response. The response's member NextExclusiveStartQueueName is in no model."""
+    """The recorded response contains the member NextExclusiveStartQueueName, which no model defines."""
     shown = response("ListQueues", sqs.ListQueuesResult())
     assert shown["ListQueuesResponse"]["ListQueuesResult"] == {"NextToken": None, "queueUrls": None}
     shown = response("ListQueues", sqs.ListQueuesResult(queue_urls=["http://h/1/q"], next_token="t"))
@@ -169,9 +169,7 @@ def transcribed(*messages: sqs.Message) -> Any:
 
 
 def test_repeated_elements_are_a_list_and_empty_ones_null() -> None:
-    """LocalStack's page on SQS shows two messages as a list; read-me files of its users show one message as an
-    object.
-    """
+    """LocalStack's page on SQS shows two messages as a list. Its users' read-me files show one message as an object."""
     one = sqs.Message(message_id="1", body="<a>", attributes={"SenderId": "0", "SentTimestamp": "1"})
     shown = {
         "MessageId": "1",

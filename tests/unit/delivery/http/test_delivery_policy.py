@@ -21,7 +21,8 @@ from penstock.sns.delivery_policy import (
 from penstock.sns.errors import InvalidParameter
 
 CURVES = ("linear", "arithmetic", "geometric", "exponential")
-# The example of the page: 3 at once, 2 one second apart, 10 with exponential backoff from 1 to 60 s, 35 60 s apart.
+# The page's example: 3 retries at once, 2 one second apart, 10 with exponential backoff from 1 to 60 s, and 35 at
+# intervals of 60 s.
 EXAMPLE = {
     "healthyRetryPolicy": {
         "minDelayTarget": 1, "maxDelayTarget": 60, "numRetries": 50, "numNoDelayRetries": 3,
@@ -32,7 +33,7 @@ EXAMPLE = {
 
 
 def graph(curve: str) -> list[float]:
-    """Returns the policy of the page's graph: 10 retries from 5 to 260 seconds."""
+    """Returns the retries in the page's graph: 10 retries from 5 to 260 seconds."""
     return retry_delays({"minDelayTarget": 5, "maxDelayTarget": 260, "numRetries": 10, "backoffFunction": curve})
 
 
@@ -97,7 +98,7 @@ def test_a_topic_can_disable_overrides() -> None:
 
 
 def test_a_topic_without_a_policy_has_the_default() -> None:
-    """The response is the example of `aws sns get-topic-attributes`, with the content type's default."""
+    """The response is the example of `aws sns get-topic-attributes` with the default content type."""
     assert compute_effective_topic_policy(None) == {
         "http": {
             "defaultHealthyRetryPolicy": {
@@ -113,7 +114,7 @@ def test_a_topic_without_a_policy_has_the_default() -> None:
 @pytest.mark.parametrize(
     ("policy", "topic", "text"),
     [
-        # Users of AWS have reported these texts.
+        # AWS's users have reported these texts.
         (
             {"healthyRetryPolicy": {"minDelayTarget": 0}},
             False,
@@ -164,12 +165,11 @@ def test_allowed(text: str) -> None:
 
 
 # --- outcome ---------------------------------------------------------------------------------------------------------
-# Tests the step after a failed attempt. Source of the numbers: "Amazon SNS message delivery retries" (SNS Developer
+# Tests the retry after a failed attempt. Source of the numbers: "Amazon SNS message delivery retries" (SNS Developer
 # Guide), customer managed endpoints.
 
 
 def delivery(attempts: int) -> Delivery:
-    """Returns a text message after `attempts` attempts."""
     return Delivery(
         1,
         "000000000000",
@@ -187,8 +187,8 @@ def delivery(attempts: int) -> Delivery:
 
 
 def test_a_gateway_is_tried_50_times_over_six_hours() -> None:
-    """The retries are 2 times 10 seconds apart, 10 times with exponential backoff from 10 to 600, and 38 times 600
-    seconds apart.
+    """The retries: 2 after 10 seconds each, 10 with exponential backoff from 10 to 600 seconds, and 38 after 600
+    seconds each.
     """
     delays = [judge_response(delivery(attempts), 503).delay_ms for attempts in range(51)]
     assert delays.pop() is None

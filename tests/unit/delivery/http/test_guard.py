@@ -1,6 +1,6 @@
-"""Tests that the client connects only to public addresses, for every form of URL and every response of a resolver.
+"""Tests that the client connects only to public addresses, for every form of URL and every DNS response.
 
-The tests count every dial at the event loop's `sock_connect`. The tests open no real connection.
+The tests record each connection at the event loop's `sock_connect`, and open no real connection.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from penstock.documents.endpoint import (
 from tests.support.delivery.forbidden_urls import ALLOWED_4, ALLOWED_6, LOOPBACK, METADATA, PUBLIC, forbidden
 
 CORPUS = forbidden()
-# A refused name also has a public address. The client does not dial it if the resolver returns both.
+# If a resolver returns a forbidden and a public address, the client connects to neither.
 MIXED = [
     [PUBLIC, METADATA], [METADATA, PUBLIC], [PUBLIC, "1.1.1.1", "2606:4700::1111", LOOPBACK], [PUBLIC, "::1"],
     ["::1", PUBLIC], [PUBLIC, "::ffff:127.0.0.1"], [PUBLIC, "64:ff9b::a9fe:a9fe"], [PUBLIC, "fe80::1"],
@@ -42,7 +42,7 @@ MIXED = [
 
 
 class Dialled(list[str]):
-    """Collects the addresses to which sockets should connect, and fails each connection."""
+    """Records the addresses of connection attempts, and fails each attempt."""
 
 
 @pytest.fixture
@@ -63,7 +63,6 @@ async def poisoned(host: str, account_id: str) -> list[Address]:
 
 
 async def post(url: str, resolver: Any = poisoned, allowed: str = "") -> str:
-    """Sends a request and returns its outcome."""
     sender = Sender(AddressGuard(read_networks(allowed)), resolver)
     try:
         endpoint = parse_endpoint(url)
@@ -103,7 +102,7 @@ async def test_one_forbidden_address_of_a_name_is_enough(url: str, responses: li
 
 
 async def test_the_checked_address_is_dialled(dialled: Dialled) -> None:
-    """The client asks the resolver only once, so a different second response has no effect."""
+    """The client resolves the name only once, so a different second response has no effect."""
     asked = []
 
     async def rebinding(host: str, account_id: str) -> list[Address]:
@@ -211,7 +210,7 @@ def test_a_url_with_user_and_password(url: str, user: str, password: str) -> Non
     ],
 )  # fmt: skip
 def test_urls_that_no_api_takes(url: str) -> None:
-    """The service refuses an address before storing it if delivery would refuse it."""
+    """The service refuses a URL at its creation if a delivery would refuse it."""
     assert find_endpoint_problem(url, takes_credentials=True) is not None
     with pytest.raises(EndpointInvalid):
         parse_endpoint(url)
@@ -236,7 +235,7 @@ def test_every_allowed_network_permits_only_itself() -> None:
 
 
 # --- resolver --------------------------------------------------------------------------------------------------------
-# Tests name resolution: slow name servers of one owner do not delay others.
+# Tests name resolution: one owner's slow name servers do not delay others.
 
 
 ONE, OTHER = "111111111111", "222222222222"

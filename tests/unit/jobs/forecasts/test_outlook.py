@@ -1,4 +1,4 @@
-"""Tests the rates, the time to drain and the warnings of a queue, by their definitions."""
+"""Tests a queue's rates, time to drain and warnings by their definitions."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_time_to_drain(backlog: int, arrivals: float, drained: float, seconds: f
 
 
 def test_rates_of_a_young_queue_are_those_of_its_life() -> None:
-    """A queue that is six minutes old and got 720 messages has a rate of two messages a second, although a rate
-    usually covers 15 minutes.
+    """A rate usually covers 15 minutes. A queue that is six minutes old and got 720 messages has a rate of two messages
+    a second.
     """
     assert rates(720, 360, LAST, LAST - 6 * MINUTE) == MeanRates(2.0, 1.0)
     assert rates(720, 360, LAST, LAST - 90 * MINUTE) == MeanRates(0.8, 0.4)
@@ -55,7 +55,7 @@ def test_a_burst_does_not_bend_the_trend() -> None:
 
 
 def ages(now: float, slope: float) -> Ages:
-    """Returns the oldest message's age in seconds, and its growth in a second."""
+    """Returns the oldest message's age in seconds, and its growth per second."""
     steps, hours = (np.arange(number, -1, -1, dtype=np.float64) for number in (12, 23))
     return Ages(now - slope * 300 * steps, now - slope * 3600 * hours)
 
@@ -63,7 +63,7 @@ def ages(now: float, slope: float) -> Ages:
 @pytest.mark.parametrize(
     ("now", "slope", "until"),
     [
-        (3 * DAY_SECONDS, 1.0, DAY_SECONDS),  # no consumer receives, so the age grows as time passes
+        (3 * DAY_SECONDS, 1.0, DAY_SECONDS),  # no consumer receives, so the age grows like the time
         (3.5 * DAY_SECONDS, 0.25, 2 * DAY_SECONDS),  # the consumers are too slow
         (DAY_SECONDS, 0.25, None),  # the limit is twelve days away
         (3 * DAY_SECONDS, 0.001, None),
@@ -78,7 +78,7 @@ def test_when_retention_is_reached(now: float, slope: float, until: float | None
 
 
 def test_consumers_that_never_catch_up() -> None:
-    """In their best hour the consumers drain 0.5 a second, while 1 a second arrives."""
+    """In their best hour the consumers process 0.5 messages a second, but 1 a second arrives."""
     arrivals, drained = np.full(24, 3600.0), np.linspace(900.0, 1800.0, 24)
     quiet = ages(0, 0)
     assert find_warnings(10, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == GrowthWarnings(None, 0.5, 1.0)
@@ -100,7 +100,7 @@ def told(rows: list[tuple[int, int, int, int, int, int]], facts: QueueFacts) -> 
 
 
 def test_the_row_of_a_queue_of_six_minutes() -> None:
-    """Two messages a second arrive. The row has no forecast, and states the reason."""
+    """Two messages a second arrive. The row contains no forecast, but the reason."""
     minutes = [(60, LAST - ago * MINUTE, 120, 0, 120 * (6 - ago), 60_000_000) for ago in range(6)]
     row = told(minutes, QueueFacts(LAST - 6 * MINUTE, 345_600, 730))
     assert (row["queue_id"], row["backlog"], row["arrival_rate"], row["drain_rate"]) == (7, 730, 2.0, 0.0)
@@ -109,7 +109,7 @@ def test_the_row_of_a_queue_of_six_minutes() -> None:
 
 
 def test_the_row_of_a_queue_that_drains() -> None:
-    """For two days the queue has lost 10 messages a minute; it will lose 600 in the next hour."""
+    """The queue has shrunk by 10 messages a minute for two days, and will shrink by 600 in the next hour."""
     minutes = [(60, LAST - ago * MINUTE, 0, 10, 100_000 + 10 * ago, 0) for ago in range(50 * 60)]
     hour = LAST // HOUR * HOUR
     hours = [(3600, hour - ago * HOUR, 0, 600, 100_070 + 600 * ago, 0) for ago in range(50)]
@@ -128,15 +128,14 @@ def test_the_row_of_a_queue_that_drains() -> None:
 # --- gate ------------------------------------------------------------------------------------------------------------
 # A queue gets a forecast only if the forecast is better than "no change", and its intervals are right. The tests use
 # generated queues with fixed seeds.
-#
-# The 80 % intervals must contain the truth 80 % of the time, plus or minus 5. A forecast may never be much worse than
-# "no change". The queues exist for 23 days, so that all methods have enough history. Another seed gives the same
-# table (`benchmarks.costs.forecasts` of commit 82fb1cae).
+# The 80 % intervals must contain the truth 80 % of the time, plus or minus 5. A forecast must never be much worse than
+# "no change". The queues exist for 23 days, so that all methods have enough history. Another seed gives the same table
+# (`benchmarks.costs.forecasts` of commit 82fb1cae).
 
 
 LIFE = 23 * DAY
 TOLERANCE = 1.05
-# The depth of these processes changes in ways that the history predicts.
+# The history predicts the changes of these processes' depth.
 PREDICTABLE = ("growing", "draining", "diurnal", "weekly", "hourly_batch", "nightly_batch", "changing")
 SILENT = ("keeping_up", "idle", "outages")
 
@@ -148,7 +147,7 @@ def made(name: str, seed: int = 5) -> Made:
 
 @cache
 def score(name: str) -> Score:
-    """Returns the score of 30 forecasts of the last two days, at all twelfths of an hour."""
+    """Returns the score of 30 forecasts in the last two days, at all twelfths of an hour."""
     return judge(made(name), Score(), LIFE - 2 * DAY, 95)
 
 
@@ -187,7 +186,7 @@ def test_the_intervals_of_each_queue_hold_as_often_as_they_say(name: str) -> Non
 
 
 def test_a_young_queue_is_told_nothing() -> None:
-    """The queue gets a forecast after a whole day."""
+    """A queue gets a forecast when it is a day old."""
     growing = made("growing")
     assert choose_forecast(series_at(growing, DAY - 10)) == TOO_LITTLE_PAST
     assert not isinstance(choose_forecast(series_at(growing, DAY + 10)), str)
@@ -199,7 +198,7 @@ def test_a_queue_that_never_moves_is_told_nothing() -> None:
 
 
 def test_the_future_is_not_looked_at() -> None:
-    """The forecast for a past moment equals a forecast from only the data before that moment."""
+    """The forecast for a past moment must not change when later data is added."""
     past, whole = (series_at(made("diurnal"), LIFE - back) for back in (125, 0))
     origin, now = np.asarray([25]), np.asarray([0])
     told: Mapping[str, tuple[np.ndarray, np.ndarray]] = {

@@ -72,7 +72,7 @@ def next_times(expression: str, count: int) -> list[str]:
         ("cron(0/15 * * * ? *)", ["Mon 03 Jan 00:15", "Mon 03 Jan 00:30", "Mon 03 Jan 00:45", "Mon 03 Jan 01:00"]),
         ("cron(0/10 * ? * MON-FRI *)", ["Mon 03 Jan 00:10", "Mon 03 Jan 00:20"]),
         ("cron(0/5 8-17 ? * MON-FRI *)", ["Mon 03 Jan 08:00", "Mon 03 Jan 08:05"]),
-        # In 20-2, the range spans midnight.
+        # The range 20-2 spans midnight.
         ("cron(0/30 20-2 ? * MON-FRI *)", ["Mon 03 Jan 00:30", "Mon 03 Jan 01:00", "Mon 03 Jan 01:30",
                                            "Mon 03 Jan 02:00", "Mon 03 Jan 02:30", "Mon 03 Jan 20:00"]),
         ("cron(0 12 * * ? *)", ["Mon 03 Jan 12:00", "Tue 04 Jan 12:00"]),
@@ -116,7 +116,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     ("written", "position", "suggestion"),
     [
-        # Either day-of-month or day-of-week is `?`.
+        # One of day-of-month and day-of-week must be `?`.
         ("cron(0 9 * * * *)", 9, "cron(0 9 ? * * *)"),
         ("cron(0 9 * * MON *)", 9, "cron(0 9 ? * MON *)"),
         ("cron(0 9 1 * * *)", 13, "cron(0 9 1 * ? *)"),
@@ -144,7 +144,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         # The guide says "3#1,6#3 is not valid because it is interpreted as two expressions".
         ("cron(0 9 ? * 3#1,6#3 *)", 13, None),
         ("cron(0 9 ? * 3#0 *)", 15, None),
-        # Invalid rates.
+        # invalid rates
         ("rate(0 minutes)", 5, None),
         ("rate(-5 minutes)", 5, None),
         ("rate(1.5 hours)", 5, None),
@@ -159,7 +159,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("rate(10\tminutes)", 7, "rate(10 minutes)"),
         ("cron( 0 1 * * ? *)", 5, "cron(0 1 * * ? *)"),
         ("cron(0  1 * * ? * )", 6, "cron(0 1 * * ? *)"),
-        # Invalid moments.
+        # invalid times
         ("at(2022-11-20)", 13, "at(2022-11-20T00:00:00)"),
         ("at(2022-11-20T13:00)", 0, None),
         ("at(2022-11-20T13:00:00Z)", 0, None),
@@ -258,11 +258,9 @@ def test_the_slow_libraries_are_imported_when_they_are_needed() -> None:
 
 
 # --- properties ------------------------------------------------------------------------------------------------------
-# Tests properties of every expression against the definitions in reference_minutes.py.
-#
-# Compares next_after with a walk over the minutes of 28 zones, and covers ten years of clock changes.
-#
-# Also tests next_after at the edges of calendars and clocks.
+# Tests every expression's properties against the definitions in reference_minutes.py.
+# Compares next_after with a walk over the minutes in 28 zones, and covers ten years of clock changes.
+# Also tests next_after at calendar and clock changes.
 
 SECOND = timedelta(seconds=1)
 
@@ -270,7 +268,9 @@ SECOND = timedelta(seconds=1)
 @given(crons, instants, st.sampled_from(ZONES))
 @settings(max_examples=150, deadline=None)
 def test_nothing_between_a_time_and_the_next_one(cron: str, after: datetime, name: str) -> None:
-    """The next time matches and is the first of its local time. No earlier minute matches (within two days)."""
+    """The next time matches and is the first occurrence of its local time. No earlier minute matches (within two
+    days).
+    """
     zone, matches = ZoneInfo(name), matcher(cron)
     found = parse(cron=cron, timezone=name).next_after(after)
     minute = after.replace(second=0, microsecond=0) + timedelta(minutes=1)
@@ -406,8 +406,8 @@ def utc(text: str) -> datetime:
 
 
 def check(expression: Expression, after: str, expected: list[str], anchor: str | None = None) -> None:
-    """Checks the first instants after a time. If fewer than two instants are expected, the check also fails for a
-    further instant.
+    """Checks the first instants after a time. If `expected` has fewer than two instants, no other instant may
+    follow.
     """
     count = max(2, len(expected))
     found = list_occurrences(expression, utc(after), count, utc(anchor) if anchor else None)
@@ -445,7 +445,7 @@ def test_an_anchor_counts_in_whole_seconds() -> None:
 
 
 def test_fractions_of_a_second_do_not_matter() -> None:
-    """The next time is strictly later and has no fraction."""
+    """The next time is strictly later and has no fraction of a second."""
     expression = parse(cron="*/10 * * * * *")
     assert expression.next_after(datetime(2026, 1, 1, 0, 0, 9, 999_999, UTC)) == utc("2026-01-01 00:00:10")
     assert expression.next_after(datetime(2026, 1, 1, 0, 0, 10, 1, UTC)) == utc("2026-01-01 00:00:20")

@@ -294,6 +294,6 @@ def test_the_length_of_an_expression() -> None:
     [("cron", "9 to 5", "UTC"), ("rate", "rate()", "UTC"), ("at", "at()", "UTC"), ("cron", "* * * * *", "Mars/Base")],
 )
 def test_a_row_that_holds_no_expression(form: str, canonical: str, zone: str) -> None:
-    """All such rows raise the same error, which a worker can record before it continues."""
+    """A worker can record this error and continue."""
     with pytest.raises(ScheduleInvalid):
         read_stored(form, canonical, canonical, zone).next_after(datetime(2026, 1, 1, tzinfo=UTC))

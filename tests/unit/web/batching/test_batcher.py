@@ -1,4 +1,4 @@
-"""Tests pending batches: which calls are merged, how results return, and how failures end.
+"""Tests pending batches: which calls merge, how results return, and how failures end.
 
 Rules: docs/explain/internals.md, "The path of a request".
 """
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 def values_of(rows: Sequence[Row]) -> list[int]:
-    """Returns the rows of an effect, in the order of its entries. `n` is the number of the entry in the call."""
+    """Returns an effect's rows in the order of its entries. `n` is the entry's number in the call."""
     return [row.value for row in sorted(cast("Sequence[EchoRow]", rows))]
 
 
@@ -105,7 +105,7 @@ async def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> Non
     assert bodies(responses[0]) == ["body 2", "body 3"]
     assert bodies(responses[1]) == [f"body {n}" for n in range(4, 24)]
     assert bodies(responses[2]) == ["body 24"]
-    # p_max is the sum. The lease is as large as the largest count, but at least 10.
+    # p_max is the sum. The lease size is the largest count, but at least 10.
     assert [arguments for _, arguments in database.calls] == [
         [ORDERS, 1, 10, None, None, True, None, None],
         [ORDERS, 23, 20, None, None, True, None, None],
@@ -133,7 +133,7 @@ async def test_takes_with_another_visibility_do_not_merge() -> None:
 
 
 async def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
-    """Two receivers with messages of one group would process them at the same time, so SQL separates equal shares."""
+    """Two receivers with messages in one group would process them at the same time, so SQL separates equal shares."""
     database = FakeDatabase(FakeQueue(stored=0))
     batcher = Batcher(database.call, limit=100)
     await empty(batcher, ORDERS + ".fifo")
@@ -153,8 +153,8 @@ def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Ba
 
 
 async def test_publications_for_one_topic_go_together() -> None:
-    """The publications have the same signature, and a call has some MiB: each message is in it twice, directly and in
-    its envelope.
+    """The publications have the same signature. A call contains some MiB, because each message is in it twice: directly
+    and in its envelope.
     """
     database = FakeDatabase()
     database.hold()
@@ -173,7 +173,7 @@ async def test_publications_for_one_topic_go_together() -> None:
 
 
 def test_the_share_of_who_left_a_fifo_queue_goes_to_nobody_else() -> None:
-    """The groups of its share differ from those of the neighbours' shares, which may hold a part of them."""
+    """The groups in its share differ from the groups in other shares, which may contain a part of them."""
     arn = ORDERS + ".fifo"
     takes = [Receive(RECEIVE_MESSAGES, NamedQueue(arn), 2, None)] * 3
     rows = [message(number) for number in range(5)]
@@ -280,10 +280,10 @@ def delete() -> Batch:
 @pytest.mark.parametrize(
     ("effect", "error", "calls"),
     [
-        (send(), OutcomeUnknown, 1),  # it may be stored, so it is not repeated
+        (send(), OutcomeUnknown, 1),  # It may be stored, so it is not retried.
         (make_receive(1), OutcomeUnknown, 1),
         (delete(), OutcomeUnknown, 2),
-        (send(), RolledBack, 2),  # it was rolled back, so it is certainly not stored
+        (send(), RolledBack, 2),  # It was rolled back, so it is certainly not stored.
         (send(), ServiceUnavailable, 1),
     ],
 )
@@ -302,7 +302,7 @@ async def test_the_cause_of_a_failed_call_decides_about_its_repetition(
 
 
 async def test_no_call_is_repeated_for_a_request_that_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second slow call would use up the request's time, and the response would be 408 instead of 503."""
+    """A second slow call would exhaust the request's time, and the response would be 408 instead of 503."""
     clock = 1000.0
     monkeypatch.setattr(batcher_module, "monotonic", lambda: clock)
 

@@ -1,4 +1,4 @@
-"""Tests the size of a call: entries, messages, bytes. Rules: decision 14; docs/explain/internals.md."""
+"""Tests the limits of a call: entries, messages, bytes. Rules: decision 14; docs/explain/internals.md."""
 
 import asyncio
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ async def test_a_flush_is_bounded() -> None:
 
 
 async def test_short_sends_do_not_wait_for_long_ones() -> None:
-    """The rule holds for every account: 64 senders of a MiB each would delay a short message by 64 calls."""
+    """The rule protects all accounts: 64 senders of a MiB each would delay a short message by 64 calls."""
     database = FakeDatabase(stored)
     batcher = Batcher(database.call, limit=10_000)
     database.hold()
@@ -70,7 +70,7 @@ async def test_a_flush_of_takes_is_bounded_by_messages() -> None:
 
 async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
     """The limit is one MiB plus the last caller's request if the queue's sizes are known, or else about 400,000 bytes
-    a message.
+    for each message.
     """
     database = FakeDatabase(FakeQueue(stored=1000, body="x" * 262_144))
     batcher = Batcher(database.call, limit=10_000)
@@ -82,9 +82,7 @@ async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
 @pytest.mark.parametrize("arn", [ORDERS, ORDERS + ".fifo"])
 @pytest.mark.parametrize(("length", "messages"), [(400_000, 10), (524_288, 8), (1_048_576, 4)])
 async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, messages: int) -> None:
-    """The queue has known sizes. ReceiveMessage, MaxNumberOfMessages: "fewer messages might be
-    returned".
-    """
+    """The queue's sizes are known. ReceiveMessage, MaxNumberOfMessages: "fewer messages might be returned"."""
 
     database = FakeDatabase(FakeQueue(stored=1000, body="x" * length))
     batcher = Batcher(database.call, limit=10_000)
@@ -94,7 +92,7 @@ async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, 
 
 @pytest.mark.parametrize(("length", "then"), [(100, 100), (100_000, 42)])
 async def test_a_receive_of_many_gets_them_from_an_unknown_queue(length: int, then: int) -> None:
-    """Consumers of the REST API ask for many. The queue's messages may then turn out to be long."""
+    """REST consumers request many messages, which may turn out to be long."""
     batcher = Batcher(FakeDatabase(FakeQueue(stored=1000, body="x" * length)).call, limit=10_000)
     assert [len(bodies(await batcher.submit(make_receive(100)))) for _ in range(2)] == [100, then]
 
@@ -123,7 +121,7 @@ def message_of(size_bytes: int) -> Batch:
 
 
 async def test_sent_messages_update_the_estimate_of_lengths() -> None:
-    """Earlier receives found nothing, and no message is expected to be long."""
+    """Earlier receives found no message, so the estimate expects no long messages."""
     queue = FakeQueue(stored=0, body="x" * 1_048_576)
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -147,7 +145,7 @@ async def test_a_flush_of_sends_is_bounded_by_bytes() -> None:
 
 
 class LongMessageFound(psycopg.Error):
-    """The exception of psycopg for the state with which `queue.receive_messages` refuses long messages."""
+    """psycopg's exception for the state with which `queue.receive_messages` refuses long messages."""
 
     sqlstate = LONG_MESSAGE
 
@@ -178,7 +176,7 @@ async def test_receives_that_found_a_long_message_are_made_again_and_the_next_ar
 
 
 # --- contention ------------------------------------------------------------------------------------------------------
-# Tests the batcher with calls that meet another call's lock, and with queues that would take every connection.
+# Tests the batcher with calls that wait for another call's lock, and with queues that would take every connection.
 
 
 FIFO = "arn:aws:sqs:us-east-1:000000000000:orders.fifo"
@@ -190,7 +188,7 @@ def send(*groups: str) -> BatchCall[SendEntry, SentRow]:
 
 
 def delete(*leases: int) -> BatchCall[ReceiptHandle, DeletedRow]:
-    """Returns a delete of one message of each lease. The lease's number is also its receive count."""
+    """Returns a delete of one message in each lease. The lease's number is also its receive count."""
     return BatchCall(DELETE_MESSAGES, [ReceiptHandle(1, 0, n, n, n, 1, bytes(16)) for n in leases])
 
 
@@ -226,7 +224,7 @@ async def test_there_are_not_endlessly_many_keys(monkeypatch: pytest.MonkeyPatch
 
 # --- the batcher -----------------------------------------------------------------------------------------------------
 class LockingDatabase:
-    """A database in which calls that need a locked lease fail. The database records the calls and their modes."""
+    """A database in which calls that need a locked lease fail. Records the calls and their modes."""
 
     def __init__(self, *locked: int) -> None:
         self.locked = set(locked)
@@ -289,7 +287,7 @@ async def test_a_known_lock_delays_no_other_call() -> None:
 
 
 async def test_a_lock_that_lasts_is_not_met_again_by_the_calls_of_others() -> None:
-    """Otherwise the calls of all others would wait for it each time when the batcher has forgotten it."""
+    """Otherwise all other calls would wait for the lock whenever the batcher has forgotten it."""
     database = LockingDatabase(3)
     batcher = batcher_on(database)
     await outcomes(batcher, 3)

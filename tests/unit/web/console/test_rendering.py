@@ -147,7 +147,7 @@ AT_ONCE = 0.0
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Makes a page wait without end. A test then hangs if its page never changes."""
+    """Makes a page wait forever. A test then hangs if its page never changes."""
     monkeypatch.setattr(readings, "REFRESH_SECONDS", FOREVER)
     return monkeypatch
 
@@ -167,7 +167,7 @@ async def test_a_page_waits_for_the_measurements() -> None:
 
 
 async def test_after_one_that_waited_in_vain_no_page_waits(patient: pytest.MonkeyPatch) -> None:
-    """The running read continues, and does not begin a second time."""
+    """The running read continues, and no second read begins."""
     begun, end = 0, asyncio.Event()
 
     async def refresh() -> None:
@@ -247,7 +247,7 @@ def test_a_screen_without_a_right_cannot_be_made() -> None:
 
 @pytest.mark.parametrize("file", ["deliveries_endpoints.html", "deliveries_waiting.html"])
 def test_a_last_response_is_shown_once(file: str) -> None:
-    """A refusal's `last_error` has the status. An earlier page therefore said "503 HTTP status 503"."""
+    """A refusal's `last_error` contains the status. An earlier page therefore showed "503 HTTP status 503"."""
     text = (TEMPLATES / file).read_text()
     assert "row.last_status or '' }} {{" not in text
     assert "tried again" not in text
@@ -257,7 +257,7 @@ def test_a_last_response_is_shown_once(file: str) -> None:
     ("cause", "shown"), [("queue_paused", '<span class="badge warn">paused</span>'), ("in_flight_limit", "throttled")]
 )
 def test_a_paused_queue_has_one_state(cause: str, shown: str) -> None:
-    """Its verdict is `throttled`. The page names the cause only."""
+    """The verdict is `throttled`. The page names only the cause."""
     queue = SimpleNamespace(kind="throttled", verdict=SimpleNamespace(cause=cause, cause_text=""))
     text = templates().get_template("macros.html").module.verdict(queue)  # type: ignore[attr-defined]
     assert shown in text
@@ -265,7 +265,7 @@ def test_a_paused_queue_has_one_state(cause: str, shown: str) -> None:
 
 
 # --- documentation ---------------------------------------------------------------------------------------------------
-# Tests the pages below /docs on a small archive. Headers are as RFC 9110 defines them; the paths are our choice.
+# Tests the pages below /docs with a small archive. RFC 9110 defines the headers; the paths are Penstock's choice.
 
 CONSOLE_PAGE = "<p>" + "a message " * 300
 FILES = {

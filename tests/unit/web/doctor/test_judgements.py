@@ -1,4 +1,4 @@
-"""Tests the judgements of `penstock doctor` on figures and settings, without a database."""
+"""Tests the findings of `penstock doctor` about figures and settings, without a database."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_value_of_postgresql_that_the_service_cannot_rely_on(name: str) -> Non
 def test_good_values_and_those_that_this_version_has_not() -> None:
     assert list(judge_settings(GOOD, "app")) == []
     assert list(judge_settings({}, "app")) == []
-    # The documented deadline for calls of workers is 24 s, and no call needs more.
+    # The documented deadline for workers' calls is 24 s, and no call needs more.
     assert list(judge_settings({**GOOD, "statement_timeout": "30000"}, "app")) == []
 
 
@@ -142,7 +142,7 @@ def test_valid_settings_are_kept_beside_invalid_ones(tmp_path: Path) -> None:
 
 
 def test_json_holds_no_character_that_a_terminal_obeys() -> None:
-    """A terminal obeys C0 and C1 controls, such as ESC ("Control functions for coded character sets", ECMA-48)."""
+    """A terminal executes C0 and C1 controls, such as ESC ("Control functions for coded character sets", ECMA-48)."""
     text = "".join(map(chr, range(0xA0))) + "\u2028ä\U0001f600"
     outcome = CheckOutcome([Finding(text, text, text, text, page=text)], [text], {text: text})
     shown = as_json(outcome)

@@ -68,7 +68,7 @@ async def test_a_body_in_parts_with_a_length_is_not_chunked() -> None:
 
 
 async def test_a_body_in_parts_ends_with_the_connection_in_http_1_0() -> None:
-    """RFC 9112, 6.1: the server sends no Transfer-Encoding to a client of HTTP/1.0. 6.3: the body ends with the
+    """RFC 9112, 6.1: the server sends no Transfer-Encoding to an HTTP/1.0 client. 6.3: the body ends with the
     connection.
     """
     head, body, closed = await response_of(
@@ -141,7 +141,7 @@ async def test_an_application_that_fails_before_anything_was_written_is_500(
 
 @pytest.mark.parametrize("last", [[], [START], [{**part(b"", more=False), "body": b"abc"}]])
 async def test_an_application_that_fails_later_loses_its_connection(last: list[Message]) -> None:
-    """The client sees that the response is incomplete (RFC 9112, 8)."""
+    """The client detects the incomplete response (RFC 9112, 8)."""
     start = {**START, "headers": [(b"content-length", b"5")]}
     _, body, closed = await response_of(sending(start, part(b"hel"), *last), GET)
     assert (body, closed) == (b"hel", True)

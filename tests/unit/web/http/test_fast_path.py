@@ -1,6 +1,4 @@
-"""Tests the requests that take the fast path, and their responses. HTTP: RFC 9112; limits:
-docs/explain/internals.md.
-"""
+"""Tests the requests on the fast path, and their responses. HTTP: RFC 9112; limits: docs/explain/internals.md."""
 
 import asyncio
 import json
@@ -31,7 +29,7 @@ LONG_WAY = b"the long way"
 
 
 class Application:
-    """An application with the fast path. The application records the bodies of requests that take ASGI."""
+    """An application with the fast path. Records the bodies of requests that take ASGI."""
 
     def __init__(self, database: FakeDatabase) -> None:
         self.resources = make_resources(database)
@@ -65,12 +63,12 @@ class Connection(Client):
 
     @property
     def calls(self) -> list[Statement[Row]]:
-        """Returns the calls of the database."""
+        """Returns the database calls."""
         return [statement for statement, _ in self.database.calls]
 
 
 def stored(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-    """A database that reports messages as stored, and returns one message for a receive."""
+    """Reports messages as stored, and returns one message for a receive."""
     if statement is RECEIVE_MESSAGES:
         return [HEADER, message(1)]
     return [(1, 1, None, None, None, None)]
@@ -135,7 +133,7 @@ async def test_everything_else_goes_the_long_way(parts: tuple[bytes, ...]) -> No
 
 
 async def test_a_long_response_is_written_whole() -> None:
-    """The server writes head and body separately, because a joined text would copy megabytes."""
+    """The server writes head and body separately, because joining them would copy megabytes."""
     body = "x" * 100_000
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -228,7 +226,7 @@ async def test_a_long_poll_ends_when_its_client_leaves() -> None:
 
 
 async def test_a_client_that_leaves_at_its_turn_makes_no_call() -> None:
-    """The connection breaks after a message has arrived and before the request continues. The next receive gets the
+    """The connection breaks after a message's arrival and before the request continues. The next receive gets the
     message.
     """
     connection = Connection(reply=lambda *_: [HEADER])

@@ -37,7 +37,7 @@ MIB = 1_048_576
 
 
 class Wanted:
-    """A separate request for memory."""
+    """A request for memory."""
 
     def __init__(self, size: int, address: str = "192.0.2.1", slow: bool = False, key: str = "") -> None:
         self.size = size
@@ -51,7 +51,7 @@ class Wanted:
 
 
 async def test_a_request_that_fits_enters_at_once_and_others_in_order() -> None:
-    """A small request also waits behind a large one, because otherwise the large one might wait forever."""
+    """A small request also waits behind a large one, because otherwise the large request might wait forever."""
     budget, inside = MemoryBudget(WHOLE, 10), list[Wanted]()
 
     async def acquire(request: Wanted) -> None:
@@ -74,7 +74,7 @@ async def test_a_request_that_fits_enters_at_once_and_others_in_order() -> None:
 
 
 async def test_addresses_take_turns() -> None:
-    """An address with many requests at once lets other addresses in between."""
+    """An address with many concurrent requests lets other addresses in between."""
     budget, inside = MemoryBudget(WHOLE, 10), list[str]()
 
     async def acquire(request: Wanted) -> None:
@@ -106,7 +106,7 @@ async def test_an_address_has_its_share_and_one_request_in_any_case() -> None:
 
 
 async def test_addresses_that_claim_a_key_leave_memory_to_the_owner_of_the_key() -> None:
-    """The signature is verified after the body, so anybody can claim a key from another address."""
+    """The service verifies the signature after the body, so any address can claim a key."""
     budget, inside, key = MemoryBudget(WHOLE, 10, share=0.5), list[str](), "PSTK1"
 
     async def acquire(request: Wanted) -> None:
@@ -149,7 +149,7 @@ async def test_a_request_that_waits_too_long_leaves() -> None:
 
 @pytest.mark.parametrize("steps", ["leave cancel wait", "cancel leave wait", "cancel wait leave"])
 async def test_a_waiting_request_that_leaves_neither_takes_nor_frees_memory(steps: str) -> None:
-    """Memory may become free before the request is told."""
+    """Memory may become free just before the request leaves."""
     budget, inside = MemoryBudget(WHOLE, 10), Wanted(WHOLE)
     await budget.acquire(inside)
     waiting = asyncio.create_task(budget.acquire(Wanted(HALF)))
@@ -179,7 +179,7 @@ async def test_a_waiting_request_that_leaves_neither_takes_nor_frees_memory(step
     ],
 )
 def test_only_long_bodies_need_room(headers: list[tuple[bytes, bytes]], size: int) -> None:
-    """A body of unknown length needs the maximum size of a body: 6.25 MiB."""
+    """A body of unknown length needs the maximum: 6.25 MiB."""
     assert bytes_to_reserve(headers) == size
 
 
@@ -209,7 +209,7 @@ async def test_a_slow_sender_delays_no_complete_request() -> None:
 
 
 def name(address: str) -> Callable[[], Awaitable[Owner]]:
-    """Returns a function that names the owner of a request."""
+    """Returns a function that returns a request's owner."""
 
     async def find_owner() -> Owner:
         return Owner(address, address)
@@ -244,7 +244,7 @@ WHOLE_BODY = 640 * 1024
 
 
 async def test_a_body_of_which_hardly_anything_comes_takes_no_memory() -> None:
-    """Each connection sends a byte a second. No other request waits for these requests."""
+    """Each connection sends one byte a second. No other request waits for these requests."""
     reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
     tasks = []
     for n in range(20):
@@ -264,7 +264,7 @@ async def test_a_body_of_which_hardly_anything_comes_takes_no_memory() -> None:
 async def test_a_body_that_comes_slowly_makes_way_the_sooner_the_slower_it_is(
     bytes_a_second: int, waits: float
 ) -> None:
-    """The rate that a body needs grows while another request waits for the memory."""
+    """The required rate of a body grows while another request waits for the memory."""
     size = 10 * MIB
     reading, processing = MemoryBudget(size, 10), MemoryBudget(size, 10)
     sender = Sender(FIRST_BYTES, bytes_a_second, size)
@@ -307,7 +307,7 @@ async def test_nothing_is_read_of_a_request_whose_head_is_refused() -> None:
 
 
 async def test_a_body_that_has_arrived_is_never_too_slow() -> None:
-    """The server still watches its connection for the client's disconnect."""
+    """The server still waits for the client's disconnect."""
     reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
     parts = [{"type": "http.request", "body": b"x" * WHOLE_BODY, "more_body": False}]
 
@@ -337,7 +337,7 @@ class ClientInProcess:
     async def ask(
         self, path: str, body: bytes, address: str = "192.0.2.1", **headers: str
     ) -> tuple[int, dict[bytes, bytes], Any]:
-        """Returns status, headers and document of the response."""
+        """Returns the response's status, headers and document."""
         sent: list[MutableMapping[str, Any]] = []
         given = {"content-length": str(len(body)), "content-type": "application/x-amz-json-1.0"} | headers
         pairs = [(name.replace("_", "-").encode(), text.encode()) for name, text in given.items()]
@@ -368,7 +368,7 @@ class ClientInProcess:
 
 
 async def test_without_room_long_requests_wait_and_then_are_503() -> None:
-    """A request waits 10 s to be read and 10 s to be processed. Short requests pass."""
+    """A request waits 10 s to be read and 10 s to be processed. Short requests do not wait."""
     database = FakeDatabase(stored)
     database.hold()
     client = ClientInProcess(database)
@@ -381,7 +381,7 @@ async def test_without_room_long_requests_wait_and_then_are_503() -> None:
         client.ask("/v1/queues/orders/messages", b" " * 300_000, "192.0.2.10"),
     ]
     refused = [*await asyncio.gather(*read, *unread)]
-    assert asyncio.get_running_loop().time() == 20  # these were read after 10
+    assert asyncio.get_running_loop().time() == 20  # These requests were read after 10 s.
     for status, headers, _ in refused:
         assert (status, headers[b"retry-after"], headers[b"connection"]) == (503, b"1", b"close")
     *aws, native = (document for _, _, document in refused)
@@ -395,7 +395,7 @@ async def test_without_room_long_requests_wait_and_then_are_503() -> None:
 
 
 async def test_one_address_leaves_half_of_the_memory_to_others() -> None:
-    """The requests of one address wait for each other, and other addresses do not wait for them."""
+    """One address's requests wait for each other, but other addresses do not wait."""
     database = FakeDatabase(stored)
     database.hold()
     client = ClientInProcess(database)
@@ -415,7 +415,7 @@ async def test_a_slow_body_is_408_in_the_form_of_its_api(path: str) -> None:
     slow = [asyncio.create_task(client.ask(path, b"", f"192.0.2.{n}", sent_slowly="yes", **headers)) for n in range(3)]
     await asyncio.sleep(2)
     (status, _, _) = await client.send_message(3 * MIB, "192.0.2.4")
-    assert status == 413  # it was read
+    assert status == 413  # The server has read the body.
     assert asyncio.get_running_loop().time() < 3
     status, answered, document = next(task.result() for task in slow if task.done())
     assert (status, answered[b"connection"]) == (408, b"close")
@@ -427,7 +427,7 @@ async def test_a_slow_body_is_408_in_the_form_of_its_api(path: str) -> None:
 
 
 def empty(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-    """Returns a database whose queues are empty, and which stores every message."""
+    """Returns the rows of a database whose queues are empty, and which stores every message."""
     return stored(statement, arguments) if statement is SEND_MESSAGES else [HEADER]
 
 
@@ -436,7 +436,7 @@ WAIT = {"QueueUrl": "http://h/000000000000/orders", "WaitTimeSeconds": 20}
 
 @pytest.mark.parametrize("padding", [70_000, 1_500_000])
 async def test_a_request_with_memory_for_its_length_does_not_wait_for_messages(padding: int) -> None:
-    """Five such requests would otherwise have taken all memory for 20 s."""
+    """Five such requests would otherwise hold all memory for 20 s."""
     client = ClientInProcess(FakeDatabase(empty))
     body = json.dumps(WAIT).encode().ljust(padding)
     asking = (client.ask("/", body, f"192.0.2.{n}", x_amz_target=RECEIVE) for n in range(5))

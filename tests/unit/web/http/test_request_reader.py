@@ -29,7 +29,7 @@ NEXT = b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def answered(*parts: bytes, limits: HttpLimits | None = None) -> tuple[Recorder, Client]:
-    """Feeds these reads from the socket, and returns the application and the client."""
+    """Feeds each part in a separate read. Returns the application and the client."""
     application = Recorder()
     client = Client(application, limits=limits)
     await client.say(*parts)
@@ -83,7 +83,7 @@ def bytes_of(text: bytes) -> list[bytes]:
 )  # fmt: skip
 @pytest.mark.parametrize("cut", [False, True], ids=["one read", "byte by byte"])
 async def test_a_request_that_is_not_http_is_400_and_ends_the_connection(data: bytes, cut: bool) -> None:
-    """Source: RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. The rest is not a request, so nothing is smuggled."""
+    """Source: RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. The server does not interpret the rest as a request."""
     application, client = await answered(*(bytes_of(data) if cut else [data]), NEXT)
     assert client.statuses == [400]
     assert b"connection: close\r\n" in client.transport.written
@@ -128,14 +128,14 @@ async def test_earlier_requests_are_answered_before_a_refusal() -> None:
     ],
 )
 async def test_a_head_beyond_64_kib_or_1000_headers_is_431(parts: Sequence[bytes]) -> None:
-    """Source: RFC 6585, 5. The limit also applies to trailers and extensions, which the server does not read."""
+    """Source: RFC 6585, 5. The limit also applies to trailers and chunk extensions, which the server ignores."""
     _, client = await answered(*parts, b"a" * 66_000)
     assert client.statuses == [431]
     assert client.transport.closed
 
 
 async def test_a_head_of_64_kib_and_1000_headers_passes_after_any_body() -> None:
-    """Only the size of the head counts, not the sizes of the reads."""
+    """Only the head's size counts, not the sizes of the reads."""
     long_body = POST + b"Content-Length: 200000\r\n\r\n" + b"b" * 200_000
     headers = GET + b"".join(b"A%d: %b\r\n" % (n, b"a" * 50) for n in range(999)) + b"\r\n"
     application, client = await answered(long_body + headers[:100], headers[100:], headers, long_body)
@@ -168,7 +168,7 @@ async def test_chunks_are_joined_and_trailers_are_no_headers(cut: bool) -> None:
     ],
 )
 async def test_the_target_is_split_and_unescaped(target: bytes, path: str, raw_path: bytes, query: bytes) -> None:
-    """RFC 9112, 3.2 defines the forms of a target. In ASGI, `path` is unescaped and `raw_path` is as sent."""
+    """RFC 9112, 3.2 defines a target's forms. In ASGI, `path` is unescaped and `raw_path` is unchanged."""
     method = b"OPTIONS" if target == b"*" else b"GET"
     application, client = await answered(method + b" " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
     (scope,) = application.scopes
@@ -179,7 +179,7 @@ async def test_the_target_is_split_and_unescaped(target: bytes, path: str, raw_p
 @pytest.mark.parametrize("host", [b"other", b"other:8080", b"[::1]:9324", b"[1.2.3]", b"[::::]:1"])
 @pytest.mark.parametrize("after", [b"", b"/", b"/a?b", b"?b"])
 async def test_the_host_of_a_whole_url_counts(host: bytes, after: bytes) -> None:
-    """The URL takes precedence over the header, so no client bypasses the check of hosts (RFC 9112, 3.2.2)."""
+    """The URL takes precedence over the header, so no client bypasses the host check (RFC 9112, 3.2.2)."""
     target = b"http://" + host + after
     application, client = await answered(b"GET " + target + b" HTTP/1.1\r\nA: 1\r\nHost: x\r\n\r\n")
     assert application.scopes[0]["headers"] == [(b"a", b"1"), (b"host", host)]
@@ -265,16 +265,13 @@ async def test_an_error_of_our_own_while_a_request_is_read_is_500(monkeypatch: p
 
 
 # --- deadlines -------------------------------------------------------------------------------------------------------
-# Tests the time limits of a request, in virtual time. Sources: docs/reference/settings.md; docs/reference/errors.md.
-#
-# Also tests the end of a connection whose client is still sending, in virtual time.
-#
-# Also tests that receives of long messages wait for slow readers for a limited time. The limits are Penstock's choice
-# (decision 14).
+# Tests a request's time limits, in virtual time. Sources: docs/reference/settings.md; docs/reference/errors.md.
+# Also tests the end of a connection whose client is still sending.
+# Also tests that receives of long messages wait for slow readers for a limited time (decision 14).
 
 
 class SilentClient:
-    """A client that sends nothing more, and leaves on the test's signal."""
+    """A client that sends no more data, and disconnects on the test's signal."""
 
     def __init__(self) -> None:
         self.left = asyncio.Event()
@@ -397,7 +394,7 @@ async def test_a_response_counts_until_it_is_read_for_the_most_part() -> None:
     assert backpressure.is_high
     backpressure.remove(client)
     assert not backpressure.is_high
-    backpressure.remove(client)  # it left as well
+    backpressure.remove(client)  # It has left too.
 
 
 async def test_a_writer_does_not_wait_while_little_is_unread() -> None:
@@ -429,7 +426,9 @@ async def test_a_slow_reader_keeps_nobody_from_receiving() -> None:
 
 
 async def test_a_client_that_reads_nothing_is_disconnected() -> None:
-    """The server closes after a minute without a byte. One byte in a minute keeps the connection open."""
+    """The server closes the connection after a minute in which the client reads nothing. One byte in a minute keeps the
+    connection open.
+    """
     backpressure, client = WriteBackpressure(), SlowClient(1000)
     backpressure.add(client)
     await asyncio.sleep(STALLED_SECONDS - 1)

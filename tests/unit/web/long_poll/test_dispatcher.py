@@ -26,10 +26,10 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class Database:
-    """A database that knows the ready queues, and the time of each call. `commits` counts the commits.
+    """A database with ready queues, which records the time of each call. `commits` counts the commits.
 
-    `due_at` is the time at which a message becomes ready. `asked` has the number of queues of each look. `spared`
-    counts the looks that were not necessary.
+    A message becomes ready at `due_at`. `asked` contains the number of queues in each check. `spared` counts
+    unnecessary checks.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ async def test_a_receiver_that_found_nothing_returns_to_the_front() -> None:
 
 
 async def test_a_message_that_came_without_waiting_receivers_is_found() -> None:
-    """Two receivers find nothing, one message arrives meanwhile, and only then they begin to wait."""
+    """Two receives find no message, a message arrives, and only then the receives begin to wait."""
     long_polls = LongPollDispatcher(Database().call)
     long_polls.wait(NamedQueue(ORDERS), 0.5, long_polls.next_ticket())
     await asyncio.sleep(1)
@@ -116,7 +116,7 @@ async def test_a_receiver_after_an_empty_wait_makes_no_call() -> None:
     long_polls = LongPollDispatcher(Database().call)
     assert await long_polls.wait(NamedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
     await settle()
-    assert not long_polls.can_skip_receive(NamedQueue(ORDERS))  # notifications do not arrive
+    assert not long_polls.can_skip_receive(NamedQueue(ORDERS))  # Notifications do not arrive.
     long_polls.receives_notifications = True
     for word in (
         lambda: long_polls.wake(ORDERS, 1),
@@ -144,7 +144,7 @@ async def test_the_time_is_over() -> None:
 async def test_a_look_after_the_registration_closes_the_race() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    # The message was sent after the empty look and before the commit of the registration.
+    # The message was sent after the empty check and before the commit of the registration.
     database.ready = {ORDERS}
     assert await long_polls.wait(NamedQueue(ORDERS), 20, 0) == Woken.FOR_MORE
     assert database.watched == [(0.0, [ORDERS])]
@@ -181,12 +181,12 @@ async def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
     long_polls = LongPollDispatcher(database.call)
     responses = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
     await asyncio.sleep(0.5)
-    long_polls.wake(ORDERS, 1)  # This process sent the message and used up the registration.
+    long_polls.wake(ORDERS, 1)  # This process sent the message and used the registration.
     long_polls.handle_notification(ORDERS)
     await settle()
     assert [response.done() for response in responses] == [True, False, False]
     assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
-    long_polls.handle_notification(ORDERS)  # another process sent it
+    long_polls.handle_notification(ORDERS)  # Another process sent the message.
     assert [response.done() for response in responses] == [True, True, False]
 
 
@@ -242,7 +242,7 @@ async def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_r
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     orders, bills = (long_polls.wait(NamedQueue(ORDERS), 20, 0), long_polls.wait(NamedQueue(BILLS), 20, 1))
     await asyncio.sleep(1.5)
-    database.ready = {BILLS}  # the notification of this queue was lost
+    database.ready = {BILLS}  # The notification for this queue was lost.
     database.commits += 1
     assert await bills == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() == pytest.approx(2.0)
@@ -260,7 +260,7 @@ async def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_
     await asyncio.sleep(8.29)
     assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0])
     assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
-    database.ready = {ORDERS}  # A delay ends without a commit of any session.
+    database.ready = {ORDERS}  # A delay ends without a commit.
     assert await response == Woken.FOR_MORE
     # The message does not arrive at the next second's check.
     assert asyncio.get_running_loop().time() == pytest.approx(8.301)
@@ -276,7 +276,7 @@ async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -
     await asyncio.sleep(10.5)
     assert database.asked[-5:] == [0] * 5
     database.commits += 1
-    database.ready = {queues[7].arn}  # the notification of this queue was lost
+    database.ready = {queues[7].arn}  # The notification for this queue was lost.
     assert await responses[7] == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() == pytest.approx(11.0)
     assert database.asked[-2:] == [0, 101]
@@ -293,7 +293,7 @@ async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -
 
 @pytest.mark.parametrize(("notified", "looks"), [(True, 5), (False, 39)])
 async def test_looks_at_thousands_of_queues_take_a_hundredth_of_the_time(notified: bool, looks: int) -> None:
-    """The limit applies while notifications arrive. A look takes 0.08 seconds during constant commits."""
+    """The limit applies while notifications arrive. A check takes 0.08 seconds during constant commits."""
     database = Database()
     database.takes_seconds = 0.08
     long_polls = LongPollDispatcher(database.call)
@@ -419,7 +419,7 @@ async def test_queues_that_nobody_waits_for_are_forgotten() -> None:
 async def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thousands(
     begins_at: float, away: bool
 ) -> None:
-    """The queue is registered for a minute, but no receiver waited, so messages that become visible are unknown."""
+    """The queue is registered for a minute, but no receiver waited, so messages that became visible are unknown."""
     database = Database()
     database.takes_seconds = 0.08
     long_polls = LongPollDispatcher(database.call)

@@ -1,4 +1,4 @@
-"""Tests that the tables of counts are bounded and never decrease, and that the other processes of a port can read
+"""Tests that the tables of counts are bounded and never decrease, and that other processes on the port can read
 them.
 """
 
@@ -51,7 +51,7 @@ def test_deleted_queues_make_room_and_the_sum_stays() -> None:
     send(counts, arn("c"))
     assert messages_sent(memory) == {"b": 1, "c": 1, OTHER: 2}
     (times,) = [block[1:] for key, block in memory.total().items() if key == ("sends", "c")]
-    # The block was used before, and its old content is gone.
+    # The block was used before, but its old content is gone.
     assert times == [0.002, 0, 1, *[0] * 9]
 
 
@@ -65,7 +65,7 @@ def test_deleted_queues_make_room_and_the_sum_stays() -> None:
     ],
 )
 def test_the_most_frequent_count_is_at_the_start_of_its_block(kind: str, first: str) -> None:
-    """The frequent counters add to the block's start without an offset."""
+    """The frequent counters write to the block's start without an offset."""
     assert BLOCKS[kind].find_slot(first) == 0
 
 
@@ -92,7 +92,7 @@ Shared = Callable[[], tuple[CounterMemory, CounterMemory]]
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Iterator[Shared]:
-    """Returns the memories of two processes of a port."""
+    """Yields the memories of two processes on one port."""
     with ExitStack() as stack:
 
         def make() -> tuple[CounterMemory, CounterMemory]:

@@ -1,6 +1,6 @@
-"""Tests the report's first screen with states that the tests build.
+"""Tests the report's first screen with constructed states.
 
-Contrast: The source is WCAG 2.2, success criteria 1.4.3 and 1.4.11.
+Contrast: WCAG 2.2, success criteria 1.4.3 and 1.4.11.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DOCS = Path(__file__).parents[4] / "docs"
 
 
 def facts(**known: Any) -> VerdictFactsRow:
-    """Returns the facts of a freshly measured standard queue."""
+    """Returns the facts of a recently measured standard queue."""
     row = VerdictFactsRow(
         1, "arn", NOW, False, False, 0, None, 0, None, False, measured_at=NOW, visible=5, in_flight=0, delayed=0,
         oldest_at=NOW - 20 * MINUTE, paused=False, stopped_mapping=None, failing_since=None,
@@ -58,7 +58,7 @@ def page(*queues: QueueState, **known: Any) -> str:
 
 
 def busy(*, minutes: int = 30, **counts: int) -> list[Minute]:
-    """Returns `minutes` minutes with equal counts. The last of these minutes has just ended."""
+    """Returns `minutes` minutes with equal counts. The last minute has just ended."""
     end = NOW.replace(second=0)
     known: dict[str, Any] = {"sent": 60, "received": 30, "deleted": 30, "visible": 100, "in_flight": 0, **counts}
     return [Minute(end - n * MINUTE, **known) for n in range(minutes, 0, -1)]
@@ -207,7 +207,7 @@ def test_healthy_queues_need_no_advice() -> None:
 
 
 def luminance(colour: str) -> float:
-    """Returns the relative luminance of WCAG 2.2."""
+    """Returns the relative luminance (WCAG 2.2)."""
     digits = colour.lstrip("#")
     digits = "".join(2 * digit for digit in digits) if len(digits) == 3 else digits
     parts = [int(digits[n : n + 2], 16) / 255 for n in (0, 2, 4)]
@@ -216,7 +216,7 @@ def luminance(colour: str) -> float:
 
 
 def contrast(one: str, other: str) -> float:
-    """Returns the contrast ratio of WCAG 2.2."""
+    """Returns the contrast ratio (WCAG 2.2)."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 

@@ -1,4 +1,4 @@
-"""Tests the OpenAPI document of the REST API, without a database. Source: OpenAPI Specification 3.1."""
+"""Tests the REST API's OpenAPI document, without a database. Source: OpenAPI Specification 3.1."""
 
 import importlib
 import inspect
@@ -39,7 +39,7 @@ Operation = dict[str, Any]
 
 
 def document(access: object = None) -> dict[str, Any]:
-    """Returns the document of a service. `access` is None for QUEUE_ACCESS=off."""
+    """Returns a service's document. `access` is None for QUEUE_ACCESS=off."""
     environment = cast("Environment", SimpleNamespace(access=access))
     return RestApplication(environment, cast("Any", None)).openapi()
 
@@ -52,7 +52,7 @@ def operations(path: dict[str, Any]) -> Iterator[tuple[str, Operation]]:
 
 @pytest.fixture(scope="module")
 def routes() -> dict[str, Operation]:
-    """Returns the operations below /v1 with QUEUE_ACCESS=off, without the certificate's."""
+    """Returns the operations below /v1 with QUEUE_ACCESS=off, except for the certificate's."""
     return {
         name: operation
         for name, operation in operations(document()["paths"])
@@ -66,7 +66,7 @@ def test_every_error_of_the_rest_api_is_in_the_document() -> None:
 
 
 def test_no_response_is_left_to_a_default(routes: dict[str, Operation]) -> None:
-    """`default` would document every status. 422 is FastAPI's, and the service answers 400 instead."""
+    """`default` would document every status. FastAPI would respond with 422, but the service responds with 400."""
     assert {name for name, route in routes.items() if {"default", "422"} & route["responses"].keys()} == set()
 
 
@@ -91,7 +91,7 @@ def test_a_status_names_its_codes(routes: dict[str, Operation], operation: str, 
 
 
 def test_a_body_of_success_has_a_schema(routes: dict[str, Operation]) -> None:
-    """The document also has the bodies that msgspec writes, which FastAPI does not see."""
+    """The document also contains the bodies that msgspec writes, which FastAPI does not know."""
     bodies = {
         f"{name} {status}": form.get("schema")
         for name, route in routes.items()
@@ -132,9 +132,7 @@ def test_bodies_say_what_excludes_what(routes: dict[str, Operation]) -> None:
 
 
 def test_a_binding_has_what_it_binds(routes: dict[str, Operation]) -> None:
-    """docs/reference/events.md: a queue has no endpoint, and a URL no queue. The document leaves out null
-    members.
-    """
+    """docs/reference/events.md: a queue has no endpoint, and a URL has no queue. The document omits null members."""
     binding = routes["POST /v1/events/{pattern}/subscriptions"]["responses"]["201"]["content"]
     required = binding["application/json"]["schema"]["required"]
     assert {"queue_name", "endpoint", "filter_policy"} & set(required) == set()
@@ -145,7 +143,7 @@ def test_an_error_of_an_unknown_kind_is_a_bad_request() -> None:
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
-# Tests the rights that each route of the REST API and each tool of MCP requires (docs/operate/policies.md).
+# Tests the rights that each REST route and each MCP tool requires (docs/operate/policies.md).
 
 
 RIGHTS = """
@@ -253,7 +251,7 @@ def test_a_right_is_about_the_resource_of_the_path() -> None:
 
 
 def test_a_change_shows_a_resource_only_to_a_caller_who_may_read_it() -> None:
-    """A route that answers the document of another route's GET may answer without it, or needs the right of the GET."""
+    """A route that returns the document of another route's GET may omit the document, or requires the GET's right."""
     paths = document()["paths"]
     rights = {(route.method.lower(), f"/v1{route.path}"): set(route.right.actions) for route in chain(*ROUTES)}
 
@@ -298,7 +296,9 @@ OPERATIONS = sorted(
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.__module__}.{each.__name__}")
 def test_an_operation_asks_before_it_reads_or_changes_anything(operation: Callable[..., Any]) -> None:
-    """No route, screen or tool helps. Only the policies of the queue or topic are read."""
+    """The operation itself checks the rights, without a route, screen or tool. It reads only the policies of the queue
+    or topic.
+    """
     environment = Environment(Settings.read({"QUEUE_REGION": "us-east-1"}), cast("Any", None))
     context = Context("000000000000", "us-east-1", "id", environment, HttpRequest("GET", "/", b"", {}, b""))
     context.user = build_user("000000000000", "caller", ['{"Statement": []}'])

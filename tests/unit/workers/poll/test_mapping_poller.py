@@ -1,4 +1,4 @@
-"""Tests batches of a mapping, in virtual time. Rules: docs/reference/mapping_polling.md."""
+"""Tests a mapping's batches, in virtual time. Rules: docs/reference/mapping_polling.md."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def now_ms() -> float:
 
 
 class Counts:
-    """Counters that count nothing."""
+    """Ignores all counts."""
 
     def count_polled(self, *_: Any) -> None: ...
 
@@ -52,9 +52,9 @@ class Counts:
 
 
 class Queue:
-    """A queue in which each message is received once. `deleted` has the numbers of deleted messages, in order.
+    """A queue that returns each message once. `deleted` contains the numbers of deleted messages, in order.
 
-    `away` is the period in which deletes fail.
+    Deletes fail during the period `away`.
     """
 
     claim_seconds = idle_seconds = 20.0
@@ -104,7 +104,7 @@ class Queue:
 
 
 class Target:
-    """A function that takes `seconds`. `began` has the start of each invocation, `error` the error of an invocation."""
+    """A function that takes `seconds`. `began` contains each invocation's start, `error` the error of an invocation."""
 
     def __init__(self, seconds: float = 0.0, error: Exception | None = None) -> None:
         self.seconds = seconds
@@ -120,7 +120,7 @@ class Target:
 
 
 class Harness:
-    """A mapping that polls. `results` has its reports; `lost_reports` counts those that could not be stored."""
+    """A mapping that polls. `results` contains its reports. `lost_reports` counts reports that could not be stored."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ async def test_messages_that_are_visible_at_once_are_not_asked_for_without_a_pau
 
 
 async def test_nothing_is_received_while_the_process_has_no_place() -> None:
-    """Otherwise the messages would wait invisibly, and become visible again before the function gets them."""
+    """Otherwise the messages would wait in flight, and become visible again before the function gets them."""
     options = Options(batch_size=1, scaling_config=ScalingConfig(50))
     bodies = [str(n) for n in range(60)]
     harness = await polled(55, lambda: Harness(Queue(30, *bodies), Target(10), options, slots=3))
@@ -187,7 +187,7 @@ async def test_nothing_is_received_while_the_process_has_no_place() -> None:
 
 
 async def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
-    """Otherwise the poller would receive each message without effect, until its redrive policy moves it."""
+    """Otherwise the poller would receive each message in vain until its redrive policy moves it."""
     bodies = [str(n) for n in range(1000)]
     harness = await polled(
         10, lambda: Harness(Queue(30, *bodies), Target(error=ZeroDivisionError()), Options(batch_size=1))
@@ -198,7 +198,7 @@ async def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
 
 
 async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
-    """Otherwise, after an outage of the database, the mapping would seem to fail until its next failure."""
+    """Otherwise, after a database outage, the mapping would appear to fail until its next failure."""
 
     def make() -> Harness:
         harness = Harness(Queue(30, "a", "b", "c"), Target(), Options(batch_size=1))
@@ -220,7 +220,7 @@ async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None
 
 
 async def test_a_mapping_leaves_places_to_others() -> None:
-    """The mapping's functions take 15 minutes, and it may run a thousand of them at once."""
+    """The mapping's functions take 15 minutes, and the mapping may run a thousand of them at once."""
     others: list[Harness] = []
 
     slots, bodies = InvocationSlots(200), [str(n) for n in range(1000)]
@@ -238,12 +238,11 @@ async def test_a_mapping_leaves_places_to_others() -> None:
 
 # --- poller ----------------------------------------------------------------------------------------------------------
 # Tests when a process reads the list of its mappings, in virtual time.
-#
-# Also tests the choice of the mapping that gets a slot for an invocation.
+# Also tests the choice of the mapping that gets an invocation slot.
 
 
 class Database:
-    """A database without mappings. `looks` has the times of calls. The database is unreachable until `away_until`."""
+    """A database without mappings, which is unreachable until `away_until`. `looks` contains the times of calls."""
 
     claim_seconds = idle_seconds = 60.0
 
@@ -277,7 +276,9 @@ async def test_a_look_that_failed_is_repeated_soon() -> None:
 
 
 async def test_the_poller_looks_often_while_another_process_polls_for_the_mappings() -> None:
-    """That process may die. This process then takes over its mappings when its registration ends, after 7 seconds."""
+    """The other process may die. This process then takes over its mappings when its registration ends, after 7
+    seconds.
+    """
 
     class Elsewhere(Database):
         claim_seconds, idle_seconds = 5.0, 60.0
