@@ -1,7 +1,7 @@
-"""Tests that an application's database role reaches only its account, and only by the documented functions.
+"""Tests that an application's database role reaches only its own account, and only through the documented functions.
 
-Each attack on the other account uses a login with only the role `penstock_app`. The test then checks all data of the
-other account. The same call on the caller's queue works.
+Each attack on the other account uses a login whose only role is `penstock_app`. The test then checks all of the other
+account's data. The same call on the caller's own queue works.
 """
 
 import json
@@ -26,7 +26,7 @@ PASSWORD = "long enough"
 
 
 class Setup(NamedTuple):
-    """The addresses of the superuser and of two applications, and ids of messages in the first application's queues."""
+    """The addresses of the superuser and two applications, and message ids from the first application's queues."""
 
     dsn: str
     victim: str
@@ -80,7 +80,7 @@ def setup(postgres: TestServer) -> Iterator[Setup]:
 
 
 def test_acts_of_applications_are_in_the_audit(postgres: TestServer) -> None:
-    """Each act leaves one row in its transaction. An act that changes nothing or is rolled back leaves none."""
+    """Each act adds one audit row in its transaction. An act that changes nothing or is rolled back adds no row."""
     queue = f"arn:aws:sqs:{REGION}:{VICTIM}:orders"
     schedule = f"arn:aws:scheduler:{REGION}:{VICTIM}:schedule/default/nightly"
     acts = (
@@ -95,7 +95,7 @@ def test_acts_of_applications_are_in_the_audit(postgres: TestServer) -> None:
         ("purge_queue('orders')", "sqs:PurgeQueue", queue),
         ("delete_queue('orders')", "sqs:DeleteQueue", queue),
     )  # fmt: skip
-    once = {"create_schedule", "purge_queue"}  # fails, or is an act again
+    once = {"create_schedule", "purge_queue"}  # fails, or is another act
     with postgres.database() as database:
         address = login(database, VICTIM, "penstock_app")
         with psycopg.connect(address) as application:
@@ -122,7 +122,7 @@ def test_acts_of_applications_are_in_the_audit(postgres: TestServer) -> None:
 
 
 def test_through_a_pooler_each_login_has_its_own_account(postgres: TestServer) -> None:
-    """PgBouncer shares server connections between clients of one role, and never between roles."""
+    """PgBouncer shares a server connection only between clients of the same role."""
     with postgres.database() as database:
         install_lookup(postgres.server, database.name)
         accounts = {account: login(database, account, "penstock_app") for account in (VICTIM, ATTACKER)}
@@ -167,8 +167,8 @@ def belongings(setup: Setup) -> list[Any]:
         return [connection.execute(query.encode(), {"account": VICTIM}).fetchall() for query in BELONGINGS]
 
 
-# The documented functions, on a queue {q} or FIFO queue {f} with messages of these ids. The last calls name ids or
-# names of the other account's messages, schedules and routing keys instead of a queue.
+# The documented functions. {q} is a standard queue and {f} a FIFO queue with messages of these ids. The last calls name
+# the other account's messages, schedules and routing keys by id or name instead of a queue.
 CALLS = {
     "send": "select queue.send('{q}', '1')",
     "send_batch": "select queue.send_batch('{q}', array['1', '2']::jsonb[])",
@@ -242,7 +242,7 @@ def filled(text: str, setup: Setup, *, foreign: bool) -> str:
 
 
 def attempt(address: str, statement: str, *before: str) -> tuple[str | None, list[Any]]:
-    """Returns SQLSTATE and rows."""
+    """Returns the SQLSTATE and the rows."""
     with psycopg.connect(address, autocommit=True) as connection:
         for each in before:
             connection.execute(each.encode())
@@ -253,7 +253,7 @@ def attempt(address: str, statement: str, *before: str) -> tuple[str | None, lis
             return error.sqlstate, [(str(error),)]
 
 
-# An application may change its session in these ways to make a function use the application's objects instead of
+# An application can change its session in these ways to make a function use the application's objects instead of
 # Penstock's.
 TRICKS = {
     "plainly": (),
@@ -291,7 +291,7 @@ def test_an_attempt_on_another_account(setup: Setup, what: str, trick: str) -> N
 
 @pytest.mark.parametrize("what", CALLS)
 def test_the_same_on_ones_own(postgres: TestServer, what: str) -> None:
-    """Without this test, a failed attack would prove nothing."""
+    """Without this test, the attacks could fail because of an error in the calls."""
     with postgres.database() as database:
         address = login(database, VICTIM, "penstock_app")
         with psycopg.connect(address, autocommit=True) as connection:

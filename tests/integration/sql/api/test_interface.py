@@ -1,4 +1,4 @@
-"""Tests the SQL interface of applications: queue.send, receive, delete, pop, archive and the others."""
+"""Tests the applications' SQL interface: queue.send, receive, delete, pop, archive and other functions."""
 
 import json
 from typing import Any
@@ -38,14 +38,14 @@ def test_any_json_is_a_message(db: Connection, message: object) -> None:
 
 @pytest.mark.parametrize("body", ["plain", "{broken", "[" * 200_000, "1e999999999", ""])
 def test_a_body_that_is_no_json_arrives_as_a_string(db: Connection, body: str) -> None:
-    """The message was sent through SQS, where a body is any text."""
+    """The sender uses SQS, which accepts any text as a body."""
     db.execute("select queue.create('q')")
     send(db, arn_of("q"), body)
     assert value(db, "select message from queue.receive('q')") == body
 
 
 def test_escapes_that_jsonb_refuses_arrive_as_the_replacement_character(db: Connection) -> None:
-    """JSON allows U+0000 and half a surrogate pair as escapes (RFC 8259), but jsonb does not."""
+    """JSON allows escapes for U+0000 and for half a surrogate pair (RFC 8259), but jsonb does not."""
     db.execute("select queue.create('q')")
     send(db, arn_of("q"), '{"a": "x\\u0000y", "b": "\\ud83d"}')
     assert value(db, "select message from queue.receive('q')") == {"a": "x\ufffdy", "b": "\ufffd"}
@@ -145,7 +145,7 @@ def test_visibility_and_metrics(db: Connection) -> None:
     assert value(db, "select queue.change_visibility('q', %s, 60) > now() + interval '59 seconds'", sent) is True
     assert value(db, "select queue.change_visibility('q', 1, 60)") is None
     columns = "queue_name, queue_length, visible, in_flight, delayed, total_messages"
-    # The message is delayed and not in flight, because no consumer has received it.
+    # The message is delayed instead of in flight, because no consumer has received it.
     assert ask(db, f"select {columns} from queue.metrics('q')") == [("q", 1, 0, 0, 1, 1)]
     assert value(db, "select queue.purge_queue('q')") == 1
     assert ask(db, "select name, fifo from queue.list_queues()") == [("q", False)]
@@ -186,7 +186,7 @@ SENDS = ("send", "send_batch", "send_fifo", "publish_event", "send_topic")
 
 
 def stock(db: Connection) -> None:
-    """Creates the queues, and registers processes that wait for all changes."""
+    """Creates the queues, and registers processes that wait for every kind of change."""
     dead = value(db, "select queue.create('dead')")
     policy = json.dumps({"deadLetterTargetArn": dead, "maxReceiveCount": 1})
     value(db, "select queue.create('q', %s)", Jsonb({"RedrivePolicy": policy}))
@@ -200,7 +200,7 @@ def stock(db: Connection) -> None:
 
 
 def wait(db: Connection) -> None:
-    """Registers waiting processes of every queue and of deliveries."""
+    """Registers processes that wait for every queue and for deliveries."""
     db.execute(
         "insert into queue.watcher (queue_id, watcher) select q, gen_random_uuid()"
         " from (select queue_id from queue.queues union all select 0) u(q)"
@@ -226,7 +226,7 @@ def test_a_transaction_without_notifications_can_be_prepared(db: Connection, nam
 def test_the_check_of_each_second_finds_what_was_sent_without_a_notification(
     db: Connection, database: Database
 ) -> None:
-    """A process makes this check every second while a receive waits (tests/unit/web/long_poll/test_dispatcher.py)."""
+    """A process runs this check every second during a long poll (tests/unit/web/long_poll/test_dispatcher.py)."""
     for name in ("q", "f.fifo"):
         value(db, "select queue.create(%s)", name)
     wait(db)

@@ -1,7 +1,7 @@
 """Tests queue.parse_schedule, next_fires and preview_schedule against tables of edge cases and
 penstock.scheduler.expressions.
 
-The plpgsql and the Python code were written separately. Each implementation is the reference for the other.
+The plpgsql and Python implementations were written independently, so each is the other's reference.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -184,7 +184,7 @@ def test_a_preview_of_what_never_comes_is_empty(db: Connection) -> None:
     "zone", ["America", "america/new_york", "UTC+3", "PST", "right/Europe/Berlin", "", "Europe/Berlim"]
 )
 def test_time_zones_of_the_iana_database_only(db: Connection, zone: str) -> None:
-    """PostgreSQL itself would accept most of these expressions."""
+    """PostgreSQL itself accepts most of these names."""
     with pytest.raises(psycopg.Error, match="not a time zone") as refused:
         canonical(db, "cron", "* * * * *", zone)
     assert refused.value.sqlstate == "QU003"

@@ -1,6 +1,5 @@
-"""Tests dead-letter queues: the time of a move, the values that a message keeps, and queues that are missing, equal
-or of the other type.
-"""
+"""Tests dead-letter queues: when a message moves, which values it keeps, and dead-letter queues that are missing, the
+same queue, or of the other type."""
 
 import json
 
@@ -64,7 +63,7 @@ def test_a_dead_letter_queue_of_the_other_type_gets_nothing(db: Connection, name
 
 @BOTH
 def test_a_queue_that_is_its_own_dead_letter_queue(db: Connection, suffix: str) -> None:
-    """The message moves back to the same queue. The message is not lost, and the receive does not loop."""
+    """The message moves back to the same queue. The queue does not lose the message, and the receive does not loop."""
     arn = create(db, "q" + suffix, RedrivePolicy=redrive(arn_of("q" + suffix), 1))
     send(db, arn, "m", group=group(suffix))
     received = [d.receive_count for _ in range(6) for d in receive(db, arn, visibility=0)]
@@ -111,7 +110,7 @@ def test_an_acknowledged_message_does_not_move(db: Connection) -> None:
 
 
 def test_a_standard_message_keeps_its_time_of_sending_and_a_fifo_one_does_not(db: Connection) -> None:
-    """The source is the Amazon SQS Developer Guide on dead-letter queues and message retention."""
+    """Source: Amazon SQS Developer Guide, dead-letter queues and message retention."""
     for suffix, kept in (("", True), (".fifo", False)):
         dead = create(db, "dead" + suffix)
         arn = create(db, "q" + suffix, RedrivePolicy=redrive(dead, 1))

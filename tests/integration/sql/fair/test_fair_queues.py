@@ -1,6 +1,6 @@
-"""Tests fair queues: receives skip tenants that keep the consumers busy while others wait, and no message is lost.
+"""Tests fair queues: receives skip noisy tenants while other tenants wait, and no message is lost.
 
-The SQS Developer Guide defines the expected results: "How Amazon SQS fair queues work"
+Source: SQS Developer Guide, "How Amazon SQS fair queues work"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
 """
 
@@ -44,7 +44,7 @@ from tests.support.sql.calls import (
 
 
 def send_as(db: Connection, arn: str, tenant: str | None, count: int, start: int = 0) -> list[int]:
-    """Sends messages of one tenant, named `tenant number`. Returns their public ids."""
+    """Sends one tenant's messages, named `tenant number`. Returns their public ids."""
     sent = send(db, arn, *(f"{tenant} {start + i}" for i in range(count)), group=tenant)
     return [row.id for row in sent if row.id is not None]
 
@@ -54,14 +54,13 @@ def tenants(deliveries: list[Delivery]) -> list[str]:
 
 
 def crowd(db: Connection, arn: str, messages: int = 200, in_flight: int = 40) -> list[Delivery]:
-    """Creates a tenant that has sent many messages, some of which are in flight. The first of two
-    receives only detects the tenant."""
+    """Sends many messages as one tenant and receives twice, which leaves some in flight. The first receive only detects
+    the noisy tenant."""
     send_as(db, arn, "noisy", messages)
     return [*receive(db, arn, 10), *receive(db, arn, in_flight - 10)]
 
 
 def drain(db: Connection, arn: str) -> list[Delivery]:
-    """Receives all visible messages."""
     taken: list[Delivery] = []
     while deliveries := receive(db, arn, 100):
         taken += deliveries
@@ -101,7 +100,7 @@ def test_of_noisy_tenants_the_one_with_the_fewest_in_flight_comes_first(db: Conn
     send_as(db, arn, "louder", 100)
     assert tenants(receive(db, arn, 1)) == [
         "louder"
-    ]  # A group that is not noisy yet comes before the noisy group "loud".
+    ]  # A quiet group's messages come before the messages of the noisy group "loud".
 
 
 @pytest.mark.parametrize(("in_flight", "first"), [(1, "many"), (40, "quiet")])
@@ -123,7 +122,7 @@ def test_tenants_without_a_backlog_keep_their_order(db: Connection) -> None:
 
 
 def test_a_tenth_and_thirty(db: Connection) -> None:
-    """35 of 380 messages in flight are less than a tenth, and 45 of 390 are more."""
+    """35 of 380 messages in flight are less than a tenth, and 45 of 390 are more than a tenth."""
     arn = create(db)
     for tenant in range(69):
         send_as(db, arn, f"t{tenant}", 5)
@@ -178,13 +177,13 @@ def test_everything_is_cleaned_and_recorded_once(db: Connection) -> None:
 
 
 def mixed(db: Connection, arn: str, dice: random.Random, count: int, start: int = 0) -> None:
-    """A noisy tenant has a sixth of the messages, mixed with the messages of a hundred others."""
+    """Sends a noisy tenant's messages, a sixth of all messages, between the messages of a hundred other tenants."""
     for number in range(start, start + count):
         send_as(db, arn, "noisy" if dice.random() < 1 / 6 else f"t{dice.randrange(100)}", 1, number)
 
 
 def test_messages_of_quiet_groups_are_leased_together(db: Connection) -> None:
-    """Receives skip the messages in between, and write nothing a second time for these messages."""
+    """Receives skip the messages between them, and do not write rows for the skipped messages again."""
     arn, dice = create(db), random.Random(1)
     crowd(db, arn, messages=41)
     slow = rows_of(db, "side", arn)
@@ -199,7 +198,7 @@ def test_messages_of_quiet_groups_are_leased_together(db: Connection) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) -> None:
-    """Each message is in one of the two views exactly once, even if its neighbours change."""
+    """Exactly one of the two views contains each message, even if its neighbours change."""
     arn, dice, sent = create(db), random.Random(seed), 260
     crowd(db, arn, messages=sent)
     held: list[Delivery] = []
@@ -281,7 +280,7 @@ def test_far_behind_the_cursor_it_stays_in_the_log(db: Connection) -> None:
 
 
 def test_a_backlog_that_was_passed_over_keeps_nothing_else(db: Connection) -> None:
-    """Maintenance cleans quiet tenants' finished messages behind a noisy tenant's message, which stays."""
+    """Maintenance cleans quiet tenants' finished messages behind a noisy tenant's message, but keeps that message."""
     arn = create(db)
     crowd(db, arn, messages=300)
     for number in range(6):
@@ -323,12 +322,12 @@ def test_a_noisy_tenant_is_not_starved(db: Connection) -> None:
     db.execute("update queue.deferred set deferred_at = deferred_at - interval '11 seconds'")
     send_as(db, arn, "quiet", 400)
     served = tenants([d for _ in range(200) for d in receive(db, arn, 1)])
-    # Each receive has a chance of a tenth, so none in 200 has a probability of 1 in a billion.
+    # Each receive has a probability of a tenth, so 200 receives all miss with a probability of 1 in a billion.
     assert set(served) == {"noisy", "quiet"}
 
 
 def test_a_receive_takes_no_message_twice(db: Connection) -> None:
-    """With a timeout of 0 a message is visible at once. Only the next receive may receive it again, or move it."""
+    """With a timeout of 0, a message is visible at once, but only a later receive returns it again or moves it."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead))
     crowd(db, arn, messages=60)
@@ -340,12 +339,12 @@ def test_a_receive_takes_no_message_twice(db: Connection) -> None:
     taken = receive(db, arn, 100, visibility=0)
     assert tenants(taken) == ["noisy"] * 20
     assert len({d.message_id for d in taken}) == 20
-    # the quiet tenant's message, which a consumer had received before
+    # a quiet tenant's message that a consumer received earlier
     assert counts(db, dead).visible == 1
 
 
 def starved_first(db: Connection) -> None:
-    """Makes the next receive serve tenants first that were skipped for long, as a tenth of all receives do."""
+    """Makes the next receive serve tenants that were skipped for long first. A tenth of all receives do so."""
     for number in range(1000):
         db.execute("select setseed(%s)", (number / 1000,))
         if value(db, "select random()") < 0.1:
@@ -355,7 +354,7 @@ def starved_first(db: Connection) -> None:
 
 
 def test_receivers_side_by_side_share_what_was_passed_over(db: Connection, connect: Connect) -> None:
-    """Receivers of one shard work one after the other, as always in the log: the second waits for the first."""
+    """Receivers in one shard run one after the other: the second waits for the first."""
     arn = create(db)
     crowd(db, arn, messages=1000)
     send_as(db, arn, "quiet", 1)

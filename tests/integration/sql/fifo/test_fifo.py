@@ -1,4 +1,4 @@
-"""Tests FIFO queues: the order in a group, deduplication, and several groups."""
+"""Tests FIFO queues: order within a group, deduplication, and several groups."""
 
 from typing import Any
 from uuid import uuid4
@@ -80,7 +80,7 @@ def test_sequence_numbers_rise_and_are_delivered(db: Connection) -> None:
 
 
 def test_a_duplicate_is_accepted_and_not_stored(db: Connection) -> None:
-    """The response has the original's id and sequence number, even after the deletion of the original."""
+    """The response has the original's id and sequence number, even after the original was deleted."""
     arn = create(db, "q.fifo")
     original = send_one(db, arn, "m", deduplication="1")
     stored = receive(db, arn)
@@ -122,9 +122,8 @@ def test_the_scope_of_deduplication(db: Connection, scope: str, stored: list[str
 
 
 def test_content_based_deduplication(db: Connection) -> None:
-    """The deduplication id is the SHA-256 of the body. Attributes do not change the id, and an explicit id replaces
-    it.
-    """
+    """The deduplication id is the body's SHA-256. Attributes do not change the id, and an explicit id replaces the
+    SHA-256."""
     arn = create(db, "q.fifo", ContentBasedDeduplication="true")
     for entry in (
         Entry("same", group="g"),
@@ -152,7 +151,7 @@ def test_an_open_sender_holds_up_its_group_only(db: Connection, connect: Connect
         send_one(application, arn, "open", "a", "1")
         send_one(db, arn, "b", "b", "2")
         assert bodies(receive(db, arn)) == ["b"]
-    # A search passes over what was committed late, until the next full search (queue.store_search).
+    # A search skips messages that were committed late, until the next full search (queue.store_search).
     db.execute("update queue.fifo_search set full_due_at = searched_at")
     assert bodies(receive(db, arn)) == ["open"]
 
@@ -176,9 +175,8 @@ def test_empty_groups_are_forgotten_and_come_back(db: Connection) -> None:
 
 
 def test_a_clock_that_went_back_keeps_no_unreceived_message(db: Connection) -> None:
-    """Messages that were sent an hour ahead wait only their delay. A message in flight waits, and others stay as they
-    are.
-    """
+    """Messages whose send time is an hour ahead wait only for their delay. A message in flight stays in flight, and
+    other messages do not change."""
     arn, delayed = create(db, "q.fifo"), create(db, "delayed.fifo", DelaySeconds="900")
     send(db, arn, "in flight", group="b")
     assert bodies(receive(db, arn)) == ["in flight"]
@@ -209,9 +207,8 @@ def test_a_group_of_which_everything_was_a_duplicate_is_no_obstacle(db: Connecti
 
 
 def test_receivers_of_one_call_share_no_group(db: Connection) -> None:
-    """One receiver gets rows 1 to 3, and another gets the next three. The rest of a group stays behind its first
-    messages.
-    """
+    """One receiver gets messages 1 to 3, and another receiver gets the next three. A group's other messages stay behind
+    its first messages."""
     arn = create(db, "q.fifo")
     send(db, arn, "a1", "a2", "a3", "a4", group="a")
     send(db, arn, "b1", "b2", group="b")
@@ -229,7 +226,7 @@ def test_many_groups_of_one_message_fill_one_receive(db: Connection) -> None:
 
 
 def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) -> None:
-    """Maintenance keeps the message and the deduplication id of an open transaction. Committed ones are forgotten."""
+    """Maintenance keeps an open transaction's message and deduplication id, but removes committed ones."""
     arn = create(db, "q.fifo")
     send_one(db, arn, "committed", "a", deduplication="1")
     with connect() as sender:
@@ -242,8 +239,8 @@ def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) 
 
 
 # --- old snapshot ----------------------------------------------------------------------------------------------------
-# Tests FIFO queues while an old snapshot keeps every dead row. The snapshot belongs to a backup, a report or a
-# forgotten transaction.
+# Tests FIFO queues while an old snapshot prevents the removal of dead rows. A backup, a report or a forgotten
+# transaction holds such a snapshot.
 
 
 MESSAGES = 200
@@ -253,14 +250,14 @@ ROUNDS = 40
 
 
 def pages_read(db: Connection) -> int:
-    """Returns the number of pages that a message's send, receive and delete read."""
+    """Returns how many pages a message's send, receive and delete read."""
     return pages_of(db, "queue.send_fifo('q.fifo', '1', 'group')") + pages_of(
         db, "queue.delete('q.fifo', r.msg_id) from queue.receive('q.fifo', 60, 1) r"
     )
 
 
 def pages_of(db: Connection, selected: str) -> int:
-    """Returns the number of pages that a query of one row reads."""
+    """Returns how many pages a query for one row reads."""
     explained = db.execute(f"explain (analyze, buffers, format json) select {selected}".encode()).fetchone()
     top: dict[str, Any] = explained[0][0]["Plan"]  # type: ignore[index]
     assert top["Actual Rows"] == 1

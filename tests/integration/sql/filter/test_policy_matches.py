@@ -1,4 +1,5 @@
-"""Tests queue.policy_matches against AWS's examples, and against an evaluator that was written from AWS's pages."""
+"""Tests queue.policy_matches against AWS's examples, and against an evaluator that was written from AWS's
+documentation."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ Message = Mapping[str, tuple[str, str]] | str
 
 
 def facts(message: Message) -> str | None:
-    """Returns the facts in the service's form."""
+    """Returns the facts in the service's format."""
     if isinstance(message, str):
         found = encode_body_facts(message)
         return None if found is None else found.decode()
@@ -46,14 +47,14 @@ def facts(message: Message) -> str | None:
 
 
 def matches(db: Connection, policies: list[str | None], messages: list[Message]) -> list[list[bool]]:
-    """Returns whether each compiled policy accepts each message, with one statement for all."""
+    """Returns whether each compiled policy accepts each message, by one statement for all pairs."""
     row = db.execute(MATCHES, (policies, [facts(message) for message in messages])).fetchone()
     assert row is not None
     return [row[0][at : at + len(messages)] for at in range(0, len(row[0]), len(messages))]
 
 
 def accepts(db: Connection, policy: Any, message: Message, scope: str = "MessageBody") -> bool:
-    """Returns whether one policy accepts one message. Fails if the tests' evaluator disagrees."""
+    """Returns whether one policy accepts one message. Fails if the test evaluator disagrees."""
     text = json.dumps(policy)
     accepted = matches(db, [compile_policy(text, scope)], [message])[0][0]
     assert accepted == filter_oracle.accepts(text, scope, message)
@@ -66,7 +67,7 @@ def body(**members: Any) -> str:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases()])
 def test_examples_of_aws(case: PolicyCase) -> None:
-    """The evaluator must agree with the pages, because other tests compare SQL with the evaluator."""
+    """The evaluator must agree with AWS's examples, because other tests compare SQL with the evaluator."""
     assert filter_oracle.accepts(case.policy, case.scope, case.message) == case.accepted
 
 
@@ -81,7 +82,8 @@ def test_examples_of_aws_in_sql(db: Connection) -> None:
 
 # --- compared with the evaluator -------------------------------------------------------------------------------------
 def test_every_operator_with_every_value(db: Connection) -> None:
-    """Each policy has one key, one operator, and one or two values. One statement matches all bodies."""
+    """Each policy has one key, one operator, and one or two values. One statement compares the policies with all
+    bodies."""
     policies = [json.dumps({"k": [operator]}) for operator in strategies.operators()]
     values = strategies.VALUES
     messages: list[Message] = [body(k=value) for value in values]
@@ -102,7 +104,7 @@ LIMITS = ("Filter policy is too complex", "Filter policy can not have more than 
 
 
 def valid(policies: list[dict[str, Any]], scope: str) -> Iterator[tuple[str, str | None]]:
-    """Yields the policies within AWS's limits, as text and compiled. The policies have no other fault."""
+    """Yields the policies within AWS's limits, as text and compiled."""
     for policy in policies:
         text = json.dumps(policy)
         try:
@@ -126,11 +128,10 @@ def test_random_policies_and_messages(
     policies: st.SearchStrategy[dict[str, Any]],
     messages: st.SearchStrategy[Attributes | str],
 ) -> None:
-    """SQL and the evaluator agree about every policy and message. Both answers are common."""
+    """SQL and the evaluator agree about every policy and message. Acceptance and rejection are both common."""
     responses: Counter[bool] = Counter()
 
-    # The examples depend on the source of `compare` (derandomize), so another name or annotation gives other
-    # examples.
+    # The examples depend on `compare`'s source (derandomize), so another name or annotation changes the examples.
     @settings(max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(policies, min_size=4, max_size=4), st.lists(messages, min_size=4, max_size=4))
     def compare(some_policies: list[dict[str, Any]], some_messages: list[Message]) -> None:
@@ -149,7 +150,7 @@ def test_random_policies_and_messages(
 @settings(max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(strategies.bodies)
 def test_sql_makes_the_same_facts(db: Connection, text: str) -> None:
-    """SQL's publications use queue.body_facts. Values of a path have no order."""
+    """SQL publications use queue.body_facts. A path's values have no order."""
 
     def sorted_facts(found: Any) -> Any:
         return found and {
@@ -189,7 +190,7 @@ def test_brackets_within_texts_are_no_arrays(db: Connection) -> None:
     ids=lambda text: str(text)[:10],
 )
 def test_bodies_that_are_no_objects_have_no_facts(db: Connection, text: str, expected: bool | None) -> None:
-    """A policy rejects a body that is not an object, and accepts a body that is too complicated to judge."""
+    """A policy rejects a body that is not an object, and accepts a body that exceeds the facts' limits."""
     assert value(db, "select queue.body_facts(%s::jsonb)", text) is expected
     assert json.loads(encode_body_facts(text) or b"null") is expected
     policy = compile_policy('{"b": [1]}', "MessageBody")
@@ -233,9 +234,8 @@ DOTTED = [{"name.first": "Anna", "work.place.town": "Rome"}, {"name.first": "Pet
     ],
 )
 def test_names_with_dots_are_paths(db: Connection, policy: dict[str, Any], accepted: bool) -> None:
-    """The rule applies to policies and messages, as in AWS's rule engine, and to keys that match in one element of an
-    array.
-    """
+    """The rule applies to policies and messages, like in AWS's rule engine, and to keys that match in one array
+    element."""
     text = body(people=DOTTED)
     assert accepts(db, policy, text) is accepted
 
@@ -253,7 +253,7 @@ def test_no_facts_match_nothing(db: Connection) -> None:
 
 @pytest.mark.parametrize("text", ["\0", "a\0b", "\x1f", "a\x1fb"])
 def test_text_that_postgresql_cannot_store(db: Connection, text: str) -> None:
-    """The same applies to the separator of names, so a path cannot be forged."""
+    """The rule also covers the separator between names, so a message cannot forge a path."""
     policy = compile_policy(json.dumps({"a": [text], "b": [{"exists": False}]}), "MessageBody")
     found = matches(db, [policy], [body(a=text), body(a="b"), json.dumps({text: 1}), body(a=text, b=[{}, 1])])
     assert found == [[True, False, False, False]]
@@ -262,16 +262,15 @@ def test_text_that_postgresql_cannot_store(db: Connection, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["123456789012", "-1000000000.5", "1e300", "1" * 300])
 def test_numbers_out_of_range(db: Connection, text: str) -> None:
-    """Account ids and similar numbers match themselves. Numeric matching does not accept them."""
+    """Account ids and similar numbers match exactly. Numeric matching rejects them."""
     policies = [f'{{"a":[{text}]}}', '{"a":[{"numeric":[">",0]}]}', '{"a":[{"numeric":["<",0]}]}']
     found = matches(db, [compile_policy(policy, "MessageBody") for policy in policies], [f'{{"a":{text}}}', '{"a":1}'])
     assert found == [[True, False], [False, True], [False, False]]
 
 
 def test_the_deepest_arrays_that_have_facts(db: Connection) -> None:
-    """SQL's recursion is as deep as the arrays. Python's limit keeps the depth far below PostgreSQL's limit, and
-    deeper arrays pass every policy.
-    """
+    """SQL recurses as deeply as the arrays nest. Python's limit is far below PostgreSQL's limit. Deeper arrays pass
+    every policy."""
     policy = compile_policy('{"a":{"a":["x"],"b":["z"]}}', "MessageBody")
 
     def deep(levels: int) -> str:
@@ -284,9 +283,9 @@ def test_the_deepest_arrays_that_have_facts(db: Connection) -> None:
 
 
 def test_every_character_has_one_lower_case(db: Connection) -> None:
-    """Python and SQL agree for any collation and each single character. No conversion changes a text's length.
+    """Python and SQL agree about each single character in any collation. No conversion changes a text's length.
 
-    The test uses letters and symbols of Unicode 3.2, because later additions depend on Python's version.
+    The test uses letters and symbols from Unicode 3.2, because later additions depend on the Python version.
     """
     cased = ("Lu", "Ll", "Lt", "Lm", "Nl", "So")
     every = "".join(c for c in map(chr, range(0x110000)) if ucd_3_2_0.category(c) in cased)
@@ -295,8 +294,7 @@ def test_every_character_has_one_lower_case(db: Connection) -> None:
 
 
 def test_a_pattern_with_stars_takes_no_time(db: Connection) -> None:
-    """The test matches a megabyte against three stars. A regular expression would not finish, so the test
-    would hang.
-    """
+    """The test matches a megabyte against a pattern with three stars. A regular expression would backtrack
+    endlessly."""
     policy = compile_policy(json.dumps({"a": [{"wildcard": "*aab*aab*c"}]}), "MessageBody")
     assert matches(db, [policy], [body(a="a" * 1_000_000)]) == [[False]]

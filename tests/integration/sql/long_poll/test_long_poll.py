@@ -1,6 +1,5 @@
-"""Tests waiting for messages (the notified process, the time, and the ready queues) and looks at queues without a
-receive.
-"""
+"""Tests long polls (the notified process, the wait time, and the ready queues) and looks at queues without a
+receive."""
 
 import json
 import uuid
@@ -52,13 +51,12 @@ def watch(db: Connection, *arns: str) -> list[str]:
 
 @pytest.fixture
 def heard(connect: Connect) -> Callable[[], list[str]]:
-    """Returns the notifications since the last call."""
     listener, payloads = connect(), list[str]()
     listener.add_notify_handler(lambda notice: payloads.append(notice.payload))
     listener.execute("listen penstock")
 
     def ask() -> list[str]:
-        # The session handles the signals of earlier commits before its response ends.
+        # The session processes the signals from earlier commits before its response ends.
         listener.execute("select 1")
         said = payloads[:]
         payloads.clear()
@@ -124,7 +122,7 @@ def test_a_watcher_may_be_good_for_longer(db: Connection, heard: Callable[[], li
 
 @BOTH
 def test_a_sender_does_not_notify_its_own_process(db: Connection, heard: Callable[[], list[str]], name: str) -> None:
-    """A setting names the process, which wakes its own waiting requests."""
+    """A setting names the sender's process, which wakes its own waiting requests."""
     arn, own = create(db, name), uuid.uuid4()
     call(db, WATCH_QUEUES, [arn], own, None)
     db.execute("select set_config('queue.watcher', %s, false)", [str(own)])
@@ -135,7 +133,7 @@ def test_a_sender_does_not_notify_its_own_process(db: Connection, heard: Callabl
     send(db, arn, "2", group=group(name))
     assert heard() == [arn]
     assert db.execute("select watcher from queue.watcher").fetchall() == [(own,)]
-    # The process does not know about messages that become visible again.
+    # The process does not know when messages become visible again.
     change(db, receive(db, arn), 0)
     assert heard() == [arn]
 
@@ -176,7 +174,7 @@ def test_an_old_snapshot_may_notify_too(
     with connect() as application:
         application.execute(f"begin isolation level {isolation}".encode())
         application.execute("select count(*) from queue.queues")
-        send(db, arn, "first")  # The old snapshot still sees the watcher that this call takes.
+        send(db, arn, "first")  # The old snapshot still contains the watcher that this call removes.
         assert heard() == [arn]
         send(application, arn, "second")
         application.execute("commit")
@@ -184,9 +182,8 @@ def test_an_old_snapshot_may_notify_too(
 
 
 def test_a_search_that_took_long_is_asked_for_once(db: Connection) -> None:
-    """Otherwise a request that waits for an empty queue would find no message, learn that the queue is ready, and
-    repeat this.
-    """
+    """Otherwise a long poll on an empty queue would find no message, learn that the queue is ready, and repeat both
+    steps."""
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
     delete(db, receive(db, arn))
@@ -219,13 +216,13 @@ def test_queues_that_are_ready(db: Connection) -> None:
 
 
 def look(db: Connection, arns: list[str], seen: str | None = None) -> Look:
-    """Returns the ready queues, and the snapshot and time of the last row."""
+    """Returns the ready queues, and the last row's snapshot and time."""
     rows = call(db, POLL_QUEUES, arns, seen)
     return {str(row.arn) for row in rows[:-1]}, *((rows[-1].snapshot, rows[-1].wait_ms) if rows else (None, None))
 
 
 def look_twice(db: Connection, arns: list[str]) -> tuple[Look, Look]:
-    """Looks twice with one snapshot, because a vacuum of the same server may commit between two separate looks."""
+    """Looks twice with one snapshot, because a vacuum could commit between two snapshots."""
     with db.transaction():
         db.execute("set transaction isolation level repeatable read")
         first = look(db, arns)
@@ -233,7 +230,7 @@ def look_twice(db: Connection, arns: list[str]) -> tuple[Look, Look]:
 
 
 def test_a_look_says_for_how_long_it_holds(db: Connection) -> None:
-    """The result is valid until the first lease, delay or wait of a group in any queue ends."""
+    """The result is valid until a lease, delay or group wait ends in any queue."""
     standard, fifo, empty = create(db, "q", shards=3), create(db, "q.fifo"), create(db, "empty")
     everything = [standard, fifo, empty]
     (ready, snapshot, wait_ms), again = look_twice(db, everything)
@@ -300,7 +297,7 @@ def test_peeking_shows_each_state_page_by_page(db: Connection, name: str) -> Non
 
 
 # --- poll slots ------------------------------------------------------------------------------------------------------
-# Requests of a Lambda function wait in slots. The number of slots is limited, and a lost slot becomes free again.
+# A Lambda function's requests wait in slots. The number of slots is limited, and a lost slot becomes free again.
 
 
 GATEWAY, OTHER = "penstock-Gateway", "staging-Gateway"
@@ -341,7 +338,7 @@ def test_a_holder_that_is_gone_loses_its_slot_after_its_time(db: Connection) -> 
 
 
 def test_a_simultaneous_caller_waits_for_the_response(connect: Connect) -> None:
-    """A slot that another session has taken but not committed is not free, so the call finds another slot."""
+    """A slot that another open transaction has taken is not free, so the call takes another slot."""
     first, second, observer = connect(), connect(), connect()
     for slots, found in ((1, []), (2, [2])):
         name = f"{GATEWAY}-{slots}"

@@ -32,7 +32,7 @@ from tests.support.sql.calls import (
 )
 from tests.support.sql.metric_rows import add_window
 
-# A sweep does not begin for this number of finished messages behind an open lease.
+# A sweep needs more finished messages than this behind an open lease.
 UNSWEPT = 4_000
 TABLES = ("log", "lease", "side", "hole", "fifo_group", "fifo_ready", "deduplication", "archive", "watcher")
 
@@ -43,7 +43,7 @@ def send_many(db: Connection, arn: str, number: int) -> list[int]:
 
 
 def age(db: Connection, text: str = "1 day") -> None:
-    """Moves the send times of all messages back by this much."""
+    """Moves all messages' send times back by this much."""
     for table in ("log", "side", "fifo_message"):
         db.execute(f"update queue.{table} set sent_at = sent_at - %s::interval".encode(), (text,))
 
@@ -54,7 +54,7 @@ def installation(db: Connection, limit: int = 1000) -> int:
 
 
 def test_a_large_purge_is_cleaned_in_pieces(db: Connection) -> None:
-    """The purge covers more ids than a single cleaning reads."""
+    """The purge covers more ids than one cleaning reads."""
     arn = create(db)
     send_many(db, arn, 25_000)
     assert purge(db, arn) == 25_000
@@ -65,7 +65,7 @@ def test_a_large_purge_is_cleaned_in_pieces(db: Connection) -> None:
 
 
 def test_a_wide_hole_does_not_end_the_cleaning(db: Connection) -> None:
-    """A lease may cover more ids than one cleaning reads if the ids between were deleted separately."""
+    """A lease can span more ids than one cleaning reads if the ids between were deleted separately."""
     arn = create(db)
     first, *others = send_many(db, arn, 20_100)
     delete_by_id(db, arn, *others[:-1])
@@ -111,7 +111,7 @@ def test_a_straggler_does_not_hold_up_the_cleaning(db: Connection) -> None:
 
 
 def test_finished_messages_behind_an_open_lease_are_swept(db: Connection) -> None:
-    """The sweep does not copy the open message, because that message is soon done too."""
+    """The sweep does not copy the open message, because a consumer will soon finish it."""
     arn = create(db)
     straggler = straggle(db, arn)
     received_seconds_ago(db, 0)
@@ -127,7 +127,7 @@ def test_finished_messages_behind_an_open_lease_are_swept(db: Connection) -> Non
 
 
 def test_a_later_sweep_takes_what_was_open_at_the_first(db: Connection) -> None:
-    """The sweep copies messages while the oldest message is still open."""
+    """The sweep copies messages while the oldest message is still in flight."""
     arn = create(db)
     send(db, arn, "straggler")
     receive(db, arn)
@@ -168,9 +168,7 @@ def test_retention_ends_a_message_whatever_its_state(db: Connection, state: str)
 
 
 def test_retention_ends_a_message_behind_many_others(db: Connection) -> None:
-    """The message may become visible at any time. Otherwise consumers would receive the other messages first for a
-    long time.
-    """
+    """Retention ends the message although many messages are in front of it."""
     arn = create(db, MessageRetentionPeriod="60")
     send(db, arn, "old", delay=900)
     age(db)
@@ -253,9 +251,8 @@ def test_a_deleted_queue_is_cleaned_in_pieces(db: Connection, name: str) -> None
 
 
 def test_the_name_of_a_deleted_queue_stays_with_its_metrics(db: Connection) -> None:
-    """The queue's name stays while metrics exist. The queue is cleaned once, and does not prevent another queue with
-    this name.
-    """
+    """The queue's name stays while metrics exist. Maintenance cleans the queue once, and another queue can use the
+    name."""
     arn = create(db, "q")
     add_window(db, queue_id(db, arn), datetime(2026, 1, 1, tzinfo=UTC), seconds=3_600)
     call(db, DROP_QUEUE, arn)
@@ -289,7 +286,7 @@ def test_deduplication_ids_that_are_over_are_forgotten(db: Connection) -> None:
 
 @pytest.mark.parametrize("table", ["deduplication", "topic_deduplication"])
 def test_no_deduplication_id_lasts_longer_than_five_minutes(db: Connection, table: str) -> None:
-    """An id that a clock wrote which was a day ahead lasts five minutes from now."""
+    """An id that was stored with a clock a day ahead lasts five minutes from now."""
     for name, ahead in {"ahead": "1 day", "usual": "290 seconds"}.items():
         db.execute(
             f"insert into queue.{table} values (1, '', %s, gen_random_uuid(), 1, clock_timestamp() + %s::interval)",
@@ -328,9 +325,7 @@ def test_a_day_with_rows_in_the_default_partition_stays_there(db: Connection) ->
 
 @pytest.mark.parametrize("end", ["commit", "rollback"])
 def test_an_open_writer_of_history_does_not_stop_maintenance(db: Connection, connect: Connect, end: str) -> None:
-    """The creation of a partition needs a lock that excludes all writers, so the call leaves the partition to the
-    next run.
-    """
+    """A new partition needs a lock that excludes all writers, so the call leaves the partition to the next run."""
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
     writer = connect()
@@ -376,7 +371,7 @@ def test_all_shards_are_cleaned_whichever_comes_first(db: Connection) -> None:
 
 
 def test_deleted_queues_are_cleaned_a_piece_a_call(db: Connection) -> None:
-    """A call ends when it has removed its maximum of rows, and the number of queues does not matter."""
+    """A call returns when it has removed its maximum number of rows, whatever the number of queues."""
     for name in "abcde":
         arn = create(db, name)
         send_many(db, arn, 20)
@@ -390,7 +385,7 @@ def test_deleted_queues_are_cleaned_a_piece_a_call(db: Connection) -> None:
 
 
 def changed(db: Connection, rows: int) -> None:
-    """Makes the statistics collector count `rows` changed rows since the last analysis of the table."""
+    """Makes the statistics collector count `rows` changed rows since the table's last analysis."""
     db.execute("insert into queue.hole select 1, 0, n from generate_series(1, %s) n", (rows,))
     db.execute("select pg_stat_force_next_flush()")
     db.execute("select 1")

@@ -48,7 +48,7 @@ from tests.support.sql.calls import (
 from tests.support.sql.calls import maintain as call_maintain
 
 # --- maintain worker -------------------------------------------------------------------------------------------------
-# Tests the worker `maintain`: concurrent, bounded runs that each continue at the end of the last run.
+# Tests the worker `maintain`: each concurrent, bounded run continues where the last run ended.
 
 SETTINGS = Settings.read({"QUEUE_MAINTAIN_INTERVAL_MS": "3600000"})
 PAUSE_IS_OVER = "update queue.worker_position set ran_at = ran_at - interval '2 hours'"
@@ -66,13 +66,13 @@ WINDOWS = (
 
 @pytest.fixture
 def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Imitates a clock that ends the run after one check."""
+    """Replaces the clock, so that the run ends after one check."""
     seconds = count(0.0, maintain.MAX_RUN_SECONDS * 0.4)
     monkeypatch.setattr(maintain, "monotonic", lambda: next(seconds))
 
 
 def make_queues(db: Connection, number: int) -> list[str]:
-    """Creates queues with one deleted message each, which maintenance has not cleaned yet."""
+    """Creates queues with one deleted message each that maintenance has not cleaned yet."""
     arns = [create(db, f"q{n}") for n in range(number)]
     for arn in arns:
         send(db, arn, "m")
@@ -105,7 +105,7 @@ def test_rows_of_no_queue_are_cleaned_without_any_queue(db: Connection) -> None:
 def test_a_process_cleans_what_belongs_to_no_queue_now_and_then(
     db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process cleans the queue in each round while rows remain, and otherwise after a pause."""
+    """The process cleans rows without a queue in each round while rows remain, and otherwise after a pause."""
     seconds = 0.0
     monkeypatch.setattr(maintain, "monotonic", lambda: seconds)
     worker = maintain.Maintainer()
@@ -136,7 +136,7 @@ def test_old_windows_of_metrics_are_cleaned(db: Connection) -> None:
 def test_workers_side_by_side_clean_and_count_once(
     db: Connection, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # This time is long enough for every machine.
+    # The time is long enough for every machine.
     monkeypatch.setattr(maintain, "MAX_RUN_SECONDS", 600.0)
     arns = make_queues(db, 60)
     for arn in arns[:30]:
@@ -153,7 +153,7 @@ def test_workers_side_by_side_clean_and_count_once(
 
 
 def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> None:
-    """Such queues include acknowledged messages and empty groups, and exclude cleaned rows."""
+    """Acknowledged messages and empty groups count as content. Cleaned rows do not count."""
     arns = [create(db, name) for name in ("new", "waits", "late", "taken", "done", "waits.fifo", "done.fifo", "old")]
     _, waits, late, taken, done, fifo, done_fifo, old = arns
     for arn in (waits, taken, done, old):
@@ -164,7 +164,7 @@ def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> No
     receive(db, taken)
     for arn in (done, old):
         delete(db, receive(db, arn))
-    purge(db, done_fifo)  # The purge leaves the group, and a delete removes the group.
+    purge(db, done_fifo)  # The purge keeps the group, but a delete removes it.
     (old_id,) = ids(db, old)
     call(db, MAINTAIN_QUEUE, old_id)
     found = call(db, QUEUES_WITH_LEFTOVER_ROWS, ids(db, *arns))
@@ -177,7 +177,7 @@ def ids(db: Connection, *arns: str) -> list[int]:
 
 @pytest.mark.parametrize("table", ["deduplication", "topic_deduplication", "archive"])
 def test_a_table_that_refuses_changes_keeps_no_other_from_being_cleaned(db: Connection, table: str) -> None:
-    """The run still raises the error, which then appears in the log and in the workers' metrics."""
+    """The run still raises the error, which appears in the log and in the worker metrics."""
     (arn,) = make_queues(db, 1)
     db.execute(b"create function refuse() returns trigger language plpgsql as $$begin raise 'refused'; end$$")
     query = f"create trigger refuse before delete on queue.{table} for each statement execute function refuse()"
@@ -193,20 +193,17 @@ def tomorrow() -> str:
 
 
 # --- id jumps --------------------------------------------------------------------------------------------------------
-# Tests that ids jump after a failover or a restore, far above all ids that may have been given out and lost.
+# Tests that ids jump after a failover or a restore, far above all ids that were lost. Otherwise an application with a
+# lost message's id would delete another message.
 #
-# Otherwise an application with the id of a lost message would delete another message.
-#
-# Also tests a database's clock that goes back, because of NTP or on a host whose clock is behind. Stored times are then
-# in the future.
-#
+# Also tests a database clock that goes back, because of NTP or on a slower host. Stored times are then in the future.
 # Workers and limits use the new clock. Messages stay invisible until the promised time.
 
 JUMP = 2**32
 
 
 def sent_id(db: Connection, arn: str, **options: Any) -> int:
-    """Returns the id that SQL and REST show for a new message."""
+    """Sends a message. Returns the id that SQL and REST show."""
     (row,) = send(db, arn, "m", **options)
     assert row.id is not None
     return row.id
@@ -243,7 +240,7 @@ def test_another_server_lets_ids_jump_once(db: Connection, column: str) -> None:
     assert [check(db), check(db)] == [True, False]
     assert [call(db, JUMP_IDS, 2)[0].changed for _ in range(5)] == [2, 2, 1, 0, 0]
     for arn, old in zip(arns, before, strict=True):
-        for _ in range(2):  # The send may take any shard.
+        for _ in range(2):  # The send can use any shard.
             new = sent_id(db, arn)
             assert (new >> 8) >= JUMP
             assert old < new < 2**53
@@ -266,7 +263,7 @@ def test_ids_of_fifo_queues_and_of_the_slow_path_jump(db: Connection) -> None:
 
 
 def test_an_old_id_deletes_nothing(db: Connection) -> None:
-    """The id belongs to a lost message, and the next message would have got the same id."""
+    """The id belongs to a lost message. Without the jump, the next message would get the same id."""
     arn = create(db)
     kept = sent_id(db, arn)
     jump(db)

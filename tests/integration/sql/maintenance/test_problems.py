@@ -1,4 +1,4 @@
-"""Tests the reports of queue.find_problems for a healthy database, and for each kind of damage."""
+"""Tests queue.find_problems on a healthy database, and on each kind of damage."""
 
 from uuid import uuid4
 
@@ -30,7 +30,7 @@ def problems(db: Connection) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def queues(db: Connection) -> tuple[str, str]:
-    """Creates a standard and a FIFO queue with messages in every state, some cleaned."""
+    """Creates a standard and a FIFO queue with messages in every state, and cleans some."""
     dead = create(db, "dead")
     standard = create(db, "standard", shards=2, RedrivePolicy=redrive(dead, 1))
     fifo = create(db, "orders.fifo")
@@ -58,9 +58,7 @@ def test_an_empty_database(db: Connection) -> None:
 
 
 def test_messages_that_come_again_keep_their_ids(db: Connection) -> None:
-    """The messages keep the numbers of their shard's log. These numbers may be ahead of the sequence of
-    `queue.side`.
-    """
+    """Redelivered messages keep their numbers from the shard's log, which can be ahead of `queue.side`'s sequence."""
     arn = create(db, "retried")
     send(db, arn, *"abc")
     change(db, receive(db, arn, 3), 30)
@@ -130,7 +128,7 @@ def test_a_day_of_history_that_is_not_part_of_it(db: Connection) -> None:
     ],
 )
 def test_rights_that_are_missing(database: Database, damage: str, words: str | None) -> None:
-    """The transaction is not committed, because roles belong to all databases of the tests' server."""
+    """The test rolls the transaction back, because all databases on the test server share the roles."""
     with psycopg.connect(database.dsn) as administrator:
         administrator.execute((find_sql_directory() / "grants.sql").read_bytes())
         administrator.execute(damage.encode())
@@ -139,9 +137,9 @@ def test_rights_that_are_missing(database: Database, damage: str, words: str | N
 
 
 # --- topic maintenance -----------------------------------------------------------------------------------------------
-# Tests the rows of topics that maintenance removes. Sources: the header of queue.maintain_topics; for the periods
-# "Message deduplication for FIFO topics", "Deleting an Amazon SNS topic and subscription" (SNS Developer Guide),
-# Subscribe (API reference).
+# Tests which topic rows maintenance removes. Sources: queue.maintain_topics's header, and for the periods "Message
+# deduplication for FIFO topics", "Deleting an Amazon SNS topic and subscription" (SNS Developer Guide), and Subscribe
+# (API reference).
 
 
 TOPIC = "insert into queue.topic (account_id, region, name, attributes) values ('0', 'r', %s, '{}') returning topic_id"
@@ -175,7 +173,7 @@ def rows(db: Connection, table: str) -> int:
 
 
 def test_ids_of_messages_are_forgotten_after_their_time(db: Connection, topic: int) -> None:
-    """A call removes at most a limited number."""
+    """Each call removes a limited number of ids."""
     db.execute(DEDUPLICATION, (topic, "1 second", 1))
     db.execute(DEDUPLICATION.replace("n::text", "'old' || n"), (topic, "-1 second", 25))
     assert [maintain_topics(db, 10) for _ in range(4)] == [10, 10, 5, 0]
@@ -197,12 +195,12 @@ def test_ended_subscriptions_that_nobody_took_back(db: Connection, topic: int) -
 
 
 def test_notices_without_webhooks(db: Connection) -> None:
-    """Every call checks some rows from a random position on. After a few calls no such row is left."""
+    """Every call checks some rows from a random position. After a few calls, all such rows are removed."""
     db.execute(DELIVERY, (value(db, NOTICE),))
     for _ in range(5):
         value(db, NOTICE)
     removed = 0
-    # A call that happens to begin behind the last row finds nothing. The next call finds the row.
+    # A call whose random position is behind the last row finds no row. The next call finds the row.
     while removed < 5:
         removed += maintain_topics(db, 2)
     assert rows(db, "notice") == 1
@@ -218,7 +216,7 @@ def test_a_locked_row_is_left_to_the_next_call(db: Connection, connect: Connect,
 
 
 def test_the_installation_is_maintained_as_a_whole(db: Connection, topic: int) -> None:
-    """The number leaves out expired watchers, because running processes always add new ones."""
+    """The number excludes expired watchers, because running processes always add new ones."""
     db.execute(DEDUPLICATION, (topic, "-1 second", 3))
     db.execute("insert into queue.watcher values (1, now() - interval '1 hour', gen_random_uuid())")
     assert value(db, "select queue.maintain_installation(1000, 30)") == 3

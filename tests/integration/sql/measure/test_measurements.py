@@ -1,6 +1,5 @@
 """Tests the measurements for /metrics: a round measures each queue once, and counts each move to a dead-letter queue
-once.
-"""
+once."""
 
 import logging
 from collections import Counter
@@ -43,7 +42,7 @@ PAUSE_IS_OVER = (
 
 
 def measured(db: Connection) -> int:
-    """Returns the number of queues that a new round measures."""
+    """Runs a new round. Returns the number of measured queues."""
     for statement in PAUSE_IS_OVER:
         db.execute(statement.encode())
     return measure.run_once(SETTINGS, TransactionExecutor(db))["queues"]
@@ -100,7 +99,7 @@ def test_each_move_to_a_dead_letter_queue_counts_once(db: Connection, suffix: st
 
 
 def age(db: Connection) -> None:
-    """Ends the retention of 60 seconds of all messages."""
+    """Moves all messages past their retention of 60 seconds."""
     for table in ("log", "side", "fifo_message"):
         db.execute(f"update queue.{table} set sent_at = sent_at - interval '61 seconds'".encode())
 
@@ -110,9 +109,7 @@ def age(db: Connection) -> None:
 def test_each_message_past_its_retention_counts_once(
     db: Connection, suffix: str, cleaner: Callable[[Connection, str], object]
 ) -> None:
-    """The message counts in the minute and in the measurement. Neither its storage nor the caller that ends it
-    matters.
-    """
+    """The minute and the measurement both count the message, wherever it is stored and whichever caller ends it."""
     arn = create(db, "q" + suffix, MessageRetentionPeriod="60")
     for state in ("delayed", "in flight", "waits"):
         send(db, arn, state, delay=900 if state == "delayed" and not suffix else 0, group=state)
@@ -151,7 +148,7 @@ def delete_unreceived(db: Connection, arn: str, received: list[Delivery]) -> Non
 
 
 def delete_one_and_receive_again(db: Connection, arn: str, received: list[Delivery]) -> None:
-    """The second receive records the deleted message of the lease."""
+    """The second receive records the lease's deleted message."""
     age(db)
     delete(db, received[:1])
     db.execute("update queue.log set sent_at = clock_timestamp() where id = %s", (received[1].id,))
@@ -223,7 +220,7 @@ def test_the_installation(db: Connection, connect: Connect) -> None:
     with connect().transaction() as _:
         measured(db)
     assert reading(db, "dead_rows").keys() == reading(db, "live_rows").keys()
-    assert "history" in reading(db, "live_rows")  # The reading does not separate the days.
+    assert "history" in reading(db, "live_rows")  # The reading adds all days.
     partitions = ("history_default", "history_p", "history_2")
     assert not [table for table in reading(db, "live_rows") if table.startswith(partitions)]
     for name in ("oldest_xmin", "oldest_transaction", "schedules_overdue", "deliveries_pending", "deliveries_overdue"):
@@ -242,7 +239,7 @@ def test_an_open_transaction_is_seen(db: Connection, connect: Connect) -> None:
 
 
 def test_figures_that_a_role_without_pg_monitor_does_not_see_are_missing(db: Connection, database: Database) -> None:
-    """A value of 0 would look as if no transaction were open."""
+    """A value of 0 would look like no open transaction."""
     measured(db)
     assert "" in reading(db, "oldest_transaction")
     with psycopg.connect(database.dsn) as other, psycopg.connect(database.dsn, autocommit=True) as superuser:
@@ -254,7 +251,7 @@ def test_figures_that_a_role_without_pg_monitor_does_not_see_are_missing(db: Con
 
 
 def test_the_oldest_snapshot_is_of_this_database(db: Connection, connect: Connect, empty_database: Database) -> None:
-    """A snapshot of another database keeps no row of this database (Vacuum's ComputeXidHorizons)."""
+    """Another database's snapshot does not keep this database's dead rows (Vacuum's ComputeXidHorizons)."""
     burn = "do $$ begin for i in 1..2000 loop perform pg_current_xact_id(); commit; end loop; end $$"
 
     def held_for() -> float:
@@ -265,7 +262,7 @@ def test_the_oldest_snapshot_is_of_this_database(db: Connection, connect: Connec
     with psycopg.connect(empty_database.dsn) as stranger, connect() as holder:
         stranger.execute("set transaction isolation level repeatable read")
         stranger.execute("select 1")
-        # An autovacuum in this database may hold a snapshot too.
+        # An autovacuum in this database can also hold a snapshot.
         wait_until(lambda: held_for() < 2000)
         for begin, statement in (
             ("begin isolation level repeatable read", "select 1"),
@@ -285,7 +282,7 @@ def test_an_overdue_schedule_is_seen(db: Connection) -> None:
 
 
 def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
-    """Counts accumulate if only functions run. No count is lost, and the counts of deleted queues are removed."""
+    """Counts accumulate if only functions run. No count is lost, but the counts of deleted queues are removed."""
     arn = create(db, "a")
     number = queue_id(db, arn)
     query = "insert into queue.outcome_count (queue_id, dead_lettered) select %s, 2 from generate_series(1, 1200)"
@@ -298,7 +295,7 @@ def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
 
 
 def test_sql_events_that_no_filter_can_judge_are_counted_once(db: Connection, caplog: pytest.LogCaptureFixture) -> None:
-    """The log names a routing key. A rollback takes the count back."""
+    """The log names the routing key. A rollback also rolls the count back."""
     deep = '{"b": 2, "a": ' + "[" * 40 + "]" * 40 + "}"
     for key, message in (("deep.one", deep), ("deep.two", '{"b": 1}'), ("deep.three", '{"b": 2}'), ("deep.four", "1")):
         value(db, "select count(*) from queue.publish_event(%s, %s)", key, message)

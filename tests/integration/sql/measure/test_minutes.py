@@ -1,6 +1,6 @@
-"""Tests queue.minute: the calls to a queue in each minute, and its messages.
+"""Tests queue.minute: each minute's calls to a queue, and the queue's messages.
 
-Also tests the input of verdicts: minutes of a page of queues in one call, and other facts about the queues.
+Also tests the verdicts' input: the minutes for a page of queues in one call, and other facts about the queues.
 """
 
 from datetime import timedelta
@@ -35,9 +35,7 @@ def store(db: Connection, most: int = 100) -> int:
 
 
 def counts(db: Connection, arn: str) -> tuple[int, ...]:
-    """Returns the numbers of sent, received, redelivered, deleted and dead-lettered messages over all minutes of the
-    queue.
-    """
+    """Returns the queue's numbers of sent, received, redelivered, deleted and dead-lettered messages in all minutes."""
     query = f"select {COUNTS} from queue.minute where queue_id = %s"
     row = db.execute(query.encode(), (queue_id(db, arn),)).fetchone()
     assert row is not None
@@ -118,7 +116,7 @@ def test_minutes_without_a_change_have_no_row(db: Connection) -> None:
     rows = value(db, "select count(*) from queue.minute")  # two, if a minute began during `store`
     call(db, STORE_MEASUREMENTS, 100, 0)
     assert value(db, "select count(*) from queue.minute") == rows
-    # The visibility timeout ends, so the queue changes without a call.
+    # The visibility timeout ends, which changes the queue without a call.
     db.execute("update queue.lease set visible_at = clock_timestamp() - interval '1 second' where ids <> '{}'")
     newest = "select last_received_at from queue.minute order by starts_at desc limit 1"
     received_at = value(db, newest)
@@ -260,9 +258,7 @@ def test_paused_endpoints_are_those_whose_deliveries_end_in_the_queue(db: Connec
 
 
 def test_mappings_that_stand(db: Connection) -> None:
-    """The facts contain the reason of a mapping that Penstock stopped, and the enabled mapping that has failed
-    longest.
-    """
+    """The facts contain the reason why Penstock stopped a mapping, and the enabled mapping that has failed longest."""
     for name in ("fine", "stands"):
         create(db, name)
     for name, function, enabled, reason, hours in (
