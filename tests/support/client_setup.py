@@ -13,13 +13,13 @@ from typing import Any
 import httpx
 from botocore.loaders import JSONFileLoader
 
-LONGEST_SECONDS = 60
+MAX_SECONDS = 60
 
-get = partial(httpx.get, verify=False, timeout=LONGEST_SECONDS)
-post = partial(httpx.post, verify=False, timeout=LONGEST_SECONDS)
-request = partial(httpx.request, verify=False, timeout=LONGEST_SECONDS)
-Client = partial(httpx.Client, verify=False, timeout=LONGEST_SECONDS)
-AsyncClient = partial(httpx.AsyncClient, verify=False, timeout=LONGEST_SECONDS)
+get = partial(httpx.get, verify=False, timeout=MAX_SECONDS)
+post = partial(httpx.post, verify=False, timeout=MAX_SECONDS)
+request = partial(httpx.request, verify=False, timeout=MAX_SECONDS)
+Client = partial(httpx.Client, verify=False, timeout=MAX_SECONDS)
+AsyncClient = partial(httpx.AsyncClient, verify=False, timeout=MAX_SECONDS)
 
 
 _read = JSONFileLoader.load_file

@@ -1,12 +1,13 @@
--- queue.metrics_window and queue.metrics_latency once more, in plain SQL and by their definitions alone: to compare the
--- job with, and to measure it against. Reads the views that the job reads; writes the temporary tables oracle_window and
--- oracle_latency. Takes its span from settings of the session:
---     set oracle.from_at = '2026-03-28 23:00+00'; set oracle.to_at = …    the first moment of a day, and of a later one
---     set oracle.timezone = 'Europe/Berlin'                               whose days
--- Run it in one transaction, repeatable read: all statements see one state, and its now() is the moment of the run.
+-- Computes queue.metrics_window and queue.metrics_latency in plain SQL from their definitions, to test the metrics job and
+-- to compare its costs. The script reads the job's views, and writes the temporary tables oracle_window and
+-- oracle_latency. Settings of the session define the span:
+--     set oracle.from_at = '2026-03-28 23:00+00'; set oracle.to_at = …    the first moments of two days
+--     set oracle.timezone = 'Europe/Berlin'                               the days' time zone
+-- The script must run in one repeatable-read transaction, so that all statements see one state and one now().
 --
--- Which windows: those that lie in the span and begin no later than now(). A window in which nothing happened and that
--- ends with an empty queue has no row. Which queues: those that exist and keep a history. Groups: at most 100 a window, those with most arrivals, then by name (bytes).
+-- The results contain the windows that lie in the span and begin no later than now(). A window without events that ends
+-- with an empty queue has no row. The results cover existing queues with a history. A window has at most 100 groups: the
+-- groups with the most arrivals, and then by name (bytes).
 
 create function pg_temp.microseconds(p_from timestamptz, p_to timestamptz) returns bigint language sql immutable
 return (date_part('epoch', p_to - p_from) * 1000000)::bigint;    -- exact up to 285 years
@@ -32,8 +33,8 @@ cross join lateral (
         (d.day + 1)::timestamp at time zone current_setting('oracle.timezone') where z.size = 86400) w;
 analyze oracle_calendar;
 
--- Messages that were there, or of which something happened, from the beginning of the span on. Rows are recorded after
--- the message ended; a day more is for clocks that were set back.
+-- Messages that existed in the span or later. A row is recorded after the message's end. An additional day allows for
+-- clocks that were set back.
 create temp table oracle_message as
 select m.queue_id, m.group_id collate "C" as group_id, m.entered_at, m.first_received_at, m.finished_at,
     m.redelivered_at, m.receive_count, m.outcome, m.state
@@ -51,9 +52,9 @@ where m.queue_id in (select q.queue_id from queue.queues q where q.keeps_history
         or s.from_at <= any (m.redelivered_at) or m.finished_at is null);
 analyze oracle_message;
 
--- What happened in each minute. A message is in the queue from entered_at until finished_at, never when its clocks say that
--- it ended first; it waits until it is received or ends. Earlier messages count in the minute before the span.
--- Receives after the first whose time is not known count where the message ended, or in the minute of the run.
+-- The events of each minute. A message is in the queue from entered_at until finished_at, or never if finished_at is
+-- earlier. It waits until it is received or ends. Earlier messages count in the minute before the span. Redeliveries at
+-- unknown times count in the minute of the message's end, or in the minute of the run.
 create temp table oracle_minute as
 with event as (
     select m.queue_id, m.group_id, greatest(date_bin('1 minute', e.at, timestamptz 'epoch'), s.before) as minute,
@@ -90,7 +91,7 @@ select e.queue_id, e.group_id, e.minute, sum(e.arrivals)::int as arrivals,
 from event e group by e.queue_id, e.group_id, e.minute;
 analyze oracle_minute;
 
--- The same in all windows, for queues ('') and groups, with the messages there at their ends.
+-- The events of all windows, for queues ('') and groups, with the messages at the windows' ends.
 create temp table oracle_sum as
 with part as (
     select k.queue_id, coalesce(k.group_id, '') as group_id, k.minute, k.arrivals, k.first_deliveries, k.redeliveries,
@@ -128,7 +129,7 @@ window through as (partition by f.size, f.queue_id, f.group_id order by f.starts
 
 analyze oracle_sum;
 
--- Groups with most arrivals, and how unequal all groups of a window are.
+-- The groups with the most arrivals, and the inequality of all groups in a window.
 create temp table oracle_group as
 select g.*, row_number() over (partition by g.size, g.queue_id, g.starts_at
     order by g.arrivals desc, g.group_id collate "C") as place
@@ -154,8 +155,8 @@ select g.size, g.queue_id, g.group_id, g.starts_at, g.ends_at, g.whole, g.arriva
 from oracle_group g where g.place <= 100;
 analyze oracle_row;
 
--- The oldest message at the end of a window is the first one that came of all that end then or later, if it came before.
--- Whoever came and went within a minute was there at no end.
+-- The oldest message at a window's end is the first arrival before that end among the messages that end then or later.
+-- A message that arrived and ended within a minute does not exist at any window's end.
 create temp table oracle_oldest as
 with stay as (
     select m.queue_id, m.group_id, m.entered_at, coalesce(m.finished_at, 'infinity') as finished_at
@@ -178,7 +179,7 @@ analyze oracle_group;
 analyze oracle_skew;
 analyze oracle_oldest;
 
--- The present measurements, for the window of the run.
+-- The current measurements, for the window of the run.
 create temp table oracle_now as
 select m.queue_id, coalesce(m.group_id, '') as group_id, count(*) filter (where m.state = 'visible') as visible,
     count(*) filter (where m.state = 'in_flight') as in_flight, count(*) filter (where m.state = 'delayed') as delayed
@@ -202,7 +203,7 @@ left join oracle_skew k on r.group_id = '' and k.size = r.size and k.queue_id = 
 left join oracle_now l on l.queue_id = r.queue_id and l.group_id = r.group_id
     and r.starts_at <= now() and now() < r.ends_at;
 
--- How long it took. A negative time, of clocks that differ, counts as 0.
+-- Durations. A negative duration, which differing clocks cause, counts as 0.
 create temp table oracle_value as
 select v.measure, v.queue_id, v.group_id, date_bin('1 minute', v.at, timestamptz 'epoch') as minute,
     greatest(v.us, 0) as us, v.us < 0 as negative
@@ -225,7 +226,7 @@ from (
 where v.at >= s.from_at and v.at < s.to_at;
 analyze oracle_value;
 
--- Windows of queues, and of the groups that have a row in them, by a number: the rows sorted below stay narrow.
+-- Numbers the windows of queues and of groups with a row, so that the sorted rows below stay narrow.
 create temp table oracle_key as
 select row_number() over ()::int as key, k.* from (
     select w.size, w.queue_id, w.group_id, w.starts_at, w.ends_at from oracle_sum w where w.group_id = '' and w.whole
@@ -249,7 +250,7 @@ join oracle_key k on k.size = c.size and k.queue_id = v.queue_id and k.group_id 
 where v.group_id is not null;
 analyze oracle_part;
 
--- Nearest rank: of n values in their order, the one at ceil(p n). What percentile_disc does, with one sort for all windows.
+-- The nearest rank is the value at ceil(p n) among n sorted values, like percentile_disc, but one sort serves all windows.
 set local enable_hashagg = off;
 create temp table oracle_measured as
 select p.measure, p.key, count(*) as count, sum(p.us) as sum_us, array_agg(p.us) as ordered,

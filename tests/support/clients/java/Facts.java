@@ -2,7 +2,7 @@ import java.util.Collection;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** What a program saw, as JSON: maps, lists, texts, numbers and booleans. */
+/** Writes a program's results as JSON: maps, lists, texts, numbers and booleans. */
 final class Facts {
   private Facts() {}
 
@@ -18,7 +18,7 @@ final class Facts {
     return value == null || value instanceof Number || value instanceof Boolean ? String.valueOf(value) : text(value);
   }
 
-  /** Escapes all but ASCII, so that the encoding of the standard output does not matter. */
+  /** Escapes all characters outside ASCII, so that the encoding of standard output does not matter. */
   private static String text(Object value) {
     StringBuilder text = new StringBuilder("\"");
     for (char character : value.toString().toCharArray()) {

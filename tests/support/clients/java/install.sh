@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches the libraries of a program for the JVM, compares them with jars.sha256, and compiles the program.
-# Maven has no lock file: jars.sha256 has the name, version and digest of every library. RECORD=1 writes it again.
+# Maven has no lock file, so jars.sha256 contains every library's name, version and digest. RECORD=1 rewrites it.
 # Arguments: the program's folder beside this script, and the target folder.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

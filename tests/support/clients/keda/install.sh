@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the scaler of KEDA for SQS. Its package has scalers for some eighty systems, whose libraries would take an hour:
-# a copy of KEDA's module keeps only this one. scaler.sum has the digest of that module, go.sum those of the libraries.
+# Builds KEDA's SQS scaler. KEDA's package contains about eighty scalers, whose libraries would take an hour, so a copy of
+# the module keeps only this scaler. scaler.sum contains the module's digest, and go.sum the libraries' digests.
 # Argument: the build folder.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,9 +18,9 @@ mkdir -p "$target"
 cp -r "$module" "$target/keda"
 chmod -R u+w "$target/keda"
 find "$target/keda/pkg/scalers" -maxdepth 1 -name '*.go' ! -name scaler.go ! -name aws_sqs_queue_scaler.go -delete
-# Scalers share this constant, which is in the file of another one.
+# Another scaler's file defines this shared constant.
 printf 'package scalers\n\nconst externalMetricType = "External"\n' >"$target/keda/pkg/scalers/constants.go"
 cp main.go go.mod go.sum "$target"
 cd "$target"
-# One package at a time, for other users of the machine.
+# One package at a time leaves CPU to the machine's other users.
 go build -p 1 -trimpath -o scaler .

@@ -1,5 +1,5 @@
-// The scaler of KEDA for SQS, asked as its operator asks it. Arguments: the address, the region, the URL of a queue.
-// Prints, for each set of options, the length that KEDA would scale by, whether it would scale from zero, and its target.
+// Calls KEDA's SQS scaler like KEDA's operator. Arguments: the address, the region, a queue's URL.
+// Prints the length that KEDA uses, whether KEDA would scale from zero, and the target, for each set of options.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Sends with @aws-sdk/client-sqs, receives with sqs-consumer, and prints what it saw as JSON.
-// Arguments: the folder that holds node_modules, the service's address.
+// Sends with @aws-sdk/client-sqs, receives with sqs-consumer, and prints the results as JSON.
+// Arguments: the folder that contains node_modules, the service's address.
 const { createRequire } = require("node:module");
 
 const [, , modules, endpoint] = process.argv;
@@ -22,7 +22,7 @@ async function counts(QueueUrl) {
   return names.map((name) => Number(Attributes[name]));
 }
 
-// The consumer deletes what was handled, and makes visible again what was not. Ends after `handled` messages.
+// The consumer deletes handled messages, and makes failed messages visible. Ends after `handled` messages.
 function consume(queueUrl, handled, { failFirst }) {
   const seen = [];
   const failed = new Set();
@@ -39,7 +39,7 @@ function consume(queueUrl, handled, { failFirst }) {
         return message;
       },
     });
-    // A message is processed when it is deleted.
+    // The event means that the message is deleted.
     let left = handled;
     consumer.on("message_processed", () => { left -= 1; if (left === 0) consumer.stop(); });
     consumer.on("error", reject);

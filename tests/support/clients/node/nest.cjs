@@ -1,5 +1,5 @@
-// An application of NestJS with @ssut/nestjs-sqs: two handlers and their producers. Prints what it saw as JSON.
-// Arguments: the folder that holds node_modules, the service's address.
+// A NestJS application with @ssut/nestjs-sqs: two handlers and their producers. Prints the results as JSON.
+// Arguments: the folder that contains node_modules, the service's address.
 const { createRequire } = require("node:module");
 
 const [, , modules, endpoint] = process.argv;
@@ -36,7 +36,7 @@ class Handlers {
   processedBatch() { deleted += 1; if (deleted === 4) finish(); }
 }
 
-// What decorators do in TypeScript.
+// Applies a decorator, for which TypeScript has a syntax.
 function decorate(method, decorator) {
   const descriptor = Object.getOwnPropertyDescriptor(Handlers.prototype, method);
   decorator(Handlers.prototype, method, descriptor);
@@ -69,7 +69,7 @@ decorate("processedBatch", SqsConsumerEventHandler("nest.fifo", "response_proces
   })(App);
   const app = await NestFactory.createApplicationContext(App, { logger: false });
   const service = app.get(SqsService);
-  // In one batch, so that they are received in one.
+  // One batch, so that one receive returns all messages.
   await service.send("nest.fifo", ["a1", "a2", "a1"].map((body, n) => (
     { id: String(n), body, groupId: "a", deduplicationId: body }
   )));

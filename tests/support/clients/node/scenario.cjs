@@ -1,5 +1,5 @@
-// What an application does with SQS, step by step. `client` has `call(action, input)`, and `kind(error)`, which says
-// what the SDK makes of an error. Nothing here comes back because time passes: visibility is set to 0.
+// The steps of an application that uses SQS. `client` has `call(action, input)`, and `kind(error)`, which returns the
+// SDK's form of an error. The scenario makes messages visible by a visibility timeout of 0, and never waits.
 
 const LONG = "600";
 
@@ -23,7 +23,7 @@ async function counts(client, QueueUrl) {
   return names.map((name) => Number(Attributes[name]));
 }
 
-// A receive may bring fewer messages than there are.
+// A receive may return only some of the messages.
 async function receive(client, QueueUrl, count) {
   const input = {
     QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 5, AttributeNames: ["All"], MessageAttributeNames: ["All"],

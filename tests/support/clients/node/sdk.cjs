@@ -1,5 +1,5 @@
-// Runs the scenario of scenario.cjs with one of the SDKs, and prints what was seen as JSON.
-// Arguments: the folder that holds node_modules, the package, the service's address.
+// Runs the scenario in scenario.cjs with one of the SDKs, and prints the results as JSON.
+// Arguments: the folder that contains node_modules, the package, the service's address.
 const { createRequire } = require("node:module");
 const { scenario } = require("./scenario.cjs");
 
@@ -7,7 +7,7 @@ const [, , modules, name, endpoint] = process.argv;
 const sdk = createRequire(`${modules}/`)(name);
 const options = { endpoint, region: "us-east-1", credentials: { accessKeyId: "x", secretAccessKey: "x" } };
 
-// Version 3: commands, and a class for most errors. `instanceof` is what applications ask.
+// Version 3 has commands, and classes for most errors, which applications check with `instanceof`.
 function version3() {
   const sqs = new sdk.SQSClient(options);
   const errors = Object.keys(sdk).filter((key) => sdk[key].prototype instanceof sdk.SQSServiceException);
@@ -19,7 +19,7 @@ function version3() {
   };
 }
 
-// Version 2: methods, and one class of errors with a code.
+// Version 2 has methods, and one error class with a code.
 function version2() {
   const sqs = new sdk.SQS(options);
   return {

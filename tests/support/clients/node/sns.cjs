@@ -1,5 +1,5 @@
-// Topics, subscriptions and messages with @aws-sdk/client-sns. Prints what was seen as JSON.
-// Arguments: the folder that holds node_modules, the service's address, a URL that is posted to.
+// Uses topics, subscriptions and messages with @aws-sdk/client-sns. Prints the results as JSON.
+// Arguments: the folder that contains node_modules, the service's address, a webhook URL.
 const { createRequire } = require("node:module");
 const { createServer } = require("node:http");
 
@@ -87,7 +87,7 @@ async function ordered() {
   };
 }
 
-// An endpoint confirms by the token, gets a message, and is told of its end.
+// An endpoint confirms its subscription with the token, gets a message, and is notified of the unsubscription.
 async function endpoints() {
   const seen = [];
   let wake = () => {};

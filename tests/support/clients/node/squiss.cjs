@@ -1,5 +1,6 @@
-// squiss-ts: creates its queue, sends alone and in batches, and polls. Prints what it saw as JSON.
-// Arguments: the folder that holds node_modules, the service's address. squiss.fifo is there: it cannot make such queues.
+// Uses squiss-ts to create a queue, to send messages singly and in batches, and to poll. Prints the results as JSON.
+// Arguments: the folder that contains node_modules, the service's address. squiss-ts cannot create FIFO queues, so
+// squiss.fifo must exist.
 const { createRequire } = require("node:module");
 
 const [, , modules, endpoint] = process.argv;
@@ -40,7 +41,7 @@ async function standard() {
       message.del();
     }
   });
-  // Not at once: a poll that was broken off may still be answered by a function, which would take it.
+  // The delay keeps the message from a cancelled poll that a function still answers.
   await squiss.sendMessage({ text: "left" }, 900);
   return {
     sent: [Successful.length, Failed.length],

@@ -1,6 +1,6 @@
-// Verifies messages of SNS with sns-validator, and that none is accepted once a bit of it is changed; prints JSON.
-// Arguments: the folder that holds node_modules, the service's address, a file with a message a line, how many of them
-// to change bit by bit, and a pattern of hosts ("": the validator's own).
+// Verifies SNS messages with sns-validator, and checks that it refuses each message with a flipped bit. Prints JSON.
+// Arguments: the folder that contains node_modules, the service's address, a file with a message in each line, the
+// number of messages to change bit by bit, and a pattern for hosts ("": the validator's default).
 const { readFileSync } = require("node:fs");
 const http = require("node:http");
 const https = require("node:https");
@@ -9,8 +9,8 @@ const { createRequire } = require("node:module");
 const [, , modules, endpoint, file, altered, pattern] = process.argv;
 const Validator = createRequire(`${modules}/`)("sns-validator");
 
-// The one thing that is not as in production: a certificate comes from the service under test, at the path that its
-// address names, since that address is https and at a host that only a private DNS would lead there.
+// Unlike in production, the certificate comes from the tested service by HTTP, at the path in the certificate's URL.
+// Only a private DNS would lead that URL's host to the service.
 const fetched = new Set();
 https.get = (address, listener) => {
   const { pathname } = new URL(address);
@@ -22,7 +22,7 @@ const validator = new Validator(pattern ? new RegExp(pattern) : undefined);
 const refusal = (message) =>
   new Promise((resolve) => validator.validate({ ...message }, (error) => resolve(error ? error.message : null)));
 
-// Each bit of a value in UTF-8; what is no UTF-8 any more becomes U+FFFD, as when such JSON is read.
+// Flips each bit of a value in UTF-8. As in a JSON parser, invalid UTF-8 becomes U+FFFD.
 function* flips(bytes) {
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const changed = Buffer.from(bytes);

@@ -1,6 +1,6 @@
 <?php
-// Symfony Messenger with its transport for SQS, and a worker of its own. Arguments: the address. The transport makes the
-// queues messenger and messenger.fifo. Prints what the worker handled, and the count of messages before it began.
+// Runs Symfony Messenger with its SQS transport and its worker. Argument: the address. The transport creates the queues
+// messenger and messenger.fifo. Prints the messages that the worker handled, and the number of messages before.
 
 require 'Symfony/Component/Messenger/autoload.php';
 require 'Symfony/Component/Messenger/Bridge/AmazonSqs/autoload.php';
@@ -58,7 +58,7 @@ $events->addListener(WorkerRunningEvent::class, function (WorkerRunningEvent $ev
     }
 });
 (new Worker($transports, $bus, $events))->run();
-// What is handed out by now and not yet handled is given back when the process ends.
+// When the process ends, it returns messages that it has received but not handled.
 $transports['messenger']->send(new Envelope(new Task('left')));
 
 $of = fn (bool $fifo) => array_values(array_filter($handled, fn ($text) => $fifo === ('a' === $text[0])));

@@ -1,5 +1,5 @@
 <?php
-// The scenario of tests/support/clients/sdk_scenario.py with async-aws. Arguments: the address, and a name for the queues.
+// Runs the scenario in tests/support/clients/sdk_scenario.py with async-aws. Arguments: the address, the queues' name.
 
 require 'AsyncAws/Sqs/autoload.php';
 require 'AsyncAws/Sns/autoload.php';
@@ -29,7 +29,7 @@ $ask = fn (string $url) => $sqs->receiveMessage([
     'QueueUrl' => $url, 'MaxNumberOfMessages' => 10, 'WaitTimeSeconds' => 20,
     'AttributeNames' => ['All'], 'MessageAttributeNames' => ['All'],
 ]);
-// As many messages as asked for; a receive may bring fewer than there are.
+// Receives this many messages with several calls, because a receive may return only some of them.
 $receive = function (string $url, int $count) use ($ask): array {
     $messages = [];
     for ($call = 0; $call < 10 && count($messages) < $count; ++$call) {
@@ -56,7 +56,7 @@ function standard(string $name): array
         'Number' => ['DataType' => 'Number', 'StringValue' => '-1.50'],
         'Bytes' => ['DataType' => 'Binary', 'BinaryValue' => hex2bin('0080ff')],
     ]];
-    // A result is fetched when it is first used: the long poll goes on while the message is sent.
+    // The first use of a result waits for it, so the long poll continues during the send.
     $poll = $ask($url);
     $send($url, 'awaited')->resolve();
     [$awaited] = $poll->getMessages() ?: $receive($url, 1);

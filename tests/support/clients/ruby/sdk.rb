@@ -1,4 +1,5 @@
-# Version 1 of the SDK for Ruby, which speaks Query and knows no FIFO queues. Arguments: the address, a name for the queues.
+# Runs version 1 of the SDK for Ruby, which uses Query and does not support FIFO queues. Arguments: the address, the
+# queues' name.
 require "aws-sdk-v1"
 require "json"
 require "uri"
@@ -10,7 +11,7 @@ AWS.config(
   sqs_endpoint: address.host, sqs_port: address.port, sns_endpoint: address.host, sns_port: address.port
 )
 
-# In a module: methods of every object would be taken for the SDK's own.
+# A module, because top-level methods would override the SDK's methods.
 module Story
   BODY = "grüße, 世界 <&>".freeze
   SQS = AWS::SQS.new
@@ -18,7 +19,7 @@ module Story
 
   module_function
 
-  # As many messages as asked for; a receive may bring fewer than there are.
+  # Receives this many messages with several calls, because a receive may return only some of them.
   def received(queue, count)
     messages = []
     10.times do

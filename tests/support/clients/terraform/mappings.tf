@@ -1,4 +1,4 @@
-# What the provider can say about functions that queues trigger.
+# Event source mappings with the provider's arguments.
 
 resource "aws_sqs_queue" "triggers" {
   name                       = "triggers"

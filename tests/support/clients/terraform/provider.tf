@@ -1,4 +1,5 @@
-# The provider, led to Penstock. `terraform apply -var changed=true` changes whatever can be changed in place.
+# The provider with Penstock's endpoints. `terraform apply -var changed=true` changes every argument that can change in
+# place.
 
 terraform {
   required_providers {

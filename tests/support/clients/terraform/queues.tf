@@ -1,4 +1,4 @@
-# What the provider can say about queues.
+# Queues with the provider's arguments.
 
 locals {
   send = {
@@ -32,7 +32,7 @@ resource "aws_sqs_queue" "every_number" {
   tags                       = var.changed ? { kept = "changed", new = "" } : { kept = "first", gone = "grüße = + - : / @" }
 }
 
-# Redrive and policies as arguments of the queue.
+# Redrive and access policies as the queue's arguments.
 
 resource "aws_sqs_queue" "dead" {
   name = "dead"
@@ -49,7 +49,7 @@ resource "aws_sqs_queue" "work" {
   tags                 = { of = "work" }
 }
 
-# The same as resources of their own.
+# The same policies as separate resources.
 
 resource "aws_sqs_queue" "apart_dead" {
   name       = "apart-dead.fifo"
@@ -98,7 +98,7 @@ resource "aws_sqs_queue" "high_throughput" {
   fifo_throughput_limit = var.changed ? "perQueue" : "perMessageGroupId"
 }
 
-# Encryption: from a key to the service's own, back, off.
+# Encryption changes between a key, the service's key, managed encryption, and none.
 
 resource "aws_sqs_queue" "key" {
   name                              = "key"
@@ -123,7 +123,7 @@ resource "aws_sqs_queue" "unencrypted" {
   sqs_managed_sse_enabled = var.changed
 }
 
-# Changes that need a new queue of another name, and reading what others made.
+# Changes that need a new queue with another name, and data sources for existing queues.
 
 resource "aws_sqs_queue" "renamed" {
   name = var.changed ? "renamed" : "to-be-renamed"

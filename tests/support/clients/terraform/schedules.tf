@@ -1,4 +1,4 @@
-# What the provider can say about schedules and their groups.
+# Schedules and schedule groups with the provider's arguments.
 
 locals {
   role = "arn:aws:iam::111122223333:role/service-role/scheduler"

@@ -1,4 +1,4 @@
-# What the provider can say about topics and subscriptions.
+# Topics and subscriptions with the provider's arguments.
 
 resource "aws_sns_topic" "orders" {
   name              = "orders"

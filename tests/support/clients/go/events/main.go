@@ -1,4 +1,4 @@
-// Events reads an event from the standard input as a handler in Go gets it, and prints what the handler would see.
+// Events decodes an event from standard input like a handler in Go, and prints the handler's values.
 package main
 
 import (

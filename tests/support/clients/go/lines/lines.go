@@ -1,4 +1,4 @@
-// Package lines lets a client make the calls that it reads, one JSON object a line, and prints the responses.
+// Package lines reads calls, one JSON object in each line, makes them with a client, and prints the responses.
 package lines
 
 import (
@@ -18,8 +18,9 @@ type answer struct {
 	Code   string `json:",omitempty"`
 }
 
-// Serve ends with the input. The methods of client take the arguments of before, then a pointer to their input; they
-// return their output and an error. Of an error that the service answered, code tells the code; any other is the end.
+// Serve makes calls until the input ends. The client's methods take the arguments in before and then a pointer to their
+// input, and return their output and an error. The function code returns the code of a service's error. Any other error
+// ends the program.
 func Serve(client any, before []any, code func(error) (string, bool)) {
 	reader, writer := json.NewDecoder(bufio.NewReader(os.Stdin)), json.NewEncoder(os.Stdout)
 	for reader.More() {

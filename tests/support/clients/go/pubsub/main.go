@@ -1,4 +1,4 @@
-// Publishes and receives by gocloud.dev/pubsub over SQS, and over SNS with a subscribed queue. It prints a JSON line.
+// Publishes and receives with gocloud.dev/pubsub by SQS, and by SNS with a subscribed queue. Prints a JSON line.
 package main
 
 import (
@@ -26,7 +26,7 @@ func check(err error) {
 	}
 }
 
-// exchange sends messages and receives them: the first one is returned once and comes again.
+// exchange sends and receives messages. It rejects the first message once and receives it again.
 func exchange(ctx context.Context, topic *pubsub.Topic, subscription *pubsub.Subscription) map[string]any {
 	for n := range messages {
 		check(topic.Send(ctx, &pubsub.Message{

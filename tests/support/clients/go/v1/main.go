@@ -1,4 +1,4 @@
-// Version 1 of the SDK for Go. Argument: the service's address.
+// Runs version 1 of the SDK for Go. Argument: the service's address.
 package main
 
 import (

@@ -12,8 +12,9 @@ import org.apache.camel.component.aws2.sqs.Sqs2Constants;
 import org.apache.camel.impl.DefaultCamelContext;
 
 /**
- * Camel's aws2-sqs and aws2-sns. Argument: the address. The queue camel, whose dead-letter queue takes what was refused
- * once, camel-topic and the topic camel, subscribed without envelopes and camel.fifo are there; Camel makes camel-done.
+ * Runs Camel's aws2-sqs and aws2-sns. Argument: the address. These resources exist: the queue camel, whose dead-letter
+ * queue gets a message after one receive; the queue camel-topic with a raw subscription to the topic camel; and
+ * camel.fifo. Camel creates camel-done.
  */
 public final class CamelRoutes {
   private static final List<String> SEEN = Collections.synchronizedList(new ArrayList<>());

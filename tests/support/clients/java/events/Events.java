@@ -4,7 +4,7 @@ import com.amazonaws.services.lambda.runtime.serialization.events.LambdaEventSer
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Reads an event from the standard input as Lambda's runtime for Java does, and prints what a handler would see. */
+/** Decodes an event from standard input like Lambda's runtime for Java, and prints a handler's values. */
 public final class Events {
   private Events() {}
 

@@ -20,7 +20,7 @@ import software.amazon.awssdk.auth.credentials.StaticCredentialsProvider;
 import software.amazon.awssdk.regions.Region;
 import software.amazon.awssdk.services.sqs.SqsClient;
 
-/** JMS by amazon-sqs-java-messaging-lib. Argument: the address. Its queues are there: jms, jms.fifo. */
+/** Uses JMS with amazon-sqs-java-messaging-lib. Argument: the address. The queues jms and jms.fifo must exist. */
 public final class Jms {
   private static final long WAIT_MS = 60_000;
 
@@ -45,7 +45,7 @@ public final class Jms {
     System.out.println(Facts.json(facts));
   }
 
-  /** A listener whose exception brings a message again, and a session that is closed while it has one in hand. */
+  /** Redelivers a message after a listener's exception, and closes a session that may have fetched a message. */
   private static List<Object> listener(SQSConnection connection) throws JMSException, InterruptedException {
     Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
     MessageProducer producer = session.createProducer(session.createQueue("jms"));
@@ -71,12 +71,12 @@ public final class Jms {
     connection.start();
     handled.await();
     connection.stop();
-    // Whether it is fetched already or not: closing gives it back.
+    // Closing the session returns the message, even if the session has fetched it.
     producer.send(session.createTextMessage("left"));
     return seen.stream().sorted((one, other) -> Facts.json(one).compareTo(Facts.json(other))).toList();
   }
 
-  /** A session that acknowledges by itself what it received, in the order of a group. */
+  /** Receives messages in a group's order, and acknowledges them explicitly. */
   private static Map<String, Object> fifo(SQSConnection connection) throws JMSException {
     Session session = connection.createSession(false, Session.CLIENT_ACKNOWLEDGE);
     MessageProducer producer = session.createProducer(session.createQueue("jms.fifo"));

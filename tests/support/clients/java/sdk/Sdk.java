@@ -21,7 +21,7 @@ import software.amazon.awssdk.services.sqs.SqsClient;
 import software.amazon.awssdk.services.sqs.model.*;
 
 /**
- * The scenario of tests/support/clients/sdk_scenario.py with the SDK for Java 2.
+ * Runs the scenario in tests/support/clients/sdk_scenario.py with the SDK for Java 2.
  *
  * <p>Arguments: the address, a name for the queues, and the client: sync, async, or batch for SqsAsyncBatchManager.
  */
@@ -61,7 +61,7 @@ public final class Sdk {
                 AwsBasicCredentials.create(variable("PENSTOCK_KEY"), variable("PENSTOCK_SECRET"))));
   }
 
-  /** An access key or its secret; without signatures any do. */
+  /** Returns an access key or its secret. Without signatures any value works. */
   private static String variable(String name) {
     return System.getenv().getOrDefault(name, "x");
   }
@@ -177,7 +177,7 @@ public final class Sdk {
         .toList();
   }
 
-  /** Sends, receives and deletes by the batch manager, which merges calls into batches and polls ahead. */
+  /** Sends, receives and deletes with the batch manager, which merges calls into batches and prefetches messages. */
   private static Map<String, Object> batchManager(SqsAsyncClient client, String name) {
     String url =
         new Joined(client)
@@ -229,7 +229,7 @@ public final class Sdk {
             .build());
   }
 
-  /** As many messages as asked for; a receive may bring fewer than there are. */
+  /** Receives this many messages with several calls, because a receive may return only some of them. */
   private List<Message> receive(String url, int count) {
     List<Message> messages = new ArrayList<>();
     for (int call = 0; call < 10 && messages.size() < count; call++) {
@@ -312,7 +312,7 @@ public final class Sdk {
     return message.attributes().get(MessageSystemAttributeName.MESSAGE_GROUP_ID);
   }
 
-  /** The calls that the scenario makes, which the two clients of the SDK have in common but for their results. */
+  /** The scenario's calls. The SDK's two clients differ only in the types of their results. */
   private interface Sqs {
     CreateQueueResponse create(CreateQueueRequest request);
 

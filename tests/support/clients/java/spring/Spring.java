@@ -21,8 +21,8 @@ import org.springframework.messaging.handler.annotation.Header;
 import org.springframework.messaging.support.MessageBuilder;
 
 /**
- * Spring Cloud AWS: templates that send, receive and publish, and listeners. Arguments: properties of Spring. The topic
- * spring and its queue spring-topic are there, and spring, spring.fifo, spring-left.
+ * Runs Spring Cloud AWS: templates that send, receive and publish, and listeners. Arguments: Spring's properties. The
+ * topic spring, its queue spring-topic, and the queues spring, spring.fifo and spring-left must exist.
  */
 @Configuration
 @EnableAutoConfiguration
@@ -58,7 +58,7 @@ public class Spring {
     }
   }
 
-  /** Without one, as Spring for the web has it, listeners cannot read what a topic wraps. */
+  /** Lets listeners decode a topic's envelopes. Spring for the web provides this bean by default. */
   @Bean
   ObjectMapper json() {
     return new ObjectMapper();
@@ -69,7 +69,7 @@ public class Spring {
     return new Listeners();
   }
 
-  /** What is not refused is deleted. */
+  /** Deletes a message unless its handler throws an exception. */
   public static class Listeners {
     final List<Object> seen = Collections.synchronizedList(new ArrayList<>());
     final List<Object> ordered = Collections.synchronizedList(new ArrayList<>());

@@ -18,7 +18,7 @@ import software.amazon.awssdk.services.sqs.model.Message;
 import software.amazon.awssdk.services.sqs.model.ReceiveMessageRequest;
 import software.amazon.awssdk.services.sqs.model.SendMessageRequest;
 
-/** Requests and responses by virtual temporary queues. Arguments: the address, the URL of the queue of requests. */
+/** Exchanges requests and responses by virtual temporary queues. Arguments: the address, the request queue's URL. */
 public final class Temporary {
   private static final int REQUESTS = 20;
 

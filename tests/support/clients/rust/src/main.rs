@@ -1,4 +1,4 @@
-//! The scenario of tests/support/clients/sdk_scenario.py with the SDK for Rust. Arguments: the address, and a name for the queues.
+//! Runs the scenario in tests/support/clients/sdk_scenario.py with the SDK for Rust. Arguments: the address, the queues' name.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -197,7 +197,7 @@ impl Scenario {
         Ok((text(sent.message_id()), text(sent.sequence_number())))
     }
 
-    /// As many messages as asked for; a receive may bring fewer than there are.
+    /// Receives this many messages with several calls, because a receive may return only some of them.
     async fn receive(&self, url: &str, count: usize) -> Told<Vec<Message>> {
         let mut messages = Vec::new();
         for _ in 0..10 {
@@ -222,7 +222,7 @@ impl Scenario {
     }
 }
 
-/// An access key or its secret; without signatures any do.
+/// Returns an access key or its secret. Without signatures any value works.
 fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| "x".to_string())
 }
