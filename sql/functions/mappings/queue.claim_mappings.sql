@@ -1,5 +1,6 @@
--- queue.claim_mappings(poller, seconds): registers a process as a poller for p_seconds, and assigns mappings to it.
--- The process gets the enabled event source mappings whose poller is not alive.
+-- queue.claim_mappings(poller, seconds, declined, revisions): registers a process as a poller for p_seconds, and assigns
+-- mappings to it. The process gets the enabled event source mappings whose poller is not alive.
+--   p_declined, p_revisions  the mappings that the settings of the process do not let it invoke. Other processes get them
 -- p_seconds 0: the process stops, and the function notifies the other processes.
 -- Returns the mappings of the process with their revisions, or one row without a mapping if it has none.
 --   now_ms       the time in milliseconds since 1970
@@ -7,7 +8,8 @@
 -- The function writes nothing if no mapping is enabled, or while half of the registered time is left.
 -- Locks the poller's row and the mappings that it takes. Skips locked mappings. Uses the index
 -- event_source_mapping_poller.
-create or replace function queue.claim_mappings(p_poller_id uuid, p_seconds int)
+create or replace function queue.claim_mappings(
+    p_poller_id uuid, p_seconds int, p_declined uuid[] default '{}', p_revisions bigint[] default '{}')
 returns table (mapping_id uuid, revision bigint, now_ms bigint, next_end_ms int)
 language plpgsql as $$
 #variable_conflict use_column
@@ -32,10 +34,19 @@ begin
         perform queue.notify_processes('mappings');
         return;
     end if;
+    update queue.event_source_mapping m set poller_id = null
+    from unnest(p_declined, p_revisions) d(mapping_id, revision)
+    where m.mapping_id = d.mapping_id and m.revision = d.revision and m.poller_id = p_poller_id;
+    if found then
+        perform queue.notify_processes('mappings');
+    end if;
     v_ids := array(
         select f.mapping_id from queue.event_source_mapping f
         where f.enabled and f.poller_id is distinct from p_poller_id and not exists (
             select from queue.poller p where p.poller_id = f.poller_id and p.alive_until > clock_timestamp())
+            and not exists (
+                select from unnest(p_declined, p_revisions) d(mapping_id, revision)
+                where d.mapping_id = f.mapping_id and d.revision = f.revision)
         for update skip locked);
     -- This checks again with a new snapshot. The search did not see the poller of a mapping that another process has
     -- just taken.

@@ -9,7 +9,8 @@
 --   paused_endpoints   the number of failing URLs whose exhausted deliveries go to this queue
 --   retention_at       when the retention of the oldest message will be over, by a forecast since yesterday
 --   never_catches_up   by such a forecast, the queue's best hour drains less than arrives
---   stopped_mapping    why the service stopped one of its event source mappings; null: it stopped none
+--   stopped_mapping    why the service stopped one of its event source mappings, or that no process polls for one; null:
+--     all run
 --   failing_since      since when the mapping that has failed longest fails; null: no enabled mapping fails
 --   failing_result     the result of that mapping
 --   measured_at …      the last measurement of the queue; null: it was never measured
@@ -39,8 +40,16 @@ select u.n::int, q.arn, clock_timestamp(), q.fifo,
      order by x.starts_at desc limit 1),
     coalesce(p.endpoints, 0), f.computed_at + (f.warnings ->> 'retention_seconds')::double precision * interval '1 second',
     coalesce(f.warnings ? 'fastest_rate', false), m.measured_at, m.visible, m.in_flight, m.delayed, m.oldest_at, q.paused,
-    (select e.reason from queue.event_source_mapping e
-     where e.queue_arn = q.arn and not e.enabled and e.reason <> 'USER_INITIATED' order by e.mapping_id limit 1),
+    (select case when not e.enabled then e.reason
+        else format('No process polls for the mapping to %s: QUEUE_LAMBDA_ENDPOINT or QUEUE_LAMBDA_FUNCTIONS prevents it.',
+            e.function_arn) end
+     from queue.event_source_mapping e
+     where e.queue_arn = q.arn and case when e.enabled then e.updated_at < clock_timestamp() - interval '1 minute'
+         and not exists (
+             select from queue.poller p
+             where p.poller_id = e.poller_id and p.alive_until > clock_timestamp() - interval '1 minute')
+         else e.reason <> 'USER_INITIATED' end
+     order by e.enabled, e.mapping_id limit 1),
     e.failing_since, e.last_result
 from unnest(p_arns[1:200]) with ordinality u(arn, n)
 join queue.queues q on q.arn = u.arn

@@ -82,7 +82,7 @@ CAUSES: Final[dict[Cause, str]] = {
     Cause.QUEUE_PAUSED: "The queue is paused: messages wait until somebody resumes it.",
     Cause.IN_FLIGHT_LIMIT: "The limit of messages in flight is reached: receives return nothing until one is deleted.",
     Cause.ENDPOINT_DOWN: "An endpoint does not answer: its deliveries are paused; undeliverable messages arrive here.",
-    Cause.MAPPING_STOPPED: "Messages wait: their mapping to a function was stopped.",
+    Cause.MAPPING_STOPPED: "Messages wait: their mapping to a function does not run.",
     Cause.FUNCTION_FAILS: "A function that the queue triggers fails.",
     Cause.POISON_GROUP: "Some messages are received again and again and never deleted.",
     Cause.HANDLERS_FAIL: "Messages are received, and hardly any is deleted: handlers fail.",

@@ -86,6 +86,41 @@ def test_a_process_that_stops_ends_its_invocations(database: Database) -> None:
             functions.wait(lambda: functions.seen() == ["before", "after"])
 
 
+@pytest.mark.parametrize("settings", [{}, {"QUEUE_LAMBDA_ENDPOINT": "x", "QUEUE_LAMBDA_FUNCTIONS": "other"}])
+def test_a_process_leaves_a_mapping_that_it_cannot_invoke_to_others(
+    database: Database, settings: dict[str, str]
+) -> None:
+    """A rolling change of these settings disables no mapping."""
+    unclaimed = (
+        "select count(*) from queue.event_source_mapping m where enabled and not exists (select from queue.poller p"
+        " where p.poller_id = m.poller_id and p.alive_until > clock_timestamp())"
+    )
+    arn = f"arn:aws:sqs:us-east-1:{OWNER}:q"
+    with running_functions(f=lambda _: None) as functions:
+        able = {"QUEUE_LAMBDA_ENDPOINT": functions.url}
+        unable = settings and {**settings, **able}
+        with (
+            running_service(database.api_dsn, **unable) as left,
+            psycopg.connect(database.dsn, autocommit=True) as connection,
+        ):
+            with running_service(database.api_dsn, **able) as first:
+                first.sqs().create_queue(QueueName="q")
+                uuid = first.client("lambda").create_event_source_mapping(EventSourceArn=arn, FunctionName="f")["UUID"]
+                first.sqs().send_message(QueueUrl="q", MessageBody="before")
+                functions.wait(lambda: functions.seen() == ["before"])
+            wait_until(lambda: connection.execute(unclaimed).fetchone() == (1,))
+            assert left.client("lambda").get_event_source_mapping(UUID=uuid)["State"] == "Enabled"
+            connection.execute("update queue.event_source_mapping set updated_at = updated_at - interval '2 minutes'")
+            connection.execute("update queue.poller set alive_until = alive_until - interval '2 minutes'")
+            facts = "select stopped_mapping from queue.read_verdict_facts(array[%s])"
+            ((reason,),) = connection.execute(facts, [arn]).fetchall()
+            assert reason.startswith("No process polls for the mapping to arn:aws:lambda:")
+            with running_service(database.api_dsn, **able) as second:
+                second.sqs().send_message(QueueUrl="q", MessageBody="after")
+                functions.wait(lambda: functions.seen() == ["before", "after"])
+                assert connection.execute(facts, [arn]).fetchall() == [(None,)]
+
+
 def test_a_function_has_to_be_listed(database: Database) -> None:
     with running_service(
         database.api_dsn, QUEUE_LAMBDA_ENDPOINT="http://127.0.0.1:9", QUEUE_LAMBDA_FUNCTIONS="other*"

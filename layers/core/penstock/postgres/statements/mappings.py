@@ -57,7 +57,7 @@ class ClaimedMappingRow(NamedTuple):
     next_end_ms: int | None
 
 
-CLAIM_MAPPINGS = Statement("queue.claim_mappings", ("uuid", "int4"), ClaimedMappingRow)
+CLAIM_MAPPINGS = Statement("queue.claim_mappings", ("uuid", "int4", "uuid[]", "int8[]"), ClaimedMappingRow)
 READ_MAPPINGS = Statement("queue.read_mappings", ("uuid[]",), MappingRow)
 
 

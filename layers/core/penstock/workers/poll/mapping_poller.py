@@ -23,7 +23,7 @@ from penstock.event_sources.batches import StoredMapping
 from penstock.event_sources.errors import InvalidParameterValueException
 from penstock.event_sources.event import Record
 from penstock.event_sources.invocation import Failure, FunctionThrottled, Invoker
-from penstock.event_sources.targets import check_target, is_url
+from penstock.event_sources.targets import is_url
 from penstock.postgres.statements.messages import ReceivedRow
 
 from .hold import MAX_HOLD_SECONDS, SHORTEST_RENEWAL_SECONDS, Hold
@@ -173,9 +173,7 @@ class MappingPoller:
 
     async def _check(self, context: Context) -> None:
         """Raises AccessDenied or InvalidParameterValueException if the mapping must not continue."""
-        mapping = self.mapping
-        check_target(mapping.function_arn, mapping.account_id, mapping.region, self._environment.settings)
-        await self._service.run(batches.check_rights(mapping, context))
+        await self._service.run(batches.check_rights(self.mapping, context))
 
     # --- invocations -------------------------------------------------------------------------------------------------
     async def _invoke(self, records: Sequence[Record]) -> None:

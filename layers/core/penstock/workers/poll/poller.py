@@ -1,5 +1,8 @@
 """Chooses the mappings for which this process polls, because no other living process polls for them.
 
+A process leaves a mapping that its settings do not let it invoke to other processes. During a rolling change of
+QUEUE_LAMBDA_ENDPOINT or QUEUE_LAMBDA_FUNCTIONS, the processes with the other settings therefore poll for it.
+
 Each process reports regularly that it is alive (`Service.claim_seconds`). When a process has not reported for
 ALIVE_SECONDS, another takes over its mappings at once. Other processes are notified when a mapping changes and when a
 process ends.
@@ -16,8 +19,16 @@ from uuid import UUID, uuid4
 from penstock.environment import Environment
 from penstock.errors import AwsError
 from penstock.event_sources.batches import StoredMapping, read_mapping
+from penstock.event_sources.errors import InvalidParameterValueException
 from penstock.event_sources.invocation import Invoker
-from penstock.postgres.statements.mappings import CLAIM_MAPPINGS, COUNT_MAPPINGS, READ_MAPPINGS, REPORT_MAPPING
+from penstock.event_sources.targets import check_target
+from penstock.postgres.statements.mappings import (
+    CLAIM_MAPPINGS,
+    COUNT_MAPPINGS,
+    READ_MAPPINGS,
+    REPORT_MAPPING,
+    ClaimedMappingRow,
+)
 
 from .invocation_slots import InvocationSlots
 from .mapping_poller import MappingPoller
@@ -34,6 +45,9 @@ MAX_INVOCATIONS: Final = 200
 INVOCATION_MB: Final = 24
 """The memory of an invocation: messages and their event with 6 MB each, partly stored twice, and a response of 6
 MB."""
+
+MAX_DECLINED: Final = 10_000
+"""The most mappings that a process remembers not to invoke. It declines a forgotten mapping once more."""
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +72,7 @@ class Poller:
         self._pollers: dict[UUID, MappingPoller] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._ended: set[MappingPoller] = set()  # the numbers of their invocations are not all stored yet
+        self._declined: dict[UUID, int] = {}  # the revisions of mappings that other processes invoke
         self._awake = asyncio.Event()
         self._is_closing = False
         self._ahead_ms = 0.0  # of the database's clock
@@ -93,7 +108,7 @@ class Poller:
             poller.stop()
         with suppress(AwsError):
             if self._pollers:
-                await self._service.call(CLAIM_MAPPINGS, [self._id, 0])
+                await self._service.call(CLAIM_MAPPINGS, [self._id, 0, [], []])
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*(poller.ended() for poller in self._pollers.values()), *self._ending)
@@ -106,7 +121,7 @@ class Poller:
     async def _follow(self) -> float:
         """Starts and stops pollers when mappings are created, changed and deleted. Returns the pause until the next
         call. The pause ends at the latest when another process's registration ends."""
-        rows = await self._service.call(CLAIM_MAPPINGS, [self._id, ALIVE_SECONDS])
+        rows = await self._claim()
         claimed = {row.mapping_id: row.revision for row in rows if row.mapping_id is not None}
         self._ahead_ms = rows[0].now_ms - time() * 1000 if rows else 0.0
         for mapping_id, poller in list(self._pollers.items()):
@@ -114,15 +129,34 @@ class Poller:
                 self._end(self._pollers.pop(mapping_id))
         new = [mapping_id.bytes for mapping_id in claimed if mapping_id not in self._pollers]
         if new:
-            for row in await self._service.call(READ_MAPPINGS, [new]):
-                self._start(read_mapping(row.mapping))
+            read = [read_mapping(row.mapping) for row in await self._service.call(READ_MAPPINGS, [new])]
+            for mapping in read:
+                self._start(mapping)
+            if any(mapping.mapping_id in self._declined for mapping in read):
+                rows = await self._claim()
         if not rows:
             return self._service.idle_seconds
         next_end_ms = rows[0].next_end_ms
         seconds = self._service.claim_seconds
         return seconds if next_end_ms is None else min(seconds, next_end_ms / 1000 + AFTER_END_SECONDS)
 
+    async def _claim(self) -> list[ClaimedMappingRow]:
+        """Returns the mappings of this process. Leaves the declined mappings to other processes."""
+        declined = [[mapping_id.bytes for mapping_id in self._declined], [*self._declined.values()]]
+        return await self._service.call(CLAIM_MAPPINGS, [self._id, ALIVE_SECONDS, *declined])
+
     def _start(self, mapping: StoredMapping) -> None:
+        """Starts to poll for an enabled mapping, or declines it."""
+        try:
+            check_target(mapping.function_arn, mapping.account_id, mapping.region, self._environment.settings)
+        except InvalidParameterValueException as error:
+            while len(self._declined) >= MAX_DECLINED:
+                del self._declined[next(iter(self._declined))]
+            self._declined[mapping.mapping_id] = mapping.revision
+            extra = {"mapping": str(mapping.mapping_id), "cause": error.message}
+            _log.warning("a mapping is left to other processes", extra=extra)
+            return
+        self._declined.pop(mapping.mapping_id, None)
         if mapping.enabled:
             self._pollers[mapping.mapping_id] = MappingPoller(
                 mapping,
