@@ -133,7 +133,7 @@ class EphemeralPostgres:
         self._binaries = binaries
         self._settings = {"max_connections": "450", **settings}
         self.folder = Path(tempfile.mkdtemp(prefix="pb", dir="/tmp"))
-        """Holds the data, and the server's Unix socket."""
+        """The folder for the data and the server's Unix socket."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

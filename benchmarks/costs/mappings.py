@@ -26,7 +26,7 @@ from benchmarks.load.fleet import Fleet
 from benchmarks.penstock import Penstock
 
 SETTLE_SECONDS: Final = 75.0
-"""The seconds after the creation of the mappings in which registrations of long polls become rarer."""
+"""The seconds after which the registrations of long polls become rarer."""
 IDLE: Final = """
 with made as (
     insert into queue.queues (account_id, region, name, shards, attributes)

@@ -101,7 +101,7 @@ def latency_of(seconds: Sequence[float]) -> Latency:
 
 
 StageCallback = Callable[[str], None]
-"""The run calls this function with "empty", "filled", "measured" and "drained", outside the measured time."""
+"""The run calls this function with each stage, outside the measured time."""
 
 
 def ignore_stages(stage: str) -> None:

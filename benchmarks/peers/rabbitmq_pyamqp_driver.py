@@ -14,7 +14,7 @@ import amqp
 from benchmarks.peers.driver import Driver, Order, main
 
 PAUSE_SECONDS = 0.02
-"""The driver acknowledges the rest of a batch after this time without a message."""
+"""After this time without a message, the driver acknowledges the rest of a batch."""
 
 
 class Publisher:

@@ -52,7 +52,7 @@ SERIES = (
     ("latency", ("queue wait p50 ms", "queue wait p99 ms", "completion p50 ms", "completion p99 ms"), "ms"),
 )
 DRAWN_OVER_TIME = {"queen_fifo"}
-"""The repository keeps at most ten charts. The tables show the other studies."""
+"""The repository contains at most ten charts. Other studies have only tables."""
 
 
 def draw(document: dict[str, Any]) -> list[Path]:

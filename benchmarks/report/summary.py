@@ -21,9 +21,9 @@ from .rows import CPU_FIGURE, FIGURE
 RAW: Final = Path(__file__).parents[1] / "raw"
 RESULTS: Final = Path(__file__).parents[1] / "results.json"
 MAX_POINTS: Final = 120
-"""Points of one curve of a chart."""
+"""The most points in a chart's curve."""
 LINE: Final = 1000
-"""Characters of a line of the file. A curve, or an object of plain figures, is on one line of any length."""
+"""The characters in one line. A curve, or an object of plain figures, is one line of any length."""
 DRAWN_CURVES: Final = frozenset(curve for _, curves, _ in SERIES for curve in curves)
 MEDIANS: Final = (
     "messages_per_second", "sent_per_second", CPU_FIGURE, FIGURE, "generator_cpu_seconds_per_1000", "p50_ms", "p99_ms"

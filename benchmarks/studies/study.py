@@ -41,9 +41,9 @@ class Bench:
     stack: ExitStack
     load: HostLoad = field(default_factory=lambda: HostLoad(0.0, 0.0))
     insert_cpu_seconds: list[float] = field(default_factory=list)
-    """CPU of 1,000 bare INSERTs, as measured around the present study."""
+    """The CPU of 1,000 bare INSERTs just before and just after the study."""
     reasons: set[str] = field(default_factory=set)
-    """The reasons for missing figures. Each reason is printed once."""
+    """The reasons for missing figures, each printed once."""
 
     @cached_property
     def systems(self) -> list[System]:

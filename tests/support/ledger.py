@@ -1,14 +1,14 @@
-"""Records what senders and receivers saw, and checks whether it can be true.
+"""Records the events that senders and receivers see, and checks them for contradictions.
 
-Every message is known by its body, which is unique. Actors report what they will do before they do it, and the outcome
-afterwards. An actor that dies in between leaves an unknown outcome, which excuses either result. Times are seconds of
-one clock (`time.time`), taken before and after each call, so that no finding depends on an actor's speed.
+A message's unique body identifies it. An actor reports each action before the action, and the outcome afterwards. If
+an actor dies in between, the outcome is unknown, and the ledger accepts any outcome. Times are seconds of one clock
+(`time.time`), taken before and after each call, so that the results do not depend on an actor's speed.
 
     sending -> sent | withdrawn (rolled back)            deleting -> deleted | kept (not deleted by this call)
-    delivered: handed out by a receive that began at `begun`, ended at `ended` and hides it for `seconds`
-    released:  about to be made visible again, or deleted: from now on anybody may get it
-    forgotten: the database crashed, and may not know of receives that had begun by then
-    rewound:   the database is again as it was at some time: acknowledgements since are excused, either way
+    delivered: a receive between `begun` and `ended` returned the message and hides it for `seconds`
+    released:  the message is about to be visible or deleted, so any consumer may get it
+    forgotten: the database crashed, and may have lost receives that began before
+    rewound:   the database returned to an earlier state, so later acknowledgements may be lost
 """
 
 import heapq
@@ -87,7 +87,7 @@ class Ledger:
     _open: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     _phantom: set[str] = field(default_factory=set)
     _findings: list[tuple[float, str, str]] = field(default_factory=list)
-    """Holds the time, the kind and the details of each finding."""
+    """The time, kind and details of each violation."""
     _forgotten: float = -math.inf
     _unanswered: list[tuple[float, float]] = field(default_factory=list)
 

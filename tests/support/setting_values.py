@@ -23,10 +23,10 @@ _OF_FORMATS: Final = {
 }
 
 ACCEPTED: Final[dict[str, str]] = {}
-"""Maps settings to accepted texts. A process starts with all of these texts together."""
+"""Valid texts by setting. A process can start with all of them together."""
 
 REFUSED: Final[dict[str, str]] = {}
-"""Maps settings to refused texts. Settings that accept every text, and secrets, are missing."""
+"""Invalid texts by setting. Settings that accept every text, and secrets, are missing."""
 
 
 def _choose_accepted(setting: Setting[Any]) -> str:

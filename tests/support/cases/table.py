@@ -25,7 +25,7 @@ USUAL: dict[str, dict[str, Members]] = {
     "sns": sns_members.USUAL,
     "scheduler": scheduler_members.USUAL,
 }
-"""Holds the usual requests, which cases change."""
+"""The usual requests, which cases change."""
 
 DIFFERING: dict[tuple[str, str, str], tuple[Response, str]] = {
     ("Unsubscribe", "SubscriptionArn", "of one that is pending"): (
@@ -33,7 +33,7 @@ DIFFERING: dict[tuple[str, str, str], tuple[Response, str]] = {
         "AWS forgets it after two days; here this request does, and nothing else",
     )
 }
-"""Holds Penstock's responses that differ from AWS's, and the reasons, by action, parameter and case."""
+"""Penstock's responses that differ from AWS's responses, with the reasons, by action, parameter and case."""
 
 
 def _all() -> Iterator[Case]:
@@ -93,7 +93,7 @@ STATUSES = {
     **dict.fromkeys(("NotFound", "ResourceNotFound", "ResourceNotFoundException"), 404),
     "ConflictException": 409,
 }
-"""Holds the HTTP statuses from botocore's models and "Common Errors". All other errors have the status 400."""
+"""The HTTP statuses in botocore's models and "Common Errors". All other errors have status 400."""
 
 
 @cache

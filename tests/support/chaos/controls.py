@@ -133,4 +133,4 @@ CONTROLS: Final = {
     Fault("lose_mapped", "other", lose_mapped): "mapped: lost",
     Fault("lose_webhooks", "other", lose_webhooks): "webhooks: lost",
 }
-"""Maps faults to the findings that they must cause."""
+"""The violations that each control must cause."""

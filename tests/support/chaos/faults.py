@@ -318,7 +318,7 @@ QUICK: Final = (
     Fault("restore", "restore", restore, 2),
     Fault("previous_release", "upgrade", previous_release, 2),
 )
-"""Lists faults that need no root and affect no other programs."""
+"""Faults that need no root and affect no other programs."""
 
 
 # --- root faults -----------------------------------------------------------------------------------------------------
@@ -380,4 +380,4 @@ ROOT: Final = (
     Fault("turn_clock", "clock", turn_clock, 3),
     Fault("fill_disk", "disk", fill_disk, 2),
 )
-"""Lists faults that need root."""
+"""Faults that need root."""

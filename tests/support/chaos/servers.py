@@ -145,7 +145,7 @@ class Servers(ChaosInstallation):
     pooler_proxy: LyingProxy
     sandbox: Sandbox | None
     unexpected_restarts: int = 0
-    """Counts the recoveries of PostgreSQL that no fault caused."""
+    """The number of PostgreSQL's recoveries that no fault caused."""
 
     def database(self) -> psycopg.Connection[tuple[object, ...]]:
         try:

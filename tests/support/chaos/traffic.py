@@ -94,9 +94,9 @@ class Connection:
 
 
 NEVER: Final = "never-"
-"""The target of a mapping does not handle messages that begin with this text."""
+"""A mapping's target never handles messages that begin with this text."""
 FAILING_SHARE: Final = 0.02
-"""Set the share of invocations that fail as a whole, and the share of messages that fail at times."""
+"""The share of invocations that fail as a whole, and the share of messages that fail temporarily."""
 
 
 class Endpoint:

@@ -54,11 +54,11 @@ def chance(row: str, purpose: int) -> str:
     return f"((hashint8extended({row}, {purpose} + 1000003 * %(seed)s) & 4294967295) / 4294967296.0::float8)"
 
 
-# Each row has a random beginning (more by day than by night), a random wait and processing time (a long tail), and a
-# random fate. Of 100 rows 8 are received again, 3 dead-lettered, 3 purged, 2 expired before a receive, 1 moved, and 1
-# has times of a late clock (received or deleted before sent). 3 are cleaned into the history up to three hours late.
-# 6 of 100 rows came from another queue, with messages sent up to three days before. Three times are known for seven
-# in ten messages that were received again.
+# Each row has a random start (more by day than by night), a random wait and processing time (with a long tail), and a
+# random outcome. Of 100 rows 8 are redelivered, 3 dead-lettered, 3 purged, 2 expired before a receive, 1 moved, and 1
+# has times from a late clock (received or deleted before sent). 3 reach the history up to three hours late. 6 of 100
+# rows came from another queue, with messages sent up to three days before. Seven of ten redelivered messages have three
+# known times.
 _ROWS = f"""
 with dice as (
     select r, {chance("r", 1)} as fate, {chance("r", 2)} as again, {chance("r", 3)} as late,

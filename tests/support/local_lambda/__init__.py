@@ -1,13 +1,13 @@
-"""Runs the functions locally as Lambda does, without Docker: `make lambda`.
+"""Runs the functions locally like Lambda, without Docker: `make lambda`.
 
-    template.py      reads the built template with CloudFormation's intrinsic functions, and the load balancer's rules
-    events.py        HTTP requests as events of API Gateway and of load balancers; results as responses
-    environment.py   execution environments: one process of awslambdaric each; the Lambda Runtime API
-    mount_read_only.py  lets these processes write to /tmp alone
-    fleet.py         chooses an idle environment or starts one, within the limits; invokes the scheduled functions
-    limits.py        AWS's limits of size and time, and their pages; why an invocation has no result
-    idle_network.py  the network to the database, which forgets idle connections
-    front.py         HTTP front ends: the HTTP API and the load balancer
+    template.py         reads the built template and the load balancer's rules
+    events.py           converts HTTP requests to events, and results to HTTP responses
+    environment.py      runs execution environments (processes of awslambdaric) and the Lambda Runtime API
+    mount_read_only.py  lets these processes write only to /tmp
+    fleet.py            chooses or starts an environment for each invocation, and invokes the scheduled functions
+    limits.py           defines AWS's limits and their sources, and the errors of invocations
+    idle_network.py     imitates a network that forgets idle connections to the database
+    front.py            provides HTTP front ends: the HTTP API and the load balancer
 
-The harness runs the artefacts of `sam build`, not the sources.
+The harness runs the output of `sam build` instead of the sources.
 """

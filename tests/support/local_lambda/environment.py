@@ -1,24 +1,18 @@
-"""Lets functions write only to /tmp, as on Lambda, where /var/task and /opt are read-only.
+"""Runs execution environments and the Lambda Runtime API.
 
-A function's process gets a separate mount namespace, in which every file system is read-only and /tmp is a new, empty
-one of 512 MB. The isolation needs Linux 5.12, and root or a machine where users may create namespaces. On other
-machines functions can write everywhere, but they write no bytecode, and a warning is logged.
+An execution environment is a process of awslambdaric, which serves one invocation at a time. As on Lambda, its working
+folder is the code, its path contains the layers, and it has the environment variables in the Lambda Developer Guide
+("Using Lambda environment variables", "Defined runtime"). The process is frozen between invocations: no thread or timer
+runs ("Understanding the Lambda execution environment lifecycle",
+https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html).
 
-Source: Lambda Developer Guide, "Understanding the Lambda execution environment lifecycle",
-https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
+As on Lambda, the process can write only to /tmp (same page). It has a separate mount namespace, in which every file
+system is read-only and /tmp is a new, empty file system of 512 MB. The isolation needs Linux 5.12, and root or a
+machine on which users may create namespaces. On other machines functions can write everywhere, but write no bytecode,
+and the module logs a warning.
 
-Runs an execution environment: one process of awslambdaric, which answers one invocation at a time.
-
-The process starts as on Lambda: its working folder is the code, layers are on its path, it can write only to /tmp, and
-it has the environment variables in the Lambda Developer Guide ("Using Lambda environment variables", "Defined
-runtime"). Between invocations it is frozen: neither threads nor timers run ("Understanding the Lambda execution
-environment lifecycle", https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html).
-
-Implements the Lambda Runtime API, from which processes of awslambdaric get invocations and to which they post the
-results.
-
-The source is the Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes". Each environment has a
-separate path prefix, its number.
+The processes get invocations from the Runtime API, and post the results to it ("Using the Lambda runtime API for custom
+runtimes", Lambda Developer Guide). Each environment's number is the prefix of its paths.
 """
 
 import asyncio

@@ -1,10 +1,10 @@
-"""Imitates the network between functions and database, which silently forgets connections without traffic.
+"""Imitates a network between functions and database that silently forgets idle connections.
 
-    reset      whoever sends on a forgotten connection gets a RST, as behind a Network Load Balancer
-    silence    what is sent is swallowed, as by firewalls and NAT gateways that drop what they do not know
+    reset      A client that sends on a forgotten connection gets a RST, as behind a Network Load Balancer.
+    silence    The network drops the data on a forgotten connection, like firewalls and NAT gateways.
 
-A frozen environment sends no keepalives, so its connections are idle from one invocation to the next. The sources are
-`limits`, and "Troubleshoot NAT gateways" (a connection idle for 350 seconds times out),
+A frozen environment sends no keepalives, so its connections are idle between two invocations. The sources are in
+`limits`, and "Troubleshoot NAT gateways" (a connection that is idle for 350 seconds times out),
 https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html.
 """
 

@@ -1,6 +1,6 @@
-"""Starts a command that can write only to /tmp. See `read_only`. This script imports little.
+"""Starts a command that can write only to /tmp. This script has few imports.
 
-python mount_read_only.py FOLDER:FOLDER… COMMAND …      the folders stay where they are if they are below /tmp
+    python mount_read_only.py FOLDER:FOLDER… COMMAND …      folders below /tmp stay at their paths
 
 Sources: mount_setattr(2), user_namespaces(7).
 """

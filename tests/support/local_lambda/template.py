@@ -1,12 +1,10 @@
-"""Resolves the intrinsic functions of CloudFormation that the templates of this repository use.
+"""Reads the template that `sam build` wrote (functions, routes, schedules), and the load balancer's rules.
 
-The module supports Ref and Fn::Sub of parameters, Fn::If with conditions of Fn::Equals, Fn::FindInMap, Fn::GetAtt (a
-name, not an ARN) and Fn::ForEach. The source is the CloudFormation User Guide, "Intrinsic function reference". Any
-other function raises TemplateError.
+The module resolves the CloudFormation functions in this repository's templates: Ref and Fn::Sub of parameters, Fn::If
+with Fn::Equals, Fn::FindInMap, Fn::GetAtt (a name, not an ARN) and Fn::ForEach. The source is "Intrinsic function
+reference" (CloudFormation User Guide). Any other function raises TemplateError.
 
-Reads the load balancer's rules in infra/alb/template.yaml, which choose the function for a request.
-
-Reads a template that `sam build` wrote: functions, their routes and their schedules.
+The rules in infra/alb/template.yaml choose the function for a request.
 """
 
 import re

@@ -1,10 +1,9 @@
 """Models Amazon SQS: the queues of an account, and the effect of each request.
 
-The model is written from the SQS API reference, its Developer Guide and docs/reference/errors.md, not from the
-service's responses. A method returns the possible Query codes of a refused request, and no codes for an accepted
-request. The method returns several codes if several parts are wrong and AWS does not say which part it checks first.
-The model checks that a free choice of the service, such as the order of a standard queue, is allowed, and then adopts
-it.
+The model follows the SQS API reference, the Developer Guide and docs/reference/errors.md, independently of the
+service's responses. A method returns the possible Query codes of a refused request, or no codes for an accepted one. It
+returns several codes if several parts are wrong and AWS does not document the order of checks. The model checks that a
+free choice by the service, such as the order of a standard queue, is allowed, and then adopts the choice.
 """
 
 import hashlib

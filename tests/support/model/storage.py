@@ -1,19 +1,19 @@
-"""Models the storage as a machine of few parts, which makes it possible to try every order of its steps.
+"""Models the storage as a small state machine, to try every order of its steps.
 
-A state is a database, its copy in a standby or a dump, and the clients' knowledge: handles, and acknowledged calls
-with these handles. `steps` are all possible next steps: a send, a receive, a delete with any handle of a consumer, a
-changed visibility, the end of a timeout, cleaning, a crash of the server (which forgets receives that no later commit
-has brought to the disk), a failover or restore to the copy, and the jump of ids that follows it.
+A state contains a database, its copy (a standby or a dump), and the clients' knowledge: handles, and acknowledged calls
+with these handles. `steps` yields all possible next steps: a send, a receive, a delete with any of a consumer's handles,
+a visibility change, a timeout, cleaning, a crash of the server (which loses receives that no later commit has flushed),
+a failover or restore to the copy, and the skip of ids that follows.
 
 The model has these parts of the real storage:
 
-    log     messages with ids without gaps; the cursor tells up to where they were handed out; it is the highest lease
-    lease   messages handed out together: which are left, whether their timeout runs, a nonce that is never used twice
-    side    the slow path: messages whose visibility was changed, with the id that they had
-    group   a FIFO queue of one message group: ids, receive counts, whether the timeout runs
-    fence   after a failover ids go on above all that were given out, as soon as somebody has noticed it
+    log     messages with consecutive ids; the cursor is the last id that was handed out, and the highest lease
+    lease   messages that were handed out together: the remaining ids, the timeout's state, and a unique nonce
+    side    the slow path: messages whose visibility was changed, with their original ids
+    group   a FIFO queue with one message group: ids, receive counts, the timeout's state
+    fence   after a failover, ids skip all ids that were given out, as soon as a process notices the failover
 
-`Rules` removes parts: without `identity` a handle is only its position, id and receive count.
+`Rules` removes parts: without `identity` a handle contains only its position, id and receive count.
 """
 
 from collections.abc import Iterator

@@ -1,20 +1,18 @@
-"""Reads the code blocks of README.md and docs/, and the mark before a block.
+"""Reads the code blocks in README.md and docs/, and combines each page's blocks into one bash script.
 
-A block is fenced, and its language decides how the tests treat it:
+In one script, a block's exports and changes affect the blocks below it. A block is fenced, and its language determines
+its test:
 
-    sh, python, sql           they run it
-    json, yaml, ini, toml     they parse it
-    text                      nothing: a drawing, a grammar, an excerpt of output
+    sh, python, sql           the tests run the block
+    json, yaml, ini, toml     the tests parse the block
+    text                      no test: a drawing, a grammar, an excerpt of output
 
 A mark is a comment in the line before a block:
 
     <!-- not run: needs an AWS account -->      or `needs a Docker engine`, or `needs another vendor: NAME`
-    <!-- run by: tests/system/operations/test_backup.py -->      that test runs it
-    <!-- file: penstock.yaml -->      it is the content of a file of that name, for the blocks below it
-    <!-- output -->             what the block before it prints, among other lines; … stands for any text
-
-Combines the blocks of a page into one bash script, so that exports and changes of a block affect the blocks below
-it.
+    <!-- run by: tests/system/operations/test_backup.py -->      another test runs the block
+    <!-- file: penstock.yaml -->      the block is the content of a file for the blocks below it
+    <!-- output -->             the output of the previous block contains these lines; … matches any text
 """
 
 import re

@@ -1,17 +1,14 @@
-"""Evaluates cron expressions from their definitions without croniter, as the reference for
-penstock.scheduler.expressions.
+"""Evaluates cron expressions by their definitions without croniter, as a reference for penstock.scheduler.expressions.
 
-The sources are crontab (POSIX): five fields of `*`, numbers, ranges, lists, and if both days are restricted, either
-counts; steps as in Vixie cron; and L, W and # in AWS's description ("Cron expressions", EventBridge User Guide). The
-reference is slow and simple: it converts every minute of UTC to the zone's local time. A local time that does not
-exist therefore never occurs. The second occurrence of a repeated time has fold=1 (PEP 495) and is skipped.
+The sources are crontab (POSIX) for five fields of `*`, numbers, ranges and lists (if both day fields are restricted,
+either may match), Vixie cron for steps, and AWS for L, W and # ("Cron expressions", EventBridge User Guide). The
+reference is slow and simple: it converts every minute of UTC to the zone's local time. A local time that does not exist
+therefore never occurs. The reference skips the second occurrence of a repeated time, which has fold=1 (PEP 495).
 
-Lists edges of calendars and clocks: an expression, an instant, and the first instants that must follow.
+Also lists calendar and clock changes: an expression, an instant, and the first instants that must follow. The instants
+were computed by hand from the zones' rules. Fewer than two instants mean that no other instant follows.
 
-The instants were worked out by hand from the zones' rules. Fewer than two instants mean that no more instants follow.
-
-The module also makes expressions with Hypothesis: well-formed ones, and texts of the same words that are mostly not
-well-formed.
+Also makes expressions with Hypothesis: valid expressions, and texts of the same words, which are mostly invalid.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,8 +28,8 @@ ZONES = (
     "Europe/Dublin", "Europe/London", "Europe/Volgograd", "Pacific/Apia", "Pacific/Auckland",
     "Pacific/Chatham", "Pacific/Fiji",
 )  # fmt: skip
-"""28 zones: some change at midnight or 23:30, some by 30 minutes or 2 hours, and some backwards in summer (Dublin,
-Casablanca).
+"""28 zones. Some change their clocks at midnight or 23:30, some by 30 minutes or 2 hours, and some turn them back
+in summer (Dublin, Casablanca).
 """
 YEARS = (2016, 2026)  # ten years; the second is excluded
 

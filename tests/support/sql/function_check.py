@@ -1,14 +1,13 @@
-"""Checks all SQL functions, without calling them: `python -m tests.support.sql.function_check` (a part of `make
-check`).
+"""Checks all SQL functions without calling them: `python -m tests.support.sql.function_check` (in `make check`).
 
-    files      the first function of a file has its name, no other file uses the others; headers begin with the name
-               and name the function's parameters, as many as it has
-    server     every body compiles, with plpgsql.extra_errors = 'all' and in both passes of the migration runner
-    catalogue  every function of the schema comes from a file, and from one only (no left-over overloads); functions
-               that run as their owner fix their search_path
-    analysis   plpgsql_check, where the server has that extension
+    files      A file's first function has the file's name, and no other file uses its other functions. Comments begin
+               with the function's name, and list its parameters.
+    server     Every body compiles, with plpgsql.extra_errors = 'all' and in both passes of the migration runner.
+    catalogue  Every function in the schema comes from exactly one file, without old overloads. Functions that run with
+               their owner's rights set their search_path.
+    analysis   plpgsql_check finds no fault, if the server has this extension.
 
-The program prints one line for each finding, and exits with 1 after a finding.
+The program prints each fault. The exit code is 1 after a fault.
 """
 
 import os

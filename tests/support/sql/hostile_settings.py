@@ -38,11 +38,11 @@ HOSTILE: Final[tuple[Setting, ...]] = (
 )
 READ_ONLY: Final[Setting] = ("default_transaction_read_only", "on")
 WRITABLE: Final = tuple(setting for setting in HOSTILE if setting != READ_ONLY)
-"""The settings that apply at once."""
+"""Settings that apply together."""
 TRACKED: Final = ("client_encoding", "DateStyle", "TimeZone", "standard_conforming_strings")
-"""The settings that PgBouncer keeps for each client."""
+"""Settings that PgBouncer tracks for each client."""
 HARMLESS: Final = ("default_transaction_deferrable", "quote_all_identifiers")
-"""No call of Penstock depends on these settings."""
+"""Settings on which no call of Penstock depends."""
 _VARIABLES: Final = {"client_encoding": "PGCLIENTENCODING", "DateStyle": "PGDATESTYLE", "TimeZone": "PGTZ"}
 
 EVIL_SCHEMA: Final = """
@@ -57,7 +57,7 @@ create or replace function evil.octet_length(text) returns int language sql as $
 create or replace function evil.to_jsonb(text) returns jsonb language sql as $$ select null::jsonb $$;
 create or replace function evil.cardinality(anyarray) returns int language sql as $$ select 0 $$
 """
-"""Defines functions that PostgreSQL finds first if `evil` precedes pg_catalog in search_path."""
+"""PostgreSQL finds these functions first if `evil` precedes pg_catalog in search_path."""
 
 
 def give(

@@ -1,10 +1,10 @@
-"""Makes two releases for the tests of upgrades: the previous one, and the one after it.
+"""Creates two releases for the upgrade tests: the previous release and the next one.
 
-Release 0.1.0 will be the first. Until then the previous release is a copy of this checkout, and the next one is a copy
-of that copy with what a release may change: another migration, a function of another name, and the old name in
-sql/former. Once 0.1.0 is declared, PREVIOUS names its commit, and the next release is this checkout.
+The first release will be 0.1.0. Until then the previous release is a copy of this checkout, and the next release is a
+copy of that copy with changes that a release may contain: another migration, a renamed function, and the old name in
+sql/former. After 0.1.0, PREVIOUS is its commit, and the next release is this checkout.
 
-    python -m tests.support.upgrade.release FOLDER [COMMIT]     makes both below FOLDER, of a commit or this checkout
+    python -m tests.support.upgrade.release FOLDER [COMMIT]     creates both in FOLDER, from a commit or this checkout
 """
 
 import io

@@ -25,9 +25,9 @@ RESULTS = Path(__file__).parents[3] / "benchmarks/results.json"
 RUNS = ("queen_fair", "queen_fifo")
 GROUPS = ("backlog of the first group", "backlog of the second group")
 WINDOW = 150.0
-"""The growth in this many seconds before and after a moment says how the queue is then."""
+"""The growth in this many seconds before and after a moment determines the queue's state."""
 STEADY = 0.02
-"""A backlog that grows or falls less than this part of the arrivals is steady."""
+"""A backlog is steady if it grows or shrinks by less than this part of the arrivals."""
 FIRST_MINUTE, LATEST = 2, 5
 
 Series = list[tuple[float, float]]

@@ -19,7 +19,7 @@ LONGEST_DRAIN = 300
 TOLERANCE = 0.2
 LEAST_BACKLOG = 10
 AFTER = timedelta(seconds=20)
-"""Sets the time from the end of a minute to the question."""
+"""The time between the end of a minute and the question."""
 
 
 @dataclass
@@ -129,9 +129,9 @@ if __name__ == "__main__":
 
 SCRAPE_SECONDS = 15
 FOLDED_SECONDS = 10
-"""Stored counts are at most this old: QUEUE_METRICS_INTERVAL_MS."""
+"""The maximum age of stored counts: QUEUE_METRICS_INTERVAL_MS."""
 READ_SECONDS = 10
-"""Shown verdicts are at most this old: FRESH_SECONDS."""
+"""The maximum age of shown verdicts: FRESH_SECONDS."""
 
 
 def verdicts_of(day: Day, facts: Facts, start: int, end: int, every: int = SCRAPE_SECONDS) -> Iterator[Verdict]:

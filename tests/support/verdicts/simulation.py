@@ -48,7 +48,7 @@ class Day:
     minutes: list[Minute] = field(default_factory=list)
     visible: list[int] = field(default_factory=list)
     partial: dict[int, Minute] = field(default_factory=dict)
-    """Maps a second of the day to the row of the present minute."""
+    """The current minute's row by second of the day."""
 
     def at_second(self, second: int, minutes: int = 120) -> list[Minute]:
         """Returns the stored rows at this second, including the known part of the current minute."""
@@ -232,7 +232,7 @@ class Simulation:
 
 HEALTHY = frozenset({Kind.OK, Kind.IDLE})
 Expectation = Callable[[int], frozenset[Kind]]
-"""Returns the right kinds at a minute. The response is empty at the border of two kinds, where any is right."""
+"""Returns the correct kinds at a minute. At the border of two kinds the result is empty, and any kind is correct."""
 
 
 @dataclass(frozen=True)

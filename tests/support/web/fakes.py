@@ -39,7 +39,7 @@ def echo(statement: Statement[Row], arguments: Sequence[Any]) -> list[Row]:
 
 
 Reply = Callable[[Statement[Row], Sequence[Any]], Sequence[Row]]
-"""Holds the rows of a call, whose columns need no names."""
+"""The rows of a call, whose columns need no names."""
 
 
 class FakeDatabase:

@@ -25,7 +25,7 @@ from tests.support.wait import wait_until
 
 SIZE: Final[ViewportSize] = {"width": 1280, "height": 800}
 LARGEST_BYTES: Final = 600_000
-"""Limits all pictures together."""
+"""The limit for all pictures together."""
 
 
 class Picture(NamedTuple):
@@ -70,7 +70,7 @@ select 3600, queue_id, at, at + interval '1 hour', sent, sent, 0, sent - sent % 
     sent * 700000
 from hours
 """
-"""Fills a month of a queue as the metrics job stores it, with more by day than by night."""
+"""Fills a month of a queue in the metrics job's form, with more messages by day than by night."""
 
 MINUTES: Final = """
 insert into queue.minute (queue_id, starts_at, sent, received, deleted, visible, in_flight, delayed, oldest_at,
@@ -84,7 +84,7 @@ cross join lateral (
     select date_trunc('minute', now()) - n * interval '1 minute' as at,
         (rate * (1 + 0.3 * sin(n / 9.0)) + n * 7919 % 5)::int as sent) m
 """
-"""Fills more than an hour of queues that are processed, as the service keeps it."""
+"""Fills more than an hour of processed queues in the service's form."""
 STALLED: Final = """
 update queue.minute m
 set sent = 3, received = 0, deleted = 0, in_flight = 0, visible = 3 * (13 - f.n), oldest_at = f.since,
@@ -95,14 +95,14 @@ from (
     from queue.queues q, generate_series(1, 12) n where q.name = 'mails') f
 where m.queue_id = f.queue_id and m.starts_at = f.at
 """
-"""Ends the consumers of the mails."""
+"""Stops the consumers of the mails."""
 MAPPINGS: Final = """
 update queue.event_source_mapping set last_result = 'OK',
     mapping_id = case queue_arn when 'arn:aws:sqs:us-east-1:000000000000:thumbnails'
         then '00000000-0000-4000-8000-000000000001' else mapping_id end,
     invocations = 12480, failed_invocations = case when function_arn like '%imports%' then 12 else 0 end
 """
-"""Shows mappings that have worked for a while."""
+"""Creates mappings that have worked for a while."""
 
 
 class PicturedInstallation:

@@ -99,14 +99,14 @@ USUALLY: dict[str, tuple[Response, Source]] = {
     "VerifySMSSandboxPhoneNumber": (NOT_IN_SANDBOX, reference("sns", "VerifySMSSandboxPhoneNumber")),
     "PutDataProtectionPolicy": (Response("AuthorizationError"), OURS),
 }
-"""Maps actions to the response of a usual request that does not succeed."""
+"""The responses to usual requests that fail, by action."""
 
 PUBLIC = ("ConfirmSubscription", "Unsubscribe")
-"""Lists actions that need no signature, because endpoints follow links to them."""
+"""Actions without a signature, because subscribers follow links to them."""
 
 ITEMS: dict[str, Any] = {"Tags": [TAG]}
 MOST_COMPARED = 600
-"""Limits the compared characters. A longer text repeats a value that Penstock cuts."""
+"""The number of compared characters. Longer texts repeat a value that Penstock shortens."""
 NO_ARN = "Invalid parameter: {} Reason: An ARN must have at least 6 elements, not 1"
 ARNS: dict[str, Source] = {
     "TopicArn": report("aws-samples/amazon-rekognition-video-analyzer", 41),
@@ -115,7 +115,7 @@ ARNS: dict[str, Source] = {
     "EndpointArn": OURS,
     "ResourceArn": RECORDED,
 }
-"""Maps members that are ARNs to the source for the response to a text without colons."""
+"""ARN members, with the source of the response to a text without colons."""
 
 TOPIC_NAME = report("awsdocs/aws-cloudformation-user-guide", 860)
 SUBJECT = report("wellcomecollection/platform", 1107)
@@ -147,8 +147,7 @@ EMPTY: dict[tuple[str, str], tuple[Response, Source]] = {
     ("UntagResource", "TagKeys"): (OK, OURS),
     ("GetSMSAttributes", "attributes"): (OK, OURS),
 }
-"""Maps members to the response to an empty text, list or map, unless the response follows from the model and the
-ARNs."""
+"""The responses to an empty text, list or map, unless they follow from the model and the ARNs."""
 OPTIONAL_IN_MAPS = ("CreatePlatformEndpoint", "Subscribe", "CreateTopic", "Publish", "PublishBatch")
 
 

@@ -204,7 +204,7 @@ async def test_pages_wait_again_after_a_while(patient: pytest.MonkeyPatch) -> No
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
-# The rights of the console's screens equal those in docs/operate/policies.md, and every screen has one.
+# The screens' rights equal the rights in docs/operate/policies.md, and every screen has a right.
 
 
 PAGE = Path(__file__).parents[4] / "docs" / "operate" / "policies.md"

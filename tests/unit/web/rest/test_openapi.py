@@ -237,7 +237,7 @@ NAMED = {
     "/queues/{name}": "queue", "/topics/{topic}/subscriptions/{id}": "subscription", "/topics/{topic}": "topic",
     "/schedules/{name}": "schedule", "/mappings/{id}": "mapping", "/users/{user}": "user", "/keys/{key}": "operation",
 }  # fmt: skip
-"""Maps the beginning of a path that names a resource to the scope of the right."""
+"""The scope of the right by the beginning of a resource's path."""
 
 
 def test_a_right_is_about_the_resource_of_the_path() -> None:
@@ -272,7 +272,7 @@ def test_a_change_shows_a_resource_only_to_a_caller_who_may_read_it() -> None:
 
 
 OF_THE_PAGE = {"/console/queues/{name}/attributes"}
-"""The page asks before the operation, since the form must be confirmed."""
+"""The page checks the right before the operation, because the form must be confirmed."""
 
 
 def test_operations_ask_for_their_rights_themselves() -> None:
