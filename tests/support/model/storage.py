@@ -1,9 +1,9 @@
 """Models the storage as a small state machine, to try every order of its steps.
 
 A state contains a database, its copy (a standby or a dump), and the clients' knowledge: handles, and acknowledged calls
-with these handles. `steps` yields all possible next steps: a send, a receive, a delete with any of a consumer's handles,
-a visibility change, a timeout, cleaning, a crash of the server (which loses receives that no later commit has flushed),
-a failover or restore to the copy, and the skip of ids that follows.
+with these handles. `steps` yields all possible next steps: a send, a receive, a delete with any of a consumer's
+handles, a visibility change, a timeout, cleaning, a crash of the server (which loses receives that no later commit has
+flushed), a failover or restore to the copy, and the skip of ids that follows.
 
 The model has these parts of the real storage:
 
