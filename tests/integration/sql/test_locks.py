@@ -1,7 +1,7 @@
 """Tests that concurrent calls wait for each other in the right order, and never deadlock.
 
-Each of these deadlocks has really occurred. PostgreSQL would find a deadlock after deadlock_timeout and fail one of
-the calls.
+Each of these deadlocks has occurred. After deadlock_timeout, PostgreSQL would detect a deadlock and fail one of the
+calls.
 """
 
 from collections.abc import Callable
@@ -43,14 +43,14 @@ def lock_group(connection: Connection, name: str) -> None:
 
 
 def two_groups(db: Connection, arn: str) -> None:
-    """Creates the empty groups a and b. The key of a is the lower one."""
+    """Creates the empty groups a and b. Group a has the lower key."""
     send(db, arn, "first", group="a")
     send(db, arn, "first", group="b")
     assert delete(db, receive(db, arn)) == ["deleted", "deleted"]
 
 
 def collide(db: Connection, connect: Connect, first: Call[A], second: Call[B]) -> tuple[A, B]:
-    """Runs both calls. The second call begins when the first waits for group a. Returns their results."""
+    """Runs both calls. The second call begins when the first call waits for group a. Returns their results."""
     with connect() as blocker, blocker.transaction():
         lock_group(blocker, "a")
         one = BackgroundCall(connect(), first)
@@ -61,7 +61,7 @@ def collide(db: Connection, connect: Connect, first: Call[A], second: Call[B]) -
 
 
 def test_deletes_with_unlike_receive_counts_do_not_deadlock(db: Connection, connect: Connect) -> None:
-    """The call locks all FIFO groups in the order of their keys, and the handles' receive counts do not matter."""
+    """The call locks all FIFO groups in the order of their keys, whatever the handles' receive counts are."""
     arn = create(db, "q.fifo")
     two_groups(db, arn)
     send(db, arn, "a1", group="a")
@@ -75,7 +75,7 @@ def test_deletes_with_unlike_receive_counts_do_not_deadlock(db: Connection, conn
 
 
 def test_delete_and_change_visibility_do_not_deadlock(db: Connection, connect: Connect) -> None:
-    """The ids of the messages rise while the keys of their groups fall."""
+    """The message ids rise while their groups' keys fall."""
     arn = create(db, "q.fifo")
     two_groups(db, arn)
     send(db, arn, "b1", group="b")
@@ -92,7 +92,7 @@ def lock_reader(connection: Connection, arn: str, shard: int) -> None:
 
 
 def send_to_both_shards(connect: Connect, arn: str) -> dict[int, int]:
-    """Sends a message to each shard of a queue of two. Returns the messages' public ids by shard."""
+    """Sends a message to each of a queue's two shards. Returns the messages' public ids by shard."""
     one, other = connect(), connect()
     with one.transaction(), other.transaction():  # A shard has one writer at a time.
         sent = [*send(one, arn, "m"), *send(other, arn, "m")]
@@ -100,7 +100,7 @@ def send_to_both_shards(connect: Connect, arn: str) -> dict[int, int]:
 
 
 def test_a_receive_that_holds_messages_waits_for_no_reader(db: Connection, connect: Connect) -> None:
-    """The shard's reader may wait for one of these messages while a transaction deletes several."""
+    """The shard's reader can wait for one of these messages while a transaction deletes several."""
     arn = create(db)
     send(db, arn, "again")
     change(db, receive(db, arn), 0)
@@ -112,7 +112,7 @@ def test_a_receive_that_holds_messages_waits_for_no_reader(db: Connection, conne
 
 
 def test_purge_and_delete_do_not_deadlock(db: Connection, connect: Connect) -> None:
-    """Both calls process the shards from the highest to the lowest."""
+    """Both calls process the shards in descending order."""
     arn = create(db, shards=2)
     send_to_both_shards(connect, arn)
     messages = receive(db, arn)
@@ -157,7 +157,7 @@ def test_delete_by_id_and_purge_read_the_shards_in_one_order(db: Connection, con
 
 
 def test_delete_by_id_finds_a_message_that_is_being_received(db: Connection, connect: Connect) -> None:
-    """The delete waits for the commit of the receive and then deletes the message in flight."""
+    """The delete waits until the receive commits, and then deletes the in-flight message."""
     arn = create(db)
     (sent,) = send(db, arn, "m")
     receiver = connect()
@@ -182,7 +182,7 @@ def test_change_by_id_finds_a_message_that_is_being_received(db: Connection, con
 
 
 def test_two_receives_in_one_transaction_do_not_deadlock(db: Connection, connect: Connect) -> None:
-    """A transaction that already reads a shard does not wait for another one."""
+    """A transaction that already reads one shard does not wait for another shard."""
     arn = create(db, shards=2)
     one, other = connect(), connect()
     send_to_both_shards(connect, arn)
@@ -197,7 +197,7 @@ def test_two_receives_in_one_transaction_do_not_deadlock(db: Connection, connect
 
 
 def test_fifo_queues_may_share_a_dead_letter_queue(db: Connection, connect: Connect) -> None:
-    """A receive takes a group of the dead-letter queue only if the group is free. Otherwise the messages wait."""
+    """A receive uses a group in the dead-letter queue only if the group is unlocked. Otherwise the messages wait."""
     dead = create(db, "dead.fifo")
     two_groups(db, dead)
     arn = create(db, "q.fifo", RedrivePolicy=redrive(dead))
@@ -227,7 +227,7 @@ def test_new_groups_of_a_dead_letter_queue_are_not_waited_for(db: Connection, co
 
 
 def test_maintenance_waits_for_nobody(db: Connection, connect: Connect) -> None:
-    """Maintenance does not wait for a sender of a group, for a receiver, or for a delete."""
+    """Maintenance does not wait for a group's sender, a receiver or a delete."""
     fifo = create(db, "q.fifo", MessageRetentionPeriod="60")
     standard = create(db, MessageRetentionPeriod="60")
     send(db, fifo, "m", group="g")
@@ -245,7 +245,7 @@ def test_maintenance_waits_for_nobody(db: Connection, connect: Connect) -> None:
 
 
 def test_cleaning_does_not_wait_for_a_late_delete(db: Connection, connect: Connect) -> None:
-    """A second delete of a message leaves the done lease unlocked."""
+    """A second delete of a message does not lock the finished lease."""
     arn = create(db)
     send(db, arn, "m")
     messages = receive(db, arn)
@@ -256,7 +256,7 @@ def test_cleaning_does_not_wait_for_a_late_delete(db: Connection, connect: Conne
 
 
 def test_a_call_over_two_fifo_queues_leaves_other_groups_alone(db: Connection, connect: Connect) -> None:
-    """A call that sends to g2 of queue b ignores group g2 of queue a."""
+    """A call that sends to group g2 in queue b does not lock group g2 in queue a."""
     a, b = create(db, "a.fifo"), create(db, "b.fifo")
     send(db, a, "first", group="g2")
     delete(db, receive(db, a))
@@ -267,11 +267,11 @@ def test_a_call_over_two_fifo_queues_leaves_other_groups_alone(db: Connection, c
 
 
 # --- concurrent use --------------------------------------------------------------------------------------------------
-# Tests the storage while senders, receivers and maintenance fail in every possible way (see concurrent_use.py).
+# Tests the storage while senders, receivers and maintenance fail in every way that concurrent_use.py lists.
 
 
 def check(outcome: Outcome, plan: Plan) -> None:
-    """Checks that no message is lost, invented, delivered twice, reordered or left, and that each message ends once."""
+    """Checks that no message is lost, invented, duplicated, reordered or left over, and that each message ends once."""
     assert outcome.errors == []
     assert outcome.findings.violations == {}
     assert (outcome.findings.unknown_sends, outcome.findings.unknown_deletes) == (0, 0)

@@ -1,8 +1,8 @@
-"""Runs series of random calls and compares the results with a small model of a queue.
+"""Compares random sequences of calls with a small model of a queue.
 
-A message is visible or hidden, and ends once. Time does not pass: a hidden message comes back in an hour, and a shown
-message at once. After each call the counts must agree. Before the end and at the end every message is in the views of
-the metrics job exactly once, with its outcome and a time for each of its receives after the first.
+A message is visible or hidden, and ends once. Time does not pass: a hidden message stays hidden for an hour, and a
+shown message is visible at once. After each call the counts must agree. Before the end and at the end every message is
+in the views of the metrics job exactly once, with its outcome and a time for each of its receives after the first.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Queue:
         return self.maximum is not None and message.receive_count >= self.maximum
 
     def check(self) -> None:
-        """Checks that the queue's counts equal the model's counts."""
+        """Checks that the queue's counts equal the model's."""
         states = Counter(m.state for m in self.alive())
         expected = Counts(states["visible"], states["in_flight"], states["delayed"])
         assert calls.counts(self.db, self.arn) == expected
@@ -122,9 +122,8 @@ class Queue:
             self.check_order(ready, received)
 
     def ready(self) -> list[Message]:
-        """Returns the messages that may be handed out now. In FIFO queues, these are the messages before the first
-        hidden one of each group.
-        """
+        """Returns the messages that a receive can return. In FIFO queues, these are the messages before each group's
+        first hidden message."""
         alive = sorted(self.alive(), key=lambda m: m.public_id)
         if not self.fifo:
             return [m for m in alive if not m.hidden and not self.exhausted(m)]
@@ -133,21 +132,20 @@ class Queue:
         return [m for head in heads for m in head]
 
     def check_order(self, ready: list[Message], received: list[Message]) -> None:
-        """Checks that the first messages of each group came in order."""
+        """Checks that the first messages of each group arrived in order."""
         for group in {message.group for message in received}:
             mine = [m.public_id for m in received if m.group == group]
             assert mine == [m.public_id for m in ready if m.group == group][: len(mine)]
 
     def check_shares(self, number: int, share: int, ready: list[Message], received: list[Message]) -> None:
-        """Checks that two receivers of one call never get messages of one group, and that a receiver with room skips
-        no group.
-        """
+        """Checks that two receivers in one call never get messages from the same group, and that a receiver with free
+        capacity does not skip a group."""
         shares = [{m.group for m in received[start : start + share]} for start in range(0, len(received), share)]
         assert sum(map(len, shares)) == len(set[str]().union(*shares))
         assert len(received) == number or {m.group for m in received} == {m.group for m in ready}
 
     def bury(self, received: list[Message]) -> None:
-        """Notes messages that a receive has moved to the dead-letter queue, and empties that queue."""
+        """Records messages that a receive moved to the dead-letter queue, and empties that queue."""
         if self.maximum is None:
             return
         for moved in calls.receive(self.db, self.dead, 1000, HIDDEN, 1000):
@@ -160,7 +158,7 @@ class Queue:
     def delete(self, number: int, choice: int) -> None:
         chosen = self.pick(number, choice)
         outcomes = calls.delete(self.db, chosen)
-        # If a call has several handles of a message, the handle of the earliest receive is judged first.
+        # If a call has several handles for a message, the handle from the earliest receive applies first.
         expected = Counter((h.public_id, self.delete_one(h)) for h in sorted(chosen, key=lambda h: h.receive_count))
         assert Counter((h.public_id, outcome) for h, outcome in zip(chosen, outcomes, strict=True)) == expected
 
@@ -190,7 +188,7 @@ class Queue:
         assert calls.change(self.db, chosen, seconds) == expected
 
     def pick(self, number: int, choice: int) -> list[Delivery]:
-        """Returns different handles, in a quarter of the calls the newest."""
+        """Returns different handles. In a quarter of the calls, these are the newest."""
         newest = list(dict.fromkeys(reversed(self.handles)))
         start = choice % 4 * number
         return newest[start : start + number]
@@ -223,7 +221,7 @@ class Queue:
         assert Counter(seen) == expected
 
     def finish(self) -> None:
-        """Deletes the rest. Afterwards each message was recorded once, and no message is left."""
+        """Deletes the remaining messages, and checks that each message was recorded once and that none remains."""
         self.check_views()
         self.delete_by_id(len(self.messages), 0)
         assert calls.counts(self.db, self.arn) == Counts(0, 0, 0)
@@ -236,7 +234,7 @@ class Queue:
             assert calls.rows_of(self.db, table, self.arn) == 0, table
 
 
-# The list has frequent calls twice.
+# The list contains frequent calls twice.
 OPERATIONS: list[Callable[[Queue, int, int], None]] = [
     Queue.send, Queue.send, Queue.receive, Queue.receive, Queue.delete, Queue.delete, Queue.change, Queue.change,
     Queue.delete_by_id, Queue.change_by_id, Queue.send_and_roll_back, Queue.maintain, Queue.purge,
@@ -265,7 +263,7 @@ def play(db: Connection, suffix: str, shards: int, maximum: int | None, steps: S
     queue.finish()
 
 
-# Deletes and hides a message under the handle of an earlier receive. Random steps seldom do.
+# Deletes and hides a message with an earlier receive's handle, which random steps rarely do.
 OLD_HANDLE: Steps = [
     (Queue.send, 1, 1), (Queue.receive, 1, 0), (Queue.receive, 1, 1), (Queue.change, 1, 1), (Queue.delete, 1, 1),
 ]  # fmt: skip

@@ -1,8 +1,7 @@
 """Tests that frequent calls read about as many rows as they return, even with misleading statistics.
 
-Often the statistics are the worst possible: a full queue was emptied, and was then vacuumed. PostgreSQL sees no
-difference between the indexes of a table with two rows on many pages. Plans from that time stay in use when the queue
-fills again.
+The tests use the worst statistics: a full queue was emptied and then vacuumed. PostgreSQL sees no difference between
+the indexes of a table with two rows on many pages. PostgreSQL reuses plans from that time when the queue fills again.
 """
 
 import secrets
@@ -38,7 +37,7 @@ from tests.support.sql.calls import (
 from tests.support.wait import wait_until
 
 MESSAGES = 3000
-# A call for ten messages fetches at most this many rows. Measured values are 2 to 204. A scan of the queue reads
+# A call for ten messages fetches at most this many rows. Measured values are 2 to 204. A scan of the queue would read
 # 3,000 rows.
 MOST = 300
 
@@ -49,12 +48,13 @@ def fill(db: Connection, arn: str) -> None:
 
 
 def group_of(arn: str, number: int) -> str | None:
-    """Only FIFO queues have groups in these tests, because a full standard queue with tenants reads ahead."""
+    """Only FIFO queues have groups in these tests, because receives read ahead in a full standard queue with
+    tenants."""
     return f"g{number}" if arn.endswith(".fifo") else None
 
 
 def fetched(db: Connection, call: Callable[[], object]) -> int:
-    """Returns the number of table rows that a call fetches, with and without an index."""
+    """Returns how many table rows a call fetches, with and without an index."""
     query = """
         select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int
         from pg_stat_xact_user_tables where schemaname = 'queue'"""
@@ -69,7 +69,7 @@ def fetched(db: Connection, call: Callable[[], object]) -> int:
 
 @pytest.fixture(params=["q", "q.fifo"])
 def arn(db: Connection, database: Database, request: pytest.FixtureRequest) -> str:
-    """Creates a full queue with the statistics of an almost empty one."""
+    """Creates a full queue that has an almost empty queue's statistics."""
     arn = create(db, request.param)
     fill(db, arn)
     held = receive(db, arn, 100)
@@ -112,9 +112,9 @@ def test_the_end_of_a_retention_period_reads_no_others(db: Connection) -> None:
 
 
 # --- costs -----------------------------------------------------------------------------------------------------------
-# A call's cost does not grow with the contents of other queues in any session.
+# In any session, a call's cost does not grow with the contents of other queues.
 #
-# The cost is the number of pages that a call reads. The server counts the pages, and the count is the same on every
+# The cost is the number of pages that a call reads. The server counts the pages, and the count does not depend on the
 # machine.
 
 
@@ -135,7 +135,7 @@ CALLS = {
 
 @pytest.fixture
 def session(database: Database) -> Iterator[Connection]:
-    """Yields a session of an application with PostgreSQL's default planner settings."""
+    """Yields an application's session with PostgreSQL's default planner settings."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         for name in ("jit", "enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin"):
             connection.execute(f"set {name} = on".encode())
@@ -144,22 +144,21 @@ def session(database: Database) -> Iterator[Connection]:
 
 
 def pages(session: Connection, selected: str) -> int:
-    """Returns the number of pages that a query reads."""
+    """Returns how many pages a query reads."""
     explained = session.execute(f"explain (analyze, buffers, format json) select {selected}".encode()).fetchone()
     top: dict[str, Any] = explained[0][0]["Plan"]  # type: ignore[index]
     return int(top["Shared Hit Blocks"] + top["Shared Read Blocks"])
 
 
 def costs(session: Connection) -> dict[str, int]:
-    """Returns the number of pages of each call. The lowest of several tries counts, because a new page makes one call
-    more expensive.
-    """
+    """Returns how many pages each call reads. The lowest of several attempts counts, because a new page makes one call
+    more expensive."""
     rounds = [{name: pages(session, selected) for name, selected in CALLS.items()} for _ in range(WARM_UP + 4)]
     return {name: min(each[name] for each in rounds[WARM_UP:]) for name in CALLS}
 
 
 def fill_queue(session: Connection, messages: int) -> None:
-    """Adds this many messages to other queues, and refreshes the statistics."""
+    """Adds this many messages to other queues, and updates the statistics."""
     for _ in range(messages // 1000):
         send_entries(session, "arn:aws:sqs:us-east-1:000000000000:others", [Entry("m")] * 1000, async_commit=True)
     grouped = [Entry("m", group=str(n % 100), deduplication=f"{messages}-{n}") for n in range(messages // 10)]
@@ -174,21 +173,20 @@ def test_calls_cost_the_same_beside_many_messages_of_others(session: Connection)
     before = costs(session)
     fill_queue(session, MANY)
     after = costs(session)
-    # A further level of an index costs a further page for each search. A call makes about a dozen searches.
+    # Another index level costs another page for each search. A call searches about a dozen times.
     assert {name: (before[name], after[name]) for name in CALLS if after[name] > before[name] * 1.5} == {}
 
 
 # --- disk space ------------------------------------------------------------------------------------------------------
-# Tests the disk space of deleted rows: autovacuum also handles the last rows, and releases the indexes of empty
-# tables.
+# Tests the disk space of deleted rows: autovacuum also removes the last rows, and shrinks the indexes of empty tables.
 
-# Their rows are short-lived. The last dead rows are enough to start autovacuum, even if the table had many rows.
+# These tables' rows are short-lived. The last dead rows start autovacuum, even if the table had many rows.
 SHRINKING = ("log", "lease", "side", "fifo_message", "fifo_group", "fifo_ready", "deduplication", "topic_deduplication")
 LARGE_MESSAGES = """
 insert into queue.fifo_message
     (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body)
 select n, 1, now(), now(), gen_random_uuid(), 1, '', %s from generate_series(1, 400) n"""
-# A server that was built without lz4 uses the other compression.
+# A server without lz4 uses another compression.
 COMPRESSION = """
 select case when 'lz4' = any (enumvals) then 'lz4' else 'pglz' end
 from pg_settings where name = 'default_toast_compression'"""
@@ -196,9 +194,8 @@ FILES = "pg_total_relation_size('queue.hole')"
 
 
 def vacuum(db: Connection, table: str) -> None:
-    """Vacuums at a moment when no other session of this database has a snapshot. A snapshot, such as ANALYZE's, would
-    keep dead rows.
-    """
+    """Vacuums when no other session in this database has a snapshot. A snapshot, for example ANALYZE's, would keep dead
+    rows."""
 
     def is_alone() -> bool:
         return not value(
@@ -216,7 +213,7 @@ def vacuum(db: Connection, table: str) -> None:
 
 
 def fill_and_empty(db: Connection) -> None:
-    """Makes a formerly large table whose rows are deleted and not vacuumed yet."""
+    """Creates a table whose many rows are deleted but not yet vacuumed."""
     db.execute("alter table queue.hole set (autovacuum_enabled = off)")
     db.execute("insert into queue.hole select 1, 0, n from generate_series(1, 20000) n")
     db.execute("delete from queue.hole")
@@ -242,7 +239,7 @@ INSERT, VACUUM = "insert into queue.hole values (1, 0, 1)", "vacuum queue.hole"
 
 @pytest.mark.parametrize("steps", [(INSERT, VACUUM), (VACUUM, INSERT)], ids=["before", "after"])
 def test_a_row_that_came_before_or_after_the_vacuum_stays(db: Connection, steps: tuple[str, str]) -> None:
-    """The catalog then says that the table is empty. The size of the file shows the truth."""
+    """The catalog then wrongly lists the table as empty, so the code checks the file's size."""
     fill_and_empty(db)
     for step in steps:
         db.execute(step)
@@ -281,7 +278,7 @@ from generate_series(1, 20000) n"""
 
 
 def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> None:
-    """The cursor is the newest row, and the only remaining one."""
+    """The cursor is the newest and only remaining row."""
     arn = create(db)
     db.execute("alter table queue.lease set (autovacuum_enabled = off)")
     db.execute(LEASES, (queue_id(db, arn),))
@@ -297,9 +294,8 @@ def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> N
 
 
 def test_a_file_that_is_empty_behind_its_rows_is_vacuumed_again(db: Connection) -> None:
-    """Vacuum ran while the table still had a row at its end. `move_cursors` rewrites a row, and the dead version that
-    the row leaves makes autovacuum run again.
-    """
+    """Vacuum ran while the table still had a row at its end. `move_cursors` rewrites a row, and the dead row version
+    starts autovacuum again."""
     create(db)
     db.execute("alter table queue.lease set (autovacuum_enabled = off)")
     db.execute(LEASES, (0,))
@@ -331,7 +327,7 @@ def test_autovacuum_comes_for_the_last_row(db: Connection, table: str) -> None:
 
 
 def test_a_few_dead_rows_do_not_keep_the_file(db: Connection) -> None:
-    """The dead rows are on fewer than a fiftieth of the pages, where vacuum leaves indexes unchanged if it may (VACUUM,
+    """Fewer than a fiftieth of the pages contain dead rows. By default, vacuum then does not clean indexes (VACUUM,
     INDEX_CLEANUP)."""
     db.execute("alter table queue.fifo_message set (autovacuum_enabled = off)")
     db.execute(LARGE_MESSAGES.encode(), (secrets.token_hex(850),))  # A page holds a few rows.

@@ -1,8 +1,8 @@
-"""Tests the time and the way of a message's entry into a queue, and the times of its later receives.
+"""Tests when and how a message entered a queue, and the times of its later receives.
 
-A message is in one queue at a time, from its entry to its end there. queue.history and queue.live_message have a row
-for each stay (Penstock's choice). Retention counts from the send, and the age in a dead-letter queue counts from the
-move into that queue (Developer Guide, "Setting-up dead-letter queue retention in Amazon SQS").
+A message is in one queue at a time, from its entry to its end in that queue. queue.history and queue.live_message have
+a row for each stay (Penstock's choice). Retention counts from the send, and the age in a dead-letter queue counts from
+the move into that queue (Developer Guide, "Setting-up dead-letter queue retention in Amazon SQS").
 """
 
 import json
@@ -50,13 +50,13 @@ def stays(db: Connection, arn: str) -> list[tuple[Any, ...]]:
 
 
 def how(db: Connection, arn: str) -> list[tuple[str, str | None]]:
-    """Returns entered_by and outcome of each stay in a queue."""
+    """Returns entered_by and outcome for each stay in a queue."""
     return [(stay[2], stay[3]) for stay in stays(db, arn)]
 
 
 @dataclass
 class Marks:
-    """Moments between the steps of a test, and the messages of two queues at these moments."""
+    """Moments between a test's steps, and the messages in two queues at these moments."""
 
     db: Connection
     arns: tuple[str, ...]
@@ -74,7 +74,7 @@ class Marks:
 
 @pytest.mark.parametrize("storage", ["log", "slow path", ".fifo"])
 def test_a_message_is_in_one_queue_at_a_time(db: Connection, storage: str) -> None:
-    """The messages are sent, dead-lettered, moved back and purged. The cleaning does not change the views."""
+    """The test sends, dead-letters, redrives and purges the messages. Cleaning does not change the views."""
     suffix = storage if storage == ".fifo" else ""
     group = "g" if suffix else None
     dead = create(db, "dead" + suffix)
@@ -103,7 +103,7 @@ def test_a_message_is_in_one_queue_at_a_time(db: Connection, storage: str) -> No
 
 
 def test_a_dead_letter_ends_and_enters_at_one_moment(db: Connection) -> None:
-    """The send time stays. One message is in the log, and one in the slow path."""
+    """The message keeps its send time. One message is in the log, and the other in the slow path."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "1", "2")
@@ -154,9 +154,8 @@ def test_how_a_message_came_is_known_however_it_ends(db: Connection, suffix: str
 
 
 def test_moved_messages_among_others_keep_that_they_were_moved(db: Connection) -> None:
-    """The messages share a lease with others, are in the slow path, are deleted unreceived, or are dead-lettered once
-    more.
-    """
+    """The moved messages share a lease with other messages, are in the slow path, are deleted before a receive, or are
+    dead-lettered again."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, *"123")
@@ -168,7 +167,7 @@ def test_moved_messages_among_others_keep_that_they_were_moved(db: Connection) -
     _, one, two, three = sorted(receive(db, arn, 4, visibility=0), key=lambda message: message.public_id)
     assert delete(db, [one]) == ["deleted"]
     change(db, [two], 900)
-    assert receive(db, arn) == []  # The first and the last message are dead-lettered once more.
+    assert receive(db, arn) == []  # The first and the last message are dead-lettered again.
     assert delete(db, [two]) == ["deleted"]
     maintain(db, arn)
     assert sorted(how(db, arn)) == [
@@ -181,7 +180,8 @@ def test_moved_messages_among_others_keep_that_they_were_moved(db: Connection) -
 
 @BOTH
 def test_clients_see_no_attribute_of_ours(db: Connection, suffix: str) -> None:
-    """A move task sent the message. The message is received, peeked, and moved to the dead-letter queue again."""
+    """A move task sent the message. The test receives the message, peeks at it, and moves it to the dead-letter queue
+    again."""
     dead = create(db, "dead" + suffix)
     arn = create(db, "q" + suffix, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "m", group="g")
@@ -200,7 +200,7 @@ def test_clients_see_no_attribute_of_ours(db: Connection, suffix: str) -> None:
 
 @pytest.mark.parametrize("storage", ["log", "slow path", "q.fifo"])
 def test_when_a_message_was_received_again(db: Connection, storage: str) -> None:
-    """The time is between the moments before and after each receive, and stays after the message's end."""
+    """The time is between the moments before and after each receive, and does not change after the message's end."""
     arn = create(db, "q.fifo" if storage == "q.fifo" else "q")
     marks, messages = Marks(db, ()), list[Delivery]()
     send(db, arn, "m", group="g")
@@ -222,7 +222,7 @@ def test_when_a_message_was_received_again(db: Connection, storage: str) -> None
 
 
 def test_each_message_of_a_lease_has_its_own_redeliveries(db: Connection) -> None:
-    """Messages are acknowledged at once, or are received again with some or all of the others."""
+    """Consumers acknowledge messages at once, or receive them again with some or all of the others."""
     arn = create(db)
     send(db, arn, *"12345")
     delete(db, receive(db, arn, 5, visibility=0)[:1])
@@ -234,7 +234,7 @@ def test_each_message_of_a_lease_has_its_own_redeliveries(db: Connection) -> Non
 
 
 def test_a_move_task_is_no_redelivery(db: Connection) -> None:
-    """A move task takes messages from the log as a receive does, but no consumer gets them."""
+    """A move task takes messages from the log like a receive, but no consumer gets them."""
     dead, other = create(db, "dead"), create(db, "other")
     create(db, RedrivePolicy=redrive(dead, 1))
     send(db, dead, "1", "2")
@@ -265,7 +265,7 @@ def test_only_the_first_hundred_redeliveries_are_kept(db: Connection, suffix: st
 
 @BOTH
 def test_an_ordinary_message_stores_nothing_of_this(db: Connection, suffix: str) -> None:
-    """The message's row and its history row look as they did before these columns existed."""
+    """The message's row and its history row have nulls in these columns."""
     arn = create(db, "q" + suffix)
     send(db, arn, "1", "2", group="g")
     send(db, arn, "later", group="h", delay=None if suffix else 900)
@@ -286,8 +286,7 @@ def test_an_ordinary_message_stores_nothing_of_this(db: Connection, suffix: str)
 
 def test_rows_of_the_previous_release_read_as_before(db: Connection) -> None:
     """Without the new columns, dead letters and history rows count as entered at the send time and as never
-    redelivered.
-    """
+    redelivered."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "m")

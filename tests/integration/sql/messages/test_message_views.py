@@ -1,6 +1,7 @@
-"""Tests queue.live_message and queue.finished_message together: they contain each message once, with all known facts.
+"""Tests queue.live_message and queue.finished_message together: the views contain each message once, with all recorded
+facts.
 
-test_model.py compares random calls. This module tests the cases that test_model.py lacks.
+test_model.py tests random calls. This module tests the other cases.
 """
 
 from collections import Counter
@@ -37,7 +38,7 @@ from tests.support.wait import wait_until
 
 
 class Seen(NamedTuple):
-    """A message in the views, without its times."""
+    """A message in the views, without times."""
 
     view: str
     became: str | None
@@ -82,7 +83,7 @@ def test_an_early_acknowledged_message_counts_as_received_once(db: Connection) -
     arn = create(db)
     send(db, arn, *"12345")
     delete(db, receive(db, arn, 5, visibility=0)[:2])
-    (third,) = receive(db, arn, 1, visibility=0)  # This call splits the rest of the lease.
+    (third,) = receive(db, arn, 1, visibility=0)  # This call splits the lease's remaining messages.
     assert delete(db, [third]) == ["deleted"]
     assert seen(db, arn) == {finished("deleted", 1): 2, live("deleted", 2): 1, live("visible", 1): 2}
     delete(db, receive(db, arn, 5))
@@ -106,7 +107,7 @@ def test_the_slow_path(db: Connection) -> None:
 
 
 def test_messages_received_together_keep_their_groups(db: Connection) -> None:
-    """The messages share one row of the history."""
+    """The messages share one history row."""
     arn = create(db)
     for group in ("a", "b", None):
         send(db, arn, "1", "2", group=group)
@@ -168,7 +169,7 @@ def test_expired_messages(db: Connection, name: str, received: bool) -> None:
 
 @BOTH
 def test_messages_on_their_way_to_a_dead_letter_queue_and_back(db: Connection, name: str) -> None:
-    """Each queue shows a separate message, which ended in one queue and began in the other."""
+    """Each queue shows a separate message: one ended, and the other began."""
     dead = create(db, name.replace("q", "dead"))
     arn = create(db, name, RedrivePolicy=redrive(dead))
     send(db, arn, "m", group="g")
@@ -208,7 +209,7 @@ def test_a_deleted_queue_leaves_its_history_alone(db: Connection, name: str) -> 
 
 
 def times(db: Connection, view: str) -> tuple[Any, ...]:
-    """Returns the times at which a queue's only message was sent, first received and finished."""
+    """Returns when a queue's only message was sent, first received and finished."""
     query = f"select sent_at, first_received_at, finished_at from queue.{view}"
     (row,) = db.execute(query.encode()).fetchall()
     return tuple(row)
@@ -216,7 +217,7 @@ def times(db: Connection, view: str) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("storage", ["log", "slow path", "q.fifo"])
 def test_the_times_of_a_message(db: Connection, storage: str) -> None:
-    """The times stay the same while the message moves from table to table."""
+    """The times do not change while the message moves between tables."""
     arn = create(db, "q.fifo" if storage == "q.fifo" else "q")
     before = value(db, "select clock_timestamp()")
     send(db, arn, "m", group="g")
@@ -239,7 +240,7 @@ def test_the_times_of_a_message(db: Connection, storage: str) -> None:
 
 
 def test_cleaning_does_not_show_in_a_snapshot(db: Connection, connect: Connect) -> None:
-    """A reader of both views in one snapshot sees each message once, even if maintenance cleans in between."""
+    """A query on both views in one snapshot returns each message once, even if maintenance cleans during the query."""
     arn = create(db)
     send(db, arn, "1", "2")
     delete(db, receive(db, arn, 1))
@@ -254,9 +255,8 @@ def test_cleaning_does_not_show_in_a_snapshot(db: Connection, connect: Connect) 
 
 
 def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(db: Connection, connect: Connect) -> None:
-    """The row is recorded before the snapshot and committed after it. A reader that reads up to pg_snapshot_xmin
-    finds the row next time.
-    """
+    """The transaction records the row before the snapshot and commits after it. A reader that reads up to
+    pg_snapshot_xmin finds the row in its next read."""
     one, other = create(db, "one.fifo"), create(db, "other.fifo")
     for arn in (one, other):
         send(db, arn, "m", group="g")
@@ -273,7 +273,7 @@ def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(db: Conn
 
 
 # --- message columns -------------------------------------------------------------------------------------------------
-# A column that a later release adds moves with the messages, and a receive needs no function call for each row.
+# A column that a later release adds moves with the messages. A receive does not call a function for each row.
 
 
 BOTH_KINDS = pytest.mark.parametrize("suffix", ["", ".fifo"])
@@ -281,7 +281,7 @@ BOTH_KINDS = pytest.mark.parametrize("suffix", ["", ".fifo"])
 
 @pytest.fixture
 def extended_db(db: Connection, database: Database) -> Connection:
-    """Adds a column to the tables of messages that no function names."""
+    """Adds a column to the message tables. No function names the column."""
     with psycopg.connect(database.dsn, autocommit=True) as owner:
         for table in ("log", "side", "fifo_message", "archive"):
             owner.execute(f"alter table queue.{table} add column hint text")
@@ -289,7 +289,7 @@ def extended_db(db: Connection, database: Database) -> Connection:
 
 
 def send_hint(db: Connection, arn: str) -> int:
-    """Sends a message with the column. Returns its public id."""
+    """Sends a message with the added column. Returns the public id."""
     (sent,) = send(db, arn, "m", group="g" if arn.endswith(".fifo") else None)
     db.execute(f"update queue.{'fifo_message' if arn.endswith('.fifo') else 'log'} set hint = 'h'")
     assert sent.id is not None
@@ -309,7 +309,7 @@ def test_an_added_column_stays_when_a_waiting_message_is_delayed(extended_db: Co
 
 @BOTH_KINDS
 def test_an_added_column_goes_to_dead_letter_queues(extended_db: Connection, suffix: str) -> None:
-    """The message moves from the log to the slow path, and then from queue to queue."""
+    """The message moves from the log to the slow path, and then between queues."""
     last = create(extended_db, "last" + suffix)
     dead = create(extended_db, "dead" + suffix, RedrivePolicy=redrive(last))
     arn = create(extended_db, "q" + suffix, RedrivePolicy=redrive(dead))

@@ -1,7 +1,7 @@
 """Tests platform applications and their endpoints in SQL under concurrent requests.
 
-CreatePlatformApplication, CreatePlatformEndpoint and DeletePlatformApplication are the sources (API reference). The
-first two are idempotent.
+Sources: CreatePlatformApplication, CreatePlatformEndpoint and DeletePlatformApplication (API reference). The two
+creates are idempotent.
 """
 
 import psycopg
@@ -46,9 +46,8 @@ create trigger meanwhile after insert on queue.{table} for each statement
 def test_an_application_deleted_during_its_creation_is_created_again(
     db: Connection, database: Database, table: str
 ) -> None:
-    """The response always has an ARN. The trigger imitates another session that deletes the row that the insertion has
-    found.
-    """
+    """The response always contains an ARN. The trigger imitates a session that deletes the row which the insert
+    found."""
     assert create_application(db) == APPLICATION
     create_endpoint(db, "token")
     with psycopg.connect(database.dsn) as owner:

@@ -1,6 +1,5 @@
-"""Tests message move tasks: the messages that move, their destinations, the messages that cannot move, and the end of
-a task.
-"""
+"""Tests message move tasks: the moved messages, their destinations, messages that cannot move, and the end of a
+task."""
 
 import json
 import uuid
@@ -60,9 +59,8 @@ def test_each_message_returns_to_its_own_queue(db: Connection, suffix: str) -> N
 
 @BOTH
 def test_a_moved_message_is_a_new_one(db: Connection, suffix: str) -> None:
-    """The moved message has a new message id and enqueue time, and its receive count starts again (Developer Guide,
-    dead-letter queue redrive).
-    """
+    """The moved message has a new message id and enqueue time, and its receive count restarts (Developer Guide,
+    dead-letter queue redrive)."""
     dead, arn = dead_queue(db, suffix, "q")
     poison(db, arn, dead, "a1")
     db.execute("update queue.side set sent_at = sent_at - interval '1 hour'")
@@ -79,9 +77,8 @@ def test_a_moved_message_is_a_new_one(db: Connection, suffix: str) -> None:
 
 @BOTH
 def test_a_destination_takes_messages_of_every_kind(db: Connection, suffix: str) -> None:
-    """The task moves arrivals, new messages, messages after their visibility timeout, and messages made visible, but
-    no messages in flight.
-    """
+    """The task moves dead letters, new messages, messages after their visibility timeout, and messages made visible,
+    but not messages in flight."""
     dead, arn = dead_queue(db, suffix, "q")
     other = create(db, "other" + suffix)
     poison(db, arn, dead, "a1")
@@ -105,7 +102,7 @@ def test_a_destination_takes_messages_of_every_kind(db: Connection, suffix: str)
 
 
 def test_messages_of_the_log_are_recorded_as_they_were(db: Connection) -> None:
-    """A move does not count as a receive: the history has only the consumers' receives."""
+    """A move does not count as a receive, so the history contains only the consumers' receives."""
     dead, _ = dead_queue(db, "", "q")
     send(db, dead, "twice")
     receive(db, dead, visibility=0)
@@ -148,11 +145,9 @@ def test_a_start_wakes_the_workers(db: Connection) -> None:
 
 
 def test_groups_keep_their_order_and_deduplication_is_not_applied(db: Connection) -> None:
-    """AWS does not document the deduplication ids. Penstock keeps the message ids of the dead-letter queue as
-    deduplication ids.
-    """
+    """AWS does not document the deduplication ids. Penstock uses the message ids from the dead-letter queue."""
     dead, arn = dead_queue(db, ".fifo", "q")
-    # The queue still knows the messages' deduplication ids.
+    # The queue still stores the messages' deduplication ids.
     poison(db, arn, dead, "a1", "a2", "a3", "b1")
     old_ids = {row[0] for row in db.execute("select message_id::text from queue.fifo_message").fetchall()}
     assert run(db, start(db, dead), 2) == 4

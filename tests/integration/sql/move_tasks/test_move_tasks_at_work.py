@@ -1,4 +1,4 @@
-"""Tests message move tasks beside other work, their rate and their worker: each message moves once or not at all."""
+"""Tests concurrent message move tasks, their rate and their worker: each message moves once or not at all."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def test_a_worker_that_is_killed_moves_nothing_and_another_goes_on(
     victim = connect()
     victim.execute("begin")
     assert step(victim, task, 1) == (1, "RUNNING")
-    assert step(db, task) is None  # The other worker runs the task.
+    assert step(db, task) is None  # The other worker has locked the task.
     assert value(db, "select pg_terminate_backend(%s, 10000)", victim.info.backend_pid)
     assert run(db, task) == 2
     assert sorted(drain(db, arn)) == ["a1", "b1", "c1"]
@@ -72,7 +72,7 @@ def test_a_worker_that_is_killed_moves_nothing_and_another_goes_on(
 
 @BOTH
 def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Connect, suffix: str) -> None:
-    """Messages that the consumer leaves arrive once. Every message is in the history or still in a queue."""
+    """Messages that the consumer does not take arrive once. The history or a queue contains every message."""
     dead, _ = dead_queue(db, suffix, "q")
     other = create(db, "other" + suffix, shards=2)
     sent = [f"{number:04}" for number in range(5000)]
@@ -80,7 +80,7 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
         send_entries(db, dead, [Entry(n, None, n[-1] if suffix else None, n) for n in sent[first : first + 500]])
     if not suffix:
         half = [m for _ in range(5) for m in receive(db, dead, 500, visibility=900, lease_size=7)]
-        change(db, half[::2], 0)  # Some messages take the slow path, and some are in ended leases.
+        change(db, half[::2], 0)  # Some messages are in the slow path, and some are in ended leases.
         db.execute("update queue.lease set visible_at = clock_timestamp() where ids <> '{}'")
     task = start(db, dead, other)
     workers = [BackgroundCall(connect(), lambda c: work(c, task)) for _ in range(2)]
@@ -106,7 +106,7 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
 def test_messages_that_go_round_and_round_are_neither_lost_nor_doubled(
     db: Connection, connect: Connect, suffix: str
 ) -> None:
-    """A failing consumer, tasks that return its messages, and the cleaning work at the same time without a deadlock."""
+    """A failing consumer, tasks that return its messages, and cleaning run concurrently without a deadlock."""
     dead, arn = dead_queue(db, suffix, "q")
     sent = [f"{number:03}" for number in range(200)]
     send_entries(db, arn, [Entry(n, None, n[-1] if suffix else None, n) for n in sent])
@@ -150,7 +150,7 @@ def test_a_step_waits_for_nobody(db: Connection, connect: Connect, suffix: str) 
 
 
 def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> None:
-    """The next group also has its turn if the rate allows only a single message."""
+    """The next group also has its turn if the rate allows only one message."""
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "b1")
     task = start(db, dead)
@@ -164,7 +164,7 @@ def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> Non
 
 
 def test_a_task_ends_also_when_a_search_of_the_queue_is_due(db: Connection) -> None:
-    """The search is due because a consumer once received from the queue. The queue no longer has a consumer."""
+    """The search is due because a consumer received from the queue earlier."""
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "b1")
     delete(db, receive(db, dead, 1))
@@ -174,7 +174,7 @@ def test_a_task_ends_also_when_a_search_of_the_queue_is_due(db: Connection) -> N
 
 # --- the rate --------------------------------------------------------------------------------------------------------
 def pace(db: Connection, task: str, by: str) -> None:
-    """Sets the moment up to which the task has used its rate."""
+    """Sets the time up to which the task has used its rate."""
     db.execute("update queue.move_task set paced_at = clock_timestamp() + %s::interval where task_id = %s", (by, task))
 
 
@@ -196,7 +196,7 @@ def test_the_rate_allows_a_seconds_worth_at_once(db: Connection, suffix: str) ->
     pace(db, task, "-1 day")
     assert step(db, task, 5) == (5, "RUNNING")
     since = value(db, "select clock_timestamp() - %s > interval '0.5 s'", used(db, task))
-    assert since  # Half of the second is left for the next step.
+    assert since  # Half of the second remains for the next step.
     assert tasks(db, dead)[0].moved == 15
 
 
@@ -215,7 +215,7 @@ def test_workers_keep_the_rate_together(db: Connection, connect: Connect) -> Non
 
 # --- the worker ------------------------------------------------------------------------------------------------------
 class Time:
-    """Replaces the worker's clock by a clock that only pauses move."""
+    """Replaces the worker's clock. Only pauses advance the time."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -253,7 +253,7 @@ def full_dead_letter_queue(db: Connection, name: str) -> str:
 
 
 def test_accounts_take_turns(db: Connection, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An account with many tasks, some of them slow, leaves half of the steps to another account's single task."""
+    """An account with many tasks, some of them slow, leaves half of the steps to another account's only task."""
     others = [full_dead_letter_queue(db, f"other{n}") for n in range(6)]
     mine = full_dead_letter_queue(db, "mine")
     target = create(db, "target")
@@ -278,9 +278,8 @@ def test_accounts_take_turns(db: Connection, time: Time, monkeypatch: pytest.Mon
 
 
 def test_a_task_that_another_worker_has_is_left_to_it(db: Connection, connect: Connect) -> None:
-    """A second worker continues with the account's next task. A second worker without a task stays ready, because the
-    first may die.
-    """
+    """The second worker runs the account's next task. A second worker without a task stays ready, because the first
+    worker may die."""
     target = create(db, "target")
     first, second = (start(db, full_dead_letter_queue(db, name), target) for name in ("first", "second"))
     with connect() as other, other.transaction():

@@ -1,4 +1,4 @@
-"""Tests how queues are created, found, described, listed, changed and deleted."""
+"""Tests how SQL creates, finds, describes, lists, changes and deletes queues."""
 
 import json
 
@@ -33,9 +33,8 @@ def test_the_defaults_in_sql_are_those_of_the_service(db: Connection, fifo: bool
 
 
 def test_a_queue_is_made_once(db: Connection) -> None:
-    """Equal attributes find the queue, and different attributes are an error (CreateQueue, API reference). Absent
-    ones are equal.
-    """
+    """Equal or absent attributes find the existing queue. Different attributes raise an error (CreateQueue, API
+    reference)."""
     arn = arn_of("q")
     assert make(db, "q", {"DelaySeconds": "5"}) == (arn, True, None, None)
     assert make(db, "q", {"DelaySeconds": "5"}) == (arn, False, None, None)
@@ -80,7 +79,7 @@ def test_attributes_are_replaced_and_removed(db: Connection) -> None:
 
 
 def test_lists_are_in_the_order_of_names(db: Connection) -> None:
-    """The order is by bytes: capital letters come first, and `_` is no wildcard of the prefix."""
+    """The order is by bytes: capital letters come first. `_` in the prefix is not a wildcard."""
     for name in ("b", "a_1", "ab1", "B", "a_2.fifo"):
         create(db, name)
 
@@ -98,7 +97,7 @@ def next_queues(db: Connection, limit: int, pause_ms: int = 0) -> list[int]:
 
 
 def test_a_worker_goes_through_all_queues_in_pieces(db: Connection) -> None:
-    """A round begins with the id 0, which stands for rows without a queue."""
+    """A round begins with the id 0, which represents rows without a queue."""
     for name in "abc":
         create(db, name)
     ids = [row[0] for row in db.execute("select queue_id from queue.queues order by 1")]
@@ -111,7 +110,7 @@ def test_a_round_without_queues_ends_too(db: Connection) -> None:
 
 
 def test_workers_share_a_round_and_the_pause_after_it(db: Connection, connect: Connect) -> None:
-    """Two workers get different queues. Both workers wait for the end of the pause before they begin again."""
+    """Two workers get different queues. Both wait until the pause ends before they begin another round."""
     for name in "abc":
         create(db, name)
     other = connect()

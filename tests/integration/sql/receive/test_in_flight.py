@@ -1,5 +1,4 @@
-"""Tests the limit of messages in flight. The sources are the Developer Guide, "standard queue quotas" and "FIFO queue
-quotas"."""
+"""Tests the limit for messages in flight. Sources: Developer Guide, "standard queue quotas" and "FIFO queue quotas"."""
 
 from typing import Any
 
@@ -28,14 +27,14 @@ from tests.support.sql.calls import (
 
 LIMIT = 5
 FULL = "OverLimit"
-# From this limit on a count is valid for a while (queue.in_flight_capacity).
+# From this limit on, receives reuse a count for some time (queue.in_flight_capacity).
 LARGE = 100_000
 
 
 def receive(
     db: Connection, arn: str, count: int, visibility: int | None = None, limit: int | None = LIMIT
 ) -> list[Delivery] | str:
-    """Receives, and returns the messages or the header's error."""
+    """Receives. Returns the messages or the header's error."""
     header, *rows = call(
         db, RECEIVE_MESSAGES, arn, count, max(10, min(count, 1000)), visibility, limit, False, None, None
     )
@@ -43,14 +42,14 @@ def receive(
 
 
 def taken(db: Connection, arn: str, count: int, visibility: int | None = None) -> list[Delivery]:
-    """Receives, and returns messages if no limit prevents the receive."""
+    """Receives messages. Fails if the limit prevents the receive."""
     found = receive(db, arn, count, visibility)
     assert isinstance(found, list)
     return found
 
 
 def send_some(db: Connection, arn: str, number: int) -> None:
-    """Sends every message of a FIFO queue into a different group."""
+    """Sends messages. In a FIFO queue, each message has its own group."""
     for n in range(number):
         send(db, arn, str(n), group=f"g{n}" if arn.endswith(".fifo") else None)
 
@@ -98,7 +97,7 @@ def test_a_message_that_is_visible_again_makes_room(db: Connection, name: str) -
 
 @BOTH
 def test_a_changed_timeout_does_not_make_room(db: Connection, name: str) -> None:
-    """Messages in the slow path are in flight too."""
+    """Messages in the slow path also count as in flight."""
     arn = create(db, name)
     send_some(db, arn, 9)
     change(db, taken(db, arn, 5), 600)
@@ -139,7 +138,6 @@ def test_other_queues_do_not_count(db: Connection) -> None:
 
 @BOTH
 def test_without_a_limit(db: Connection, name: str) -> None:
-    """The SQL interface has no limit."""
     arn = create(db, name)
     send_some(db, arn, 9)
     taken(db, arn, 5)
@@ -153,7 +151,7 @@ def test_an_unknown_queue(db: Connection) -> None:
 
 # --- large limits: counted now and then ------------------------------------------------------------------------------
 def fill(db: Connection, arn: str, number: int, body: str = "x") -> None:
-    """Sends messages, 10,000 in a call, and into a FIFO queue each in a different group."""
+    """Sends messages, 10,000 in each call. In a FIFO queue, each message has its own group."""
     fifo = arn.endswith(".fifo")
     for start in range(0, number, 10_000):
         size = min(10_000, number - start)
@@ -162,7 +160,7 @@ def fill(db: Connection, arn: str, number: int, body: str = "x") -> None:
 
 
 def is_counted(db: Connection, arn: str) -> bool:
-    """Returns whether receives count the queue's messages in flight."""
+    """Returns whether receives count the queue's in-flight messages."""
     return bool(value(db, "select counts_in_flight from queue.queues where arn = %s", arn))
 
 
@@ -171,7 +169,7 @@ def last_count(db: Connection, arn: str) -> Any:
 
 
 def remember(db: Connection, arn: str, messages: int, seconds: int) -> None:
-    """Imitates a count of the queue that is valid for this time."""
+    """Stores a count for the queue that is valid for this long."""
     db.execute("update queue.queues set counts_in_flight = true where arn = %s", (arn,))
     db.execute(
         "insert into queue.in_flight values (%s, %s, clock_timestamp() + %s * interval '1 second')"
@@ -181,7 +179,7 @@ def remember(db: Connection, arn: str, messages: int, seconds: int) -> None:
 
 
 def test_the_log_is_counted_when_much_is_in_flight(db: Connection) -> None:
-    """The cleaning that receives do at intervals counts the queue long before the limit."""
+    """Receives clean at intervals. This cleaning counts the queue long before the limit."""
     arn = create(db)
     fill(db, arn, 60_000)
     for _ in range(20):
@@ -210,9 +208,8 @@ def test_the_worker_looks_at_the_slow_path(db: Connection) -> None:
 
 
 def test_the_worker_looks_at_fifo_queues(db: Connection) -> None:
-    """The worker counts if the messages' table is larger than 2 MB, because a smaller table does not have enough
-    rows. The test writes 20,001 groups.
-    """
+    """The worker counts only if the message table is larger than 2 MB, because a smaller table cannot have enough rows.
+    The test writes 20,001 groups."""
     arn = create(db, "q.fifo")
     fill(db, arn, 1_500, "x" * 1_900)
     maintain(db, arn)
@@ -257,7 +254,7 @@ def test_a_count_is_good_for_a_while(db: Connection, name: str) -> None:
 
 
 def test_the_limit_of_aws(db: Connection) -> None:
-    """The limit is about 120,000, and exact if each count is used only once."""
+    """The limit is about 120,000. It is exact if each count is used only once."""
     arn = create(db, shards=4)
     fill(db, arn, 121_000)
     handed_out = 0
@@ -268,7 +265,7 @@ def test_the_limit_of_aws(db: Connection) -> None:
 
 
 def test_a_receive_that_cannot_store_the_count_does_not_wait(db: Connection, connect: Connect) -> None:
-    """Another transaction locks the queue's count until it ends, so other calls count the messages themselves."""
+    """Another transaction locks the queue's count until its end, so other calls count the messages themselves."""
     arn = create(db)
     send_some(db, arn, 9)
     remember(db, arn, LARGE, -1)
@@ -281,7 +278,7 @@ def test_a_receive_that_cannot_store_the_count_does_not_wait(db: Connection, con
 
 
 def test_the_worker_does_not_wait_for_the_queue(db: Connection, connect: Connect) -> None:
-    """Another transaction changes the queue's attributes. The next round will decide whether to count."""
+    """Another transaction is changing the queue's attributes. The next round decides whether to count."""
     arn = create(db)
     remember(db, arn, 0, -1)
     with connect() as other, other.transaction():

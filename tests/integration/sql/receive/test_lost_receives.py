@@ -1,15 +1,13 @@
-"""Tests receives that a crash of the server has undone. The consumers of such receives have the messages, and
-acknowledge them.
+"""Tests receives that a server crash undid. The consumers have the messages and acknowledge them.
 
-A receive of a standard queue does not wait for the disk (docs/decisions/0023-receives-without-the-disk.md). These
-tests roll the receive back. Only an expired lease or an unknown outcome explains a duplicate, so an acknowledged
-message must not come again.
+A receive of a standard queue does not wait for the disk (docs/decisions/0023-receives-without-the-disk.md). These tests
+roll the receive back. An acknowledged message must not be redelivered.
 
-Also tests handles of lost messages, whose ids a failover to an asynchronous standby, or a restore, gave to other
-messages.
+Also tests handles for lost messages. After a failover to an asynchronous standby, or a restore, other messages have
+these ids.
 
-A handle deletes and hides only its own message. The tests remove what a standby would lack: the rows, and the numbers
-that sequences had given out.
+A handle deletes and hides only its own message. The tests remove the data that a standby would lack: the rows and the
+sequences' last numbers.
 """
 
 import uuid
@@ -38,7 +36,7 @@ from tests.support.sql.calls import (
 
 
 def lost_receive(connection: Connection, arn: str, count: int = 10, visibility: int | None = None) -> list[Delivery]:
-    """Makes a receive, undoes it in the database, and returns the messages that the consumer got."""
+    """Receives, and undoes the receive in the database. Returns the messages that the consumer got."""
     with connection.transaction() as transaction:
         delivered = receive(connection, arn, count, visibility)
         raise psycopg.Rollback(transaction)
@@ -57,7 +55,7 @@ def test_lost_handles_acknowledge_messages_that_wait_again(db: Connection) -> No
 
 
 def test_lost_handles_acknowledge_messages_that_others_have_received_since(db: Connection) -> None:
-    """The leases have different ends, or the same end."""
+    """The leases end at different times, or at the same time."""
     arn = create(db)
     send(db, arn, *"12345678")
     lost = lost_receive(db, arn, 6)
@@ -73,11 +71,11 @@ def test_lost_handles_acknowledge_messages_that_others_have_received_since(db: C
 
 
 def test_lost_handles_acknowledge_messages_that_were_received_before(db: Connection) -> None:
-    """The handles belong to an expired lease, and to the slow path."""
+    """The handles belong to an expired lease and to the slow path."""
     arn = create(db)
     send(db, arn, *"1234")
     first = receive(db, arn, 4, visibility=0)
-    assert change(db, first[3:], 0) == ["changed"]  # This call moves the rest to the slow path.
+    assert change(db, first[3:], 0) == ["changed"]  # This call moves the other messages to the slow path.
     lost = lost_receive(db, arn)
     assert {message.receive_count for message in lost} == {2}
     assert sorted(bodies(lost)) == ["1", "2", "3", "4"]
@@ -86,7 +84,7 @@ def test_lost_handles_acknowledge_messages_that_were_received_before(db: Connect
 
 
 def test_lost_handles_acknowledge_messages_that_were_received_twice_since(db: Connection) -> None:
-    """Every handle of a standard queue works after newer receives."""
+    """Every handle from a standard queue works after newer receives."""
     arn = create(db)
     send(db, arn, *"123")
     lost = lost_receive(db, arn)
@@ -116,7 +114,7 @@ SEQUENCES = ("side_id", "fifo_id", "fifo_group_group_key_seq", "fifo_ready_versi
 
 
 def fall_back(db: Connection, lose: Callable[[], list[Delivery]]) -> list[Delivery]:
-    """Returns the result of `lose`. Afterwards the database is in its earlier state."""
+    """Returns the result of `lose`, and restores the database's earlier state."""
     for table in TABLES:
         db.execute(f"create temp table kept_{table} as table queue.{table}".encode())
     kept = {
@@ -162,7 +160,7 @@ Since = Callable[[Connection, str, int], list[Delivery]]
 
 
 def lost_and_new(db: Connection, arn: str, since: Since, attempts: int = 1) -> tuple[list[Delivery], list[Delivery]]:
-    """Returns deliveries of lost messages, and of later messages with the same ids."""
+    """Returns deliveries of lost messages, and deliveries of later messages with the same ids."""
     fifo = "g" if arn.endswith(".fifo") else None
     send(db, arn, "before", group=fifo)
     delete(db, receive(db, arn))

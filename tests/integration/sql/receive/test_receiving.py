@@ -52,7 +52,7 @@ def test_an_unknown_queue_is_an_error_in_the_header(db: Connection) -> None:
 def test_only_a_standard_queue_may_be_received_from_without_waiting_for_the_disk(
     db: Connection, name: str, asked: bool, commit: str
 ) -> None:
-    """The receive changes the setting only for this transaction, and not for the rest of the session."""
+    """The receive changes the setting only for its transaction."""
     arn = create(db, name)
     send(db, arn, "m", group=group(name))
     db.execute("set synchronous_commit = on")
@@ -108,7 +108,7 @@ def received_again_whole(db: Connection, arn: str) -> list[Delivery]:
 
 
 def received_again_in_parts(db: Connection, arn: str) -> list[Delivery]:
-    """Gives the messages other leases."""
+    """Receives the messages again under other leases."""
     return [*receive(db, arn, 1), *receive(db, arn, 2), *receive(db, arn, 1)]
 
 
@@ -124,7 +124,7 @@ def received_again_from_the_slow_path(db: Connection, arn: str) -> list[Delivery
 def test_an_old_handle_of_a_standard_queue_is_good_after_the_next_receive(
     db: Connection, receive_again: Callable[[Connection, str], list[Delivery]]
 ) -> None:
-    """AWS's responses were recorded. Each message is deleted once, by the first of its handles."""
+    """The expected responses were recorded from AWS. The first of a message's handles deletes it."""
     arn = create(db)
     send(db, arn, *"1234")
     old = receive(db, arn, visibility=0)
@@ -152,7 +152,7 @@ def test_the_archive_counts_the_last_receive(db: Connection) -> None:
 
 
 def test_a_standard_handle_stays_good_after_its_timeout(db: Connection) -> None:
-    """AWS does the same."""
+    """AWS also accepts the handle."""
     arn = create(db)
     send(db, arn, "m")
     assert delete(db, receive(db, arn, visibility=0)) == ["deleted"]
@@ -209,7 +209,7 @@ def test_more_than_there_is_and_nothing(db: Connection) -> None:
 
 @pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
 def test_receiving_needs_read_committed(db: Connection, connect: Connect, isolation: str) -> None:
-    """A receive with a snapshot older than its lock would return messages that other consumers have in flight."""
+    """If the snapshot were older than the lock, a receive would return messages that other consumers have in flight."""
     arn = create(db)
     send(db, arn, *map(str, range(10)))
     with connect() as old:
@@ -222,7 +222,7 @@ def test_receiving_needs_read_committed(db: Connection, connect: Connect, isolat
 
 
 def test_a_message_that_expired_while_its_delete_is_open_is_passed_over(db: Connection, connect: Connect) -> None:
-    """A rollback of that delete makes the message available again, because the watermark waits for the transaction."""
+    """If the delete rolls back, the message is available again, because the watermark waits for the transaction."""
     arn = create(db)
     send(db, arn, "1")
     held = receive(db, arn, visibility=0)
@@ -237,7 +237,7 @@ def test_a_message_that_expired_while_its_delete_is_open_is_passed_over(db: Conn
 
 
 def test_a_clock_that_goes_back_stops_nothing(db: Connection) -> None:
-    """A shard's watermark is in the future, as after a step of the clock."""
+    """A shard's watermark is in the future, like after a clock change."""
     arn = create(db)
     send(db, arn, "1")
     receive(db, arn)
@@ -260,7 +260,7 @@ def test_a_queue_deleted_between_receive_and_delete(db: Connection, name: str) -
 
 
 def test_shards_are_served_in_turn(db: Connection, connect: Connect) -> None:
-    """The shard whose first message has waited longest comes first."""
+    """The next receive uses the shard whose first message has waited longest."""
     arn = create(db, shards=2)
     with connect() as one, one.transaction():
         send(one, arn, "older")
@@ -271,9 +271,9 @@ def test_shards_are_served_in_turn(db: Connection, connect: Connect) -> None:
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------
-# Tests receives that are repeated by their ReceiveRequestAttemptId: concurrent, rolled back, and expired.
+# Tests retries with the same ReceiveRequestAttemptId: concurrent, rolled back, and expired.
 #
-# tests/conformance/sqs/fifo/test_fifo_handles.py tests the response to a retry.
+# tests/conformance/sqs/fifo/test_fifo_handles.py tests a retry's response.
 
 
 def attempt(db: Connection, arn: str, attempt_id: str, count: int = 10) -> list[Delivery]:
@@ -291,7 +291,7 @@ def fifo(db: Connection, *groups: str) -> str:
 
 
 def test_the_order_of_the_response_stays(db: Connection) -> None:
-    """Groups come in the same order too, although group c was ready before group a."""
+    """The groups also keep their order, although group c was ready before group a."""
     arn = fifo(db, "c", "b", "a")
     first = attempt(db, arn, "x", 5)
     assert bodies(first) == ["c1", "c2", "b1", "b2", "a1"]
@@ -301,7 +301,7 @@ def test_the_order_of_the_response_stays(db: Connection) -> None:
 
 
 def test_one_at_a_time(db: Connection, connect: Connect) -> None:
-    """The retry may come while the first request is under way. The retry waits and gets the same messages."""
+    """A retry can arrive during the first request. The retry waits and gets the same messages."""
     arn = fifo(db, "a", "b")
     with connect() as other, other.transaction():
         first = attempt(other, arn, "x", 2)

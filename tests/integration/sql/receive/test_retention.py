@@ -1,4 +1,4 @@
-"""Tests that no call shows or hands out a message past its retention, although no worker has ended it yet."""
+"""Tests that no call returns a message past its retention, even if no worker has ended it yet."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -40,8 +40,8 @@ STATES = ["fresh", "delayed", "expired lease", "slow path"]
 def prepare(db: Connection, name: str, state: str, sent: str = "young 1, old, young 2", **attributes: str) -> str:
     """Returns a queue with these messages in this state. The old message is past its retention.
 
-    The old message is behind a young one, as after a clock that went back, unless the test says otherwise. All
-    messages except delayed ones can be received.
+    By default, the old message is behind a young one, like after a clock that went back. All messages except delayed
+    ones can be received.
     """
     arn = create(db, name, 1, MessageRetentionPeriod="60", **attributes)
     for body in sent.split(", "):
@@ -66,7 +66,7 @@ def scan(db: Connection, arn: str) -> list[str]:
 
 
 def pick(db: Connection, arn: str) -> list[str]:
-    """Picks from the ids of all stored messages of the queue."""
+    """Picks from the ids of all messages stored in the queue."""
     query = (
         "select body from queue.pick_messages(%(queue)s, array(select queue.public_id(shard, id) from queue.log"
         " union all select queue.public_id(shard, id) from queue.side"
@@ -76,7 +76,7 @@ def pick(db: Connection, arn: str) -> list[str]:
 
 
 def by_change(db: Connection, arn: str) -> list[str]:
-    """Changes the visibility of all stored messages of the queue by their ids."""
+    """Changes the visibility of all stored messages by their ids."""
     stored = db.execute(
         "select queue.public_id(shard, id), body from queue.log"
         " union all select queue.public_id(shard, id), body from queue.side"
@@ -121,7 +121,7 @@ def seen(db: Connection) -> Counter[tuple[str, bool]]:
 def test_the_views_have_a_message_past_its_retention_as_expired(
     db: Connection, name: str, state: str, keeps: bool
 ) -> None:
-    """Cleaning changes neither the outcome nor its time."""
+    """Cleaning does not change the outcome or its time."""
     arn = prepare(db, name, state, sent="old, young 1, young 2", history=str(keeps).lower())
     young = "delayed" if state == "delayed" and not group(name) else "visible"
     expected = Counter({(young, False): 2, ("expired", False): int(keeps)})
@@ -156,7 +156,7 @@ DELETES = [by_handle, by_transaction, by_id, by_purge]
 def test_a_message_that_is_deleted_after_its_retention_has_expired(
     db: Connection, name: str, state: str, door: Callable[[Connection, str, list[Delivery]], None]
 ) -> None:
-    """The delete succeeds, because the consumer cannot know that the message has expired."""
+    """The delete succeeds, because the consumer cannot detect that the message has expired."""
     arn = create(db, name, MessageRetentionPeriod="60")
     number = 2 if state == "beside another" else 1
     send(db, arn, *["m"] * number, group=group(name))
@@ -196,7 +196,7 @@ def by_pop(db: Connection, arn: str) -> list[str]:
 
 
 def by_move(db: Connection, arn: str) -> list[str]:
-    """Moves all messages to another queue, and returns the messages that arrive."""
+    """Moves all messages to another queue. Returns the messages that arrive."""
     other = create(db, "other" + (".fifo" if group(arn) else ""))
     task = start(db, arn, other)
     while step(db, task) not in (None, (0, "COMPLETED")):
@@ -213,7 +213,7 @@ RECEIVES = [by_receive, by_one_at_a_time, by_sql, by_pop, by_move]
 def test_no_receive_hands_out_a_message_past_its_retention(
     db: Connection, name: str, state: str, door: Callable[[Connection, str], list[str]]
 ) -> None:
-    """The receive that meets such a message ends it, and the queue's history and counts show the end."""
+    """The receive ends the message, and the queue's history and counts include the end."""
     arn = prepare(db, name, state)
     if door is by_move:
         create(db, "source" + name[1:], RedrivePolicy=redrive(arn))
@@ -239,7 +239,7 @@ def test_a_message_past_its_retention_becomes_no_dead_letter(db: Connection, nam
 
 @BOTH
 def test_a_receive_passes_a_large_backlog_past_its_retention(db: Connection, name: str) -> None:
-    """More messages are past their retention than a receive examines by itself."""
+    """More messages are past their retention than one receive examines."""
     arn = create(db, name, MessageRetentionPeriod="60")
     for batch in range(12):
         send(db, arn, *["old"] * 1000, group=f"g{batch}" if group(name) else None)
@@ -253,7 +253,7 @@ def test_a_receive_passes_a_large_backlog_past_its_retention(db: Connection, nam
 
 
 def test_a_delayed_message_past_its_retention_blocks_no_group(db: Connection, connect: Connect) -> None:
-    """The delay of the queue ends while the first message of a group is sent, so this message stays delayed."""
+    """The queue's delay changes while a group's first message is sent, so this message stays delayed."""
     arn = create(db, "q.fifo", MessageRetentionPeriod="60", DelaySeconds="900")
     with connect() as late:
         late.execute("begin")
@@ -268,9 +268,7 @@ def test_a_delayed_message_past_its_retention_blocks_no_group(db: Connection, co
 
 
 def test_an_attempt_past_its_retention_is_over(db: Connection) -> None:
-    """A receive with the ReceiveRequestAttemptId of an earlier receive does not repeat messages past their
-    retention.
-    """
+    """A retry with the same ReceiveRequestAttemptId does not return messages past their retention."""
     arn = create(db, "q.fifo", MessageRetentionPeriod="60")
     send(db, arn, "old", group="g")
     attempt = (arn, 10, 10, None, None, False, "attempt", None)

@@ -1,6 +1,5 @@
-"""Tests the functions that read the rows of the metrics job. Rows are as in docs/reference/metrics_tables.md, and
-percentiles are nearest ranks.
-"""
+"""Tests the functions that read the metrics job's rows. docs/reference/metrics_tables.md defines the rows. Percentiles
+are nearest ranks."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +31,7 @@ PLACE = (ACCOUNT, REGION)
 
 @pytest.fixture
 def db(shared_database: Database) -> Iterator[Connection]:
-    """Yields a connection in a transaction that is rolled back. The session's time zone is not UTC."""
+    """Yields a connection in a transaction that is rolled back. The session's time zone differs from UTC."""
     with psycopg.connect(shared_database.api_dsn) as connection:
         connection.execute("set time zone 'Asia/Kolkata'")
         yield connection
@@ -72,7 +71,7 @@ def test_one_window_keeps_its_exact_percentiles(db: Connection) -> None:
 
 
 def test_zero_and_clock_skew(db: Connection) -> None:
-    """A duration of zero or less is in a separate bucket."""
+    """A separate bucket counts durations of zero or less."""
     add_latency(db, 7, START, [0, -5, 0, 1000])
     add_latency(db, 7, START + MINUTE, [-1, 0, 0])
     (row,) = merged(db, 7)
@@ -88,7 +87,7 @@ def test_no_percentile_exceeds_the_maximum(db: Connection) -> None:
 
 
 def test_slots_and_the_ends_of_time(db: Connection) -> None:
-    """The range is [from, to), so the window that begins at `to` is not in it."""
+    """The range is [from, to), so it excludes the window that begins at `to`."""
     for minute in (0, 1, 2, 3, 4):
         add_latency(db, 7, START + minute * MINUTE, [1000 * (minute + 1)])
     rows = merged(db, 7, step=120, end=START + 4 * MINUTE)
@@ -145,7 +144,7 @@ def test_without_windows_there_is_a_row_and_without_a_queue_none(db: Connection)
 
 
 def test_days_are_those_of_the_zone(db: Connection) -> None:
-    """There are two zones whose days begin at the same moment, and a day without a zone."""
+    """The test has two zones whose days begin at the same moment, and a day without a zone."""
     queue = new_queue(db, "orders")
     for zone, arrivals in (("Africa/Abidjan", 5), ("Europe/London", 7), ("", 9)):
         add_window(db, queue, START, seconds=86400, zone=zone, arrivals=arrivals)

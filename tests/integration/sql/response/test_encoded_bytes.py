@@ -1,7 +1,6 @@
-"""Tests that queue.encoded_bytes and queue.response_bytes measure the output of the encoders.
+"""Tests that queue.encoded_bytes and queue.response_bytes return the size of the encoders' output.
 
-The encoders define the expected number: `penstock/aws/codec` writes the body, and the Lambda runtime writes JSON
-around it.
+`penstock/aws/codec` encodes the body, and the Lambda runtime encodes the body again as JSON.
 """
 
 import json
@@ -27,7 +26,7 @@ from tests.support.sql.calls import Connection, arn_of, value
 
 FORMATS = ("json", "xml", "function-json", "function-xml", "function-json-ascii", "function-xml-ascii")
 
-# The weights favour characters that an encoder escapes.
+# The weights favour characters that the encoders escape.
 BEYOND_ASCII = ["\x80", "é", "\u2028", "漢", "\ud7ff", "\ue000", "\ufffe", "\uffff"]
 SPECIAL = [*map(chr, range(1, 32)), *'"\\/&<>\x7f', *BEYOND_ASCII]
 # PostgreSQL stores neither NUL nor lone surrogates.
@@ -39,18 +38,18 @@ texts = st.text(characters, max_size=200)
 
 
 def in_function(text: str, *, ascii_only: bool) -> int:
-    """Returns the bytes of a text in the result of a function. A runtime that writes ASCII also escapes U+007F."""
+    """Returns a text's size in a function's result. A runtime that writes ASCII also escapes U+007F."""
     written = json.dumps(text, ensure_ascii=ascii_only)
     return len((written.replace("\x7f", "\\u007f") if ascii_only else written).encode())
 
 
 def encoded(text: str, kind: str) -> int:
-    """Returns the encoders' output for a text as the value of a member."""
+    """Returns the encoders' output for a text as a member's value."""
     inner = msgspec.json.encode(text).decode()
     if kind == "json":
         return len(inner.encode()) - 2
     if kind.startswith("function-json"):
-        # The length includes the quotes of the text and of the member.
+        # The length includes the quotes around the text and the member's name.
         return in_function(inner, ascii_only=kind.endswith("ascii")) - 2 - 4
     inner = xml.write_document(xml.escape_text(text)).decode()
     if kind == "xml":
@@ -76,7 +75,7 @@ def row(body: str, attributes: dict[str, dict[str, str]] | None, system: dict[st
 
 
 def responses(received: ReceivedRow) -> dict[str, list[str]]:
-    """Maps each format to the bodies of all responses with one message."""
+    """Returns the bodies of all responses with one message, by format."""
     queue = NamedQueue(arn_of("q.fifo"))  # These messages have the most attributes.
     message = build_message(received, queue, "h" * 88, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     result = ReceiveMessageResult(messages=[message])
@@ -161,7 +160,7 @@ select queue.stored_bytes(row(null, null, 1, 1::int2, 1, 1, 1, '', 1, 1, %s, %s:
 def test_no_accepted_message_grows_more_than_is_assumed_before_it_is_measured(
     db: Connection, kind: str, body: str, attributes: dict[str, dict[str, str]], system: dict[str, str] | None
 ) -> None:
-    """SQS and the other interfaces accept only these three characters below a space (SendMessage, API reference)."""
+    """SQS and the other interfaces accept only these three control characters (SendMessage, API reference)."""
     received = row(body, accepted(attributes) or None, system)
     measured = value(db, MESSAGE_BYTES, body, received.attributes, received.system, kind)
     stored = value(db, STORED, body, received.attributes, received.system)
@@ -169,7 +168,7 @@ def test_no_accepted_message_grows_more_than_is_assumed_before_it_is_measured(
 
 
 def accepted(attributes: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """Returns the attributes without characters that no interface accepts."""
+    """Removes characters that no interface accepts from the attributes."""
     return {
         name: {key: "".join(c for c in text if c >= " " or c in "\t\n\r") for key, text in attribute.items()}
         for name, attribute in attributes.items()

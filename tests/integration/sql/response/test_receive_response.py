@@ -1,9 +1,9 @@
 """Tests queue.receive_response: it leaves messages that do not fit into a response, and skips a message that is too
-long by itself.
+long for any response.
 
-The expected results follow from two rules of AWS. A receive "might return fewer" messages than requested
-(ReceiveMessage, MaxNumberOfMessages). The receive count is the number of receives without a delete (Message,
-ApproximateReceiveCount), and a message that no response carried was not received.
+The expected results follow from two AWS rules. A receive "might return fewer" messages than requested (ReceiveMessage,
+MaxNumberOfMessages). The receive count is the number of receives without a delete (Message, ApproximateReceiveCount),
+and a message that no response carried was not received.
 """
 
 from collections.abc import Callable
@@ -52,14 +52,14 @@ def response(
     attempt: str | None = None,
     visibility: int | None = None,
 ) -> tuple[str | None, list[Delivery]]:
-    """Returns the error of the header, and the messages."""
+    """Returns the header's error and the messages."""
     share = count if arn.endswith(".fifo") else 10
     header, *rows = call(db, RECEIVE_RESPONSE, arn, count, share, visibility, None, False, attempt, limit, kind)
     return header.error, rows
 
 
 def send_each(db: Connection, arn: str, *texts: str) -> None:
-    """Sends each message in a different group, if the queue has groups."""
+    """Sends each message in a different group if the queue has groups."""
     for number, text in enumerate(texts):
         send(db, arn, text, group=f"g{number}" if arn.endswith(".fifo") else None)
 
@@ -70,7 +70,7 @@ def send_each(db: Connection, arn: str, *texts: str) -> None:
     ("kind", "limit"), [("function-json", 100_000), ("function-xml-ascii", 80_000), ("json", 95_000), ("xml", 95_000)]
 )
 def test_as_many_as_fit_and_the_others_stay(db: Connection, name: str, kind: str, limit: int) -> None:
-    """Each of these limits has room for three messages of 30,000 bytes, or for two and a rest, but never for four."""
+    """Each limit fits three messages of 30,000 bytes, or two messages and some space, but never four."""
     dead = create(db, "dead.fifo" if name.endswith(".fifo") else "dead")
     arn = create(db, name, RedrivePolicy=redrive(dead, 1))
     texts = [f"{number}" * 30_000 for number in range(7)]
@@ -96,7 +96,8 @@ def test_short_messages_come_together(db: Connection, name: str) -> None:
 @BOTH
 @pytest.mark.parametrize(("kind", "limit"), [("json", 4_200_000), ("xml", 4_200_000), ("function-json", LIMIT)])
 def test_messages_that_did_not_fit_are_unchanged(db: Connection, name: str, kind: str, limit: int) -> None:
-    """The remaining messages have no lease, no count and no time, as if the caller had requested fewer."""
+    """The other messages have no lease, receive count or receive time, as if the caller had requested fewer
+    messages."""
     one, other = create(db, name), create(db, f"other-{name}")
     body = "x" * (10_000 if kind.startswith("function") else 500_000)
     for arn in (one, other):
@@ -126,9 +127,8 @@ def test_a_long_one_behind_short_ones_comes_alone(db: Connection, name: str) -> 
 
 @pytest.mark.parametrize(("length", "count"), [(350_000, 20), (450_000, 9)])
 def test_merged_requests_have_a_limit_each(db: Connection, length: int, count: int) -> None:
-    """One caller of the container gets ten messages, and another gets ten others. The messages of each caller fit
-    into a response.
-    """
+    """In the container, one caller gets ten messages, and another caller gets ten others. Each caller's messages fit
+    into a response."""
     arn = create(db)
     send_each(db, arn, *["x" * length] * 20)
     _, rows = response(db, arn, 20, limit=4_200_000, kind="json")
@@ -146,7 +146,7 @@ def test_merged_requests_have_a_limit_each(db: Connection, length: int, count: i
 def test_just_below_the_limit_both_come_and_just_above_one(
     db: Connection, kind: str, character: str, growth: int
 ) -> None:
-    """There are two messages with escapes by the encoders' rules. The text around a message has 1,500 bytes."""
+    """The test sends two messages that the encoders escape. A response has 1,500 bytes around each message."""
     arn = create(db)
     body = character * 30_000
     send_each(db, arn, body, body)
@@ -172,7 +172,7 @@ def never_received(db: Connection, arn: str) -> int:
 
 
 def received_before(db: Connection, arn: str) -> int:
-    """Makes its lease end."""
+    """Receives the message, and ends its lease."""
     send_each(db, arn, LONG)
     assert len(receive(db, arn, 1, visibility=0)) == 1
     return 1
@@ -189,9 +189,8 @@ def in_the_slow_path(db: Connection, arn: str) -> int:
 def test_a_message_that_is_too_long_is_passed_over(
     db: Connection, name: str, put: Callable[[Connection, str], int]
 ) -> None:
-    """The message may have any position, and any number of receives may meet it. The other messages arrive first, and
-    the container then gets this message.
-    """
+    """The long message can have any position, and any number of receives can skip it. The other messages arrive first,
+    and the container then gets the long message."""
     dead = create(db, "dead.fifo" if name.endswith(".fifo") else "dead")
     arn = create(db, name, RedrivePolicy=redrive(dead, 2))
     before = put(db, arn)
@@ -210,7 +209,7 @@ def test_a_message_that_is_too_long_is_passed_over(
 
 
 def test_one_of_a_lease_is_passed_over(db: Connection) -> None:
-    """The other messages of its expired lease come again, and their old handles still delete them."""
+    """The expired lease's other messages are redelivered, and their old handles still delete them."""
     arn = create(db)
     send_each(db, arn, SHORT, LONG, SHORT)
     old = receive(db, arn, 3, visibility=0)
@@ -218,12 +217,12 @@ def test_one_of_a_lease_is_passed_over(db: Connection) -> None:
     assert [(row.body, row.receive_count) for row in taken] == [(SHORT, 2)] * 2
     assert response(db, arn) == ("ResponseTooLarge", [])
     assert delete(db, [old[0], taken[1]]) == ["deleted"] * 2
-    assert delete(db, [old[1]]) == ["deleted"]  # Other interfaces may have received the message.
+    assert delete(db, [old[1]]) == ["deleted"]  # Another interface received the message.
     assert counts(db, arn) == Counts(0, 0, 0)
 
 
 def test_a_message_of_a_noisy_tenant_is_passed_over(db: Connection) -> None:
-    """The message has a lease that belongs to no consumer (fair queues)."""
+    """The message has a lease without a consumer (fair queues)."""
     arn = create(db)
     send(db, arn, *[SHORT] * 60, group="noisy")
     assert len([*receive(db, arn, 10), *receive(db, arn, 50)]) == 60
@@ -238,15 +237,13 @@ def test_a_message_of_a_noisy_tenant_is_passed_over(db: Connection) -> None:
 
 
 def test_a_long_message_is_measured_once(db: Connection) -> None:
-    """The next receives read the stored length. A receive with a higher limit does not measure either, and returns
-    the message.
-    """
+    """Later receives read the stored length. A receive with a higher limit returns the message without measuring it."""
     arn = create(db)
     send_each(db, arn, LONG)
     response(db, arn)
     measured = value(db, "select response_bytes from queue.side where queue_id = %s", queue_id(db, arn))
     assert measured == {"function-json": 4 * 25_000 + 1_500}
-    # This is the size of a short message.
+    # The size is a short message's size.
     db.execute("update queue.side set response_bytes = '{\"function-json\": 1}'")
     assert response(db, arn) == ("ResponseTooLarge", [])
     assert value(db, "select response_bytes from queue.side where queue_id = %s", queue_id(db, arn)) == measured
@@ -270,7 +267,8 @@ def test_many_are_passed_over_at_once(db: Connection) -> None:
 
 
 def test_measuring_ends_long_before_the_calls_deadline(db: Connection, database: Database) -> None:
-    """PostgreSQL rolls back a call that exceeds its deadline, and the next call would measure all messages again."""
+    """If a call exceeded its deadline, PostgreSQL would roll it back, and the next call would measure all messages
+    again."""
     arn = create(db, "q")
     send_each(db, arn, *[LONG] * 4)
     with psycopg.connect(database.dsn, autocommit=True) as superuser:
@@ -284,7 +282,7 @@ def test_measuring_ends_long_before_the_calls_deadline(db: Connection, database:
 
 
 def test_dead_letters_behind_many_that_are_passed_over_are_moved(db: Connection) -> None:
-    """If only functions receive, skipped messages stay in front until the end of their retention period."""
+    """If only functions receive, skipped messages stay in front until their retention ends."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send_each(db, arn, *[SHORT] * 120, LONG)
@@ -299,9 +297,7 @@ def test_dead_letters_behind_many_that_are_passed_over_are_moved(db: Connection)
 
 @BOTH
 def test_a_receive_is_refused_only_when_all_messages_have_been_measured(db: Connection, name: str) -> None:
-    """A receive of one message measures 20 messages at most. Further messages may be behind these, and the next
-    receive finds them.
-    """
+    """A receive of one message measures at most 20 messages. The next receive finds messages behind these."""
     arn = create(db, name)
     send_each(db, arn, *[LONG] * 25, SHORT)
     assert response(db, arn, 1) == (None, [])
@@ -327,9 +323,7 @@ def test_the_group_of_a_long_message_waits_for_it(db: Connection) -> None:
 
 
 def test_many_groups_that_wait_are_not_locked(db: Connection, connect: Connect) -> None:
-    """The number of groups does not matter, because receives with longer responses take the messages during that
-    time.
-    """
+    """The number of groups does not matter, because receives with a higher limit take the messages during that time."""
     arn = create(db, "q.fifo")
     entries = [Entry(SHORT, group=f"g{number}", deduplication=f"{number}") for number in range(1_001)]
     send_entries(db, arn, entries)
@@ -367,7 +361,7 @@ def test_a_message_that_somebody_holds_is_not_waited_for(db: Connection, connect
 
 
 def undone(db: Connection, arn: str) -> str:
-    """Returns the message of the undone receive, for `pass_over`."""
+    """Returns the undone receive's message for `pass_over`."""
     with db.transaction(force_rollback=True):
         received = "queue.receive_messages(%s, 1, 10, null, null, false, null)"
         return str(value(db, f"select r::queue.received_row::text from {received} r offset 1", arn))
@@ -383,7 +377,7 @@ def received(other: Connection, arn: str) -> None:
 
 
 def hidden(other: Connection, arn: str) -> None:
-    """Hides the message, as an operator does, or a consumer after its visibility timeout."""
+    """Hides the message, like an operator, or a consumer after the visibility timeout."""
     with other.transaction(force_rollback=True):
         (row,) = receive(other, arn, 1)
     assert change_by_id(other, arn, row.public_id, 60)
@@ -399,9 +393,8 @@ def test_a_message_that_another_transaction_changed_is_not_passed_over(
     put: Callable[[Connection, str], int],
     happens: Callable[[Connection, str], None],
 ) -> None:
-    """The change comes between the undone receive and `pass_over`. The message stays invisible and keeps its receive
-    count.
-    """
+    """The change happens between the undone receive and `pass_over`. The message stays invisible and keeps its receive
+    count."""
     arn = create(db, name)
     before = put(db, arn)
     message = undone(db, arn)
@@ -431,8 +424,7 @@ def test_a_receive_is_not_refused_while_other_transactions_lock_short_messages(
     db: Connection, connect: Connect, name: str
 ) -> None:
     """A receive locks a shard, and a send locks a message group. Consumers can receive the waiting messages a moment
-    later.
-    """
+    later."""
     arn = create(db, name)
     group = "short" if name.endswith(".fifo") else None
     send_each(db, arn, LONG)

@@ -1,8 +1,8 @@
-"""Tests that a search reads messages of every state, finds the messages that pass the filter, and reports its
+"""Tests that a search reads messages in every state, finds the messages that match the filter, and reports its
 progress.
 
-Also tests groups of dead letters: similar letters are counted together, and the response covers exactly the messages
-that were read.
+Also tests dead-letter groups: similar messages count as one group, and the groups cover exactly the messages that the
+call read.
 """
 
 import base64
@@ -31,7 +31,7 @@ from tests.support.sql.move_tasks import BOTH, dead_queue, poison
 
 
 class Page(NamedTuple):
-    """The bodies of a search, and its last row."""
+    """The bodies that a search found, and the search's last row."""
 
     bodies: list[str]
     end: FoundRow
@@ -45,7 +45,8 @@ def search(
 
 
 def in_every_state(db: Connection, suffix: str) -> str:
-    """Creates a queue with a message of each kind: in flight, made visible again, received before, delayed, and new."""
+    """Creates a queue with one message in each state: in flight, made visible again, received before, delayed,
+    and new."""
     arn = create(db, "orders" + suffix, shards=2)
     for name in ("flying", "returned"):
         send(db, arn, name, group=name)
@@ -177,7 +178,7 @@ def test_a_page_ends_with_the_bytes_that_fill_it(db: Connection) -> None:
 def groups(
     db: Connection, arn: str, *by: str, attribute: str | None = None, scan: int = 1_000, most: int = 50
 ) -> tuple[list[list[FailureRow]], FailureRow]:
-    """Returns the samples of each group, and the last row."""
+    """Returns each group's samples, and the last row."""
     *rows, end = call(db, GROUP_FAILURES, arn, list(by), attribute, "{}", None, scan, most, 3)
     numbers = sorted({row.group_number for row in rows})
     assert numbers == list(range(1, len(numbers) + 1))
@@ -259,16 +260,15 @@ def test_which_bodies_have_one_shape(db: Connection, one: str, other: str, alike
     ],
 )  # fmt: skip
 def test_escapes_that_jsonb_refuses(db: Connection, text: str, expected: Any) -> None:
-    """RFC 8259 allows them. SQL shows the same texts as the REST API and filters, except for U+0000, which SQL cannot
-    show.
-    """
+    """RFC 8259 allows these escapes. SQL shows the same texts as the REST API and filters, except for U+0000, which SQL
+    cannot show."""
     assert value(db, "select queue.as_json(%s)", text) == expected
     shown = json.loads(bytes(convert_to_json(text)))
     assert repr(shown).replace("\\x00", "\ufffd") == repr(expected)
 
 
 def test_a_shape_is_no_longer_than_a_hash(db: Connection) -> None:
-    """A list around an object must not double the quotes of the object's names."""
+    """A list around an object must not double the quotes around the object's names."""
     wide = json.dumps(dict.fromkeys((f"n{n:04}" for n in range(200)), "x"))
     nested = "[" * 7 + ",".join([wide, '{"a":[[{"b":{"c":"d"}}]]}'] * 10) + "]" * 7
     assert value(db, "select length(queue.body_shape(%s))", nested) == 32

@@ -1,7 +1,7 @@
 """Tests queue.send_messages: order, ids, delays, sizes, unknown queues and transactions.
 
-Tests publications without envelopes. Such a publication is possible only if no subscription needs an envelope,
-even if a publisher assumes otherwise.
+Also tests publications without envelopes, which are possible only if no subscription needs an envelope, even if a
+publisher assumes otherwise.
 """
 
 import json
@@ -45,7 +45,7 @@ def test_messages_come_in_the_order_of_one_sender(db: Connection) -> None:
 
 
 def test_rows_say_which_entry_they_are_about(db: Connection) -> None:
-    """One call has entries of several queues. The second queue does not exist, and the fourth entry is too long."""
+    """One call has entries for several queues. The second queue does not exist, and the fourth entry is too long."""
     one, two = create(db, "one", MaximumMessageSize="1024"), create(db, "two.fifo")
     rows = send_entries(
         db,
@@ -118,7 +118,7 @@ def test_sending_is_a_part_of_the_callers_transaction(
 
 
 def test_ids_of_messages_rolled_back_are_used_again_and_no_others(db: Connection) -> None:
-    """There is no gap and no reuse, so a cursor may rely on it."""
+    """A shard's ids have no gaps and no duplicates, so a cursor can rely on them."""
     arn = create(db)
     with db.transaction():
         send(db, arn, "never")
@@ -142,9 +142,7 @@ def test_ids_go_on_after_everything_was_received_purged_or_deleted(db: Connectio
 
 
 def test_a_sender_never_waits_for_another_one(db: Connection, connect: Connect) -> None:
-    """The number of open transactions exceeds the number of shards. The slow path takes the rest of the messages, and
-    all messages arrive.
-    """
+    """The test opens more transactions than shards. The slow path takes the other messages, and all messages arrive."""
     arn = create(db, shards=2)
     senders = [connect() for _ in range(4)]
     for number, sender in enumerate(senders):
@@ -207,7 +205,7 @@ def subscribe(db: Connection, topic: str, endpoint: str, attributes: str = RAW, 
 
 
 def publish(db: Connection, topic: str, version: str, *texts: str) -> list[tuple[str | None, str | None]]:
-    """Returns error and detail of each message."""
+    """Publishes messages. Returns each message's error and detail."""
     entries = [
         PublishEntry(
             msgspec.json.encode(Publication(str(uuid.uuid4()), {"*": {"raw": text}}, {"MessageAttributes": {}}, 0, 100))
@@ -231,7 +229,7 @@ def test_a_publisher_learns_that_the_signing_key_is_another(db: Connection, topi
 def test_a_subscriber_without_raw_delivery_gets_an_envelope(
     db: Connection, topic: str, attributes: str, protocol: str
 ) -> None:
-    """Raw delivery to URLs needs envelopes too, because a failed delivery may go to a dead-letter queue."""
+    """URLs with raw delivery also need envelopes, because a failed delivery may go to a dead-letter queue."""
     arn = create(db)
     subscribe(db, topic, arn)
     subscribe(db, topic, create(db, "other") if protocol == "sqs" else "https://example.com/", attributes, protocol)
@@ -246,9 +244,8 @@ def test_an_unconfirmed_subscription_wants_nothing(db: Connection, topic: str) -
 
 
 def test_a_subscription_that_changes_meanwhile_undoes_the_publication(db: Connection, topic: str) -> None:
-    """The change comes between the first read of the subscriptions and the second read, which hands out the
-    messages.
-    """
+    """The subscription changes between the first read of the subscriptions and the second read, which sends the
+    messages."""
     subscribe(db, topic, create(db), "{}")
     with pytest.raises(psycopg.errors.SerializationFailure):
         db.execute("select queue.fan_out(t, array['{}'::jsonb], false) from queue.topic t")

@@ -1,6 +1,5 @@
-"""Tests queue.change_visibilities and changes by id: zero, longer, shorter and too long timeouts, deleted messages,
-and the slow path.
-"""
+"""Tests queue.change_visibilities and changes by id: zero, longer, shorter and too long timeouts, deleted messages, and
+the slow path."""
 
 import pytest
 
