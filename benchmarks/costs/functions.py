@@ -1,11 +1,12 @@
-"""Measures the latency of the functions, cold and warm, in processes of awslambdaric with the code of `sam build`.
+"""Measures the latency of the functions, cold and warm, in processes of awslambdaric with the code from `sam build`.
 
-make lambda (once, it builds)   then   python -m benchmarks.costs.functions --markdown docs/explain/functions_latency.md
+    make lambda     # builds the functions
+    python -m benchmarks.costs.functions --markdown docs/explain/functions_latency.md
 
 A cold invocation starts a process, which imports the handler, reads its secret, connects through PgBouncer and
 responds. A warm invocation uses the same process. The figures are the milliseconds from the event to its result,
-without HTTP, and the processor time of the process until its first result, which other programs influence less. The
-benchmark does not measure the scheduled functions, because their time depends on the amount of work.
+without HTTP, and the process's processor time until its first result, which other programs influence less. The
+benchmark excludes the scheduled functions, because their time depends on the amount of work.
 """
 
 import argparse

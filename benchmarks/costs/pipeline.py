@@ -1,16 +1,15 @@
-"""Measures the metrics job's time, memory and transactions for millions of messages, beside plain SQL and under load.
+"""Measures the metrics job's time, memory and transactions for millions of messages, and compares it with plain SQL.
 
     python -m benchmarks.costs.pipeline --messages 1000000,10000000  # starts PostgreSQL and Spark
-    python -m benchmarks.costs.pipeline --filled postgresql://…,…    # databases with such a history
-    python -m benchmarks.costs.pipeline --busy-hour 1000000,54000000 --groups 0  # all of one queue, in one hour
-    python -m benchmarks.costs.pipeline --deltas                     # runs after the first: idle, one old message ends
+    python -m benchmarks.costs.pipeline --filled postgresql://…,…    # databases that contain such a history
+    python -m benchmarks.costs.pipeline --busy-hour 1000000,54000000 --groups 0  # one queue, in one hour
+    python -m benchmarks.costs.pipeline --deltas                     # also an idle run, and the end of an old message
     python -m benchmarks.costs.pipeline --load                       # the service's throughput with and without the job
 
 The benchmark writes a random history of `days` days (tests/support/jobs/history_generator.py). The job computes its
-results in a separate process. tests/support/jobs/reference.sql, which was written from the definitions alone, computes
-the same results. Memory is
-the sampled PSS of the job's processes (driver, JVM, Python workers), and the peak of the largest Python worker (VmHWM).
-The longest transaction is read from pg_stat_activity.
+results in a separate process. tests/support/jobs/reference.sql computes the same results from the definitions. Memory
+is the sampled PSS of the job's processes (driver, JVM, Python workers), and the peak of the largest Python worker
+(VmHWM). pg_stat_activity shows the longest transaction.
 """
 
 import argparse

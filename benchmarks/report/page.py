@@ -1,9 +1,9 @@
-"""Writes docs/explain/performance.md, docs/performance/studies.md and pictures from the summaries of the scenarios.
+"""Writes docs/explain/performance.md, docs/performance/studies.md and charts from the scenarios' summaries.
 
     python -m benchmarks.report.page                 # from benchmarks/results.json
     python -m benchmarks.report.page --check         # only checks whether the pages match the summaries
 
-No text of these pages is written by hand. Summaries of studies that changed their form are left out.
+The pages contain no other text. They omit summaries of studies whose form has changed.
 """
 
 import argparse

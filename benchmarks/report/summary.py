@@ -1,9 +1,9 @@
-"""Summarises a scenario's last run: writes the figures that docs/explain/performance.md needs into a small file.
+"""Summarises a scenario's last run: stores the figures for docs/explain/performance.md.
 
-    python -m benchmarks.report.summary benchmarks/raw/2026-11-22T140750Z-send_1.json  # `make bench` does it at its end
+    python -m benchmarks.report.summary benchmarks/raw/2026-11-22T140750Z-send_1.json  # `make bench` runs it at its end
 
-A raw run has every repeat and every sample. The raw run stays on the machine that measured it (`benchmarks/raw/`, which
-git ignores). The repository has one summary of each scenario, in `benchmarks/results.json`.
+A raw run contains every repeat and every sample. It stays on the machine that measured it (`benchmarks/raw/`, which git
+ignores). The repository contains one summary for each scenario, in `benchmarks/results.json`.
 """
 
 import argparse

@@ -1,14 +1,15 @@
-"""Measures the wait of quiet tenants' messages while a noisy tenant sends a hundred times as much.
+"""Measures the wait of quiet tenants' messages while a noisy tenant sends a hundred times as many messages.
 
     python -m benchmarks.studies.fairness                     # three phases, repeated, on a separate service
 
-A fixed number of consumers receive one message at a time, work on it for a while and delete it. The quiet tenants alone
-keep the consumers busy for two thirds of the time. The noisy tenant sends as much as all others together, so a backlog
-grows. More consumers make the processors the bottleneck: on a small machine, 200 of them with 800 messages a second.
-The phases are `quiet` (without the noisy tenant), `fair` (with it, MessageGroupId set) and `unfair` (with it, without
-MessageGroupId). Each phase has a separate queue. A wait is the time from the due time of a message's send until a
-consumer has the message, so a late send counts (open loop). All waits count, including waits at the beginning of the
-noise.
+A fixed number of consumers receive one message at a time, handle it for a while and delete it. The quiet tenants alone
+keep the consumers busy for two thirds of the time. The noisy tenant sends as many messages as all others together, so a
+backlog grows. More consumers make the processors the bottleneck, such as 200 consumers with 800 messages a second on a
+small machine.
+
+The phases are `quiet` (without the noisy tenant), `fair` (with it, and with MessageGroupId) and `unfair` (with it, but
+without MessageGroupId). Each phase has a separate queue. A wait is the time from a send's due time until a consumer has
+the message, so a late send counts (open loop). All waits count, including waits at the start of the noise.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Measures the lag of schedules, and the worker's costs while no schedule is due.
+"""Measures the lag of schedules, and the worker's cost while no schedule is due.
 
     python -m benchmarks.studies.schedules                    # starts PostgreSQL and worker processes
 
-Fire lag: `rate` schedules fire at each full second (60 times as many fire once a minute), so they come in bursts. The
-lag is the time from an occurrence's due time until the commit of its message, by PostgreSQL's commit timestamps. The
-idle cost is the processor time of one worker process and of its connections, with as many schedules that are not due.
+For the lag, `rate` schedules fire at each full second, because 60 times as many schedules fire once a minute. The lag
+is the time from an occurrence's due time until its message's commit, by PostgreSQL's commit timestamps. The idle cost
+is the processor time of one worker process and its connections, with as many schedules that are not due.
 """
 
 import argparse

@@ -1,13 +1,12 @@
-"""Defines the calls of the SDKs for Java, Rust, PHP and Ruby, each in a separate program, and the resources left on the
-server.
+"""Defines the scenario of the SDKs for Java, Rust, PHP and Ruby, each in a separate program, and checks the results.
 
-A program gets an address and a name. If the service verifies keys, PENSTOCK_KEY and PENSTOCK_SECRET hold the
-program's key. The program prints its results as JSON:
+A program's arguments are an address and a name. If the service verifies keys, PENSTOCK_KEY and PENSTOCK_SECRET contain
+the program's key. The program prints its results as JSON:
 
-NAME         a long poll that begins before its message is sent; a message with attributes, and a batch of which one
-             entry is refused; a change of visibility to 0; deletes, one by one and in a batch; one message stays
-NAME.fifo    two groups, a duplicate, a group that is blocked while it is in flight, its return in order; `a3` stays,
-             in flight
+NAME         a long poll that begins before its message is sent; a message with attributes, and a batch with one refused
+             entry; a visibility change to 0; single deletes and a batch delete; one message remains
+NAME.fifo    two groups, a duplicate, a group that is blocked while a message is in flight, and its redelivery in order;
+             `a3` remains in flight
 topic NAME   a filtered subscription of NAME-topic with raw delivery; Publish, PublishBatch
 
 Sources: SQS developer guide ("Amazon SQS visibility timeout", "FIFO queue delivery logic", "Exactly-once processing in

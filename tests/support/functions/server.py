@@ -1,14 +1,13 @@
-"""Runs an HTTP server in front of the functions, so that real SDK clients can call them.
+"""Runs an HTTP server in front of the functions, so that SDK clients can call the functions.
 
     with FunctionServer(database.pooled_dsn) as deployment:
         client = boto3.client("sqs", endpoint_url=deployment.endpoint_url, …)
 
-Each request becomes an event of API Gateway or of a load balancer, as `event_form` says. The request's `X-Amz-Target`
-leads to the action's function, as in the rules of a load balancer. Other requests go to the gateway. The functions
-are those of `functions/`, called in this process. An execution environment answers one request at a time, as on
-Lambda. The server reuses idle environments, and makes new ones up to a limit while all are busy. Lambda or the load
-balancer refuses events and results that are larger than AWS allows. `penstock.limits.response_limit` names the
-sources.
+`event_form` selects API Gateway's or the load balancer's events. As in the load balancer's rules, X-Amz-Target selects
+the action's function, and the gateway serves other requests. The server calls the functions in `functions/` in this
+process. As on Lambda, an execution environment serves one request at a time. The server reuses idle environments, and
+creates more up to a limit. It refuses events and results that exceed AWS's limits. `penstock.limits.response_limit`
+names the sources.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Runs the functions that `sam build` made, with a new database unless DATABASE_URL is set.
+"""Runs the functions that `sam build` built, with a new database unless DATABASE_URL is set.
 
-make lambda                                        # builds, then runs this
+make lambda                                        # builds and runs the functions
 python -m tests.support.local_lambda --port 9324 --alb-port 9325 --most 10
 """
 

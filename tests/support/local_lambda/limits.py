@@ -1,31 +1,28 @@
-"""Defines AWS's limits of functions. AWS writes MB for 2**20 bytes.
+"""Defines AWS's limits for functions, and the errors of invocations. AWS writes MB for 2**20 bytes.
 
 "Lambda quotas", https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
     Invocation payload (request and response): 6 MB each, synchronous
     Deployment package: 250 MB of contents, unzipped, including layers
-    /tmp directory storage: 512 MB, unless the function says otherwise
+    /tmp directory storage: 512 MB by default
 "Quotas for configuring and running an HTTP API in API Gateway",
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html
     Maximum integration timeout: 30 seconds. Payload size: 10 MB
 "Use Lambda functions as targets of an Application Load Balancer",
 https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html
-    The maximum size of the request body is 1 MB, that of the response JSON is 1 MB
+    Maximum size of the request body: 1 MB. Maximum size of the response JSON: 1 MB
 "Introducing NLB TCP configurable idle timeout",
 https://aws.amazon.com/blogs/networking-and-content-delivery/introducing-nlb-tcp-configurable-idle-timeout/
-    A connection without traffic for 350 seconds is forgotten; whoever sends on it then gets a RST
+    The load balancer forgets a connection after 350 idle seconds. A client that then sends data gets a RST.
 
-Each size is the length of the passed text: the event or the result as JSON, in which a body may be in base64.
+A size is the length of the event or the result as JSON, in which a body may be base64.
 
-An error says why an invocation has no result.
+InvocationError                The invocation has no result.
+    FunctionError              The function raised an error or exceeded its time or memory, or its process exited.
+        ResultTooLargeError    The result exceeds the limit of a synchronous invocation.
+    TooManyRequestsError       The concurrency is exhausted: status 429 of Lambda's Invoke.
+    RequestTooLargeError       The event exceeds the limit of a synchronous invocation: status 413.
 
-InvocationError
-    FunctionError          the function raised an error, exceeded its time or its memory, or its process ended
-        ResultTooLargeError    the result is larger than that of a synchronous invocation may be
-    TooManyRequestsError   all environments that the function may have are busy: 429 of Lambda's Invoke
-    RequestTooLargeError   the event is larger than a synchronous invocation may have: 413
-
-The source is the Lambda API Reference, "Invoke",
-https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html#API_Invoke_Errors
+"Invoke" (Lambda API Reference), https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html#API_Invoke_Errors
 """
 
 from typing import Final
