@@ -1,4 +1,4 @@
-"""Provides fixtures that tests of several parts share: a connection, and a receiver of deliveries."""
+"""Provides fixtures for several test folders: a connection, and a receiver for deliveries."""
 
 from collections.abc import Iterator
 
@@ -12,13 +12,13 @@ from tests.support.sql.calls import Connection
 
 @pytest.fixture
 def db(database: Database) -> Iterator[Connection]:
-    """Yields a connection to the test's database in the role of the service, in autocommit."""
+    """Yields an autocommit connection to the test's database in the service's role."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         yield connection
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """Runs an HTTP server on loopback that keeps its requests."""
+    """Runs an HTTP server on loopback that records its requests."""
     with running_receiver() as receiver:
         yield receiver

@@ -1,6 +1,6 @@
-"""Runs the bare INSERT on a real server. The benchmarks compare its CPU with the CPU of a send.
+"""Tests the bare INSERT on a real server. The benchmarks compare the INSERT's CPU time with a send's.
 
-Also runs the benchmark of the pytest fixtures in docs/guides/testing.md on a few tests.
+Also tests the benchmark for the pytest fixtures in docs/guides/testing.md with a few tests.
 """
 
 import os

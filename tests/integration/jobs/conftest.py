@@ -1,6 +1,5 @@
-"""Provides one session of Spark for all tests of the jobs. Modules that use the session are marked
-xdist_group("spark"), so only one test process has a JVM.
-"""
+"""Provides one Spark session for all job tests. Modules that use the session have the mark xdist_group("spark"), so
+only one test process starts a JVM."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock_metrics.spark.session import open_session
 
-# These settings suit small DataFrames, for which compiling and planning take longer than they save. The test with a
+# These settings suit small DataFrames, whose compilation and planning take longer than they save. The test with a
 # million messages uses the default settings.
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",

@@ -1,6 +1,5 @@
-"""Tests that successive runs compute the same metrics as plain SQL over the whole history, and write only changed
-rows.
-"""
+"""Tests that successive runs compute the same metrics as plain SQL on the whole history, and write only changed
+rows."""
 
 import random
 from collections.abc import Iterator
@@ -37,7 +36,7 @@ Connection = psycopg.Connection[Any]
 
 
 class JobInstallation:
-    """An installation with queues, messages, and runs of the job."""
+    """An installation with queues, messages and job runs."""
 
     def __init__(self, spark: SparkSession, database: Database, connection: Connection) -> None:
         self.source = Source(spark, database.dsn)
@@ -59,9 +58,8 @@ class JobInstallation:
         return row[0]
 
     def check(self, zone: ZoneInfo = BERLIN) -> None:
-        """Checks every window of existing queues that began before the end of the last run. The check leaves out that
-        run's measurements, because plain SQL would measure the present.
-        """
+        """Checks every existing queue's windows that began before the last run's end. The check excludes that run's
+        measurements, because plain SQL would measure the present."""
         at = self.scalar("select max(to_at) from queue.metrics_run where error is null")
         first = datetime.combine(datetime.now(zone).date() - timedelta(DAYS), datetime.min.time(), zone)
         end = datetime.combine(datetime.now(zone).date() + timedelta(1), datetime.min.time(), zone)
@@ -83,7 +81,7 @@ class JobInstallation:
         return self.connection.execute(query.encode(), parameters).fetchall()
 
     def versions(self, condition: str = "true") -> dict[tuple[Any, ...], Any]:
-        """Returns the rows of both tables by their keys, with the transaction that wrote them."""
+        """Returns the rows in both tables by their keys, with the transaction that wrote them."""
         found = {}
         for table, columns in TABLES.items():
             key = ", ".join(columns.split(", ")[: 4 if table == "metrics_window" else 5])
@@ -110,7 +108,7 @@ def record(connection: Connection, queue_id: int, age: timedelta, group: str | N
 
 
 def send(connection: Connection, name: str, age: timedelta, number: int = 1) -> None:
-    """Adds existing messages that were sent this long ago."""
+    """Adds stored messages that were sent this long ago."""
     connection.execute("select queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))", (name, number))
     connection.execute(
         "update queue.log l set sent_at = sent_at - %s from queue.queues q"
@@ -127,7 +125,7 @@ def acknowledge(connection: Connection, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def ran(spark: SparkSession, postgres: TestServer) -> Iterator[JobInstallation]:
-    """Yields the state after a first run. A transaction that was open during that run has committed since."""
+    """Yields the state after a first run. A transaction that was open during that run then commits."""
     with postgres.database() as database, psycopg.connect(database.dsn, autocommit=True) as connection:
         installation = JobInstallation(spark, database, connection)
         for name in ("slowpoke", "busy", "gone", "silent"):
@@ -157,9 +155,8 @@ def first_run(installation: JobInstallation) -> None:
 
 
 def test_the_next_run_writes_what_changed(ran: JobInstallation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next run finds an ended message of three days, late records, a late commit, a re-created queue, and a run
-    that died between the two tables.
-    """
+    """The next run finds a message that ended after three days, late records, a late commit, a re-created queue, and a
+    run that died between the two tables."""
     installation = ran
     connection, busy = installation.connection, installation.id_of("busy")
     slowpoke, gone, silent = map(installation.id_of, ("slowpoke", "gone", "silent"))
@@ -195,9 +192,8 @@ def test_the_next_run_writes_what_changed(ran: JobInstallation, monkeypatch: pyt
 
 @pytest.mark.slow
 def test_a_backfill_leaves_no_hole(ran: JobInstallation) -> None:
-    """The backfill computes other days in another zone. The next normal run still begins at the end of the last
-    normal run.
-    """
+    """The backfill computes other days in another zone. The next normal run still begins at the last normal
+    run's end."""
     installation = ran
     connection, busy = installation.connection, installation.id_of("busy")
     last = last_range(connection, BERLIN.key)
@@ -219,7 +215,7 @@ def test_a_backfill_leaves_no_hole(ran: JobInstallation) -> None:
 
 @pytest.mark.slow
 def test_each_zone_has_its_days(ran: JobInstallation) -> None:
-    """The first run in another zone computes all days of that zone. The days of the first zone stay unchanged."""
+    """The first run in another zone computes all of that zone's days. The first zone's days do not change."""
     ran.run(TOKYO)
     ran.check(TOKYO)
     ran.check(BERLIN)
@@ -230,7 +226,8 @@ def test_each_zone_has_its_days(ran: JobInstallation) -> None:
 def test_incremental_runs_equal_a_full_run_after_random_news(
     installation: JobInstallation, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """Twelve runs in two zones follow random changes. Some runs compute other days, and some die between the tables."""
+    """Twelve runs in two zones follow random changes. Some runs compute other days, and some die between the two
+    tables."""
     news = News(installation, random.Random(seed))
     for _ in range(12):
         news.happen()
@@ -253,7 +250,7 @@ def test_incremental_runs_equal_a_full_run_after_random_news(
 
 
 class News:
-    """Adds random messages of random ages. The transaction of some messages commits some runs later."""
+    """Adds random messages of random ages. Some messages' transactions commit some runs later."""
 
     def __init__(self, installation: JobInstallation, chance: random.Random) -> None:
         self.installation, self.chance = installation, chance
@@ -282,7 +279,7 @@ class News:
             self.slow = None
 
     def add(self, connection: Connection) -> None:
-        """Adds an ended message, sends a message, or receives and perhaps deletes one."""
+        """Adds an ended message, sends a message, or receives and perhaps deletes a message."""
         name, what = self.chance.choice(self.names), self.chance.random()
         age = timedelta(minutes=self.chance.randrange(1, 7000))
         if what < 0.4:
@@ -320,7 +317,7 @@ def dies(*arguments: object) -> None:
 
 
 def test_a_range_of_another_cluster_counts_for_nothing(database: Database) -> None:
-    """After a restore from a dump, the transaction numbers in the rows may be ahead of the new cluster's numbers."""
+    """After a restore from a dump, the rows' transaction numbers can be ahead of the new cluster's."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(
             "insert into queue.metrics_range values ('UTC', 1, pg_current_snapshot(), now()),"
@@ -334,9 +331,8 @@ def test_a_range_of_another_cluster_counts_for_nothing(database: Database) -> No
 
 
 def test_since_when_the_history_has_everything(database: Database) -> None:
-    """The history is complete from the oldest kept day on, but not before a minute after the history was
-    switched on.
-    """
+    """The history is complete from the oldest kept day on, but at the earliest a minute after the history was
+    enabled."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         for name in ("always", "never", "again"):
             connection.execute("select queue.create(%s)", (name,))

@@ -1,6 +1,5 @@
 """Tests the whole job on PostgreSQL: compares it with plain SQL, and runs it twice, late, out of order, and
-continuously.
-"""
+continuously."""
 
 import os
 import subprocess
@@ -46,9 +45,7 @@ OUTSIDE = datetime(2026, 3, 20, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def filled(postgres: TestServer) -> Iterator[Database]:
-    """Yields 3,000 messages of every fate over two days, and runs of schedules and webhooks. One of the days has 23
-    hours.
-    """
+    """Yields 3,000 messages with every outcome in two days, and schedule and webhook runs. One day has 23 hours."""
     with postgres.database() as database:
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             history_generator.write(connection, CHANGING_CLOCKS, Mixture(3000, queues=6, groups=150))
@@ -83,9 +80,8 @@ def source(spark: SparkSession, database: Database) -> Source:
 
 @pytest.fixture(scope="module")
 def computed(spark: SparkSession, filled: Database) -> Iterator[Connection]:
-    """Yields the state after a run over all days. The run found a wrong window, a window of another day, and a window
-    of a deleted queue.
-    """
+    """Yields the state after a run over all days. The run found a wrong window, another day's window, and a deleted
+    queue's window."""
     with psycopg.connect(filled.dsn, autocommit=True) as connection:
         wrong = [(1, "wrong", CHANGING_CLOCKS.from_at), (1, "", OUTSIDE), (99, "", CHANGING_CLOCKS.from_at)]
         for queue_id, group_id, starts_at in wrong:
@@ -95,7 +91,7 @@ def computed(spark: SparkSession, filled: Database) -> Iterator[Connection]:
 
 
 def test_a_run_corrects_what_it_finds(computed: Connection) -> None:
-    """The run notes its changes."""
+    """The run records its changes."""
     left = computed.execute(
         "select queue_id, starts_at from queue.metrics_window"
         " where queue_id = 99 or starts_at < %s or group_id = 'wrong' order by 1",
@@ -123,7 +119,7 @@ def test_the_job_agrees_with_plain_sql(computed: Connection) -> None:
 
 @pytest.fixture
 def recent(database: Database) -> Iterator[Connection]:
-    """Yields a queue with an hour-old message that was received, and was deleted a minute later."""
+    """Yields a queue with an hour-old message that was received, and deleted a minute later."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("select queue.create('orders')")
         record(connection, timedelta(hours=1))
@@ -141,7 +137,7 @@ def record(connection: Connection, age: timedelta) -> None:
 
 
 def hours(connection: Connection) -> tuple[int, int]:
-    """Returns all arrivals and deletions in windows of an hour."""
+    """Returns all arrivals and deletions in hourly windows."""
     row = connection.execute(
         "select coalesce(sum(arrivals), 0)::int, coalesce(sum(deletions), 0)::int from queue.metrics_window"
         " where window_seconds = 3600 and group_id = ''"
@@ -153,10 +149,10 @@ def hours(connection: Connection) -> tuple[int, int]:
 def test_a_message_in_the_tables_and_in_the_history_counts_once(
     spark: SparkSession, database: Database, recent: Connection
 ) -> None:
-    """Three messages are sent, two are received, and one is deleted. The deleted message is only in the history after
-    cleaning. The queue had one message before.
+    """Three messages are sent, two are received, and one is deleted. After cleaning, only the history contains the
+    deleted message. The queue had one message before.
 
-    One of the two messages is received a second time, and the second receive counts in its minute.
+    One of the two received messages is received again, and the second receive counts in its own minute.
     """
     recent.execute("select queue.send_batch('orders', array['1', '2', '3']::jsonb[])")
     recent.execute("select queue.receive('orders', 0, 1)")
@@ -181,9 +177,8 @@ def test_a_message_in_the_tables_and_in_the_history_counts_once(
 
 
 def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent: Connection) -> None:
-    """Rows count if they were committed before the snapshot, or come from the dump of a cluster with higher
-    transaction numbers. Other rows do not count.
-    """
+    """Rows count if they were committed before the snapshot, or come from a dump of a cluster with higher transaction
+    numbers."""
     query = "select count(*) from queue.finished_message where {}"
     with psycopg.connect(database.dsn) as slow:
         record(slow, timedelta(minutes=5))
@@ -229,7 +224,7 @@ def test_bad_arguments(
 
 @pytest.fixture
 def compiled(spark: SparkSession) -> Iterator[SparkSession]:
-    """Yields a session of Spark with default settings."""
+    """Yields a Spark session with default settings."""
     usual = {
         "spark.sql.codegen.wholeStage": "true",
         "spark.sql.codegen.factoryMode": "FALLBACK",
@@ -245,7 +240,7 @@ def compiled(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.mark.slow
 def test_a_million_messages(compiled: SparkSession, database: Database) -> None:
-    """Spark compiles the code and runs it in several partitions, and percentiles need a second pass."""
+    """Spark compiles the code and uses several partitions, and percentiles need a second pass."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         history_generator.write(connection, CHANGING_CLOCKS, Mixture(1_000_000))
         shot(compiled, database, CHANGING_CLOCKS)
@@ -256,7 +251,7 @@ def test_a_million_messages(compiled: SparkSession, database: Database) -> None:
 def test_hostile_settings_of_sessions_change_nothing(
     spark: SparkSession, postgres: TestServer, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All hostile settings apply at once: in the database, for the role, or by libpq's environment."""
+    """All hostile settings apply at once: in the database, the role, or libpq's environment."""
     with postgres.database() as database:
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             history_generator.write(connection, CHANGING_CLOCKS, Mixture(1000, queues=3, groups=50))
@@ -270,8 +265,7 @@ def test_hostile_settings_of_sessions_change_nothing(
 
 
 # --- cluster ---------------------------------------------------------------------------------------------------------
-# Runs a cluster of one master and one worker, and submits the job to the cluster by spark-submit, as
-# docs/operate/metrics_job.md says.
+# Runs a cluster with one master and one worker, and submits the job with spark-submit (docs/operate/metrics_job.md).
 
 SPARK = Path(pyspark.__file__).parent
 READY = {"Master": "I have been elected leader", "Worker": "Successfully registered with master"}
@@ -291,7 +285,7 @@ def variables(work: Path) -> dict[str, str]:
 
 @contextmanager
 def daemon(role: str, work: Path, *arguments: str) -> Iterator[None]:
-    """Runs a master or a worker of Spark until the end of the block."""
+    """Runs a Spark master or worker until the end of the block."""
     command = [str(SPARK / "bin/spark-class"), f"org.apache.spark.deploy.{role.lower()}.{role}", *arguments]
     with subprocess.Popen(command, env=variables(work), stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -339,8 +333,7 @@ def test_spark_submit(database: Database, tmp_path: Path) -> None:
 
 
 # --- restart ---------------------------------------------------------------------------------------------------------
-# Tests a PostgreSQL that crashes under the job and starts again. Source: docs/operate/metrics_job.md, "When a run
-# fails".
+# Tests a PostgreSQL that crashes and restarts during the job. Source: docs/operate/metrics_job.md, "When a run fails".
 
 
 DAYS = [
@@ -379,7 +372,7 @@ def test_a_run_is_tried_again_after_a_crash_of_the_database() -> None:
             again = start(state, account)
             _, said = run.communicate(timeout=1500)
         assert run.returncode == 0, said
-        assert "; trying again in 5 s" in said  # The crash came before the end of the job.
+        assert "; trying again in 5 s" in said  # PostgreSQL crashed before the job ended.
         assert "Traceback" not in said
         with psycopg.connect(again.service_dsn(), autocommit=True) as connection:
             check_against_sql(connection, CHANGING_CLOCKS)

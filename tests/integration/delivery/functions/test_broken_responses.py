@@ -1,9 +1,9 @@
-"""Tests incomplete responses. Such a response may have named failed messages, which must not be deleted.
+"""Tests incomplete responses. The missing part could name failed messages, which must not be deleted.
 
-Also tests messages and invocations that the service no longer tries.
+Also tests messages and invocations that the service no longer retries.
 
-The source is RetryPolicy (EventBridge Scheduler API Reference). AWS does not document which callers may have a
-function invoked, so that rule is Penstock's choice.
+Source: RetryPolicy (EventBridge Scheduler API Reference). AWS does not document which accounts can make the service
+invoke a function, so Penstock chose that rule.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ Respond = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 async def served(respond: Respond, call: Callable[[str], Awaitable[None]]) -> None:
-    """Passes on the address of a server that reads a request and sends this response."""
+    """Yields the address of a server that reads a request and sends this response."""
     ended: list[asyncio.Future[None]] = []
 
     async def response(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -56,7 +56,7 @@ async def served(respond: Respond, call: Callable[[str], Awaitable[None]]) -> No
 
 
 async def invoke(target: str, respond: Respond) -> bytes:
-    """Returns an Invoker's result for a response of a URL or of Lambda."""
+    """Returns an Invoker's result for a response from a URL or from Lambda."""
     bodies: list[bytes] = []
 
     async def call(address: str) -> None:
@@ -88,7 +88,7 @@ async def test_a_body_that_breaks_off(target: str, sent: bytes, is_reset: bool) 
 @pytest.mark.parametrize("target", ["", FUNCTION])
 @pytest.mark.parametrize("body", [b"", BODY])
 async def test_a_body_that_ends_with_the_connection(target: str, body: bytes) -> None:
-    """Servers of HTTP/1.0 end the body by closing the connection."""
+    """HTTP/1.0 servers end the body by closing the connection."""
 
     async def respond(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.0 200 OK\r\n\r\n" + body)
@@ -98,9 +98,8 @@ async def test_a_body_that_ends_with_the_connection(target: str, body: bytes) ->
 
 
 async def test_a_body_that_comes_late() -> None:
-    """The service waits for the body of an invocation's response, because the body has the result. The service does not
-    wait for the body of a webhook's response.
-    """
+    """The service waits for the body of an invocation's response, because the body contains the result. It does not
+    wait for a webhook response's body."""
     responses: list[Response] = []
     came_late = asyncio.Event()
 
@@ -127,7 +126,7 @@ async def test_a_body_that_comes_late() -> None:
 
 @pytest.mark.parametrize("target", ["", FUNCTION])
 async def test_a_response_of_6_mb_does_not_break_off(target: str) -> None:
-    """Lambda's response may have 6 MB. The service keeps the beginning of a longer response."""
+    """Lambda's response can have 6 MB. The service truncates a longer response."""
     body = b"x" * (6 * 1_048_576)
 
     async def respond(writer: asyncio.StreamWriter) -> None:
@@ -139,7 +138,7 @@ async def test_a_response_of_6_mb_does_not_break_off(target: str) -> None:
 
 @pytest.mark.virtual_time
 async def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the connection takes more than three seconds, the target counts as unreachable."""
+    """If connecting takes more than three seconds, the target is unreachable."""
     invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"}))
 
     async def dial(*_: object) -> None:
@@ -163,7 +162,7 @@ async def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyP
 
 
 async def test_connections_survive_nat_while_a_function_works() -> None:
-    """Without keep-alive, the response of a function that takes longer than 350 seconds would never arrive."""
+    """Without keep-alive, a response would never arrive if the function runs longer than 350 seconds."""
     ended = asyncio.Event()
 
     async def read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -212,7 +211,7 @@ def test_a_function_of_another_account_than_the_subscriber(harness: Harness) -> 
 
 
 def paused_invocation(db: Connection, until: float, dead_letters: str) -> None:
-    """Creates an invocation by a schedule that has waited for two hours for its paused function."""
+    """Creates a schedule's invocation that has waited for its paused function for two hours."""
     row = db.execute(
         "insert into queue.notice (kind, message_id, raw, headers) values ('schedule', gen_random_uuid(), '{}', %s)"
         " returning notice_id", (json.dumps(SCHEDULE),),
@@ -237,7 +236,7 @@ def paused_invocation(db: Connection, until: float, dead_letters: str) -> None:
 def test_an_invocation_whose_function_is_paused_waits_as_long_as_its_policy_says(
     db: Connection, until: float, dead: int
 ) -> None:
-    """The service gives up other webhooks after an hour. The dead letter contains the input of the last attempt."""
+    """The service stops retrying other webhooks after an hour. The dead letter contains the last attempt's input."""
     dead_letters = create(db, "dead")
     paused_invocation(db, until, dead_letters)
     assert db.execute("select dead_lettered from queue.expire_deliveries(10)").fetchone() == (dead,)

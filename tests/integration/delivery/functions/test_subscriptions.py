@@ -1,4 +1,4 @@
-"""Tests functions that schedules of EventBridge Scheduler or subscriptions of topics invoke.
+"""Tests functions that EventBridge Scheduler's schedules or topic subscriptions invoke.
 
 The sources for schedules are Target and RetryPolicy (EventBridge Scheduler API Reference), "Adding context attributes"
 and "Configuring a schedule's dead-letter queue" (EventBridge Scheduler User Guide), and "Using Lambda with Amazon
@@ -28,8 +28,7 @@ ROLE = f"arn:aws:iam::{ACCOUNT}:role/scheduler"
 _numbers = count(1)
 
 
-def ignore(_: Any) -> None:
-    """Implements a function that succeeds."""
+def ignore(_: Any) -> None: ...
 
 
 def schedule(harness: Harness, function: str, **target: Any) -> str:
@@ -183,7 +182,7 @@ def arn_of(function: str) -> str:
 
 
 def subscribed(harness: Harness, function: str, **attributes: str) -> tuple[str, str]:
-    """Creates a topic with a subscription of the function. Returns both ARNs."""
+    """Creates a topic and subscribes the function. Returns both ARNs."""
     sns = harness.service.client("sns")
     topic = sns.create_topic(Name=f"t{next(_numbers)}")["TopicArn"]
     made = sns.subscribe(TopicArn=topic, Protocol="lambda", Endpoint=arn_of(function), Attributes=attributes)
@@ -195,7 +194,7 @@ def redrive(arn: str) -> dict[str, str]:
 
 
 def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None:
-    """The test compares each field of the page's example, and each value that is the same at all times."""
+    """The test compares each field in the page's example, and each constant value."""
     name = harness.function(ignore)
     topic, subscription = subscribed(harness, name)
     assert subscription.startswith(f"{topic}:")  # the subscription needs no confirmation
@@ -236,7 +235,7 @@ def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None
 
 
 def test_powertools_reads_the_event(harness: Harness) -> None:
-    """Powertools' data class and pydantic model accept the event, with and without a subject and attributes."""
+    """Powertools' data class and pydantic model parse the event, with and without a subject and attributes."""
     name = harness.function(ignore)
     topic, subscription = subscribed(harness, name)
     harness.service.client("sns").publish(TopicArn=topic, Message='{"id": 1}')
@@ -249,7 +248,7 @@ def test_powertools_reads_the_event(harness: Harness) -> None:
 
 
 def test_filters_and_texts_of_its_own(harness: Harness) -> None:
-    """FilterPolicy selects the messages, and MessageStructure json has a text for the protocol `lambda`."""
+    """FilterPolicy selects the messages, and MessageStructure json contains a text for the protocol `lambda`."""
     name = harness.function(ignore)
     topic, _ = subscribed(harness, name, FilterPolicy='{"kind": ["order"]}')
     sns = harness.service.client("sns")
@@ -263,9 +262,8 @@ def test_filters_and_texts_of_its_own(harness: Harness) -> None:
 
 
 def test_a_throttled_function_is_tried_again(harness: Harness) -> None:
-    """The service retries at once, three times ("Amazon SNS message delivery retries"). The log contains each
-    attempt.
-    """
+    """The service immediately retries three times ("Amazon SNS message delivery retries"). The log contains each
+    attempt."""
     responses = iter([Throttle(), Refusal(500, "ServiceException")])
 
     def fails_twice(_: Any) -> None:
@@ -313,6 +311,6 @@ def test_functions_that_may_not_be_invoked(harness: Harness, endpoint: str, text
 
 
 def test_raw_messages_are_refused(harness: Harness) -> None:
-    """Raw message delivery is for queues, URLs and Firehose ("Amazon SNS raw message delivery")."""
+    """Only queues, URLs and Firehose support raw message delivery ("Amazon SNS raw message delivery")."""
     with pytest.raises(ClientError, match="does not support raw message delivery"):
         subscribed(harness, "f", RawMessageDelivery="true")

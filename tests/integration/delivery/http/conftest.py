@@ -18,13 +18,13 @@ Deliver = Callable[..., Counts]
 
 @pytest.fixture
 def store(db: Connection) -> DeliveryStore:
-    """Stores outgoing deliveries on the test's connection. At most 20 deliveries of an endpoint are under way."""
+    """Stores outgoing deliveries on the test's connection. An endpoint has at most 20 concurrent deliveries."""
     return DeliveryStore(db, None, 20)
 
 
 @pytest.fixture
 def deliver(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deliver]:
-    """Runs a worker until nothing is due now: `deliver(queue_http_delivery_timeout_secs=1)`."""
+    """Runs a worker until no delivery is due: `deliver(queue_http_delivery_timeout_secs=1)`."""
     monkeypatch.setattr(run_module, "WAIT_FOR_MORE_MS", 0)
     with psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection:
 

@@ -1,7 +1,7 @@
-"""Tests kill -9 during a batch, many deliveries, and an endless response: no delivery is lost, and memory stays
+"""Tests SIGKILL during a batch, many deliveries, and an endless response: no delivery is lost, and memory use stays
 constant.
 
-The log of attempts, paused endpoints and queue.outgoing_delivery_history follow docs/reference/webhook_log.md.
+docs/reference/webhook_log.md specifies the attempt log, paused endpoints and queue.outgoing_delivery_history.
 """
 
 import os
@@ -37,7 +37,7 @@ LEASE_SECONDS = 30
 
 
 class Workers:
-    """Runs WORKERS worker processes and replaces killed workers."""
+    """Runs WORKERS worker processes, and replaces killed workers."""
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
@@ -67,7 +67,7 @@ def workers(database: Database) -> Iterator[Workers]:
 
 @pytest.mark.slow
 def test_nothing_is_lost_when_workers_are_killed(db: Connection, receiver: Receiver, workers: Workers) -> None:
-    """Only the killed worker's claims may be delivered twice, at most a batch for each kill."""
+    """Only deliveries that a killed worker had claimed can occur twice: at most a batch for each kill."""
     rnd, published = random.Random(4), 0
     for kill in range(KILLS):
         arrived = len(receiver.requests)
@@ -89,7 +89,7 @@ def test_nothing_is_lost_when_workers_are_killed(db: Connection, receiver: Recei
 
 
 def release(db: Connection) -> int:
-    """Releases the remaining webhooks. A dead worker has no lease on these webhooks."""
+    """Releases the remaining webhooks from dead workers' leases."""
     left = number(db, "select count(*) from queue.outgoing_delivery")
     stuck = number(db, "select count(*) from queue.outgoing_delivery where due_at > clock_timestamp() + interval '5 s'")
     if left and left == stuck:
@@ -99,7 +99,7 @@ def release(db: Connection) -> int:
 
 @pytest.mark.slow
 def test_ten_thousand_deliveries(db: Connection, database: Database) -> None:
-    """By this process's processor time, one core delivers at least 1,000 webhooks a second."""
+    """In this process's CPU time, one core delivers at least 1,000 webhooks a second."""
     command = [sys.executable, "-m", "tests.support.delivery.receiver"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -148,7 +148,7 @@ def test_each_attempt_is_logged(db: Connection, deliver: Deliver, receiver: Rece
     publish(db, *urls.values())
     deliver(webhook_log_responses=True)
     lost = "the endpoint closed the connection"
-    # The log never keeps responses from the operator's network, and the setting does not change that.
+    # The log never stores responses from the operator's network, whatever the setting is.
     assert logged(db) == [
         (urls["/200"], 1, "delivered", 200, None, None, ACCOUNT, True, True),
         (urls["/404"], 1, "given_up", 404, "HTTP status 404", None, ACCOUNT, True, True),
@@ -179,7 +179,8 @@ def test_of_public_addresses_the_responses_are_kept(
 def test_a_body_that_never_ends_takes_nothing_from_the_status(
     db: Connection, deliver: Deliver, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The attempt ends while the service reads the body. The status decides the outcome, with and without the log."""
+    """The attempt times out while the service reads the body. The status decides the outcome, with and without
+    the log."""
     monkeypatch.setattr(sender_module, "is_public", lambda _: True)
     receiver.responses["/half"] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
     publish(db, receiver.url("/half"), kind="event", raw=True)
@@ -190,7 +191,7 @@ def test_a_body_that_never_ends_takes_nothing_from_the_status(
 def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """The pause also applies to subscriptions with a separate rate, and to webhooks older than an hour."""
+    """The pause also applies to subscriptions with their own rate, and to webhooks older than an hour."""
     url, other = receiver.url("/200"), receiver.url("/204")
     publish(db, url, other)
     deliver()
@@ -213,7 +214,7 @@ def test_a_response_of_an_attempt_under_way_ends_no_pause(db: Connection) -> Non
     store = DeliveryStore(db, None, 20)
     publish(db, BAD, copies=3)
     claims = store.claim(50, {})
-    assert paused(db, BAD) is False  # the service does not know the endpoint yet
+    assert paused(db, BAD) is False  # the service has not delivered to this endpoint yet
     store.settle([Finished(claims[0], judge_response(claims[0].delivery, 503))])
     assert paused(db, BAD)
     store.settle([Finished(claim, judge_response(claim.delivery, 200)) for claim in claims[1:]])
@@ -293,7 +294,7 @@ def test_a_delivery_that_was_given_up(db: Connection, store: DeliveryStore, dead
 
 
 def test_an_outcome_that_comes_too_late_is_not_recorded(db: Connection, store: DeliveryStore) -> None:
-    """Another worker has since claimed the webhook."""
+    """Another worker has claimed the webhook in the meantime."""
     publish(db, URL)
     (late,) = store.claim(1, {})
     pass_time(db, 3600)
@@ -319,6 +320,6 @@ def test_partitions_of_the_delivery_history_come_and_go_as_those_of_messages(db:
 
 
 def test_partitions_of_other_tables_are_not_made(db: Connection) -> None:
-    """The function runs as the owner of the schema."""
+    """The function runs as the schema's owner."""
     db.execute("select queue.add_history_day('log', '2020-02-29')")
     assert number(db, "select count(*) from pg_class where relname like '%20200229%'") == 0

@@ -1,11 +1,10 @@
-"""Tests the bytes on the wire: headers of SNS ("HTTP/HTTPS headers"), of events, and of Standard Webhooks.
+"""Tests the bytes on the wire: headers for SNS ("HTTP/HTTPS headers"), events, and Standard Webhooks.
 
-The tests run the worker with URLs that lead to this machine. The receiver has an address to which a worker never
-connects.
+The worker's URLs resolve to this machine. By default, a worker never connects to the receiver's address.
 
-`tests/unit/delivery/http/test_guard.py` tests the spellings of all addresses without connections.
+`tests/unit/delivery/http/test_guard.py` tests all address notations without connections.
 
-Tests endpoints and hosts that fail, are slow or are throttled. Only the webhooks of such an endpoint wait for it.
+Also tests endpoints and hosts that fail, are slow or are throttled. Only webhooks to such an endpoint wait.
 """
 
 import base64
@@ -32,7 +31,7 @@ SETTING = " ".join("whsec_" + base64.b64encode(secret).decode() for secret in SE
 
 
 def posted(db: Connection, deliver: Deliver, receiver: Receiver, **notice: Any) -> tuple[str, Request]:
-    """Returns the message id, and the request that arrived."""
+    """Returns the message id and the received request."""
     settings = notice.pop("settings", {})
     message_id = publish(db, receiver.url("/200?a=1"), **notice)
     receiver.responses["/200?a=1"] = receiver.responses["/200"]
@@ -50,7 +49,7 @@ def test_a_notification(db: Connection, deliver: Deliver, receiver: Receiver) ->
     assert headers["Content-Type"] == "text/plain; charset=UTF-8"
     assert headers["User-Agent"] == "Amazon Simple Notification Service Agent"
     assert headers["Host"] == f"127.0.0.1:{receiver.port}"
-    assert headers["Accept-Encoding"] == "gzip,deflate"  # recorded at AWS
+    assert headers["Accept-Encoding"] == "gzip,deflate"  # recorded from AWS
     assert "x-amz-sns-rawdelivery" not in headers
     envelope = json.loads(request.body)
     assert envelope == {"arn": headers["x-amz-sns-subscription-arn"], "Message": "hello"}
@@ -128,7 +127,7 @@ RESPONSES = {
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Returns RESPONSES in the form of the system's resolver."""
+    """Returns RESPONSES in the system resolver's format."""
     ask = socket.getaddrinfo
 
     def response(host: Any, port: Any, *more: Any, **given: Any) -> Any:
@@ -150,7 +149,7 @@ def test_no_delivery_connects_to_this_machine(db: Connection, deliver: Deliver, 
 
 @pytest.mark.usefixtures("names")
 def test_where_a_name_leads_is_not_told(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """A webhook's owner must not learn names of the operator's network."""
+    """A webhook's owner must not learn names in the operator's network."""
     publish(db, *(f"http://{host}:{receiver.port}/200" for host in RESPONSES))
     deliver(webhook_allow_cidrs="")
     told = {row.last_error for row in deliveries(db)}
@@ -159,7 +158,7 @@ def test_where_a_name_leads_is_not_told(db: Connection, deliver: Deliver, receiv
 
 @pytest.mark.usefixtures("names")
 def test_where_it_is_allowed_it_does(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """Without this test, the test above would prove nothing."""
+    """Without this test, the test above would also pass if no delivery worked."""
     publish(db, *(f"http://{host}:{receiver.port}/200" for host in ("127.0.0.1", "localhost", "private.example")))
     deliver(webhook_allow_cidrs="127.0.0.0/8,::1/128")
     assert (receiver.count("/200"), deliveries(db)) == (3, [])
@@ -179,7 +178,7 @@ def settle(store: DeliveryStore, claims: list[Claimed], status: int) -> dict[str
 
 
 def busy(claims: list[Claimed]) -> dict[str, int]:
-    """Posts these webhooks, and returns the requests that are under way at the same time."""
+    """Posts these webhooks. Returns the concurrent requests."""
     return dict(Counter(claimed.delivery.endpoint_key for claimed in claims))
 
 
@@ -194,7 +193,7 @@ def endpoints(claims: list[Claimed]) -> list[str]:
 
 
 def pause(db: Connection, store: DeliveryStore, more: int = 30) -> None:
-    """Lets 20 attempts of BAD fail, and `more` webhooks wait for BAD."""
+    """Makes 20 attempts to BAD fail, while `more` webhooks wait for BAD."""
     publish(db, BAD, copies=20 + more)
     claims = store.claim(50, {})
     assert len(claims) == 20
@@ -213,7 +212,7 @@ def test_a_process_gets_20_of_a_host_and_others_behind_them(db: Connection, stor
 
 
 def test_all_urls_of_a_host_share_its_places(db: Connection, store: DeliveryStore) -> None:
-    """60 URLs of a slow host share 20 places, whatever their letter case and their subscriptions' rates are."""
+    """60 URLs on a slow host share 20 concurrent requests, whatever their letter case or their subscriptions' rates."""
     urls = [f"http://{'Slow' if n % 2 else 'slow'}.example:80/{n}" for n in range(60)]
     publish(db, *urls[:40], copies=2)
     publish(db, *urls[40:], policy={"throttlePolicy": {"maxReceivesPerSecond": 1_000}})
@@ -228,7 +227,7 @@ def test_all_urls_of_a_host_share_its_places(db: Connection, store: DeliveryStor
 
 
 def test_accounts_take_turns(db: Connection, store: DeliveryStore) -> None:
-    """An account with many webhooks to many slow hosts delays no other account."""
+    """An account with many webhooks to many slow hosts does not delay another account."""
     publish(db, BAD)
     db.execute("""insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, due_at)
         select notice_id, '111122223333', subscription_arn, 'http://slow' || n || '.example/', raw,
@@ -258,7 +257,7 @@ def test_an_account_alone_leaves_a_fifth_of_the_places(
 def test_an_account_whose_hosts_are_all_due_again_leaves_others_their_turn(
     db: Connection, store: DeliveryStore
 ) -> None:
-    """More endpoints of one account are due than a claim examines. Another account's endpoint is still served."""
+    """One account has more due endpoints than a claim examines. The worker still serves another account's endpoint."""
     publish(db, BAD)
     publish_as(db, OTHER_ACCOUNT, *(f"http://slow{n}.example/" for n in range(30)))
     db.execute("update queue.outgoing_delivery set waiting = true, waits_for = account_id || ' ' || endpoint_key")
@@ -283,7 +282,7 @@ def test_another_process_may_take_what_one_set_aside(db: Connection, store: Deli
 def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(
     db: Connection, store: DeliveryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log reports the endpoint once, and the endpoint needs attention from then on."""
+    """The log reports the endpoint once, and the endpoint then needs attention."""
     pause(db, store)
     warned = [one for one in caplog.records if one.message == "deliveries to an endpoint are paused"]
     assert [(one.levelname, vars(one)["endpoint"]) for one in warned] == [("WARNING", BAD)]
@@ -291,7 +290,7 @@ def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(
         "select endpoint, given_up, paused_at < clock_timestamp(), stopped, waiting"
         " from queue.list_failed_endpoints('000000000000', 100, 120)"
     )
-    assert db.execute(listed).fetchall() == [(BAD, 0, True, False, 50)]  # 20 are tried again later
+    assert db.execute(listed).fetchall() == [(BAD, 0, True, False, 50)]  # 20 are retried later
     publish(db, GOOD)
     assert endpoints(store.claim(50, {})) == [GOOD]
     assert sum(row.attempts for row in deliveries(db)) == 20
@@ -318,9 +317,8 @@ def test_19_failures_do_not(db: Connection, store: DeliveryStore) -> None:
 def test_an_endpoint_that_has_failed_for_minutes_needs_attention(
     db: Connection, store: DeliveryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A response ends that, and the log has one record of each. The row of a failing endpoint outlives the hour after
-    its first failure.
-    """
+    """A response resets the state, and the log reports both changes once. A failing endpoint's row stays longer than an
+    hour after the first failure."""
 
     def failing() -> list[tuple[object, ...]]:
         return db.execute(
@@ -348,7 +346,7 @@ def test_an_endpoint_that_has_failed_for_minutes_needs_attention(
 
 
 def measured(db: Connection, name: str) -> float:
-    """Measures the installation, and returns one of its readings."""
+    """Measures the installation. Returns one of the readings."""
     db.execute("select queue.measure_installation()")
     (row,) = db.execute("select value from queue.reading where name = %s", (name,)).fetchall()
     return float(row[0])
@@ -377,9 +375,8 @@ def test_after_the_pause_one_tries_and_a_failure_doubles_it(db: Connection, stor
 def test_the_pause_of_an_endpoint_outlives_its_time_while_retries_are_due_later(
     db: Connection, store: DeliveryStore
 ) -> None:
-    """The endpoint needs attention meanwhile, and the first retry that is due is a probe. The row goes after an hour
-    without an attempt.
-    """
+    """The endpoint needs attention until then, and the first due retry is a probe. The row is removed after an hour
+    without an attempt."""
     pause(db, store, more=0)
     db.execute("update queue.outgoing_delivery set due_at = clock_timestamp() + interval '30 minutes'")
     for _ in range(2):
@@ -388,7 +385,7 @@ def test_the_pause_of_an_endpoint_outlives_its_time_while_retries_are_due_later(
         listed = "select endpoint from queue.list_failed_endpoints('000000000000', 10, 120) where paused_at is not null"
         assert db.execute(listed.encode()).fetchall() == [(BAD,)]
     pass_time(db, 1800)
-    probe = store.claim(50, {}) + store.claim(50, {})  # The first call may only set the others aside.
+    probe = store.claim(50, {}) + store.claim(50, {})  # The first call may only postpone the other webhooks.
     assert endpoints(probe) == [BAD]
     settle(store, probe, 503)
     db.execute("delete from queue.outgoing_delivery")
@@ -438,7 +435,7 @@ def test_an_accounts_failures_pause_no_other_accounts_webhooks_for_the_same_url(
 
 
 def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: DeliveryStore) -> None:
-    """The worker serves the other URL even if its webhooks waited for the host before the pause."""
+    """The worker delivers to the other URL even if its webhooks waited for the host before the pause."""
     publish(db, BAD, copies=60)
     publish(db, BAD + "works")
     failing = store.claim(50, {})
@@ -454,11 +451,11 @@ def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: D
 
 
 def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: DeliveryStore) -> None:
-    """The rate of all workers together is 5 a second: one webhook each 200 ms. Unused capacity expires."""
+    """All workers together deliver 5 webhooks a second, one each 200 ms. Unused capacity expires."""
     publish(db, BAD, policy=THROTTLED, copies=1)
     db.execute(COPIES)
     taken = []
-    # The database's clock continues, so the test counts the webhooks of a second of moved time.
+    # The database's clock continues, so the test counts webhooks during a simulated second.
     with db.transaction():
         for _ in range(10):
             taken.append(len(store.claim(50, {})))

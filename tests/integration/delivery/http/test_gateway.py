@@ -1,8 +1,8 @@
-"""Tests the gateway (SNS_GATEWAY_URL) that carries text messages and pushes, against a real receiver.
+"""Tests the gateway (SNS_GATEWAY_URL) for text messages and push notifications against a real receiver.
 
-Penstock defines the contract (docs/reference/text_messages.md, "Gateway"). Standard Webhooks 1.0 defines the
-signature. The worker retries after the same responses as SNS ("Fanout Amazon SNS notifications to HTTPS endpoints", SNS
-Developer Guide).
+Penstock defines the contract (docs/reference/text_messages.md, "Gateway"). Standard Webhooks 1.0 defines the signature.
+The worker retries after the same responses as SNS ("Fanout Amazon SNS notifications to HTTPS endpoints", SNS Developer
+Guide).
 """
 
 import base64
@@ -28,7 +28,7 @@ SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()
 
 
 def send(db: Connection, text: str, to: str = PHONE, protocol: str = "sms", account: str = ACCOUNT) -> str | None:
-    """Publishes to a number or an endpoint. Returns the error, or None."""
+    """Publishes to a number or an endpoint. Returns the error or None."""
     row = db.execute(
         "select error from queue.send_outgoing(%s, %s, %s, 'Notification', %s, gen_random_uuid(), 's', %s, %s)",
         (account, REGION, protocol, to, text, '{"a": {"DataType": "String", "StringValue": "b"}}'),
@@ -42,7 +42,7 @@ def states(db: Connection) -> list[tuple[str, str | None]]:
 
 
 def through(deliver: Deliver, receiver: Receiver, path: str = "/200", **settings: Any) -> Counts:
-    """Runs the worker of an installation with a gateway. The gateway may have a forbidden address."""
+    """Runs the worker in an installation with a gateway. The gateway can have a forbidden address."""
     return deliver(sns_gateway_url=receiver.url(path), webhook_allow_cidrs="", **settings)
 
 
@@ -76,7 +76,7 @@ def topic_arn(topic: str) -> str:
 
 
 def subscribe(db: Connection, topic: str, endpoint: str, **attributes: str) -> str:
-    """Creates the topic. Returns the ARN of a subscription of a phone."""
+    """Creates the topic, and subscribes a phone. Returns the subscription's ARN."""
     db.execute("select queue.create_topic(%s, %s, %s, '{}', '{}')", (ACCOUNT, REGION, topic))
     given = (topic_arn(topic), ACCOUNT, endpoint, json.dumps(attributes))
     row = db.execute(ADD_SUBSCRIPTION, given).fetchone()
@@ -85,13 +85,13 @@ def subscribe(db: Connection, topic: str, endpoint: str, **attributes: str) -> s
 
 
 def publish(db: Connection, topic: str, text: str) -> None:
-    """Publishes to a topic in the envelope `{"for": subscription, "Message": text}`."""
+    """Publishes the envelope `{"for": subscription, "Message": text}` to a topic."""
     contents = {"*": {"raw": text, "head": '{"for":"', "tail": f'","Message":"{text}"}}'}}
     assert db.execute(PUBLISH, (json.dumps(contents), topic_arn(topic))).fetchone() == (None,)
 
 
 def test_each_phone_of_a_topic_gets_its_own_id(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """A receiver treats webhooks with the same `webhook-id` as one webhook (Standard Webhooks 1.0, "Idempotency")."""
+    """A receiver treats webhooks with the same `webhook-id` as duplicates (Standard Webhooks 1.0, "Idempotency")."""
     arns = [subscribe(db, "news", phone) for phone in (PHONE, "+15550100124")]
     publish(db, "news", "hello")
     assert through(deliver, receiver, webhook_signing_secret=SECRET)["delivered"] == 2
@@ -103,7 +103,7 @@ def test_each_phone_of_a_topic_gets_its_own_id(db: Connection, deliver: Deliver,
 
 
 def redrive(name: str) -> dict[str, str]:
-    """Returns the attribute that gives a subscription this dead-letter queue."""
+    """Returns the attribute that sets a subscription's dead-letter queue."""
     return {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn_of(name)})}
 
 
@@ -112,9 +112,8 @@ def redrive(name: str) -> dict[str, str]:
 def test_a_final_failure_goes_to_the_dead_letter_queue(
     db: Connection, deliver: Deliver, receiver: Receiver, path: str, name: str
 ) -> None:
-    """The envelope goes to the dead-letter queue at once after a client-side error, and otherwise after all retries
-    ("Amazon SNS dead-letter queues").
-    """
+    """The service sends the envelope to the dead-letter queue at once after a client-side error, and otherwise after
+    all retries ("Amazon SNS dead-letter queues")."""
     create(db, name)
     arn = subscribe(db, "news", PHONE, **redrive(name))
     publish(db, "news", "hello")
@@ -138,7 +137,7 @@ def test_a_dead_letter_queue_that_is_gone(db: Connection, deliver: Deliver, rece
 def test_a_number_that_opts_out_before_the_gateway_gets_no_message(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """An opt-out is a client-side error too: a phone that sent STOP gets no messages."""
+    """An opt-out counts as a client-side error: a phone that sent STOP gets no messages."""
     create(db, "dead")
     arn = subscribe(db, "news", PHONE, **redrive("dead"))
     publish(db, "news", "hello")
@@ -164,8 +163,8 @@ def test_a_push_names_platform_and_token(db: Connection, deliver: Deliver, recei
 
 @pytest.mark.parametrize("path", ["/500", "/429", "/hang_up"])
 def test_a_gateway_that_fails(db: Connection, deliver: Deliver, receiver: Receiver, path: str) -> None:
-    """The worker retries 50 times over six hours under the same id. Then the message has failed ("Amazon SNS message
-    delivery retries": 2 times after 10 seconds, 10 with exponential backoff from 10 to 600, 38 after 600).
+    """The worker retries 50 times over six hours with the same id. Then the message fails ("Amazon SNS message delivery
+    retries": 2 retries at intervals of 10 seconds, 10 with exponential backoff from 10 to 600, 38 at intervals of 600).
     """
     send(db, "hello")
     through(deliver, receiver, path)
@@ -190,7 +189,7 @@ def test_a_gateway_that_refuses(db: Connection, deliver: Deliver, receiver: Rece
     assert through(deliver, receiver, "/404")["exhausted"] == 1
     assert states(db) == [("failed", "HTTP status 404")]
     listed = db.execute("select endpoint from queue.list_deliveries(%s, 'exhausted', null, 1)", (ACCOUNT,))
-    assert listed.fetchall() == [("https://gateway/sms",)]  # the error does not show the operator's address
+    assert listed.fetchall() == [("https://gateway/sms",)]  # the error does not contain the operator's address
     db.execute("select queue.retry_delivery(%s, (select delivery_id from queue.outgoing_delivery))", (ACCOUNT,))
     assert states(db) == [("waiting", None)]
     assert through(deliver, receiver)["delivered"] == 1
@@ -200,7 +199,7 @@ def test_a_gateway_that_refuses(db: Connection, deliver: Deliver, receiver: Rece
 def test_a_worker_without_a_gateway_posts_nowhere(
     db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No host with the name `gateway` gets a request if the settings or this process lack the gateway."""
+    """Without a gateway in the settings or in this process, the worker sends no request to a host named `gateway`."""
     asked: list[str] = []
 
     def resolve(host: str, *_: object, **__: object) -> list[object]:
@@ -219,7 +218,7 @@ def test_a_worker_without_a_gateway_posts_nowhere(
 def test_where_the_gateway_is_stays_the_operators_secret(
     db: Connection, deliver: Deliver, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Accounts can read the errors of their messages under /v1/outbox and /v1/deliveries."""
+    """Accounts can read their messages' errors under /v1/outbox and /v1/deliveries."""
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [])
     send(db, "hello")
     assert deliver(sns_gateway_url=url)["retried"] == 1
@@ -227,9 +226,8 @@ def test_where_the_gateway_is_stays_the_operators_secret(
 
 
 def test_only_these_messages_go_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """The gateway does not get mail, messages older than six hours, and messages to opted-out numbers. Without a
-    gateway, the worker sends no such messages.
-    """
+    """The gateway does not get mails, messages older than six hours, or messages to opted-out numbers. Without a
+    gateway, the worker does not send any of these messages."""
     send(db, "old")
     assert sum(deliver().values()) == 0
     db.execute("update queue.outgoing set created_at = created_at - interval '361 minutes'")
@@ -243,7 +241,8 @@ def test_only_these_messages_go_to_the_gateway(db: Connection, deliver: Deliver,
 
 
 def test_an_account_sends_a_number_of_text_messages_a_day(db: Connection) -> None:
-    """Text messages beyond QUOTA_TEXT_MESSAGES fail. Pushes and other accounts continue."""
+    """Text messages beyond QUOTA_TEXT_MESSAGES fail. The quota does not affect push notifications and other
+    accounts."""
     subscribe(db, "news", PHONE)
     for number in range(3):
         send(db, f"m{number}")
@@ -261,8 +260,8 @@ def test_an_account_sends_a_number_of_text_messages_a_day(db: Connection) -> Non
 
 
 def test_an_account_of_which_too_many_wait_publishes_no_more_of_the_protocol(db: Connection) -> None:
-    """The account does not get a password of the SMS sandbox either. Mail and other accounts continue
-    (docs/operate/quotas.md)."""
+    """The account cannot send one-time passwords from the SMS sandbox either. The quota does not affect mails and other
+    accounts (docs/operate/quotas.md)."""
     subscribe(db, "news", PHONE)
     for number in range(2):
         send(db, f"m{number}")
@@ -305,7 +304,7 @@ def test_two_workers_hand_over_each_message_once(
 
 
 def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
-    """Messages without a gateway do not delay others, because the worker does not read these messages."""
+    """Messages without a gateway do not delay others, because the worker does not read them."""
     for number in range(30):
         send(db, f"m{number}")
         send(db, f"m{number}", "a@example.com", "email")
@@ -316,7 +315,7 @@ def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
 
 
 def test_old_messages_go(db: Connection) -> None:
-    """Maintenance removes messages after a number of days, and keeps only the newest messages of each account."""
+    """Maintenance removes old messages after some days, and limits the number of messages for each account."""
     for number in range(5):
         send(db, f"m{number}")
     db.execute("update queue.outgoing set created_at = created_at - interval '8 days' where body in ('m0', 'm3')")
@@ -330,9 +329,8 @@ def test_old_messages_go(db: Connection) -> None:
 def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
     db: Connection, others: list[Connection], days: int, most: int
 ) -> None:
-    """The clean-up cannot deadlock with workers, which write outcomes and lock messages in the order of their
-    webhooks.
-    """
+    """The clean-up cannot deadlock with workers, which record outcomes and lock messages in the order of their
+    webhooks."""
     for number in range(4):
         send(db, f"m{number}")
     db.execute("update queue.outgoing set created_at = created_at - interval '8 days' where body <> 'm3'")
@@ -346,7 +344,7 @@ def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
 
 
 def test_a_message_that_the_gateway_has_not_got_stays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """Publish has accepted the messages, so they stay, even if many newer messages exist."""
+    """The clean-up keeps messages that Publish accepted, even if many newer messages exist."""
     for number in range(6):
         send(db, f"m{number}")
     db.execute("update queue.outgoing set created_at = created_at - interval '6 hours' where body = 'm0'")

@@ -24,7 +24,7 @@ def mail_server() -> Iterator[MailServer]:
 
 @pytest.fixture
 def deliver(database: Database, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deliver]:
-    """Runs a worker that sends mails until nothing is due now: `deliver(sns_smtp_url=…)`."""
+    """Runs a worker that sends mails until no mail is due: `deliver(sns_smtp_url=…)`."""
     monkeypatch.setattr(run_module, "WAIT_FOR_MORE_MS", 0)
     with psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection:
 

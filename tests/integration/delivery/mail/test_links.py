@@ -1,13 +1,12 @@
-"""Tests a person who subscribes, confirms, reads and unsubscribes by the links in mails, in the container and in
-functions.
+"""Tests a person who confirms and unsubscribes through the links in mails, in the container and in functions.
 
 The sources are "Email notifications" (SNS Developer Guide) and Subscribe, ConfirmSubscription, Unsubscribe (SNS API
 reference). RFC 8058, 3.2, defines a mail program's click.
 
-The service limits the confirmation mails to an address (Penstock's choice: docs/reference/email.md),
-because callers could flood an address otherwise.
+The service limits the confirmation mails, because callers could flood an address otherwise (Penstock's choice:
+docs/reference/email.md).
 
-In an hour, the service sends at most ten such mails for an account, and one to an address.
+In an hour, an account causes at most ten such mails, and an address gets at most one.
 """
 
 import json
@@ -42,7 +41,7 @@ def container(database: Database, variables: dict[str, str]) -> Iterator[tuple[s
 
 @contextmanager
 def functions(database: Database, variables: dict[str, str]) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yields the address of the functions, and a function that invokes the schedule."""
+    """Yields the functions' address, and a function that invokes the schedule."""
     with FunctionServer(database.pooled_dsn, variables=variables) as server:
         yield server.endpoint_url, lambda: server.functions.invoke("deliver", {})
 
@@ -94,7 +93,7 @@ def test_from_the_first_mail_to_the_last(database: Database, mail_server: MailSe
 
 @pytest.mark.parametrize("deployment", [container, functions])
 def test_envelopes_by_mail(database: Database, mail_server: MailServer, deployment: Any) -> None:
-    """The confirmation is JSON too with `email-json`. The link in the envelope ends the subscription."""
+    """With `email-json`, the confirmation is also JSON. The link in the envelope unsubscribes."""
     variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
     with deployment(database, variables) as (url, run_workers):
         sns = boto3.client("sns", endpoint_url=url, region_name="us-east-1", aws_access_key_id="x",
@@ -120,7 +119,7 @@ def test_envelopes_by_mail(database: Database, mail_server: MailServer, deployme
 
 @pytest.mark.parametrize("protocol", ["email", "email-json"])
 def test_a_message_for_an_address_that_is_refused(database: Database, mail_server: MailServer, protocol: str) -> None:
-    """The dead-letter queue gets the envelope with the protocol's text, as a subscribed queue would."""
+    """The dead-letter queue gets the envelope with the protocol's text, like a subscribed queue."""
     variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
     with functions(database, variables) as (url, run_workers):
         sns, sqs = (
@@ -179,7 +178,7 @@ def test_ten_an_hour_of_an_account(db: Connection, deliver: Deliver, mail_server
 
 
 def test_an_address_once_an_hour(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The limit applies to all callers and all letter cases."""
+    """The limit counts all callers and all letter cases."""
     ask(db, make_topic(db), "reader@example.com")
     ask(db, make_topic(db, OTHER), "Reader@Example.com")
     ask(db, make_topic(db), "reader@example.com", "email-json")
@@ -204,7 +203,8 @@ def test_the_link_is_good_for_two_days_from_when_it_goes_out(db: Connection, del
 
 
 def test_an_account_that_asks_one_address_too_often_waits(db: Connection, deliver: Deliver) -> None:
-    """At most ten mails of an account wait, which leaves room for other accounts. A mail waits for at most two days."""
+    """At most ten of an account's mails wait, which leaves capacity for other accounts. A mail waits for at most two
+    days."""
     for _ in range(13):
         ask(db, make_topic(db), "reader@example.com")
     for account in range(1, 9):
@@ -237,7 +237,7 @@ def test_a_repeated_subscription_sends_no_second_mail(
 
 
 def test_two_workers_keep_the_rate(db: Connection, database: Database) -> None:
-    """A worker waits for the times that the other worker has locked."""
+    """A worker waits for the rows that the other worker has locked."""
     topic = make_topic(db)
     for reader in range(20):
         ask(db, topic, f"reader{reader}@example.com")

@@ -48,7 +48,7 @@ SESSIONS_OF_OTHERS = """
 
 @pytest.fixture
 def certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """Returns the TLS context of a server at 127.0.0.1. This process trusts the server's authority."""
+    """Returns a TLS context for a server at 127.0.0.1. This process trusts the server's authority."""
     authority = Authority()
     made = authority.server("127.0.0.1")
     trusted, own = tmp_path / "authority.pem", tmp_path / "server.pem"
@@ -72,7 +72,7 @@ def test_tls_and_a_login(db: Connection, deliver: Deliver, certified: ssl.SSLCon
 def test_no_password_without_tls(
     db: Connection, deliver: Deliver, mail_server: MailServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The account sees no facts about the server. The log names the server without the password."""
+    """The account cannot see the server's address or error. The log names the server without the password."""
     publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
     with caplog.at_level(logging.WARNING):
         assert deliver(sns_smtp_url=mail_server.url(LOGIN))["retried"] == 1
@@ -94,9 +94,7 @@ def test_a_certificate_of_somebody_else(
 
 
 def test_a_wrong_password(db: Connection, deliver: Deliver, certified: ssl.SSLContext) -> None:
-    """The fault is the operator's, so the worker keeps the message and does not count the failure against the
-    address.
-    """
+    """The operator caused the failure, so the worker keeps the message and does not count a refusal by the address."""
     publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
     with running_mail_server(starttls=certified) as server:
         assert deliver(sns_smtp_url=server.url("user:wrong@"))["retried"] == 1
@@ -114,7 +112,7 @@ def test_a_sender_that_is_refused(db: Connection, deliver: Deliver, mail_server:
 
 
 def test_a_server_that_is_gone(db: Connection, deliver: Deliver) -> None:
-    """No mail is lost. After 20 failures the account's mails wait together."""
+    """No mail is lost. After 20 failures, the account's mails wait together."""
     topic = make_topic(db)
     with running_mail_server() as server:
         url = server.url()
@@ -137,9 +135,8 @@ def test_a_name_without_address(db: Connection, deliver: Deliver) -> None:
 
 # --- responses that are late or lost ----------------------------------------------------------------------------------
 def test_a_response_that_is_lost(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The server has accepted the mail, but its reply was lost. The worker sends the mail again later with the same
-    Message-ID.
-    """
+    """The server accepted the mail, but its reply was lost. The worker later sends the mail again with the same
+    Message-ID."""
     publish(db, subscribe(db, make_topic(db), "lost@example.com"), "m")
     assert deliver()["retried"] == 1
     assert round(due_in_seconds(db)[0]) == 600
@@ -166,7 +163,7 @@ def test_a_server_that_never_answers_gets_five_copies(
 
 
 def test_a_slow_server_is_not_waited_for(db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The attempt ends in time in every state of the conversation."""
+    """The attempt times out in every state of the SMTP session."""
     monkeypatch.setattr(carrier_module, "ATTEMPT_SECONDS", 0.2)
     publish(db, subscribe(db, make_topic(db), "slow@example.com"), "m")
     assert deliver()["retried"] == 1
@@ -174,7 +171,7 @@ def test_a_slow_server_is_not_waited_for(db: Connection, deliver: Deliver, monke
 
 @pytest.fixture
 def workers(database: Database, mail_server: MailServer) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Runs a worker process. `start` replaces a killed worker."""
+    """Yields a function that starts a worker process, or replaces a killed one."""
     started: list[subprocess.Popen[bytes]] = []
     yield started
     for process in started:
@@ -185,7 +182,7 @@ def workers(database: Database, mail_server: MailServer) -> Iterator[list[subpro
 def test_nothing_is_lost_when_workers_are_killed(
     db: Connection, database: Database, mail_server: MailServer, workers: list[subprocess.Popen[bytes]]
 ) -> None:
-    """kill -9 comes while the server has mails and has not answered. The workers send only those mails twice."""
+    """SIGKILL comes while the server has mails and has not responded. The workers send only those mails twice."""
     topic = make_topic(db)
     for reader in range(5):
         publish(db, subscribe(db, topic, f"slow+{reader}@example.com"), "m")
@@ -245,7 +242,7 @@ def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServe
 
 
 def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The text is the envelope with `email-json`. The default subject equals AWS's."""
+    """With `email-json`, the text is the envelope. The default subject equals AWS's."""
     reader = subscribe(db, make_topic(db), "reader@example.com", "email-json")
     envelope = json.dumps({"Type": "Notification", "Message": "x" * 200_000})
     publish(db, reader, envelope)
@@ -258,9 +255,8 @@ def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) 
 
 
 def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The reason is AuthenticateOnUnsubscribe (ConfirmSubscription, API reference). One-click unsubscription needs
-    https (RFC 8058).
-    """
+    """AuthenticateOnUnsubscribe forbids the link (ConfirmSubscription, API reference). One-click unsubscription
+    requires https (RFC 8058)."""
     topic = make_topic(db)
     signed, plain = (subscribe(db, topic, f"{name}@example.com") for name in ("signed", "plain"))
     db.execute("update queue.subscription set authenticates_unsubscribe = true where arn = %s", (signed,))
@@ -303,9 +299,8 @@ def test_no_line_of_a_user_becomes_a_command(db: Connection, deliver: Deliver, m
 # --- refusals --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["greylisted", "busy", "away"])
 def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: MailServer, name: str) -> None:
-    """The worker retries twice after 10 seconds, and then after longer times up to 600 seconds: 50 times in over 6
-    hours.
-    """
+    """The worker retries twice after 10 seconds, and then at longer intervals up to 600 seconds: 50 times in more than
+    6 hours."""
     publish(db, subscribe(db, make_topic(db), f"{name}@example.com"), "m")
     assert deliver()["retried"] == 1
     assert (states(db), round(due_in_seconds(db)[0])) == ([("waiting", None)], 10)
@@ -326,7 +321,7 @@ def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: Mail
 
 
 def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The message goes to the dead-letter queue, or stays in the database if the subscription has no such queue."""
+    """The message goes to the dead-letter queue. It stays in the database if the subscription has no such queue."""
     topic, dead, names = make_topic(db), create(db, "dead"), ["refused", "blocked", "spam"]
     for name in names:
         reader = subscribe(db, topic, f"{name}@example.com", dead_letters=dead)
@@ -346,7 +341,8 @@ def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailS
 def test_an_address_that_is_refused_again_and_again(
     db: Connection, deliver: Deliver, mail_server: MailServer, name: str, bounces: int
 ) -> None:
-    """After five refusals of the recipient (not the sender or the content), the service sends no more mail."""
+    """After the server refuses the recipient (not the sender or the content) five times, the service sends no more
+    mails."""
     dead = create(db, "dead")
     reader = subscribe(db, make_topic(db), f"{name}@example.com", dead_letters=dead)
     for _ in range(5):
@@ -366,9 +362,8 @@ def test_an_address_that_is_refused_again_and_again(
 def test_a_mail_that_is_accepted_ends_the_count(
     db: Connection, deliver: Deliver, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A successful mail resets the count, even if an operator retried the mail after the address was disabled (POST
-    /v1/deliveries/{id}/retry).
-    """
+    """A delivered mail resets the count, even if an operator retried the mail after the address was disabled (POST
+    /v1/deliveries/{id}/retry)."""
     reader = subscribe(db, make_topic(db), "refused@example.com")
     for _ in range(5):
         publish(db, reader, "m")
@@ -392,7 +387,7 @@ def test_an_unsubscribed_address_gets_no_mail(db: Connection, deliver: Deliver, 
 
 
 def test_without_a_mail_server(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The queue keeps mails. A mail keeps its attempts if a process with a mail server has begun to send it."""
+    """The queue keeps mails. A mail keeps its attempts if a process with a mail server has tried to send it."""
     reader = subscribe(db, make_topic(db), "busy@example.com")
     publish(db, reader, "m")
     assert sum(deliver(sns_smtp_url="").values()) == 0
@@ -416,7 +411,8 @@ def test_many_readers(db: Connection, deliver: Deliver, mail_server: MailServer)
 
 
 def test_a_topic_of_whose_account_too_many_mails_wait(db: Connection) -> None:
-    """Mails have a separate quota from text messages and pushes (QUOTA_DELIVERIES, docs/operate/quotas.md)."""
+    """Mails have a separate quota from text messages and push notifications (QUOTA_DELIVERIES,
+    docs/operate/quotas.md)."""
     topic = make_topic(db)
     reader = subscribe(db, topic, "reader@example.com")
     for _ in range(2):
