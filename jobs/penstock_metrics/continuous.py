@@ -44,7 +44,8 @@ def follow(
 ) -> None:
     """Computes `requested` and then changes until an interrupt. Raises the error of a failed run.
 
-    A run begins `interval_seconds` after the start of the previous run, or at the end of that run if it takes longer.
+    A run begins `interval_seconds` after the start of the previous run, or at the end of the previous run if that run
+    takes longer.
     """
     asked = requested
     while True:

@@ -30,7 +30,7 @@ from .span import find_zone
 from .spark.java import NoJavaError
 from .spark.session import open_session, was_submitted
 
-# With the lowest priority of a system, the job does not slow the service down.
+# The lowest priority of a system, so that the job does not slow the service down.
 NICE: Final = 19
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C or SIGTERM. The next run computes the rest."""

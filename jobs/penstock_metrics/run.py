@@ -41,7 +41,7 @@ from .transforms.windows import build_calendar
 _CLOCKS: Final = timedelta(days=1)
 # The run computes the windows around the last run again: they had not ended, and runs of schedules have no transaction.
 _MARGIN: Final = timedelta(hours=1)
-# With up to this many queues, a query names the queues, so PostgreSQL reads no others.
+# A query that needs at most this many queues names them, so PostgreSQL does not read other queues.
 _NAMED_QUEUES: Final = 1000
 
 
@@ -152,7 +152,7 @@ def _read_queues(database: SourceDatabase, ids: Iterable[int]) -> DataFrame:
 
 
 def _plan_requested(job: Job, requested: RequestedSpan, state: State) -> Scope:
-    """Returns the scope of the requested days. Without a start, the scope begins at the first message."""
+    """Returns the scope of the requested days. If no start is given, the scope begins at the first message."""
     end = requested.end or _read_now(state)
     start = requested.start or _find_earliest(job) or end
     return _make_scope(dict.fromkeys(state.kept_us, to_micros(min(start, end))), state, requested.zone, end)
@@ -201,7 +201,7 @@ def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) 
 def _find_changes(
     job: Job, zone: str, state: State, open_now: DataFrame, last: Handled | None
 ) -> Sequence[deltas.DepthChange]:
-    """Returns the changes of each queue. Without `last`, the result contains only open messages."""
+    """Returns the changes of each queue. If `last` is None, the result contains only open messages."""
     recorded, stored = ["false"], "false"
     if last is not None:
         with open_connection(job.database.address) as connection:

@@ -1,6 +1,6 @@
 """Decides which windows a run computes: for each queue, the windows from a given time to the end of the run's span.
 
-A run computes whole windows from all of their messages, so it needs one time for each queue and no list of windows.
+A run computes whole windows from all of their messages, so it needs one time for each queue but no list of windows.
 The run does not write unchanged windows again (`database.write`).
 """
 

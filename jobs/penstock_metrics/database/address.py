@@ -49,8 +49,8 @@ def open_connection(address: str) -> LimitedConnection:
 def add_limits(address: str) -> str:
     """Returns the same address with the limits of `penstock.postgres.network`, for other users of libpq.
 
-    ADBC reads type names when it connects, before a transaction can change a setting. Without a pooler, the address
-    therefore contains the settings that affect names.
+    ADBC reads type names when it connects, before a transaction can change a setting. If there is no pooler, the
+    address therefore contains the settings that affect names.
     """
     parameters = build_connection_parameters(address)
     with open_connection(address) as connection:

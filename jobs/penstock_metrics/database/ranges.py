@@ -1,6 +1,6 @@
 """Stores the range of the history that a zone's runs have handled (queue.metrics_range), and finds the retained range.
 
-A run handles the rows that its snapshot sees and the previous snapshot does not see. The ranges therefore have no gaps
+A run handles the rows that its snapshot sees but the previous snapshot does not see. The ranges therefore have no gaps
 or overlaps. A failed run does not move the range. A run computes the days of one zone, so each zone has a range.
 """
 

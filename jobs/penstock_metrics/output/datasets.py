@@ -1,4 +1,5 @@
-"""Describes the exported datasets, which have no bodies. Columns have the names of the source tables and views."""
+"""Describes the exported datasets, which do not contain message bodies. Columns have the names of the source tables and
+views."""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ class Tables:
 
 
 def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -> None:
-    """Makes a table consist of exactly these files in one commit. Makes no commit if the table has these files."""
+    """Makes a table consist of exactly these files in one commit. Does not commit if the table has exactly these
+    files."""
     wanted = _group_by_slot(place.address(name) for name in names)
     there = _group_by_slot(table.inspect.data_files()["file_path"].to_pylist())
     stale = [slot for slot, paths in there.items() if paths - wanted[slot]]
@@ -97,7 +98,8 @@ def _group_by_slot(paths: Iterable[str]) -> dict[Slot, set[str]]:
 
 
 def _match_rows(dataset: Dataset, slots: Iterable[Slot]) -> str:
-    """Returns the condition for all rows of these slots. It selects whole files, so the commit rewrites none."""
+    """Returns the condition for all rows of these slots. The condition selects whole files, so the commit does not
+    rewrite files."""
     return " or ".join(_build_slot_condition(dataset, slot) for slot in slots)
 
 
@@ -115,6 +117,6 @@ def _load_catalog(name: str) -> Any:
         raise NoCatalogError("--iceberg needs the package pyiceberg: install penstock-queue[iceberg]") from None
     try:
         return load_catalog(name)
-    except (ValueError, OSError) as error:  # The catalog is not configured, or it does not answer.
+    except (ValueError, OSError) as error:  # The catalog is not configured or does not respond.
         variable = f"PYICEBERG_CATALOG__{name.upper()}__URI"
         raise NoCatalogError(f"no Iceberg catalog {name!r}: {error} Set {variable}, or ~/.pyiceberg.yaml.") from None

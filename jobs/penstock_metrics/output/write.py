@@ -1,8 +1,8 @@
 """Writes a dataset's rows on executors, to one file for each day, queue and part, or to several files of ROWS rows.
 
 A partition has all rows of a day and queue, sorted. The task writes the new files and then removes the replaced files,
-so readers of the folder see both for milliseconds. With Iceberg, the replaced files stay until readers no longer need
-them. A repeated task writes the same files under the same names.
+so readers of the folder see both for milliseconds. If the files belong to Iceberg tables, the replaced files stay until
+readers no longer need them. A repeated task writes the same files under the same names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WRITTEN: Final = pa.schema([("name", pa.string()), ("rows", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """The parameters of a task. With `keep_replaced`, the task does not remove replaced files."""
+    """The parameters of a task. If `keep_replaced` is set, the task does not remove replaced files."""
 
     uri: str
     dataset: str

@@ -42,7 +42,8 @@ def find_java_home(variables: Mapping[str, str], cache: Path) -> str | None:
 
 
 def read_version(java: str) -> int:
-    """Returns the feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0, and 0 if it prints no version."""
+    """Returns the feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0, and 0 if `java` does not print a
+    version."""
     output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found[1]) if found else 0
@@ -58,7 +59,7 @@ def find_packaged() -> Path:
 
 
 def wrap_home(home: Path, cache: Path) -> Path:
-    """Writes a wrapper of `java` that accepts Spark's arguments. Returns its Java home."""
+    """Writes a wrapper of `java` that accepts Spark's arguments. Returns the wrapper's Java home."""
     made = cache / "java"
     (made / "bin").mkdir(parents=True, exist_ok=True)
     written = made / f"bin/java.{os.getpid()}"

@@ -59,7 +59,7 @@ def was_submitted() -> bool:
 
 
 def send_code(session: SparkSession) -> None:
-    """Sends the job's modules to executors on other machines. With spark-submit, --py-files does so."""
+    """Sends the job's modules to executors on other machines. Under spark-submit, --py-files sends the modules."""
     folder = tempfile.mkdtemp(prefix="penstock-metrics-")
     # Executors fetch the archive from here until the exit.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -2,7 +2,7 @@
 
 Counts and changes of depth are sums over messages, so sums show the changes:
 
-    new rows + open now - open then = messages that came, were received or ended since the last run
+    new rows + open now - open then = messages that arrived, were received or ended since the last run
 
 New rows are rows of the history since the last run. Open messages are not in the history yet. The last run stored the
 sum of the messages that were open then (queue.metrics_open). Each of these messages is still open or has a new row, so

@@ -65,7 +65,8 @@ def sum_from_then_on(since: DataFrame) -> Transform:
 
 
 def find_windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
-    """Finds the windows of whole queues with messages at the end, with counts of 0, because they need a row, too."""
+    """Finds the windows of whole queues with messages at the end, with counts of 0, because such windows need a row,
+    too."""
 
     def transform(changed: DataFrame) -> DataFrame:
         order = Window.partitionBy(*GROUP).orderBy("at_us")

@@ -1,5 +1,5 @@
 -- queue.add_signing_key: stores a signing key if the installation has none. Returns the current signing key.
--- With p_rotate, the new key replaces the current one.
+-- If p_rotate is true, the new key replaces the current one.
 -- The function deletes the private part of a replaced key at once, because no process signs with it any more.
 -- The certificate of a replaced key stays.
 -- An advisory lock admits one caller at a time.

@@ -1,4 +1,5 @@
--- queue.has_role(role, other): returns whether a role has the rights of another role, or gets them by SET ROLE.
+-- queue.has_role(role, other): returns whether a role has the rights of another role, or can get these rights by SET
+-- ROLE.
 -- A superuser has every role.
 -- The right to grant the other role does not count. From PostgreSQL 16 on, the creator of a role has that right.
 create or replace function queue.has_role(p_role name, p_other oid) returns boolean

@@ -3,7 +3,7 @@
 create or replace function queue.is_service_role() returns boolean
 language plpgsql stable as $$
 begin
-    if queue.has_role(session_user, to_regrole('penstock_api')) then        -- The usual case takes no query.
+    if queue.has_role(session_user, to_regrole('penstock_api')) then        -- The usual case needs no query.
         return true;
     end if;
     return queue.has_role(session_user, (select n.nspowner from pg_namespace n where n.nspname = 'queue'));

@@ -16,7 +16,8 @@ select 'signing', k.key_id, null, k.private_key from queue.current_signing_key()
 $$;
 
 -- queue.encryption_key(fingerprint, replace): returns the fingerprint of the installation's QUEUE_ENCRYPTION_KEY.
--- The first call with a p_fingerprint stores it. A later call stores it only with p_replace.
+-- The first call with a p_fingerprint stores p_fingerprint. A later call stores p_fingerprint only if p_replace is
+-- true.
 -- The value is null before the first fingerprint is stored.
 create or replace function queue.encryption_key(p_fingerprint bytea, p_replace boolean)
 returns table (fingerprint bytea)

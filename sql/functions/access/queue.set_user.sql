@@ -16,7 +16,7 @@ begin
 end $$;
 
 -- queue.end_user(account, name): deletes a user and revokes the user's keys. found: whether the user existed.
--- A later user with this name gets none of these keys.
+-- A later user with this name does not get these keys.
 create or replace function queue.end_user(p_account_id text, p_name text) returns table (found boolean)
 language plpgsql as $$
 begin

@@ -1,7 +1,7 @@
 -- queue.open_console_session(session, kind, key, seconds): signs a browser in. Removes sessions that are over.
 --   p_session  the SHA-256 of the cookie, in hexadecimal
 --   p_kind     access or bearer
--- The session ends after p_seconds, or together with its key.
+-- The session ends after p_seconds, or when its key expires or is revoked.
 -- A key has at most 100 sessions. A further session replaces the oldest one.
 create or replace function queue.open_console_session(p_session text, p_kind text, p_key_id text, p_seconds int)
 returns table (expires_at timestamptz)

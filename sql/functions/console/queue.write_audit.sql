@@ -1,5 +1,5 @@
 -- queue.write_audit(account, interface, actor, key, address, action, target, details, when changed, affected, before,
--- changed): records an act in the transaction of the act.
+-- changed): records an act in the act's transaction.
 -- The function writes nothing if the act was refused or had no effect.
 --   p_before        the result of queue.audited_state before the act
 --   p_changed       false or null: the act was refused or had no effect
@@ -120,7 +120,7 @@ end $$;
 
 -- queue.note_refusals(accounts, interfaces, actors, keys, addresses, actions, targets, errors, counts): records refused
 -- requests, failed sign-ins and readings of messages.
--- A refusal or failed sign-in has one row for each minute, caller and error. The row counts them.
+-- A refusal or failed sign-in has one row for each minute, caller and error. The row counts these requests.
 -- A reading has a null error, and one row for each minute, caller and target.
 -- All processes share the rows.
 create or replace function queue.note_refusals(

@@ -1,6 +1,6 @@
 -- queue.cron_days(day-of-month, day-of-week, aws, month): returns the days of a month that match a cron expression, in
 -- order.
--- A field is null if it restricts nothing.
+-- A field is null if it does not restrict the days.
 -- If both fields restrict the days, a day has to match only one of them, as in POSIX crontab.
 -- p_month is the month's first day.
 -- scheduler/expressions/days.py is the counterpart in Python. Raises QU003.

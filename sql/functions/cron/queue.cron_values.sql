@@ -2,7 +2,7 @@
 -- in order.
 -- The field is `*`, `5`, `1-5`, `*/10`, `MON-FRI` or a list.
 -- `*` and open steps end at p_top.
--- With p_wraps, a range such as `22-2` continues at the lowest value after the highest one.
+-- If p_wraps is true, a range such as `22-2` continues at the lowest value after the highest one.
 -- parse_values in scheduler/expressions/fields.py is the counterpart in Python. Raises QU003.
 create or replace function queue.cron_values(
     p_field text, p_low int, p_top int, p_high int, p_names text[], p_wraps boolean)

@@ -1,4 +1,4 @@
--- queue.count_late_deletions(lease): counts the messages of a lease as expired that a consumer deleted after their
+-- queue.count_late_deletions(lease): counts messages of a lease as expired if a consumer deleted them after their
 -- retention.
 -- A delete counts such messages as deleted, because it does not read the log. This function runs when the messages are
 -- recorded, and changes the minutes of the deletes.

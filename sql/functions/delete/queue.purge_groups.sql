@@ -4,7 +4,7 @@
 --   p_limit   the maximum number of groups; null: all groups
 -- The search compares only the first message of a group, because it is the oldest.
 -- Locks the groups' rows in the order of their keys.
--- With p_before, the function skips locked groups, because a sender may hold a group for long.
+-- If p_before is not null, the function skips locked groups, because a sender may hold a group for long.
 create or replace function queue.purge_groups(
     p_queue_id int, p_before timestamptz default null, p_limit int default null)
 returns bigint

@@ -265,7 +265,7 @@ end $$;
 
 -- queue.advance_schedule(schedule, next occurrence, note, fired, failed): stores the next occurrence of a schedule and
 -- the outcomes of earlier ones.
--- Without a next occurrence, a one-shot of the REST API is deleted, and other schedules of the REST API are paused. A
+-- If no occurrence remains, a one-shot of the REST API is deleted, and other schedules of the REST API are paused. A
 -- schedule of EventBridge Scheduler is deleted if its ActionAfterCompletion is DELETE.
 -- Locks the schedule.
 create or replace function queue.advance_schedule(

@@ -5,7 +5,7 @@
 -- p_wakes_its_own: the sending process wakes its long polls itself and keeps its registration. The session names this
 -- process in the setting queue.watcher.
 -- If the setting penstock.notify is off (may_notify), the function has no effect.
--- Under REPEATABLE READ, the function deletes no registrations, because PostgreSQL raises an error if another
+-- Under REPEATABLE READ, the function does not delete registrations, because PostgreSQL raises an error if another
 -- transaction has deleted a row since the snapshot.
 -- Skips watcher rows that another sender has locked.
 create or replace function queue.notify_watchers(p_queue_id int, p_arn text, p_wakes_its_own boolean default false)

@@ -2,8 +2,8 @@
 -- A paused queue has no message to receive.
 -- The last row has no arn. Its wait_ms says how long the result stays the same if no transaction commits; 0: the result
 -- may change at once; at most an hour.
--- p_seen: the `snapshot` of the previous result's last row. If no transaction has ended since then, the function reads
--- no queue and returns no row.
+-- p_seen: the `snapshot` of the previous result's last row. If no transaction has ended since then, the function does
+-- not read the queues and returns no row.
 -- Leases and delays end without a commit, so wait_ms lasts until the earliest such end. That lease may contain no
 -- message, because an unnecessary poll is cheaper than a search among thousands of leases.
 -- Uses the indexes side_visible_at, deferred_pkey, fifo_search_pkey, fifo_ready_visible_at and lease_visible_at, and

@@ -1,5 +1,5 @@
 -- queue.check_server(after restore): detects that the database has moved to another server. Returns whether ids jump.
--- A move is a failover, or a restore into another cluster. It changes the cluster's system identifier or the log's
+-- A move is a failover, or a restore into another cluster. A move changes the cluster's system identifier or the log's
 -- timeline.
 -- The last messages may be lost, and the new server would assign their ids again. Therefore sequences jump at once, and
 -- jump_ids lets shards jump later.

@@ -1,6 +1,6 @@
 -- queue.find_problems(service's roles): returns problems of stored rows and rights, one row for each.
--- The function reads all queues and changes no row. For FIFO queues it reads all groups, and for other queues mostly
--- the ends of the indexes.
+-- The function reads all queues but does not change rows. For FIFO queues it reads all groups, and for other queues
+-- mostly the ends of the indexes.
 --   roles       rights that are missing or too many (find_role_problems)
 --   sequences   a sequence whose next number is already in use
 --   fences      messages that no receive would find: a shard without its cursor, an open lease before the cursor's

@@ -1,6 +1,6 @@
 -- queue.maintain_installation(limit, history days, part): removes rows that no maintenance of a single queue removes.
--- Returns the number of removed rows. If there are any, the worker soon calls again and is not idle, so the number leaves
--- out the rows that clean_expired_rows does not count, partitions and outcome counts.
+-- Returns the number of removed rows. If rows were removed, the worker soon calls again and is not idle, so the number
+-- leaves out the rows that clean_expired_rows does not count, partitions and outcome counts.
 -- p_limit: the maximum number of rows of each table.
 -- p_part: the part to run; null: all parts. With separate calls, a table that cannot be cleaned delays only its part.
 --   expired_rows    expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers, passwords

@@ -3,7 +3,7 @@
 --   migrations         the numbers of the applied migrations
 --   sees_sessions      whether the role sees the state of other roles' sessions (pg_read_all_stats, of pg_monitor)
 --   snapshot_seconds   the age of the oldest visible transaction in this database with a snapshot or a transaction id;
---     0: there is no such one
+--     0: no such transaction exists
 --   connections        the number of clients of any database
 --   wal_bytes          the size of the write-ahead log on disk, for roles that may list it (pg_monitor)
 --   slots, kept_bytes  the number of replication slots, and the size of the log that the slowest one retains

@@ -18,7 +18,7 @@ begin
             select coalesce(sum(f.relpages), 0) from pg_index i join pg_class f on f.oid = i.indexrelid
             where i.indrelid = c.oid)
         and not exists (select from pg_constraint k where k.contype = 'f' and k.confrelid = c.oid)
-    order by random() limit 1;      -- In random order, a table that is always locked delays no other.
+    order by random() limit 1;      -- In random order, a table that is always locked does not delay other tables.
     if v_table is null then
         return 0;
     end if;

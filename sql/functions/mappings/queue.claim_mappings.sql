@@ -2,7 +2,8 @@
 -- mappings to it. The process gets the enabled event source mappings whose poller is not alive.
 --   p_declined, p_revisions  the mappings that the settings of the process do not let it invoke. Other processes get them
 -- p_seconds 0: the process stops, and the function notifies the other processes.
--- Returns the mappings of the process with their revisions, or one row without a mapping if it has none.
+-- Returns the mappings of the process with their revisions, or one row without a mapping if the process has no
+-- mappings.
 --   now_ms       the time in milliseconds since 1970
 --   next_end_ms  the time until the first registration of another process ends; null: no other process is registered
 -- The function writes nothing if no mapping is enabled, or while half of the registered time is left.

@@ -2,7 +2,7 @@
 -- Each existing queue of the list has a row; at most 200.
 --   n                  the ARN's position in p_arns, from 1
 --   read_at            now, by the clock of the minutes
---   dead_letters       whether other queues use it as their dead-letter queue
+--   dead_letters       whether other queues use this queue as their dead-letter queue
 --   noisy_groups       the number of tenants of a fair queue that are set back
 --   top_group_share    the share in the newest hour of the metrics job; null: that hour is older than two hours
 --   paused             receives return no messages

@@ -70,8 +70,8 @@ begin
     end if;
 end $$;
 
--- queue.drop_sandbox_number(account, region, number): removes a phone number from the SMS sandbox. dropped: whether it
--- existed.
+-- queue.drop_sandbox_number(account, region, number): removes a phone number from the SMS sandbox. dropped: whether the
+-- number existed.
 create or replace function queue.drop_sandbox_number(p_account_id text, p_region text, p_phone_number text)
 returns table (dropped boolean)
 language plpgsql as $$

@@ -31,7 +31,8 @@ language sql stable as $$
 select a.attributes::text from queue.platform_application a where a.arn = p_arn
 $$;
 
--- queue.set_platform_application(arn, attributes, credentials): changes an application. found: whether it exists.
+-- queue.set_platform_application(arn, attributes, credentials): changes an application. found: whether the application
+-- exists.
 --   p_attributes   replaces the given attributes; a null value removes an attribute
 --   p_credentials  replaces the digest of the credentials; null: unchanged
 create or replace function queue.set_platform_application(p_arn text, p_attributes jsonb, p_credentials text)
@@ -54,9 +55,11 @@ where a.account_id = p_account_id and a.region = p_region and a.arn > coalesce(p
 order by a.arn limit p_limit
 $$;
 
--- queue.drop_platform_application(arn): deletes an application and its endpoints. dropped: whether it existed.
+-- queue.drop_platform_application(arn): deletes an application and its endpoints. dropped: whether the application
+-- existed.
 -- Requests no longer find the endpoints. clean_platform_applications later removes their rows.
--- Locks the application's row. create_platform_endpoint shares this lock, so no endpoint comes later.
+-- Locks the application's row. create_platform_endpoint takes a shared lock on this row, so no endpoint is created
+-- after the deletion.
 create or replace function queue.drop_platform_application(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

@@ -3,7 +3,7 @@
 --   NotFound  the application does not exist
 --   Differs   the existing endpoint has another CustomUserData, or another Enabled if p_attributes has one
 --   TooMany   the application's account has p_most endpoints; 0: no limit; concurrent calls may exceed the limit
--- Shares the application's row, and takes the locks of count_platform_endpoints.
+-- Takes a shared lock on the application's row, then takes the locks of count_platform_endpoints.
 create or replace function queue.create_platform_endpoint(
     p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb, p_most int)
 returns table (arn text, error text)
@@ -82,7 +82,7 @@ where e.application_id = (select a.application_id from queue.platform_applicatio
 order by e.endpoint_id limit p_limit
 $$;
 
--- queue.drop_platform_endpoint(arn): deletes an endpoint. dropped: whether it existed.
+-- queue.drop_platform_endpoint(arn): deletes an endpoint. dropped: whether the endpoint existed.
 -- The subscriptions of the endpoint stay, as on AWS.
 -- Takes the locks of count_platform_endpoints.
 create or replace function queue.drop_platform_endpoint(p_arn text) returns table (dropped boolean)

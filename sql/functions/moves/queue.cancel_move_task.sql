@@ -1,4 +1,5 @@
--- queue.cancel_move_task(task, source): ends a running task after its current step. Moved messages stay moved.
+-- queue.cancel_move_task(task, source): ends a running task after its current step. Messages that were moved stay in
+-- the destination.
 --   moved   the number of moved messages
 --   error   ResourceNotFoundException
 --   detail  SourceArn: the queue does not exist; TaskHandle: the queue has no such task, or the task has ended

@@ -1,12 +1,12 @@
 -- queue.run_move_task(task, limit): makes one step of a message move task in this transaction.
--- The step moves up to p_limit messages, at most as many as its rate and canary allow. It does not move messages in
--- flight or delayed messages. It ends messages whose retention is over.
+-- The step moves up to p_limit messages, at most as many as the task's rate and canary allow. It does not move messages
+-- in flight or delayed messages. It ends messages whose retention is over.
 -- The task ends when no visible message remains, or when it has examined all selected messages.
 -- If no user continues a waiting task for 24 hours, the function cancels it (NotContinued).
 -- The rate allows the messages of one second at once, and then messages in proportion to the time, for all workers
 -- together.
 -- Returns the number of moved messages and the task's status. Returns no row if the task does not run or another worker
--- has locked it.
+-- has locked the task.
 -- Locks the task's row, then messages, shards and groups. A step waits for no lock, so it delays no other transaction
 -- and cannot deadlock.
 -- Uses the index fifo_ready_visible_at, and those of poll_queues.

@@ -2,7 +2,7 @@
 -- That task ran longest ago among the tasks that no other worker has locked. Tasks whose rate allows a message come
 -- first.
 -- A turn is one step of each account, so an account with many tasks gets no more turns than an account with one.
--- Without tasks, the function costs one probe of an empty index.
+-- If no task runs, the function costs one probe of an empty index.
 -- Locks the tasks until the caller's transaction ends, which is usually at once. Skips locked tasks.
 create or replace function queue.running_move_tasks() returns table (task_id uuid)
 language sql as $$

@@ -1,5 +1,5 @@
 -- queue.hand_over_outgoing(protocols, limit, confirmations, text messages): creates deliveries for outgoing messages
--- without one.
+-- that have no delivery.
 -- The deliveries go to the gateway, to the mail server or to functions. Returns the number of deliveries.
 -- The oldest messages of each account come first. Accounts share p_limit, so no account waits for another's backlog.
 -- Messages that are older than six hours stay, because SNS tries for at most six hours.

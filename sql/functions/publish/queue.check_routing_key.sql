@@ -1,4 +1,4 @@
--- queue.check_routing_key(text, pattern): raises QU003 if a text is not a routing key or, with p_pattern, not a
+-- queue.check_routing_key(text, pattern): raises QU003 if a text is not a routing key or, if p_pattern is true, not a
 -- pattern.
 -- A routing key has 1 to 255 characters in segments between dots. A segment has letters, digits, underscores and
 -- hyphens.

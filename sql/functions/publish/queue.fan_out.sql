@@ -6,7 +6,7 @@
 -- counts and logs this delivery, which stays as exhausted.
 --   p_publications  in the format of publish_messages
 --   p_enveloped     whether the messages have envelopes, which all subscriptions need except queues with raw delivery
--- Without envelopes, all standard queues without a filter share one set of arrays.
+-- If the messages have no envelopes, all standard queues without a filter share one set of arrays.
 -- Raises 40001 if the messages have no envelopes, and a subscription that needs envelopes was added since the caller
 -- read the topic.
 create or replace function queue.fan_out(

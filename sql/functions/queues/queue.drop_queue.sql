@@ -1,5 +1,5 @@
 -- queue.drop_queue(arn): deletes a queue.
--- No receive returns its messages any more. maintain_installation later removes their rows.
+-- Receives no longer return the queue's messages. maintain_installation later removes their rows.
 -- Subscriptions of other accounts cannot deliver to a later queue of this name until its policy allows it.
 -- error: QueueDoesNotExist or null.
 create or replace function queue.drop_queue(p_arn text) returns table (error text)

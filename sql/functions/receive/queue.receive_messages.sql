@@ -123,8 +123,8 @@ end $$;
 -- At most p_limit messages may be in flight; null: no limit. 0: the limit is reached.
 -- A count of 120,000 messages takes 2 ms in the log, 50 ms in the slow path and 130 ms in FIFO groups. The function
 -- therefore uses a count until 50,000 messages per second could use up the capacity, and at least four times as long as
--- the count took. With a limit below 100,000, each call counts.
--- Locks the queue's count without waiting. Without the lock, a receiver does not store its count.
+-- the count took. If the limit is below 100,000, each call counts the messages.
+-- Locks the queue's count without waiting. A receiver that does not get the lock does not store its count.
 create or replace function queue.in_flight_capacity(p_queue_id int, p_want int, p_limit int) returns int
 language plpgsql as $$
 declare

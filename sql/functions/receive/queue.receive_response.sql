@@ -1,8 +1,9 @@
 -- queue.receive_response: receives messages as receive_messages does, within the size limit of a response.
 -- The messages for one receiver fit together into p_response_bytes; null: no limit. Other messages stay visible, and
 -- their receive counts do not change.
--- p_response_format: as in response_bytes. With json and xml, a single message may have any length. With other formats, the
--- function passes over a message that is too long (pass_over) and receives others, in a FIFO queue from other groups.
+-- p_response_format: as in response_bytes. For json and xml, a single message may have any length. For other formats,
+-- the function passes over a message that is too long (pass_over) and receives others, in a FIFO queue from other
+-- groups.
 -- error: also ResponseTooLarge, if the function passes over every receivable message (passes_over_all).
 -- Returns no row and no error if that is not certain, or if the call had to measure many messages.
 -- A MiB takes up to 100 ms to measure and to move. A call measures for two seconds at most, and the next call

@@ -251,8 +251,8 @@ end $$;
 -- queue.find_noisy_groups(queue, shards, now): returns the noisy tenants of a standard queue, or null.
 -- Tenants with the fewest messages in flight come first.
 -- A tenant is noisy if it has more than a tenth of the messages in flight and at least 30 of them.
--- A tenant is also noisy if it has more than a tenth of the consumers' time and at least 2 messages in flight. With 2,
--- one stuck message makes no tenant noisy.
+-- A tenant is also noisy if it has more than a tenth of the consumers' time and at least 2 messages in flight. The
+-- minimum of 2 prevents one stuck message from making a tenant noisy.
 -- Source of the rules, without the 2: SQS Developer Guide, "How Amazon SQS fair queues work".
 -- A noisy tenant stays noisy until a receive has returned its skipped messages.
 -- The function reads a sample of the messages in flight: the 400 leases that end last, spread over the shards, and 300

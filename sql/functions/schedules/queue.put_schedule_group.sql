@@ -1,4 +1,5 @@
--- queue.put_schedule_group(account, region, name, tags, client token): creates a group. Returns it as JSON by column.
+-- queue.put_schedule_group(account, region, name, tags, client token): creates a group. Returns the group as JSON by
+-- column.
 -- The function returns an existing group with the same client token unchanged.
 -- error: GroupExists or null.
 create or replace function queue.put_schedule_group(
@@ -25,8 +26,8 @@ begin
         then 'GroupExists' end;
 end $$;
 
--- queue.read_schedule_group(account, region, name): returns a group as JSON by column. Returns no row if it does not
--- exist.
+-- queue.read_schedule_group(account, region, name): returns a group as JSON by column. Returns no row if the group does
+-- not exist.
 create or replace function queue.read_schedule_group(p_account_id text, p_region text, p_name text)
 returns table (schedule_group jsonb)
 language plpgsql as $$

@@ -1,6 +1,7 @@
 -- queue.sync_schedules(account, region, names, fields, next occurrences, prune): writes many schedules of the group
 -- `default`, as put_schedule does with `replace`.
--- With p_prune, the function deletes schedules of the REST API with other names, but no message of send_later.
+-- If p_prune is true, the function deletes schedules of the REST API with other names, except those that send_later
+-- created.
 --   n         the position of the schedule, from 1; null: the schedule was deleted
 --   schedule  the schedule as JSON by column
 --   changed   false: the schedule was equal before

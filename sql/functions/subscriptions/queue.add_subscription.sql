@@ -1,6 +1,6 @@
 -- queue.add_subscription: subscribes an endpoint to a topic. Returns the subscription's ARN.
--- If the endpoint has a subscription with equal attributes, the function returns it. A missing attribute has its value
--- in p_defaults.
+-- If the endpoint has a subscription with equal attributes, the function returns it. p_defaults contains the values of
+-- missing attributes.
 --   p_attributes      the attributes as the user wrote them
 --   p_filter          the compiled filter policy
 --   p_token           the token of the confirmation; null: the endpoint need not confirm
@@ -19,7 +19,7 @@
 --   FilterPolicyLimitExceeded  the topic or the account has too many filter policies
 --   LargeMessages              the topic accepts messages over 256 KiB, so it may have at most 100 subscriptions, of
 --                              queues
--- Shares the rows of the queues and the topic, so that their attributes do not change.
+-- Takes shared locks on the rows of the queues and the topic, so that their attributes do not change.
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,
     p_filter jsonb, p_token text, p_confirmation text, p_topic_filters int, p_account_filters int,

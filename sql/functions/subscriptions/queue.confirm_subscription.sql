@@ -7,7 +7,7 @@
 -- subscription, the function confirms the new one.
 -- error: NotFound (the topic), BadToken (unknown, or older than two days), or the result of subscription_refusal for a
 -- subscription that the token would restore.
--- Shares the topic's row.
+-- Takes a shared lock on the topic's row.
 create or replace function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
 returns table (arn text, error text)
 language plpgsql as $$

@@ -3,7 +3,7 @@
 --   p_confirmation  the text that tells the endpoint; null: the endpoint is not told. The endpoint may restore the
 --                   subscription within two days, with the token in the text
 --   error           NotFound, AuthorizationError or null
--- Shares the topic's key before the subscription's row, in the order of DeleteTopic.
+-- Takes a shared lock on the topic's key, then locks the subscription's row, in the same order as DeleteTopic.
 create or replace function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation text)
 returns table (error text)
 language plpgsql as $$

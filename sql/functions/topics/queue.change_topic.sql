@@ -2,7 +2,7 @@
 --   NotFound       the topic does not exist
 --   LargeMessages  with a MaximumMessageSize of more than 256 KiB, a topic may have at most 100 subscriptions, of
 --                  queues, Firehose or Lambda (SetTopicAttributes, API reference)
--- Locks the topic's row. add_subscription shares it.
+-- Locks the topic's row. add_subscription takes a shared lock on the same row.
 create or replace function queue.change_topic(p_arn text, p_attributes jsonb) returns table (error text)
 language plpgsql as $$
 declare

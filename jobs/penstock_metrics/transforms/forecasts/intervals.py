@@ -26,7 +26,8 @@ _WARM_UP: Final = 24  # An interval needs this many errors.
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """The bounds of each point, and the share of backtest intervals that held, or None without backtest intervals."""
+    """The bounds of each point, and the share of backtest intervals that held, or None if the backtest has no
+    intervals."""
 
     low: Floats
     high: Floats

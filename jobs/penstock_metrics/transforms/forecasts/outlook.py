@@ -44,7 +44,7 @@ def rates(arrived: int, drained: int, last_us: int, begins_us: int) -> MeanRates
 
 
 def drain_seconds(backlog: int, rate: MeanRates) -> float | None:
-    """Returns the seconds until the queue is empty at these rates, or None if it never becomes empty."""
+    """Returns the seconds until the queue is empty at these rates, or None if the queue never becomes empty."""
     if backlog == 0:
         return 0.0
     return backlog / (rate.drained - rate.arrivals) if rate.drained > rate.arrivals else None
