@@ -360,7 +360,8 @@ MAPPING_ACTIONS = (
            "DELETE /2017-03-31/tags/{Resource}", 204),
 )  # fmt: skip
 
-# The action of `/_aws/sqs/messages`. SQS has no such action. It is authorized and encoded like ReceiveMessage.
+# The action of `/_aws/sqs/messages`. SQS has no such action. Penstock authorizes and encodes the action like
+# ReceiveMessage.
 PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, penstock.sqs.peek.peek_messages,
               resources.use_queue)  # fmt: skip
 

@@ -72,7 +72,7 @@ def use_account(_: object, __: ResourceContext) -> Uses:
 
 
 def use_nothing(_: object, __: ResourceContext) -> Uses:
-    """Returns nothing, because the action needs no permission."""
+    """Returns no resources, because the action needs no permission."""
     return ()
 
 

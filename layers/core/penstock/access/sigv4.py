@@ -29,8 +29,8 @@ MAX_EXPIRES_SECONDS = 604_800
 # The length in characters of the longest header, or part of a header, that is cached. No client sends longer ones.
 # The limit bounds the memory of the caches.
 MAX_CACHED_LENGTH = 2048
-# The only parameter that can be repeated (UntagResource of EventBridge Scheduler). The order of its values has no
-# meaning.
+# The only parameter that can be repeated (UntagResource of EventBridge Scheduler). The order of the parameter's values
+# has no meaning.
 SET_MEMBER = b"TagKeys"
 
 _TIMESTAMP = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII).fullmatch

@@ -24,7 +24,7 @@ class Carrier(Protocol):
     """Sends deliveries of one or more kinds."""
 
     async def carry(self, delivery: Delivery, /) -> Outcome:
-        """Makes one attempt. Returns errors as outcomes and raises none."""
+        """Makes one attempt. Returns errors as outcomes and never raises an error."""
 
     def find_server(self, delivery: Delivery, /) -> tuple[str, int] | None:
         """Returns the endpoint's host and port for the span, or None if the endpoint is not a URL."""

@@ -234,7 +234,7 @@ def read_tagged_id(resource: str, context: Context) -> str:
 
 
 def make_tagged_error(resource: str) -> ResourceNotFoundException:
-    """Returns the error, with AWS's text, for an ARN that names no mapping."""
+    """Returns the error, with AWS's text, for an ARN that does not identify a mapping."""
     return ResourceNotFoundException(f"Event source mapping not found: {resource}")
 
 

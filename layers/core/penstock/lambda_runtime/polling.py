@@ -69,7 +69,7 @@ class FunctionCounts:
 class FunctionService:
     """Runs operations for many mappings at once on one connection.
 
-    The driver gets no notifications of changes, so it polls.
+    The driver is not notified of changes, so it polls.
     """
 
     claim_seconds = idle_seconds = 2.0

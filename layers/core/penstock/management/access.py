@@ -47,7 +47,7 @@ class ShownUser(msgspec.Struct):
 class NewKey(msgspec.Struct, forbid_unknown_fields=True):
     """The request for a new key. A `bearer` key is for the REST API; other keys are for the AWS APIs.
 
-    Without `user`, the key belongs to the account itself. `expires_at` has an offset and lies in the future; null
+    If `user` is missing, the key belongs to the account itself. `expires_at` has an offset and lies in the future; null
     means never.
     """
 

@@ -23,7 +23,7 @@ NOT_RECEIVED = "NOT-RECEIVED"
 
 
 def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
-    """Returns visible messages, then those in flight, then delayed messages, each in the order of arrival.
+    """Returns visible messages, then messages in flight, then delayed messages, each in the order of arrival.
 
     A response has at most 1,000 messages, and at most 8 MiB of bodies and attributes. A Lambda function returns at
     most a seventh of its longest response. The response has at least one message (our choice, because responses are

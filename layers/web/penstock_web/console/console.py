@@ -13,7 +13,7 @@ from .screen import SCREENS, Screen
 
 
 def list_screens() -> list[Screen]:
-    """Returns all screens and acts. A path with `:path` comes last, because it matches all other paths."""
+    """Returns all screens and acts. A path with `:path` is last in the list, because it matches all other paths."""
     for module in iter_modules(screens.__path__):
         import_module(f"{screens.__name__}.{module.name}")
     return sorted(SCREENS, key=lambda screen: ":path" in screen.path)

@@ -89,7 +89,7 @@ class Seen:
 
     @property
     def entered_at(self) -> datetime:
-        """Returns the time when the message came into this queue."""
+        """Returns the time when the message entered this queue."""
         return to_datetime(self.row.entered_at_ms)
 
     @property

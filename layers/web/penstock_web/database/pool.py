@@ -257,7 +257,7 @@ class Pool:
         cause = self._last_failure
         if cause is not None and is_shortage(cause) and sum(close() for close in self.on_shortage):
             self._note_shortage("requests", cause)
-            # The LISTEN connection takes none of the pooler's connections.
+            # The LISTEN connection does not use the pooler's connections.
             if not (self._has_two_addresses and is_full_pooler(cause)):
                 self._very_short_until = self._short_until
 

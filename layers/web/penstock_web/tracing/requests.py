@@ -171,7 +171,7 @@ def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | N
         state = b",".join(states)
         return CallerTrace(found, state.decode("latin-1") if len(state) <= MAX_STATE_BYTES else "", True, True)
     if amazons and (found := parse_trace_header(amazons[0].decode("latin-1"))) is not None:
-        # Without Sampled, and for "Sampled=?", this service makes the sampling decision.
+        # If Sampled is missing or "?", this service makes the sampling decision.
         decided = b"Sampled=0" in amazons[0] or found.sampled
         return CallerTrace(found, "", False, decided)
     return None

@@ -6,7 +6,7 @@
     measure               also until a scrape of /metrics
 
 The check of the LISTEN connection (`database.listener`) finds lost notifications and other processes' changes, and
-wakes the workers with due work. Without LISTEN, the workers sleep for the time in the settings.
+wakes the workers with due work. If LISTEN does not work, the workers sleep for the time in the settings.
 """
 
 import asyncio

@@ -4,9 +4,9 @@
     def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[None]: ...
 
 The operation itself does not change. The decorator replaces the operation's first call of an audited statement
-(`Statement.is_audited`) with one statement that calls the function and `queue.write_audit`. An action that is refused,
-fails or changes nothing writes no row. `refusals.py` counts refused requests. Sending, receiving and deleting messages
-is not audited.
+(`Statement.is_audited`) with one statement that calls the function and `queue.write_audit`. No row is written for an
+action that is refused, fails or changes nothing. `refusals.py` counts refused requests. Sending, receiving and deleting
+messages is not audited.
 """
 
 import re

@@ -119,7 +119,7 @@ def note_reading(arn: str, request: RefusedRequest) -> Operation[None]:
     """Counts a request that shows a queue's messages without receiving them, and writes the counts if ten seconds
     have passed.
 
-    Counts nothing unless QUEUE_ACCESS is `sigv4`, because the caller is unknown.
+    Does not count the request unless QUEUE_ACCESS is `sigv4`, because the caller is otherwise unknown.
     """
     if request.user is None:
         return
@@ -146,7 +146,8 @@ def counting_refusals(request: RefusedRequest, action: str) -> Iterator[None]:
 
 
 def count_refusal(error: AwsError, request: RefusedRequest, action: str) -> None:
-    """Counts an error that refuses the caller, at most once. `action` is used if the error names no action."""
+    """Counts an error that refuses the caller, at most once. `action` is used if the error does not contain an
+    action."""
     if not isinstance(error, REFUSING) or getattr(error, "is_noted", False):
         return
     error.__dict__["is_noted"] = True

@@ -1,7 +1,7 @@
 """Builds the HTTP request of a delivery.
 
 SNS messages have the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` if they are
-raw. Events of the REST API are JSON. With WEBHOOK_SIGNING_SECRET events have the three headers of the Standard
+raw. Events of the REST API are JSON. If WEBHOOK_SIGNING_SECRET is set, events have the three headers of the Standard
 Webhooks specification 1.0. The worker does not decode responses: `Accept-Encoding` has AWS's value for SNS messages,
 and `identity` for events.
 """

@@ -133,7 +133,7 @@ def _build_text(document: _Document, link: str | None) -> str:
 
 
 def _build_footer(link: str | None) -> str:
-    """Returns a message's footer. Without a link, only the subscriber's account can unsubscribe."""
+    """Returns a message's footer. If the footer has no link, only the subscriber's account can unsubscribe."""
     if link is None:
         return "\n\n--\nPlease do not reply directly to this email.\n"
     return (

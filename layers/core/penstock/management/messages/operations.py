@@ -120,7 +120,7 @@ def receive(
 
 @needs("queue", "sqs:DeleteMessage")
 def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:
-    """Deletes messages. Returns the ids of those that existed, in the client's order."""
+    """Deletes messages. Returns the ids of the messages that existed, in the client's order."""
     return (yield from _delete_ids(name, ids, context))
 
 

@@ -61,7 +61,7 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
 
 
 class FoundMessage(StoredMessage, omit_defaults=True, kw_only=True):
-    """A message that a search found. Its receives include those in earlier queues.
+    """A message that a search found. The counted receives include receives in earlier queues.
 
     `source_queue` is the queue from which the message entered this dead-letter queue.
     """
@@ -81,7 +81,8 @@ class FoundPage(msgspec.Struct):
 class SentId(msgspec.Struct, omit_defaults=True):
     """A sent message.
 
-    A message with a delay above 900 seconds has no id until it is sent. It has the name of its `schedule` instead.
+    A message with a delay above 900 seconds has no id until it is sent. Such a message has the name of its `schedule`
+    instead.
     """
 
     id: int | None
