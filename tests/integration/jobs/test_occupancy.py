@@ -1,6 +1,6 @@
-"""Tests depth, waiting and the oldest message at moments, and compares them with a count of every message.
+"""Tests depth, waiting and oldest message at given moments, and compares them with a count of every message.
 
-Tests durations, combined days and the new rows since the last run, on frames of a few messages.
+Also tests durations, combined days and the new rows since the last run, on frames with a few messages.
 """
 
 import math
@@ -52,9 +52,8 @@ def test_a_message_that_ended_before_it_was_sent_is_never_counted(spark: SparkSe
 
 
 def test_as_if_each_message_were_looked_at(spark: SparkSession) -> None:
-    """The messages are random. The test computes the expected values message by message from the definitions of
-    depth, waiting and oldest.
-    """
+    """The messages are random. The test computes the expected values for each message from the definitions of depth,
+    waiting and oldest."""
     chance, rows = random.Random(3), []
     for _ in range(120):
         sent = chance.uniform(0, 30)
@@ -80,9 +79,8 @@ def expected(rows: list[tuple[object, ...]], end: int) -> tuple[int, int, int | 
 
 
 def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> None:
-    """The message is sent at minute 30 and gone at minute 150. The message is present at the ends of the minutes
-    between them and of two hours, but not at the end of a day.
-    """
+    """The message is sent at minute 30 and gone at minute 150. It is present at the ends of the minutes between, and of
+    two hours, but not at the end of a day."""
     day = to_datetime(at(0)).replace(hour=0)
     span = DaySpan.of(day, day + timedelta(days=1), to_datetime(at(170)), ZoneInfo("UTC"))
     changed = messages(spark, message(30.5, None, 150.5)).transform(group_by_minutes).transform(occupancy.list_changes)
@@ -96,7 +94,7 @@ def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> N
 
 
 def test_windows_that_have_not_begun_are_not_computed(spark: SparkSession) -> None:
-    """A message still exists. The windows around now are the last ones, including the day."""
+    """A message still exists. The last windows of each length, also the day's, contain the present."""
     day = to_datetime(at(0)).astimezone(UTC).replace(hour=0)
     now = datetime.fromtimestamp(at(61.5) / 1_000_000, UTC)
     span = DaySpan.of(day, day + timedelta(days=1), now, ZoneInfo("UTC"))
@@ -155,7 +153,7 @@ def test_of_many_durations_the_ranks_are_looked_up(spark: SparkSession, parts: i
     """Two hours have too many durations to transfer: n seconds for n up to 6 FEW, each twice, and a group with two
     durations.
 
-    An hour is in one partition or in three.
+    An hour is in one or three partitions.
     """
     number = 6 * FEW
     span = DaySpan((BASE, BASE + 24 * HOUR), BASE + 24 * HOUR)
@@ -186,7 +184,7 @@ def check_ranks(row: Row, seconds: list[int]) -> None:
 
 
 def test_hours_that_are_spread_over_partitions(spark: SparkSession) -> None:
-    """The durations belong to first receives, and each deleted message has two durations."""
+    """First receives have a duration, and each deleted message has two durations."""
     columns = (
         "window_seconds int, queue_id int, group_id string, starts_us bigint, deliveries bigint, redeliveries bigint,"
         " deletions bigint"
@@ -204,7 +202,7 @@ Rows = list[tuple[object, ...]]
 
 
 def changed(spark: SparkSession, recorded: Rows, open_now: Rows, open_then: Rows) -> list[DepthChange]:
-    """Returns the run at minute 200, after another run at minute 100."""
+    """Returns the run at minute 200 after a run at minute 100."""
 
     def contributions(rows: Rows, now: float) -> DataFrame:
         return messages(spark, *rows).transform(deltas.sum_contributions(at(now)))
@@ -225,7 +223,7 @@ def as_stored(rows: DataFrame) -> DataFrame:
 
 
 def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> None:
-    """The last run knew the arrival, the receive and the presence, as for open messages."""
+    """The last run had counted the arrival, the receive and the presence, like for open messages."""
     then = [message(-3000, -50), message(-2000), message(-10)]
     assert changed(spark, [message(-3000, -50, 150)], [message(-2000), message(-10)], then) == [
         DepthChange(1, at(150), is_open=True, changed=True)
@@ -233,9 +231,7 @@ def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> N
 
 
 def test_a_message_unseen_by_the_last_run_is_new_from_its_first_minute(spark: SparkSession) -> None:
-    """The messages were sent and ended before that run, or only sent. The messages' transactions committed after that
-    run.
-    """
+    """The messages were sent, and some ended, before that run. Their transactions committed after that run."""
     then = [message(-10)]
     late = changed(spark, [message(-3000.5, -90, -40)], then, then)
     assert late == [DepthChange(1, at(-3001), is_open=True, changed=False)]
@@ -264,7 +260,7 @@ def of_another_queue(
 
 
 def test_a_receive_is_new(spark: SparkSession) -> None:
-    """The second receive counts at its time. If the time is unknown, it counts in the minute of the run."""
+    """The second receive counts at its time, or in the run's minute if the time is unknown."""
     assert changed(spark, [], [message(-10, 110)], [message(-10)]) == [
         DepthChange(1, at(110), is_open=True, changed=True)
     ]

@@ -1,4 +1,4 @@
-"""Tests Parquet files and Iceberg tables: reads them and compares them with PostgreSQL."""
+"""Tests Parquet files and Iceberg tables by comparison with PostgreSQL."""
 
 import subprocess
 import sys
@@ -37,9 +37,8 @@ Connection = psycopg.Connection[Any]
 
 @pytest.fixture
 def stored(database: Database) -> Iterator[Connection]:
-    """Yields two queues around midnight, one of them deleted, latencies of the installation, and a run that computed
-    all.
-    """
+    """Yields two queues around midnight, one of them deleted, installation latencies, and a run that computed all
+    windows."""
     with psycopg.connect(database.dsn, autocommit=True) as db:
         orders, bills = new_queue(db, "orders"), new_queue(db, "bills")
         for minute in range(4):
@@ -62,13 +61,13 @@ def stored(database: Database) -> Iterator[Connection]:
 
 
 def run(db: Connection, start: datetime, end: datetime) -> None:
-    """Records a run that computed this span of time."""
+    """Records a run that computed this time span."""
     add_run(db, end)
     db.execute("update queue.metrics_run set from_at = %s, to_at = %s where from_at is null", (start, end))
 
 
 def from_postgresql(db: Connection, dataset: Dataset) -> pa.Table:
-    """Returns a dataset's rows, computed by plain SQL without Spark."""
+    """Computes a dataset's rows by plain SQL without Spark."""
     rows = db.execute(dataset.table.query("true").encode()).fetchall()
     columns = list(zip(*rows, strict=True)) or [()] * len(dataset.schema)
     return pa.table([pa.array(column, kind) for column, kind in zip(columns, dataset.schema.types, strict=True)],
@@ -91,7 +90,7 @@ def check_files(folder: Path, db: Connection) -> None:
 
 
 def files_of(folder: Path) -> dict[str, int]:
-    """Returns the files' names and the times of their last change."""
+    """Returns the files' names and modification times."""
     return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in sorted(folder.rglob("*.parquet"))}
 
 
@@ -110,9 +109,8 @@ def done(spark: SparkSession, database: Database, folder: Path, kept: Kept = FOR
 def test_files_have_what_postgresql_has(
     spark: SparkSession, database: Database, stored: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The files are split by day (UTC) and queue. The first export stops before its note, and the next export
-    completes the note.
-    """
+    """The export splits files by day (UTC) and queue. The first export stops before it records its state, and the next
+    export completes the record."""
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -168,7 +166,7 @@ def scanned(catalog: SqlCatalog, dataset: Dataset, condition: str = "true") -> l
 def test_iceberg_tables_have_what_postgresql_has(
     spark: SparkSession, database: Database, stored: Connection, tmp_path: Path, catalog: SqlCatalog
 ) -> None:
-    """Each export is a commit, unless nothing changed. Replaced files are removed after an hour."""
+    """Each export that changes rows is a commit. The export removes replaced files after an hour."""
     folder = tmp_path / "files"
     place = Place.of(str(folder))
     target = ExportTarget(place, Tables(catalog, "penstock", place).register)
@@ -205,7 +203,7 @@ def test_iceberg_tables_have_what_postgresql_has(
 # --- java ------------------------------------------------------------------------------------------------------------
 # Tests the choice of Java: the installed Java if it is new enough, or else the package's Java.
 #
-# Also tests the archive for executors, which contains the modules that the job imports.
+# Also tests the archive for executors, which contains the job's imported modules.
 
 
 def java(folder: Path, version: str) -> Path:
@@ -277,10 +275,10 @@ def test_the_archive_contains_only_code(tmp_path: Path) -> None:
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
-# Tests queue.metrics_run: how incomplete runs end. Source: docs/operate/metrics_job.md, "When a run fails".
+# Tests queue.metrics_run for incomplete runs. Source: docs/operate/metrics_job.md, "When a run fails".
 
 
-# A run that reports its start and continues until the end of its input.
+# A run that reports its start and continues until its input ends.
 UNENDING = """
 import sys
 from penstock_metrics.database.runs import record_run
@@ -291,7 +289,7 @@ with record_run(sys.argv[1], "once", "UTC"):
 
 
 def ends(database: Database) -> list[tuple[bool, str | None]]:
-    """Returns the runs in order: whether the run has ended, and its error."""
+    """Returns for each run in order whether it has ended, and its error."""
     with psycopg.connect(database.dsn) as connection:
         return connection.execute(
             "select finished_at is not null, error from queue.metrics_run order by run_id"
@@ -311,7 +309,7 @@ def test_the_next_run_ends_one_that_was_killed(database: Database) -> None:
 
 
 def test_an_interrupted_run_says_so(database: Database) -> None:
-    """The run also reports the interrupt if the interrupt made a call of Spark fail."""
+    """The run also reports the interrupt if it made a Spark call fail."""
     with pytest.raises(KeyboardInterrupt), record_run(database.dsn, "continuous", "UTC"):
         raise KeyboardInterrupt
     broken = OSError("broken")

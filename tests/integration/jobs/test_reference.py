@@ -1,4 +1,4 @@
-"""Tests the plain SQL of the metrics on histories that a person can count."""
+"""Tests the metrics job's plain SQL on histories that a person can count."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -15,7 +15,7 @@ from tests.support.sql.move_tasks import run, start
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 SECOND = 1_000_000
-# Berlin has days of 23 and 25 hours, because clocks move at 01:00 UTC (Directive 2000/84/EC, articles 2 and 3).
+# Days in Berlin can have 23 or 25 hours, because clocks change at 01:00 UTC (Directive 2000/84/EC, articles 2 and 3).
 SHORT, LONG = date(2026, 3, 29), date(2026, 10, 25)
 ROW = """
 insert into queue.history (recorded_at, first_received_at, queue_id, receive_count, outcome, group_id, group_ids,
@@ -41,12 +41,12 @@ def db(owner: Connection) -> Iterator[Connection]:
 
 
 def at(text: str) -> datetime:
-    """Returns a moment of UTC in 2026."""
+    """Returns a UTC time in 2026."""
     return datetime.fromisoformat(f"2026-{text}+00:00")
 
 
 def record(db: Connection, queue: int, sent: list[datetime], finished: list[datetime], **more: Any) -> None:
-    """Records one row of the history, received once and deleted unless `more` says otherwise."""
+    """Records one history row: received once and deleted, unless `more` sets other values."""
     row = {"receives": 1, "outcome": "deleted", "group": None, "groups": None, "received": sent[0]}
     row |= {"entered": None, "redelivered": None}
     row |= {"queue": queue, "sent": sent, "finished": finished, "recorded": max(finished), **more}
@@ -70,9 +70,8 @@ def latency(db: Connection, size: int, columns: str, where: str = "group_id = ''
 def test_a_day_has_as_many_hours_as_its_zone_gives_it(
     db: Connection, day: date, starts: str, ends: str, hours: int
 ) -> None:
-    """Ten messages a minute wait 1 to 10 ms. The nearest rank of 0.5 is the fifth, and of 0.9 the ninth. All higher
-    ranks are the tenth.
-    """
+    """Ten messages a minute wait 1 to 10 ms. The nearest rank for 0.5 is the fifth, and for 0.9 the ninth. All higher
+    ranks are the tenth."""
     span = Span(day, 1, "Europe/Berlin")
     assert (span.from_at, span.to_at) == (at(starts), at(ends))
     write_steady(db, span, 10)
@@ -98,15 +97,14 @@ def test_a_day_has_as_many_hours_as_its_zone_gives_it(
 
 
 def test_messages_at_the_end_of_a_window_are_counted(db: Connection) -> None:
-    """One message was sent before the day, received in its first hour, and deleted in its third. Another message
-    arrived and stayed for 90 s.
-    """
+    """One message was sent before the day, received in the day's first hour, and deleted in the third. Another message
+    arrived and stayed for 90 s."""
     (queue,) = make_queues(db, 1)
     record(db, queue, [at("05-09T23:59:58")], [at("05-10T02:00:00")], received=at("05-10T00:30:00"), receives=3)
     record(db, queue, [at("05-10T01:00:00")], [at("05-10T01:01:30")], received=at("05-10T01:00:00"))
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
     columns = "starts_at, arrivals, deliveries, redeliveries, deletions, depth, waiting, received, oldest_age_us"
-    # The message is deleted at exactly 02:00, which belongs to the next hour.
+    # The deletion is at exactly 02:00, which belongs to the next hour.
     assert windows(db, HOUR, columns) == [
         (at("05-10T00:00"), 0, 1, 0, 0, 1, 0, 1, 3602 * SECOND),
         (at("05-10T01:00"), 1, 1, 0, 1, 1, 0, 1, 7202 * SECOND),
@@ -131,9 +129,8 @@ def test_the_oldest_message_is_not_the_one_that_leaves_last(db: Connection) -> N
 
 
 def test_clocks_that_differ(db: Connection) -> None:
-    """One message was deleted before it was sent, so it is never present and its times are 0. Another message was
-    received before it was sent, so it is present and not waiting.
-    """
+    """One message was deleted before it was sent, so it is never present and its durations are 0. Another message was
+    received before it was sent, so it is present but not waiting."""
     (queue,) = make_queues(db, 1)
     record(db, queue, [at("05-10T00:05:00")], [at("05-10T00:03:00")], received=at("05-10T00:03:30"))
     record(db, queue, [at("05-10T00:10:00")], [at("05-10T00:12:00")], received=at("05-10T00:09:00"))
@@ -249,9 +246,8 @@ def test_a_message_is_in_its_queue_or_in_the_dead_letter_queue_in_every_minute(d
 
 
 def test_groups_and_their_skew(db: Connection) -> None:
-    """Gini is ((-2) 1 + 0 1 + 2 2) / (3 4) = 1/6 for groups with the arrivals 1, 1, 2. The fifth message has no
-    group.
-    """
+    """Gini is ((-2) 1 + 0 1 + 2 2) / (3 4) = 1/6 for groups with 1, 1 and 2 arrivals. The fifth message has no
+    group."""
     (queue,) = make_queues(db, 1)
     sent = [at("05-10T00:00:00")] * 5
     finished = [at("05-10T00:00:10") + timedelta(seconds=i) for i in range(5)]
@@ -314,7 +310,7 @@ def test_webhooks_and_schedules(db: Connection) -> None:
 
 
 def test_late_rows_are_found_in_their_day(db: Connection) -> None:
-    """The rows are recorded in the next day's partition, long after the message ended."""
+    """The next day's partition contains the rows, which were recorded long after the message ended."""
     (queue,) = make_queues(db, 1)
     make_partitions(db, Span(date(2026, 5, 10)))
     record(db, queue, [at("05-10T23:59:00")], [at("05-10T23:59:30")], recorded=at("05-11T11:00:00"))

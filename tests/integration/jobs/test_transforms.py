@@ -1,4 +1,4 @@
-"""Tests the counts of events in windows, on frames of a few messages."""
+"""Tests the counts of events in windows, on frames with a few messages."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -55,7 +55,7 @@ def test_events_of_a_message_are_counted_by_the_minute(spark: SparkSession) -> N
         ("", at(2), 0, 2, 2, 2, 0, 0, 0, 0),
         ("", at(3), 0, 0, 0, 0, 0, 1, 0, 0),
         ("", at(5), 0, 1, 0, 0, 0, 0, 0, 0),
-        # The time of the second receive is unknown, so it counts in the run's minute.
+        # The second receive's time is unknown, so the receive counts in the run's minute.
         ("", at(7), 0, 1, 1, 0, 0, 0, 0, 0),
         ("g", at(0), 1, 0, 0, 0, 0, 0, 0, 0),
         ("g", at(1), 0, 1, 0, 0, 0, 0, 0, 0),
@@ -64,9 +64,8 @@ def test_events_of_a_message_are_counted_by_the_minute(spark: SparkSession) -> N
 
 
 def test_receives_after_the_first_count_in_their_minutes(spark: SparkSession) -> None:
-    """A receive with a known time counts at that time. Any other receive counts at the message's end or in the run's
-    minute.
-    """
+    """A receive with a known time counts at that time. Other receives count at the message's end or in the run's
+    minute."""
     rows = messages(
         spark,
         message(0.1, 0.9, 5.5, count=4, again=(1.5, 1.9, 3.2)),
@@ -92,7 +91,7 @@ def test_whole_queues_beside_their_groups(spark: SparkSession) -> None:
 
 
 def test_windows_of_a_day_on_which_clocks_change(spark: SparkSession) -> None:
-    """In Berlin 2026-10-25 has 25 hours. The job leaves out future windows and windows of other days."""
+    """In Berlin, 2026-10-25 has 25 hours. The job excludes future windows and other days' windows."""
     zone = ZoneInfo("Europe/Berlin")
     start, end = datetime(2026, 10, 25, tzinfo=zone), datetime(2026, 10, 26, tzinfo=zone)
     span = DaySpan.of(start, end, datetime(2026, 10, 25, 12, 0, 30, tzinfo=UTC), zone)
@@ -128,7 +127,7 @@ COUNTED = "window_seconds int, queue_id int, group_id string, starts_us bigint, 
 
 
 def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
-    """The job takes the groups with the lowest bytes if counts are equal."""
+    """Between groups with equal counts, the job selects the lowest names by bytes."""
     sent = {f"g{n:03}": 1 for n in range(150)} | {"z": 9, "idle": 0}
     found = spark.createDataFrame(counts(spark, **sent), COUNTED).transform(events.find_busiest)
     assert rows_of(found, "group_id") == [(f"g{n:03}",) for n in range(99)] + [("z",)]
@@ -167,7 +166,7 @@ def test_live_messages_count_in_the_window_of_the_run_only(spark: SparkSession) 
 
 
 # --- copy lines ------------------------------------------------------------------------------------------------------
-# Tests lines of COPY, and the pieces of a table that a run replaces.
+# Tests lines for COPY, and the parts of a table that a run replaces.
 
 
 def test_rows_become_lines_that_copy_reads(spark: SparkSession) -> None:
@@ -183,7 +182,7 @@ def test_rows_become_lines_that_copy_reads(spark: SparkSession) -> None:
 
 
 def test_pieces_cover_the_windows_once() -> None:
-    """One day has 25 hours. Kolkata's days begin within an hour of UTC."""
+    """One day has 25 hours. Days in Kolkata do not begin at a full hour in UTC."""
     for zone in (ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata")):
         start, end = datetime(2026, 10, 25, tzinfo=zone), datetime(2026, 10, 26, tzinfo=zone)
         span = DaySpan.of(start, end, datetime(2026, 11, 1, tzinfo=UTC), zone)
@@ -227,7 +226,7 @@ def test_the_columns_are_those_of_the_percentiles() -> None:
 
 
 # --- forecasts -------------------------------------------------------------------------------------------------------
-# Tests Spark's forecasts from stored windows: the queues that have a forecast, and the stored rows.
+# Tests Spark's forecasts from stored windows: which queues have a forecast, and the stored rows.
 
 
 NOW = datetime(2026, 3, 29, 12, 30, 20, tzinfo=UTC)
@@ -236,7 +235,7 @@ Connection = psycopg.Connection[Any]
 
 
 def draining(connection: Connection, queue_id: int, minutes: int) -> None:
-    """Writes windows of a queue that loses 10 messages a minute and has 1,000 messages at LAST."""
+    """Writes windows for a queue that loses 10 messages a minute and has 1,000 messages at LAST."""
     connection.execute(
         "insert into queue.metrics_window (window_seconds, queue_id, group_id, starts_at, ends_at, arrivals,"
         " deliveries, redeliveries, deletions, dead_lettered, purged, expired, moved, depth, waiting, received)"
@@ -249,9 +248,8 @@ def draining(connection: Connection, queue_id: int, minutes: int) -> None:
 
 
 def test_forecasts_are_replaced(spark: SparkSession, database: Database) -> None:
-    """A draining and a new queue have forecasts. Idle and deleted queues have no forecast. Earlier forecasts are
-    gone.
-    """
+    """A draining and a new queue have forecasts, but idle and deleted queues do not. The run removes earlier
+    forecasts."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         orders, bills, idle = (new_queue(connection, name) for name in ("orders", "bills", "idle"))
         connection.execute("update queue.queues set created_at = %s", (LAST - timedelta(days=40),))

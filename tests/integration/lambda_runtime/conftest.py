@@ -1,4 +1,4 @@
-"""Provides fixtures for the tests of functions."""
+"""Provides fixtures for function tests."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,23 +24,22 @@ def functions(database: Database) -> Iterator[Functions]:
 
 @pytest.fixture(params=DRIVERS)
 def deployment(database: Database, form: EventForm, request: pytest.FixtureRequest) -> Iterator[FunctionServer]:
-    """Yields an endpoint whose requests arrive as events of the test's `form`. The functions behind the endpoint use
-    one driver or the other.
-    """
+    """Yields an endpoint that sends requests to the functions as events of the test's `form`. The functions use either
+    driver."""
     with FunctionServer(database.pooled_dsn, form, {"QUEUE_DATABASE_DRIVER": request.param}) as deployment:
         yield deployment
 
 
 @pytest.fixture
 def http(deployment: FunctionServer) -> Iterator[httpx.Client]:
-    """Yields a plain HTTP client of the deployment."""
+    """Yields a plain HTTP client for the deployment."""
     with client_setup.Client(base_url=deployment.endpoint_url) as http:
         yield http
 
 
 @pytest.fixture
 def sqs(deployment: FunctionServer) -> Iterator[Any]:
-    """Yields boto3's client of the deployment."""
+    """Yields boto3's client for the deployment."""
     client = boto3.client(
         "sqs",
         endpoint_url=deployment.endpoint_url,

@@ -1,4 +1,4 @@
-"""Tests a function's kept connection with both drivers: the faults that the driver repairs, retries, or only reports.
+"""Tests a function's reused connection with both drivers: the errors that the driver repairs, retries, or only reports.
 
 PostgreSQL's appendix A lists SQLSTATEs. A server that was the primary until a failover reports 25006.
 """
@@ -44,7 +44,7 @@ class NumberRow(NamedTuple):
 
 
 class KindsRow(NamedTuple):
-    """The row of `test_kinds`. `c` and `h` are JSON."""
+    """The row in `test_kinds`. `c` and `h` contain JSON."""
 
     a: list[str | None] | None
     b: list[UUID | None] | None
@@ -84,7 +84,7 @@ def driver(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def owner(database: Database) -> Iterator[psycopg.Connection[Any]]:
-    """Yields a session of the superuser with the functions of these tests."""
+    """Yields a superuser's session with these tests' functions."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(RAISING.encode())
         connection.execute("grant all on test_log to public")
@@ -93,7 +93,7 @@ def owner(database: Database) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def kept(database: Database, owner: psycopg.Connection[Any], driver: str) -> Iterator[Kept]:
-    """Yields the connection of a function, directly to PostgreSQL."""
+    """Yields a function's connection directly to PostgreSQL."""
     kept = Kept(database.api_dsn, driver)
     yield kept
     kept.close()
@@ -128,7 +128,7 @@ def test_a_session_that_was_ended_is_replaced(kept: Kept, owner: psycopg.Connect
 
 
 def test_a_process_with_many_open_files(kept: Kept, owner: psycopg.Connection[Any]) -> None:
-    """`select` refuses descriptors beyond 1,023."""
+    """`select` refuses file descriptors above 1,023."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4_096)), hard))
     with ExitStack() as files:
@@ -163,9 +163,8 @@ def test_while_there_is_no_primary_it_is_said(kept: Kept, owner: psycopg.Connect
 
 
 def test_a_deadlock_is_tried_again(kept: Kept, owner: psycopg.Connection[Any]) -> None:
-    """An error of class 40 means that the database rolled the call back. The function retries it on the same
-    connection, once.
-    """
+    """A class 40 error means that the database rolled the call back. The function retries it once on the same
+    connection."""
     owner.execute(
         "create sequence test_tries; grant all on test_tries to public;"
         "create function test_deadlock(p_fails int) returns bigint language plpgsql as $$ begin"
@@ -184,14 +183,12 @@ def test_a_deadlock_is_tried_again(kept: Kept, owner: psycopg.Connection[Any]) -
 
 # --- what is only told -----------------------------------------------------------------------------------------------
 def test_a_session_that_ends_during_a_call(kept: Kept, owner: psycopg.Connection[Any], driver: str) -> None:
-    """After 57P01 psycopg cannot know whether the call was committed, and does not repeat the call. The next call
-    works.
-    """
+    """After 57P01, psycopg cannot detect whether the call was committed, and does not retry it. The next call works."""
     with pytest.raises(ServiceUnavailable):
         kept.call(ENDING, ["lost"])
     kept.call(RECORD, ["next"])
     assert notes(owner) == ["next"]
-    # Each try draws a number. The connection broke before COMMIT was sent, so pg8000 made the call twice.
+    # Each attempt takes a sequence number. The connection broke before COMMIT was sent, so pg8000 made two attempts.
     assert owner.execute("select max(number) from test_log").fetchone() == (2 if driver == "psycopg" else 3,)
 
 
@@ -210,9 +207,8 @@ def test_an_address_without_a_server_is_unavailable(driver: str) -> None:
 
 # --- through PgBouncer -----------------------------------------------------------------------------------------------
 def test_a_pooler_that_was_restarted(driver: str) -> None:
-    """The pooler keeps its address, as after an upgrade. The next call connects to the new pooler, and no caller sees
-    an error.
-    """
+    """The new pooler has the same address, like after an upgrade. The next call connects to the new pooler, and no
+    caller gets an error."""
     with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         echo = Statement("pg_catalog.generate_series", ("int4", "int4"), NumberRow)
         with running_pgbouncer(state, server) as pooler:
@@ -226,9 +222,8 @@ def test_a_pooler_that_was_restarted(driver: str) -> None:
 
 
 def test_no_call_is_lost_through_a_pooler(database: Database, owner: psycopg.Connection[Any], driver: str) -> None:
-    """40 functions make 20 calls each on at most 20 server connections. The database notes 800 calls, and answers
-    each call with its number.
-    """
+    """40 functions make 20 calls each on at most 20 server connections. The database records 800 calls, and returns
+    each call's number."""
 
     def calls(client: int) -> list[tuple[int, str]]:
         kept = Kept(database.pooled_dsn, driver)
@@ -247,9 +242,8 @@ def test_no_call_is_lost_through_a_pooler(database: Database, owner: psycopg.Con
 def test_a_connection_that_is_handed_out_again_and_again_is_asked_once(
     database: Database, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker that polls reuses a connection this way. Otherwise each poll after the first minute would check the
-    connection.
-    """
+    """A worker that polls reuses a connection in this way. Otherwise each poll after the first minute would check the
+    connection."""
     times, asked = [1000.0], list[float]()
     monkeypatch.setattr("penstock.postgres.database.time", lambda: times[-1])
     kept = Kept(database.api_dsn, driver)
@@ -268,8 +262,7 @@ def test_a_connection_that_is_handed_out_again_and_again_is_asked_once(
 
 
 # --- secret ----------------------------------------------------------------------------------------------------------
-# Tests a changing password and the secret of a function. The function reads the secret from a Secrets Manager of the
-# tests.
+# Tests a changing password and a function's secret. The function reads the secret from the tests' Secrets Manager.
 
 NAME = "penstock"
 KEY = "A" * 43 + "="
@@ -277,7 +270,7 @@ KEY = "A" * 43 + "="
 
 @pytest.fixture
 def manager(monkeypatch: pytest.MonkeyPatch) -> Iterator[SecretsManager]:
-    """Runs a Secrets Manager. The functions find it by the SDKs' variables."""
+    """Runs a Secrets Manager. The functions find it through the SDKs' variables."""
     with secrets_manager(NAME) as found:
         for name, value in found.variables.items():
             monkeypatch.setenv(name, value)
@@ -319,7 +312,7 @@ def functions(**more: str) -> Functions:
 def test_a_rotated_password(
     database: Database, manager: SecretsManager, role: str, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All requests succeed, in connected environments and in environments that have to connect again."""
+    """All requests succeed in connected environments, and in environments that must reconnect."""
     monkeypatch.setattr(secret_module, "SECONDS_BETWEEN_READS", -1.0)
     manager.store(DATABASE_URL=address(database, role, "first"))
     with functions(QUEUE_DATABASE_DRIVER=driver) as deployed:
@@ -362,7 +355,7 @@ def test_the_encryption_key_comes_from_the_secret(database: Database, manager: S
 
 
 def test_an_address_of_the_environment_wins(database: Database, manager: SecretsManager) -> None:
-    """`sam local` on this machine has no Secrets Manager."""
+    """With `sam local`, no Secrets Manager exists."""
     environment = ExecutionEnvironment({"QUEUE_SECRET": "no-such-secret", "DATABASE_URL": database.api_dsn})
     assert environment.settings.database_url == database.api_dsn
 
@@ -384,7 +377,7 @@ def test_a_secret_that_cannot_be_used(manager: SecretsManager, text: str, said: 
 
 
 def test_a_secret_that_cannot_be_read(manager: SecretsManager) -> None:
-    """The response is 503, and the next request reads the secret again. The test creates the secret a moment later."""
+    """The response is 503, and the next request reads the secret again. The test creates the secret between them."""
     environment = ExecutionEnvironment({"QUEUE_SECRET": NAME})
     with pytest.raises(ServiceUnavailable):
         environment.settings  # noqa: B018
@@ -421,7 +414,7 @@ def test_an_import_does_not_fail_without_the_secret(
 
 
 def test_the_secret_is_read_without_boto3(manager: SecretsManager) -> None:
-    """boto3's imports took more CPU than all other imports of a function together."""
+    """boto3's imports took more CPU time than all of a function's other imports together."""
     manager.store(DATABASE_URL="postgresql://localhost/db")
     script = "import sys, sqs.send_message as f; print(f.handler.environment.settings.database_url, *sys.modules)"
     done = subprocess.run(
@@ -464,9 +457,7 @@ def test_a_refused_request_is_repeated_if_that_may_help(
 
 
 def test_credentials_that_are_not_in_the_environment(manager: SecretsManager, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function with SnapStart gets the credentials from an endpoint of its container, and botocore reads them
-    there.
-    """
+    """A function with SnapStart gets the credentials from its container's endpoint, from which botocore reads them."""
     manager.store(DATABASE_URL="x")
     variables = {name: text for name, text in manager.variables.items() if name != "AWS_ACCESS_KEY_ID"}
     found: list[Credentials | None] = [Credentials(KEY_ID, SECRET, TOKEN), None]

@@ -28,7 +28,7 @@ from tests.support.local_lambda.events import Request, event_of
 
 @pytest.fixture
 def direct(database: Database) -> Iterator[Functions]:
-    """Runs the functions without PgBouncer in between."""
+    """Runs the functions without PgBouncer."""
     with Functions(database.api_dsn) as functions:
         call(functions, "CreateQueue", QueueName="orders")
         yield functions
@@ -40,7 +40,7 @@ def end_connections(database: Database) -> int:
 
 
 def sessions(database: Database) -> list[tuple[int, str]]:
-    """Returns process id and state of the service's sessions."""
+    """Returns the process ids and states of the service's sessions."""
     with psycopg.connect(database.dsn) as administrator:
         return administrator.execute(
             "select pid, state from pg_stat_activity where datname = current_database()"
@@ -59,7 +59,7 @@ def test_one_connection_is_kept(database: Database, direct: Functions) -> None:
 
 def test_a_lost_connection_is_replaced(database: Database, direct: Functions) -> None:
     call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="before")
-    assert end_connections(database) == 2  # CreateQueue and SendMessage have one environment each.
+    assert end_connections(database) == 2  # CreateQueue and SendMessage each have one environment.
     assert invoke(direct, json_request("SendMessage", QueueUrl=QUEUE_URL, MessageBody="after")).status == 200
 
 
@@ -78,7 +78,8 @@ def test_environments_share_the_key_of_receipt_handles(database: Database) -> No
 
 
 def test_a_cold_start_names_settings_that_sessions_lack(database: Database, caplog: pytest.LogCaptureFixture) -> None:
-    """The function logs the settings once. If the role has all settings, the function does not import the logger."""
+    """The function logs the missing settings once. If the role has all settings, the function does not import the
+    logger."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         untuned = f"alter role {ROLE} in database {database.name} set plan_cache_mode = auto"
         connection.execute(untuned.encode())
@@ -93,7 +94,7 @@ def test_a_cold_start_names_settings_that_sessions_lack(database: Database, capl
 
 # --- long polls ------------------------------------------------------------------------------------------------------
 class Pause:
-    """Replaces `time` in the driver. The first sleep lasts until the test has acted."""
+    """Replaces `time` in the driver. The first sleep ends after the test has acted."""
 
     monotonic = staticmethod(time.monotonic)
 
@@ -118,7 +119,7 @@ def test_a_message_sent_meanwhile(database: Database, direct: Functions, pause: 
     with ThreadPoolExecutor(1) as thread:
         receive = thread.submit(call, direct, "ReceiveMessage", QueueUrl=QUEUE_URL, WaitTimeSeconds=20)
         assert pause.begun.wait(60)
-        assert {state for _, state in sessions(database)} == {"idle"}  # no session holds a transaction
+        assert {state for _, state in sessions(database)} == {"idle"}  # no session has an open transaction
         if lose_connections:
             end_connections(database)
         sent = call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="b")
@@ -129,7 +130,7 @@ def test_a_message_sent_meanwhile(database: Database, direct: Functions, pause: 
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Returns the durations of the driver's sleeps, by a clock that only sleeping moves."""
+    """Returns the durations of the driver's sleeps, by a clock that only sleeps advance."""
     pauses: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: sum(pauses), sleep=pauses.append)
     monkeypatch.setattr(drivers, "time", clock)
@@ -145,7 +146,7 @@ def test_a_wait_for_nothing(direct: Functions, pauses: list[float]) -> None:
 def test_pauses_grow_while_nobody_gets_what_is_ready(
     database: Database, direct: Functions, pauses: list[float]
 ) -> None:
-    """Another transaction has locked the only message group. The queue is ready, but a receive finds no message."""
+    """Another transaction has locked the only message group. The queue is ready, but a receive returns no message."""
     url = f"{QUEUE_URL}.fifo"
     call(direct, "CreateQueue", QueueName="orders.fifo", Attributes={"FifoQueue": "true"})
     ids = {"MessageGroupId": "g", "MessageDeduplicationId": "1"}
@@ -177,7 +178,8 @@ def test_a_response_as_it_should_be_is_not_logged(
 def test_functions_that_answer_everything_wait_for_two_seconds(
     direct: Functions, pauses: list[float], function: str
 ) -> None:
-    """Any action may need the environments of this function. ReceiveMessage waits as long as requested."""
+    """This function serves all actions, and any action may need its environments. A separate ReceiveMessage function
+    waits as long as requested."""
     assert invoke(direct, LONG_POLLS[function], function).status == 200
     assert sum(pauses) == pytest.approx(2)
 
@@ -185,7 +187,7 @@ def test_functions_that_answer_everything_wait_for_two_seconds(
 def test_the_gateway_does_not_wait_longer_at_the_limit_of_messages_in_flight(
     direct: Functions, database: Database, pauses: list[float]
 ) -> None:
-    """A long poll then tries again each second (ReceiveMessage, OverLimit)."""
+    """A long poll then retries every second (ReceiveMessage, OverLimit)."""
     for body in ("in flight", "waits"):
         call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody=body)
     call(direct, "ReceiveMessage", QueueUrl=QUEUE_URL)
@@ -200,9 +202,8 @@ def test_the_gateway_does_not_wait_longer_at_the_limit_of_messages_in_flight(
 def test_a_quarter_of_their_concurrency_waits(
     database: Database, direct: Functions, pauses: list[float], function: str, driver: str, shares: tuple[int, int, int]
 ) -> None:
-    """Two of eight environments may wait. The parameters are the environments, the other waiting requests, and the
-    seconds of two requests. Afterwards the slot is free.
-    """
+    """Two of eight environments can wait. The parameters are the environments, the other waiting requests, and two
+    requests' seconds. Afterwards the slot is free."""
     concurrency, taken, waited = shares
     variables = {
         "QUEUE_LAMBDA_CONCURRENCY": str(concurrency),
@@ -222,7 +223,8 @@ def test_a_quarter_of_their_concurrency_waits(
 
 # --- imports ---------------------------------------------------------------------------------------------------------
 def test_only_functions_that_sign_import_cryptography(database: Database) -> None:
-    """Actions that read a topic, send a message or serve a certificate do not import the module. Publishing does."""
+    """Actions that read a topic, send a message or serve a certificate do not import the module, but publishing
+    does."""
     script = """
 import json, sys
 from tests.support.functions.invocations import invoke, json_request, query_request
@@ -271,7 +273,7 @@ def test_maintain_answers_its_counts(direct: Functions, database: Database, driv
 
 
 def test_move_answers_its_counts(direct: Functions) -> None:
-    """No task is running, so the worker checks once and the invocation ends."""
+    """No task exists, so the worker checks once and the invocation ends."""
     assert direct.invoke("move", {"version": "0", "source": "aws.scheduler"}) == {"steps": 0, "messages": 0}
 
 
@@ -298,8 +300,8 @@ class Worker:
     ("seconds", "runs"),
     [
         ([0.1], 1),
-        ([1.5, 2.0, 1.4], 3),  # two runs are cut short
-        ([10.0] * 9, 5),  # every run is cut short, until 45 seconds are over
+        ([1.5, 2.0, 1.4], 3),  # two runs end early
+        ([10.0] * 9, 5),  # every run ends early, until 45 seconds are over
     ],
 )
 def test_runs_cut_short_go_on(
@@ -315,7 +317,7 @@ def test_runs_cut_short_go_on(
 def scheduled_environment(
     database: Database, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
 ) -> Iterator[None]:
-    """Yields the environment of the next handler of a scheduled function."""
+    """Yields the environment for the next handler of a scheduled function."""
     environment = ExecutionEnvironment({"DATABASE_URL": database.api_dsn, **variables})
     monkeypatch.setattr(ExecutionEnvironment, "start", lambda: environment)
     yield
@@ -323,7 +325,7 @@ def scheduled_environment(
 
 
 class Polling:
-    """A worker whose runs take 0.5 seconds and find work each time. `limits` holds the time limit of each run."""
+    """A worker whose runs take 0.5 seconds and always find work. `limits` records each run's time limit."""
 
     MAX_RUN_SECONDS = 20.0
 
@@ -350,9 +352,9 @@ class Polling:
     ("seconds", "pause", "limits", "end"),
     [
         ("5", 1.0, [5.0, 3.5, 2.0, 0.5], 5.0),  # one run each 1.5 seconds
-        ("5", 2.0, [5.0, 2.5], 5.0),  # the last pause is as long as the time left
-        ("0", 1.0, [20.0], 0.5),  # the invocation ends when nothing is due
-        ("5", None, [20.0], 0.5),  # the worker is switched off
+        ("5", 2.0, [5.0, 2.5], 5.0),  # the last pause equals the remaining time
+        ("0", 1.0, [20.0], 0.5),  # the invocation ends when no work is due
+        ("5", None, [20.0], 0.5),  # the worker is disabled
     ],
 )
 def test_a_function_polls_for_what_comes_meanwhile(
@@ -373,11 +375,11 @@ def test_a_function_polls_for_what_comes_meanwhile(
 
 
 # --- imports ---------------------------------------------------------------------------------------------------------
-# Tests in a fresh interpreter that each function imports only the modules that its action needs.
+# Tests in a new interpreter that each function imports only the modules that its action needs.
 
 PACKAGES = {"fastapi", "starlette", "mangum", "pydantic", "uvloop", "penstock_web"}
 LATER = {"croniter", "cron_descriptor", "cryptography", "aws_lambda_powertools", "aws_xray_sdk", "boto3", "botocore"}
-# Maps a function's name to the modules that only this function may import at its start.
+# The modules that only this function may import at its start, by function name.
 NEEDED = {"deliver": {"httptools"}, "poll_mappings": {"httptools"}}
 NAMES = sorted(
     ".".join(file.relative_to(FUNCTIONS).with_suffix("").parts)
@@ -387,9 +389,7 @@ NAMES = sorted(
 
 
 def imported(name: str, driver: str = "") -> set[str]:
-    """Returns every imported module after the import of a function without settings. The import neither fails nor
-    connects.
-    """
+    """Imports a function without settings. Returns every imported module. The import neither fails nor connects."""
     result = subprocess.run(
         [sys.executable, "-c", f"import sys, {name}; print(*sys.modules)"],
         env={"PYTHONPATH": f"{FUNCTIONS}:{FUNCTIONS.parent / 'layers/core'}", "QUEUE_DATABASE_DRIVER": driver},

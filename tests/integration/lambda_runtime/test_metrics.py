@@ -1,6 +1,5 @@
-"""Tests metrics of functions. The sources are the CloudWatch User Guide, "Specification: Embedded metric format", and
-the Amazon SQS Developer Guide, "Available CloudWatch metrics for Amazon SQS": names, units, and the one dimension
-QueueName."""
+"""Tests function metrics. Sources: CloudWatch User Guide, "Specification: Embedded metric format", and Amazon SQS
+Developer Guide, "Available CloudWatch metrics for Amazon SQS": names, units, and the only dimension QueueName."""
 
 import json
 from typing import Any
@@ -23,7 +22,7 @@ GAUGES = {
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """Returns the lines written since the last call, without log records."""
+    """Returns the lines written since the last call, except log records."""
     read = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return [line for line in read if "_aws" in line]
 
@@ -104,7 +103,7 @@ def test_workers_count_what_they_did(functions: Functions, capsys: pytest.Captur
     call(functions, "CreateQueue", QueueName="orders")
     capsys.readouterr()
     functions.invoke("maintain", {})
-    functions.invoke("move", {})  # without a task, the function counts nothing and writes no line
+    functions.invoke("move", {})  # without a task, the function writes no metrics line
     assert [measured(line) for line in lines(capsys)] == [({"Worker": "maintain"}, {"Queues": 1})]
 
 
@@ -122,7 +121,7 @@ USED = {"QUEUE_USAGE_METRICS": "true"}
 
 
 def used(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """Returns the only line of metrics since the last call, without its dimension."""
+    """Returns the only metrics line since the last call, without the dimension."""
     (line,) = lines(capsys)
     assert measured(line)[0] == {"QueueName": "orders"}
     (directive,) = line["_aws"]["CloudWatchMetrics"]
@@ -155,7 +154,7 @@ def test_without_the_setting_a_request_writes_no_metrics(database: Any, capsys: 
 
 
 def test_a_line_is_what_powertools_would_write(capsys: pytest.CaptureFixture[str]) -> None:
-    """Except for the time, the lines have the same keys and values. powertools writes the numbers as fractions."""
+    """Except for the time, the lines have the same keys and values. Powertools writes the numbers as floats."""
     metrics = Metrics("000000000000", "us-east-1")
     metrics.put({"QueueName": "orders"}, [Value("NumberOfMessagesSent", "Count", 2)])
     arn = "arn:aws:sqs:us-east-1:000000000000:orders"
@@ -167,5 +166,5 @@ def test_a_line_is_what_powertools_would_write(capsys: pytest.CaptureFixture[str
     for line in (theirs, ours):
         del line["_aws"]["Timestamp"]
         for metric in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]:
-            metric.pop("StorageResolution", None)  # without this member, the value is 60
+            metric.pop("StorageResolution", None)  # the default is 60
     assert ours == theirs

@@ -1,8 +1,7 @@
 """Tests that a function's response stays within AWS's limit, and that the limit loses no message.
 
 The limits are in "Lambda quotas" and "Use Lambda functions as targets of an Application Load Balancer" (see
-`penstock.limits.response_limit`). The functions of these tests refuse longer responses, as Lambda and a load balancer
-do.
+`penstock.limits.response_limit`). The tests' functions refuse longer responses, like Lambda and a load balancer.
 """
 
 import json
@@ -20,8 +19,8 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
-# The module is imported here before the server's threads start, because pydantic parses source, which Python 3.11
-# cannot do in two threads.
+# The tests import this module before the server's threads start, because pydantic parses source code, which fails in
+# Python 3.11 if two threads do it.
 import penstock_web.rest.application  # noqa: F401
 from penstock import drivers
 from penstock.lambda_runtime import events
@@ -59,7 +58,7 @@ def deployment(database: Database, form: EventForm, scale: int) -> Iterator[Func
 
 @pytest.fixture
 def sql(database: Database) -> Iterator[psycopg.Connection[Any]]:
-    """Calls SQL as the container and applications do, without a function."""
+    """Calls SQL without a function, like the container and applications."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         yield connection
 
@@ -69,7 +68,7 @@ def query(http: httpx.Client, path: str, **parameters: str) -> httpx.Response:
 
 
 def create(sqs: Any, name: str = "q", maximum: int = 3) -> tuple[str, str]:
-    """Returns the URLs of a queue and of its dead-letter queue."""
+    """Creates a queue and its dead-letter queue. Returns both URLs."""
     suffix = ".fifo" if name.endswith(".fifo") else ""
     attributes = {"FifoQueue": "true"} if suffix else {}
     dead = sqs.create_queue(QueueName=f"dead{suffix}", Attributes=attributes)["QueueUrl"]
@@ -78,7 +77,7 @@ def create(sqs: Any, name: str = "q", maximum: int = 3) -> tuple[str, str]:
 
 
 def refused(sqs: Any, url: str, **parameters: Any) -> str:
-    """Makes a receive that is refused, and returns the error's text."""
+    """Receives with an error. Returns the error's text."""
     with pytest.raises(ClientError) as caught:
         sqs.receive_message(QueueUrl=url, **parameters)
     assert caught.value.response["Error"]["Code"] == "ResponseTooLarge"
@@ -92,9 +91,8 @@ def refused(sqs: Any, url: str, **parameters: Any) -> str:
 def test_long_messages_all_come_and_none_becomes_a_dead_letter(
     sqs: Any, sql: psycopg.Connection[Any], form: EventForm, name: str, scale: int
 ) -> None:
-    """A client requests ten messages of 700 KB at a time, and gets them in at most three calls. The messages have 7
-    MB, which exceeds a function's response.
-    """
+    """A client requests ten messages of 700 KB, and gets all in at most three calls. Together the messages exceed a
+    function's response."""
     url, _ = create(sqs, name)
     for number in range(10):
         group = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)}
@@ -118,9 +116,8 @@ def test_long_messages_all_come_and_none_becomes_a_dead_letter(
 @WAYS
 @SCALES
 def test_escapes_count(sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any], form: EventForm, scale: int) -> None:
-    """A quote takes four bytes in JSON and six in XML. A message that is too long has no receive counted, and arrives
-    over another interface.
-    """
+    """A quote takes four bytes in JSON and six in XML. The service does not count the receive of a message that is too
+    long, and another interface can receive the message."""
     url, _ = create(sqs)
     body = '"' * ((1_040_000 if form == "http_api" else 240_000) // scale)
     path = url.removeprefix(str(http.base_url).rstrip("/"))
@@ -151,7 +148,8 @@ def test_escapes_count(sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any
     ],
 )
 def test_a_message_that_is_too_long_alone(sqs: Any, sql: psycopg.Connection[Any], body: str) -> None:
-    """Other messages pass the long message. A receiver with a higher limit gets the long message."""
+    """Receives skip the long message and return other messages. A receiver with a higher limit gets the long
+    message."""
     url, _ = create(sqs, maximum=1)
     sqs.send_message(QueueUrl=url, MessageBody=body)
     sqs.send_message(QueueUrl=url, MessageBody="short")
@@ -166,7 +164,7 @@ def test_a_message_that_is_too_long_alone(sqs: Any, sql: psycopg.Connection[Any]
 
 @pytest.mark.parametrize("form", ["alb"])
 def test_a_result_in_utf_8_is_shorter(sqs: Any, monkeypatch: pytest.MonkeyPatch, deployment: FunctionServer) -> None:
-    """On Python 3.12 and newer, the limit applies to the written result (awslambdaric)."""
+    """On Python 3.12 and later, the limit applies to the UTF-8 result (awslambdaric)."""
     url, _ = create(sqs)
     sqs.send_message(QueueUrl=url, MessageBody="é" * 166_500)
     monkeypatch.setenv("AWS_EXECUTION_ENV", "AWS_Lambda_python3.12")
@@ -176,9 +174,8 @@ def test_a_result_in_utf_8_is_shorter(sqs: Any, monkeypatch: pytest.MonkeyPatch,
 
 @pytest.mark.parametrize("form", ["http_api", "function_url", "rest_api"])
 def test_a_mib_goes_in_and_out(sqs: Any, form: EventForm) -> None:
-    """The client sends the longest message (SendMessage: 1 MiB) to the stack's default endpoint, and to two others
-    that lead to functions.
-    """
+    """The client sends the longest message (SendMessage: 1 MiB) to the stack's default endpoint, and to two other
+    endpoints with functions."""
     url, _ = create(sqs)
     text = json.dumps([{"number": number, "text": "grüße\n"} for number in range(30_000)])
     body = text.encode()[:MIB].decode()
@@ -197,7 +194,7 @@ def test_a_mib_does_not_go_in_through_a_load_balancer(sqs: Any, form: EventForm)
 
 @pytest.mark.parametrize("form", ["alb"])
 def test_a_long_poll_waits_for_others(sqs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The receive is refused at the end of its wait if no other message has arrived."""
+    """The receive fails at the end of its wait if no other message has arrived."""
     url, _ = create(sqs)
     sqs.send_message(QueueUrl=url, MessageBody="x" * 999_000)
     refused(sqs, url, WaitTimeSeconds=1)
@@ -261,7 +258,7 @@ def test_the_rest_api_refuses_what_is_too_long(http: httpx.Client, sql: psycopg.
 def test_any_other_response_that_is_too_long_is_refused_too(
     deployment: FunctionServer, sql: psycopg.Connection[Any]
 ) -> None:
-    """Examples are GetSchedule, whose Input may have 1 MiB, and the REST API's schedule with the same message."""
+    """Examples are GetSchedule, whose Input can have 1 MiB, and the REST API's schedule with the same message."""
     scheduler = boto3.client(
         "scheduler",
         endpoint_url=deployment.endpoint_url,
@@ -285,10 +282,10 @@ def test_any_other_response_that_is_too_long_is_refused_too(
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
-# Tests the responses of functions to faults in the request, in the database and in Penstock.
+# Tests the functions' responses to errors in the request, in the database and in Penstock.
 
 
-# No process listens on the discard port of the loopback.
+# No process listens on loopback's discard port.
 NOWHERE = "postgresql://nobody:secret-password@127.0.0.1:9/nothing"
 
 
@@ -383,7 +380,7 @@ def test_unexpected_errors_stay_inside(empty_database: Database, caplog: pytest.
     [({}, "DATABASE_URL is not set"), ({"DATABASE_URL": NOWHERE, "LOG_LEVEL": "loud"}, "LOG_LEVEL must be one of")],
 )
 def test_a_bad_setting_is_named_in_the_log(variables: dict[str, str], text: str) -> None:
-    """The function runs in a separate process, as on Lambda, with the real Logger on standard output."""
+    """The function runs in a separate process, like on Lambda, with the real Logger on standard output."""
     script = "import json, sys, gateway; print(json.dumps(gateway.handler(json.load(sys.stdin), None)))"
     result = subprocess.run(
         [sys.executable, "-c", script],

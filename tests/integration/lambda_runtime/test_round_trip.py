@@ -1,7 +1,6 @@
-"""Tests the REST API as a function, with every form of event and real HTTP. The shapes are in /v1/openapi.json.
+"""Tests the REST API as a function, with every event format and real HTTP. /v1/openapi.json defines the responses.
 
-Tests the life of a message through the functions: every form of event, both protocols, real HTTP, real
-PostgreSQL.
+Also tests a message's life through the functions: every event format, both protocols, real HTTP and PostgreSQL.
 """
 
 import json
@@ -21,8 +20,8 @@ from tests.support.database import Database
 from tests.support.functions.server import Functions, FunctionServer, load_handler
 from tests.support.local_lambda.events import EVENT_FORMS, EventForm, Request, event_of, response_of
 
-# The module is imported here before the server's threads start, because pydantic parses source, which Python 3.11
-# cannot do in two threads.
+# The tests import this module before the server's threads start, because pydantic parses source code, which fails in
+# Python 3.11 if two threads do it.
 
 JSON = {"content-type": "application/json"}
 
@@ -88,7 +87,7 @@ def test_a_key_is_asked_for(database: Database, form: Any) -> None:
 
 
 # --- console function ------------------------------------------------------------------------------------------------
-# Tests the console as the function `rest`: pages, forms and sessions with events of API Gateway and of a load
+# Tests the console in the function `rest`: pages, forms and sessions with events from API Gateway and from a load
 # balancer.
 
 
@@ -127,7 +126,8 @@ def test_sign_in_make_a_queue_and_look(console: httpx.Client, database: Database
 
 
 def test_a_named_stage_is_no_part_of_the_path(database: Database, form: EventForm) -> None:
-    """`rawPath` has every stage of an HTTP API except $default, and function URLs have the same form of events."""
+    """`rawPath` begins with an HTTP API's stage, unless the stage is $default. Function URLs use the same event
+    format."""
     version_2 = form in {"http_api", "function_url"}
     event = event_of(form, Request("GET", "/prod/v1/queues" if version_2 else "/v1/queues"))
     event["requestContext"]["stage"] = "prod"
@@ -182,7 +182,7 @@ def test_concurrent_requests(sqs: Any) -> None:
 
 
 class Query:
-    """A client that knows only the Query protocol."""
+    """A client that uses only the Query protocol."""
 
     def __init__(self, http: httpx.Client, endpoint_url: str) -> None:
         self.http = http

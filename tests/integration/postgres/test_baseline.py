@@ -1,11 +1,11 @@
-"""Until release 0.1.0, the baseline changes in place, and sql/ mentions no earlier release. Then the baseline is
-fixed.
+"""Until release 0.1.0, commits change the baseline in place, and sql/ does not mention earlier releases. After 0.1.0,
+the baseline is fixed.
 
-CHANGELOG declares the release by the commit in the heading of its section.
+The heading of a release's section in CHANGELOG contains the release's commit.
 
-The runner reads every folder of sql/functions, and the database has exactly the functions of these folders.
+The runner reads every folder in sql/functions, and the database has exactly these folders' functions.
 
-The dump of the schema is the same on every version of PostgreSQL, and shows tables and functions.
+The schema dump is the same on every PostgreSQL version, and contains tables and functions.
 """
 
 import os
@@ -47,9 +47,8 @@ def released_commit(changelog: str) -> str:
 
 
 def faults(directory: Path, released_baseline: str | None) -> Iterator[str]:
-    """Returns the forbidden contents of a folder like sql/. `released_baseline` is the text of the release, or None
-    before the release.
-    """
+    """Returns the forbidden contents in a folder like sql/. `released_baseline` is the release's text, or None before
+    the release."""
     if released_baseline is not None:
         if (directory / BASELINE).read_text() != released_baseline:
             yield f"{BASELINE} is not that of release 0.1.0: write a migration instead"
@@ -75,7 +74,7 @@ def test_sql_is_as_the_changelog_demands() -> None:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Makes a copy of sql/."""
+    """Copies sql/."""
     return Path(shutil.copytree(find_sql_directory(), tmp_path / "sql"))
 
 
@@ -135,7 +134,7 @@ def files() -> list[Path]:
 
 
 def test_a_table_is_described_once() -> None:
-    """The catalogue has the description (`comment on table`). A comment before the table would repeat it."""
+    """The catalogue contains the description (`comment on table`), which a comment before the table would repeat."""
     text = (find_sql_directory() / BASELINE).read_text()
     described = set(re.findall(r"^comment on table queue\.(\w+)", text, re.MULTILINE))
     before = re.findall(r"^--(.*)\ncreate (?:unlogged )?table queue\.(\w+)", text, re.MULTILINE)
@@ -143,7 +142,7 @@ def test_a_table_is_described_once() -> None:
 
 
 def test_the_catalogue_has_the_functions_of_the_files(database: Database) -> None:
-    """The database would lack the functions of a folder that the migration runner does not read."""
+    """If the migration runner did not read a folder, the database would lack the folder's functions."""
     with psycopg.connect(database.dsn) as connection:
         found = connection.execute("select proname from pg_proc where pronamespace = 'queue'::regnamespace").fetchall()
     expected = [name for path in files() for name in DEFINED.findall(path.read_text())] + MADE_BY_MIGRATION
@@ -158,7 +157,7 @@ def test_functions_are_read_in_the_order_of_their_names_across_folders() -> None
 
 
 def test_a_folder_holds_at_most_20_files() -> None:
-    """`api` may contain more files. All functions are in the folders."""
+    """Only `api` can contain more files. All functions are in folders."""
     held = Counter(path.parent.name for path in FUNCTIONS.rglob("*.sql"))
     assert {folder: count for folder, count in held.items() if folder != "api" and count > 20} == {}
     assert FUNCTIONS.name not in held
@@ -238,7 +237,7 @@ def use(database: psycopg.Connection[tuple[object, ...]]) -> None:
 
 
 def run_page(words: str, variables: dict[str, str], folder: Path) -> str:
-    """Runs the only block of docs/operate/replicate.md with these words. Returns its output."""
+    """Runs the only block in docs/operate/replicate.md that contains these words. Returns the output."""
     (text,) = [block.text for block in blocks("docs/operate/replicate.md") if words in block.text and block.kind]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
@@ -251,9 +250,8 @@ def run_page(words: str, variables: dict[str, str], folder: Path) -> str:
 
 @pytest.mark.skipif(shutil.which("psql") is None, reason="needs psql and pg_dump")
 def test_a_subscriber_replicates_all_tables_while_the_product_runs(tmp_path: Path) -> None:
-    """The subscriber is another server. The page's commands set it up and let it take over. The commands of
-    docs/operate/remove.md remove the product.
-    """
+    """The subscriber is another server. The page's commands set it up and promote it. The commands in
+    docs/operate/remove.md remove Penstock."""
     with (
         new_cluster("any", wal_level="logical") as publisher,
         new_cluster("any", fsync="on") as subscriber,
@@ -272,7 +270,7 @@ def test_a_subscriber_replicates_all_tables_while_the_product_runs(tmp_path: Pat
         create(source, "before")
         for words in ("create role", "pg_dump", "add_history_day", "create subscription"):
             run_page(words, variables, tmp_path)
-        use(source)  # The publisher creates partitions meanwhile.
+        use(source)  # The publisher creates partitions in the meantime.
         assert source.execute("select count(*) from queue.history").fetchall() != [(0,)]
         wait_until(lambda: target.execute(ROWS).fetchall() == source.execute(ROWS).fetchall())
         assert target.execute("select count(*) from queue.history_default").fetchall() == [(0,)]

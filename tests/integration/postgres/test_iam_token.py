@@ -1,8 +1,8 @@
-"""Tests IAM's tokens in place of a password: the signed text, and logins to a PostgreSQL with the token.
+"""Tests IAM tokens instead of a password: the signed text, and logins to PostgreSQL.
 
-The tests do not use AWS. The sources are "IAM database authentication for MariaDB, MySQL, and PostgreSQL", Amazon RDS
-User Guide (Signature Version 4 signs a token, which is valid for 15 minutes), and "Authenticating Requests: Using
-Query Parameters (AWS Signature Version 4)", Amazon S3 API Reference (the parameters of a presigned URL).
+The tests do not use AWS. Sources: "IAM database authentication for MariaDB, MySQL, and PostgreSQL", Amazon RDS User
+Guide (Signature Version 4 signs a token, which is valid for 15 minutes), and "Authenticating Requests: Using Query
+Parameters (AWS Signature Version 4)", Amazon S3 API Reference (the parameters of a presigned URL).
 """
 
 import hashlib
@@ -41,7 +41,7 @@ OURS = Authority()
 
 @pytest.fixture(autouse=True)
 def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Yields only the credentials that Lambda gives to a function."""
+    """Sets only the credentials that Lambda gives to a function."""
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
@@ -57,7 +57,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    """Runs a server with TLS, like RDS. The tests set the user's password. Skipped if PostgreSQL has no TLS."""
+    """Runs a server with TLS, like RDS. The tests set the user's password. Skips the tests if PostgreSQL lacks TLS."""
     account = SystemAccount.choose()
     with ephemeral_state(memory_directory()) as state:
         folder, own = account.make_private_folder(state / "tls"), OURS.server(HOST)
@@ -75,7 +75,7 @@ def server() -> Iterator[Postgres]:
 
 @pytest.fixture
 def tokens(server: Postgres, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Returns the created tokens. The server accepts only the newest token, as if all others had expired."""
+    """Returns the created tokens. The server accepts only the newest token, as if the others had expired."""
     made: list[str] = []
 
     def recorded(host: str, port: int, user: str) -> str:
@@ -115,9 +115,8 @@ def signed(key: bytes, text: str) -> bytes:
 
 
 def test_a_token_is_a_presigned_request() -> None:
-    """The token is a presigned `connect` request to rds-db by that user, without the scheme. The test computes the
-    signature itself.
-    """
+    """The token is the user's presigned `connect` request to rds-db, without the scheme. The test computes the
+    signature independently."""
     place, _, query = make_token("db.example.eu-west-1.rds.amazonaws.com", 5433, USER).partition("/?")
     fields = {name: value for name, (value,) in parse_qs(query, strict_parsing=True).items()}
     assert place == "db.example.eu-west-1.rds.amazonaws.com:5433"
@@ -147,7 +146,7 @@ def test_a_token_is_a_presigned_request() -> None:
 def test_each_connection_of_a_function_has_its_own(
     server: Postgres, tmp_path: Path, tokens: list[str], driver: str
 ) -> None:
-    """The first token has expired when the second is needed. An open connection needs no token."""
+    """The first token has expired when the function needs the second. An open connection does not need a token."""
     environment = ExecutionEnvironment(
         {"DATABASE_URL": address(server, tmp_path), "QUEUE_DATABASE_AUTH": "iam", "QUEUE_DATABASE_DRIVER": driver}
     )
@@ -172,7 +171,7 @@ async def test_connections_of_the_container(server: Postgres, tmp_path: Path, to
 
 
 def test_migrations(server: Postgres, tmp_path: Path, tokens: list[str]) -> None:
-    """The user has the right to log in with a token, and the migration succeeds."""
+    """The user can log in with a token, and the migration succeeds."""
     with pytest.raises(Exception, match="cannot migrate: "):
         migrate_or_explain(settings_of(address(server, tmp_path)).direct_url, None)
     assert len(tokens) == 1
@@ -203,7 +202,7 @@ def test_a_password_stays_without_the_setting() -> None:
 def test_without_credentials_or_a_region(
     server: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: str
 ) -> None:
-    """The response is 503, and the next request tries again, because credentials may arrive later."""
+    """The response is 503. The next request tries again, because credentials may arrive later."""
     database = Database(settings_of(address(server, tmp_path)).database_url, driver)
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(ServiceUnavailable) as refused:

@@ -19,7 +19,7 @@ MIGRATIONS = {
     "0001_first.sql": "create table queue.first (id int);",
     "0002_second.sql": "create table queue.second (id int); insert into queue.second select 1 from queue.first;",
 }
-# The first function calls a function of a later file.
+# The first function calls a function in a later file.
 FUNCTIONS = {
     "queue.a.sql": "create or replace function queue.a() returns int language sql as 'select queue.b()';",
     "queue.b.sql": "create or replace function queue.b() returns int language sql as 'select 1';",
@@ -75,7 +75,7 @@ def test_an_applied_migration_must_not_change(empty_database: Database, director
 
 
 def test_a_database_of_an_earlier_commit_is_refused(empty_database: Database, tmp_path: Path) -> None:
-    """That database has another baseline, and may have migrations that this commit does not know."""
+    """That database has another baseline, and can have migrations that this commit lacks."""
     earlier = tmp_path / "earlier"
     shutil.copytree(find_sql_directory() / "migrations", earlier / "migrations")
     write(earlier / "migrations", {"0002_later.sql": "create table queue.second (id int);"})
@@ -157,8 +157,7 @@ def test_an_older_release_leaves_the_functions_of_a_newer_one(empty_database: Da
 
 
 def test_a_second_runner_waits_for_the_first(empty_database: Database, directory: Path) -> None:
-    """The second runner waits for the lock while the first is inside a migration. Afterwards the second runner has
-    nothing to do.
+    """The second runner waits for the lock while the first is inside a migration, and then finds no work.
 
     The second runner waits longer than its role's lock_timeout, because that limit is for the service's calls.
     """
@@ -203,9 +202,8 @@ def test_a_lock_that_never_comes_is_an_error_and_nothing_is_applied(
 
 
 def test_the_role_gets_its_settings_also_through_the_pooler(database: Database, postgres: TestServer) -> None:
-    """Keepalives are also settings of the role. This pooler reaches the server through a Unix socket, which has no
-    keepalives.
-    """
+    """Keepalives are also role settings. This pooler connects to the server through a Unix socket, which has no
+    keepalives."""
     with psycopg.connect(database.pooled_dsn, prepare_threshold=None) as connection:
         row = connection.execute("select rolconfig from pg_roles where rolname = current_user").fetchone()
         assert row == ([f"{name}={value}" for name, value in SESSION_SETTINGS.items()],)

@@ -1,6 +1,6 @@
-"""Tests the settings of the service's sessions on any PostgreSQL, for any role, with a pooler or without.
+"""Tests the service's session settings on any PostgreSQL, for any role, with and without a pooler.
 
-The sources are "pg_settings" (sources of values) and "CREATE FUNCTION" (SET) in PostgreSQL's documentation.
+Sources: "pg_settings" (sources of values) and "CREATE FUNCTION" (SET) in PostgreSQL's documentation.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ DEFAULTS = {
 
 @pytest.fixture
 def plain(database: Database) -> Iterator[str]:
-    """Returns the database's address for a role without settings. Both drivers can read the address."""
+    """Returns the database's address for a role without settings. Both drivers can parse the address."""
     role = f"plain_{database.name}"
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute(FUNCTION.encode())
@@ -66,7 +66,7 @@ def plain(database: Database) -> Iterator[str]:
 
 
 def choose(database: Database, settings: Mapping[str, str]) -> None:
-    """Changes the settings of the service's role for this database only, as an operator may do."""
+    """Changes the service role's settings for this database only, like an operator."""
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute(FUNCTION.encode())
         for name, value in settings.items():
@@ -159,7 +159,7 @@ def test_parameters_in_the_log_are_warned_of(
 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_slow_calls_are_logged_without_bodies(postgres: TestServer, database: Database, driver: str) -> None:
-    """The server has the settings of `penstock up`, which compose and Terraform also set."""
+    """The server has the settings that `penstock up`, compose and Terraform set."""
     choose(database, SLOW)
     log = postgres.server.data.parent / "log"
     start = log.stat().st_size
@@ -176,7 +176,7 @@ def test_slow_calls_are_logged_without_bodies(postgres: TestServer, database: Da
 
 # --- in the functions ------------------------------------------------------------------------------------------------
 def test_functions_have_the_planners_whoever_calls(database: Database) -> None:
-    """Functions in SQL have no settings, because PostgreSQL inlines their query into the caller's."""
+    """SQL-language functions have no settings, because PostgreSQL inlines their query into the caller's."""
     with psycopg.connect(database.dsn) as connection:
         rows = connection.execute(
             "select p.oid::regprocedure::text, proconfig from pg_proc p join pg_language l on l.oid = p.prolang"
@@ -209,7 +209,7 @@ NAMES = list(PINNED_SETTINGS)
 
 
 def give_all(database: Database, place: Place, settings: Iterable[Setting]) -> dict[str, str]:
-    """Gives sessions of the service's role these settings. Returns the variables of the environment."""
+    """Sets these settings for the service role's sessions. Returns the environment variables."""
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute(FUNCTION.encode())
         return hostile_settings.give_all(administration, place, database.name, ROLE, settings)
@@ -246,7 +246,7 @@ async def test_every_direct_connection_has_the_pinned_settings(
 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_connection_through_the_pooler_has_those_that_the_pooler_keeps(database: Database, driver: str) -> None:
-    """PgBouncer keeps four of the settings for each client on all server connections."""
+    """PgBouncer restores four settings for each client on every server connection."""
     give_all(database, "database", [each for each in HOSTILE if each[0] in (*TRACKED, *HARMLESS)])
     connection = function_database.find_connection_factory(driver)(database.pooled_dsn, 8)
     with psycopg.connect(database.dsn, autocommit=True) as administration:
@@ -273,7 +273,7 @@ def test_a_connection_through_the_pooler_with_others_is_refused_and_migrate_give
     assert [name for name, _ in wrong if f"{name} = " not in str(refused.value)] == []
     assert set(migrate(database.api_dsn).role_settings) == {name for name, _ in wrong}
     with psycopg.connect(database.dsn, autocommit=True) as administration:
-        end_sessions(administration)  # The pooler opens connections to the server with the new settings.
+        end_sessions(administration)  # The pooler opens new server connections, which have the new settings.
     open_function(database.pooled_dsn, 8).close()
     assert migrate(database.api_dsn).role_settings == []
 
@@ -281,7 +281,7 @@ def test_a_connection_through_the_pooler_with_others_is_refused_and_migrate_give
 async def test_a_server_connection_that_gets_wrong_settings_later_is_found(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pooler's clients stay connected while the pooler opens new connections to the server."""
+    """The pooler's clients stay connected while the pooler opens new server connections."""
     monkeypatch.setattr("penstock_web.database.connect.CHECK_SECONDS", 0)
     monkeypatch.setattr("penstock.postgres.psycopg_connection.CHECK_SECONDS", 0)
     monkeypatch.setattr("penstock.postgres.database.CHECK_SECONDS", 0)

@@ -33,7 +33,7 @@ def test_every_statement_agrees_with_the_catalogue(connection: Connection) -> No
 
 
 def test_a_change_is_a_column_that_is_true_or_false() -> None:
-    """`changed` belongs to audited statements only."""
+    """Only audited statements have `changed`."""
     found = {name: statement for name, statement in all_statements() if statement.changed}
     assert len(found) >= 20
     for name, statement in found.items():
@@ -130,7 +130,7 @@ def test_types_that_fit(hint: Any, kind: str, expected: bool) -> None:
 
 # --- functions without a statement -----------------------------------------------------------------------------------
 def test_every_function_is_called_by_a_statement_by_sql_or_by_applications() -> None:
-    """Applications call the functions of sql/functions/api. Every other function needs a caller."""
+    """Applications call the functions in sql/functions/api. Every other function needs a caller."""
     files = {path.stem: path for path in (find_sql_directory() / "functions").glob("*/*.sql")}
     used = {statement.name for _, statement in all_statements()}
     for path in find_sql_directory().rglob("*.sql"):
@@ -141,7 +141,7 @@ def test_every_function_is_called_by_a_statement_by_sql_or_by_applications() -> 
 
 
 # --- binary array ----------------------------------------------------------------------------------------------------
-# Compares binary arrays written by Penstock with PostgreSQL's reading of them.
+# Compares binary arrays that Penstock writes with the arrays that PostgreSQL reads.
 
 
 INSTANTS = [datetime(2026, 3, 1, 12, 30, 0, 250_000, UTC), datetime(1999, 12, 31, tzinfo=UTC)]
@@ -194,7 +194,7 @@ def test_bytes_of_a_text_are_its_utf8() -> None:
 
 
 def as_text(value: Any) -> str | None:
-    """Returns the value that PostgreSQL's input functions read."""
+    """Returns the value that PostgreSQL's input functions parse."""
     if value is None:
         return None
     if isinstance(value, bytes):
