@@ -1,4 +1,4 @@
-"""Tests the installation of Penstock: the interpreter, the wheel, and the audit of its packages."""
+"""Tests Penstock's installation: the interpreter, the wheel, and the audit of its packages."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ exec "{real}" -c "import sys; sys.version_info, sys.executable = {version}, '$0'
 
 
 def install(path: Path, version: tuple[int, int] = (3, 11), has_pip: bool = True) -> str:
-    """Writes an interpreter of this version, and returns its path."""
+    """Writes an interpreter of this version. Returns the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(SCRIPT.format(real=sys.executable, version=version, has_pip=has_pip))
     path.chmod(0o755)
@@ -30,7 +30,7 @@ def install(path: Path, version: tuple[int, int] = (3, 11), has_pip: bool = True
 
 
 def find(*folders: Path) -> subprocess.CompletedProcess[str]:
-    """Returns the output of the script with these folders as PATH. bash itself is not in them."""
+    """Returns the script's output when PATH contains these folders, which do not contain bash."""
     bash = shutil.which("bash")
     assert bash is not None
     path = ":".join(str(folder) for folder in folders)
@@ -60,7 +60,7 @@ def test_an_unsuitable_python3_is_passed_over_for_the_newest_other(
 
 
 def test_an_interpreter_that_only_fails_is_passed_over(tmp_path: Path) -> None:
-    """pyenv's shim fails this way for a version that is not selected."""
+    """pyenv's shim fails like this for an unselected version."""
     broken = tmp_path / "first" / "python3"
     broken.parent.mkdir()
     broken.write_text("#!/bin/sh\nexit 127\n")
@@ -131,7 +131,7 @@ PLACES = {
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Builds the wheel with pip's backend, and returns its contents."""
+    """Builds the wheel with pip's backend. Returns the wheel's contents."""
     folder = tmp_path_factory.mktemp("wheel")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     with ZipFile(wheel) as archive:
@@ -140,7 +140,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected() -> set[str]:
-    """Returns the files that git knows, without caches and other leftovers."""
+    """Returns the files that git tracks or would track, without caches."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PLACES],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -164,7 +164,7 @@ def test_the_wheel_holds_every_file(installed: Path) -> None:
 
 
 def test_an_installed_package_finds_its_files(installed: Path) -> None:
-    """The wheel is first on the path, so the package does not use the files of a checkout beside it."""
+    """The wheel is first on the path, so the package does not use a checkout's files."""
     code = (
         "from penstock.postgres import migrations; from penstock_web.local import pgbouncer\n"
         "names = ('auth_query.sql', 'pgbouncer.ini.tmpl')\n"
@@ -184,7 +184,7 @@ def test_an_installed_package_finds_its_files(installed: Path) -> None:
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------
-# Tests the output of `make audit` with weaknesses, without weaknesses, and without a connection.
+# Tests `make audit`'s output with vulnerabilities, without vulnerabilities, and without a connection.
 @pytest.mark.parametrize(
     ("program", "code", "said"),
     [

@@ -16,7 +16,7 @@ Fire = Callable[..., Counts]
 
 @pytest.fixture
 def fire(database: Database) -> Iterator[Fire]:
-    """Runs a worker until nothing is due now, through PgBouncer: `fire(queue_schedule_batch_size=2)`."""
+    """Runs a worker through PgBouncer until no schedule is due: `fire(queue_schedule_batch_size=2)`."""
     with psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection:
 
         def run(**overrides: Value) -> Counts:

@@ -1,4 +1,4 @@
-"""Tests what schedules of the REST API do when they are due (docs/reference/schedules.md)."""
+"""Tests how the REST API's schedules fire (docs/reference/schedules.md)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -36,9 +36,8 @@ def _jobs(db: Connection) -> None:
 
 
 def test_simple_ones_fire_together(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The schedules fire in one statement. A savepoint for each schedule would give each row another xmin. If one of
-    the schedules fails, each gets a savepoint.
-    """
+    """The schedules fire in one statement. A savepoint for each schedule would give each row another xmin. If a
+    schedule fails, each schedule gets a savepoint."""
     written_in = "select count(distinct xmin::text) from queue.schedule_run where fired_at is not null"
     for name in ("a", "b"):
         put(db, name, hour(), catchup=True)
@@ -170,7 +169,7 @@ def test_an_occurrence_that_failed_until_too_late_is_recorded_as_skipped(
 
 
 def test_a_change_that_comes_before_a_late_firing_does_not_hide_it(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The change replaces the late occurrence only if it changes the times."""
+    """The change replaces the late occurrence only if it changes the schedule's times."""
     put(db, "s", hour(-2))
     put(db, "s", None, "patch", target={"queue": "jobs", "message": {"changed": True}})
     assert value(db, "select count(*) from queue.schedule_run") == 0
@@ -210,7 +209,7 @@ def test_catch_up_has_a_limit_and_says_what_it_skipped(db: Connection, fire: Fir
 
 
 def test_an_account_with_many_schedules_delays_no_other(db: Connection, hour: Hour) -> None:
-    """Claims alternate between the accounts, and take an account's longest overdue schedules first."""
+    """Claims alternate between the accounts, and take each account's longest overdue schedules first."""
     put(db, "mine", hour())
     db.execute("""insert into queue.schedule
         select (jsonb_populate_record(s, jsonb_build_object('schedule_id', n, 'name', 'other-' || n, 'account_id',
@@ -267,7 +266,7 @@ def test_a_success_forgets_failures(db: Connection, fire: Fire, hour: Hour) -> N
 
 
 def test_a_failed_catch_up_leaves_nothing_behind(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The savepoint covers all occurrences of a schedule. The second message is too long for the queue."""
+    """The savepoint covers all of a schedule's occurrences. The second message is too long for the queue."""
     db.execute("""select queue.create('small', '{"MaximumMessageSize": "1024"}')""")
     db.execute("select queue.subscribe('both', 'jobs')")
     put(db, "s", hour(-5), catchup=True,
@@ -316,7 +315,7 @@ def test_overlap_skip_fires_when_the_last_message_is_gone(db: Connection, fire: 
 
 # --- exactly once ----------------------------------------------------------------------------------------------------
 def test_an_occurrence_that_has_fired_does_not_fire_again(db: Connection, fire: Fire, hour: Hour) -> None:
-    """A run has a unique key, so the test may move the schedule back in any way."""
+    """A run has a unique key, so the test can move the schedule back in any way."""
     at = hour()
     put(db, "s", at, catchup=True)
     assert fire()["fired"] == 1
@@ -337,7 +336,8 @@ def test_an_occurrence_that_has_fired_does_not_fire_again(db: Connection, fire: 
 def test_a_clock_that_went_forward_and_back_keeps_no_schedule_waiting(
     db: Connection, fire: Fire, hour: Hour, fields: Row
 ) -> None:
-    """What fired while the clock was a day ahead fires at its next occurrence, and no other schedule moves."""
+    """Schedules that fired while the clock was a day ahead fire at their next occurrence. Other schedules do not
+    change."""
     at = hour()
     put(db, "s", at, anchor_at=write(at), **fields)
     put(db, "other", at + 30 * HOUR)

@@ -1,7 +1,7 @@
-"""Tests targets, retries and dead letters of EventBridge Scheduler.
+"""Tests EventBridge Scheduler's targets, retries and dead letters.
 
-The sources are Target, RetryPolicy, "Adding context attributes", "Configuring a schedule's dead-letter queue" and
-"Deletion after schedule completion" (EventBridge Scheduler User Guide and API Reference).
+Sources: Target, RetryPolicy, "Adding context attributes", "Configuring a schedule's dead-letter queue" and "Deletion
+after schedule completion" (EventBridge Scheduler User Guide and API Reference).
 """
 
 import json
@@ -34,9 +34,8 @@ def _queues(db: Connection) -> None:
 
 
 def invoke(db: Connection, at: datetime, arn: str = JOBS, text: str | None = "hello", **more: Any) -> None:
-    """Creates an hourly schedule `s` of EventBridge Scheduler. `more` has columns of the schedule and members of its
-    target.
-    """
+    """Creates EventBridge Scheduler's hourly schedule `s`. `more` contains the schedule's columns and the target's
+    members."""
     members = {name: more.pop(name) for name in list(more) if name[0].isupper()}
     target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r", **members}
     if text is not None:
@@ -90,7 +89,7 @@ def test_a_fifo_queue_gets_the_message_group(db: Connection, fire: Fire, hour: H
 
 
 def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The envelopes equal Publish's envelopes, even if the topic's SignatureVersion differs from the cached version."""
+    """The envelopes equal Publish's, even if the topic's SignatureVersion differs from the cached version."""
     call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {"SignatureVersion": "2"}, {}, {})
     subscribe(db)
     invoke(db, hour(), NEWS)
@@ -105,7 +104,7 @@ def subscribe(db: Connection) -> None:
 
 
 def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The limit is 262,144 bytes by default, as for Publish."""
+    """The default limit is 262,144 bytes, like for Publish."""
     call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {}, {})
     subscribe(db)
     invoke(db, hour(), NEWS, "x" * 262_145, RetryPolicy={"MaximumRetryAttempts": 0})
@@ -187,7 +186,7 @@ def test_a_failed_invocation_is_tried_again_while_the_schedule_goes_on(db: Conne
 
 
 def test_retries_wait_longer_each_time(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The back-off is exponential (RetryPolicy). The seconds of the back-off are Penstock's choice."""
+    """The backoff is exponential (RetryPolicy). Penstock chose its seconds."""
     invoke(db, hour(), MISSING)
     fire()
     put(db, "s", None, "patch", status="paused")

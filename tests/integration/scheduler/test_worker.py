@@ -1,6 +1,5 @@
-"""Tests the worker's loops: the container's loop sleeps until something wakes it, and the function's loop runs for a
-minute.
-"""
+"""Tests the worker's loops: the container's loop sleeps until it is woken, and the function's loop runs for a
+minute."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -50,11 +49,9 @@ def once(db: Connection, name: str, seconds: float) -> None:
 # --- the container ---------------------------------------------------------------------------------------------------
 @pytest.fixture
 def _service(database: Database) -> Iterator[None]:
-    """Runs a process that reads schedules once an hour, unless a schedule is due or a notification wakes the
-    process.
-    """
+    """Runs a process that reads schedules once an hour, unless a schedule is due or a notification wakes it."""
     with running_service(database.api_dsn, QUEUE_SCHEDULE_POLL_MS="3600000"):
-        # The process has read the schedules, and now sleeps and listens for notifications.
+        # The process has read the schedules, and now waits for notifications.
         until_row(database.dsn, looked("queue.next_schedule"))
         until_row(database.dsn, looked("queue.due_work"))
         yield
@@ -137,7 +134,7 @@ def test_a_run_that_is_stopped_claims_nothing(db: Connection, hour: Hour) -> Non
 
 
 # --- firing limits ---------------------------------------------------------------------------------------------------
-# Tests the limits of firing: the number of firings in a second, and the jitter of schedules.
+# Tests the limits on firing: the rate for each account, and the schedules' jitter.
 
 
 # --- firings a second ------------------------------------------------------------------------------------------------
@@ -155,7 +152,7 @@ def test_an_account_fires_no_more_in_a_second_and_the_rest_later(
     put_as(db, "111122223333", "other", hour())
 
     def claim(most: int) -> int:
-        """Claims and fires up to ten. Returns the number of fired schedules of this account."""
+        """Claims and fires up to ten schedules. Returns how many of this account's schedules fired."""
         with db.transaction():
             claimed = [row.schedule_id for row in call(db, CLAIM_SCHEDULES, 10, most)]
             db.execute(
@@ -188,7 +185,7 @@ def test_the_worker_keeps_to_the_quota_and_fires_everything(db: Connection, fire
         put(db, f"s{n}", hour(), catchup=True)
     assert fire(quota_firings_per_second=2)["fired"] == 3
     seconds = value(db, "select extract(epoch from max(fired_at) - min(fired_at)) from queue.schedule_run")
-    # The pause is nearly a second, because a firing is counted before it is recorded.
+    # The pause is nearly a second, because the quota counts a firing before the worker records it.
     assert seconds > 0.9
 
 
@@ -254,7 +251,7 @@ def test_an_occurrence_waits_for_its_jitter(db: Connection, fire: Fire, hour: Ho
 
 
 def test_jitter_beyond_the_period_loses_nothing(db: Connection, fire: Fire, hour: Hour) -> None:
-    """An occurrence is late from the end of its jitter on, and occurrences fire in their order."""
+    """An occurrence is late after its jitter ends, and occurrences fire in order."""
     at = hour() + timedelta(minutes=10)
     put(db, "s", at, canonical="* * * * *", jitter_seconds=600)
     fire(queue_schedule_misfire_grace_seconds=1200)
@@ -287,7 +284,7 @@ class Heard(Observer):
 
 
 def test_how_late_each_occurrence_fires_and_what_became_of_it(database: Database, db: Connection, hour: Hour) -> None:
-    """The report leaves out occurrences with a flexible window, because they are never late."""
+    """The report omits occurrences with a flexible window, because they are never late."""
     db.execute("select queue.create('jobs')")
     put(db, "late", hour() - HOUR, catchup=True)
     put(db, "any time", hour() - HOUR, catchup=True, jitter_seconds=30)

@@ -1,7 +1,6 @@
-"""Tests the key that signs SNS messages: all processes share one key, which is stored encrypted, replaced and
-removed.
+"""Tests the key that signs SNS messages. All processes share one key, which Penstock encrypts, rotates and removes.
 
-The source is docs/reference/topics.md, "Signatures".
+Source: docs/reference/topics.md, "Signatures".
 """
 
 import json
@@ -69,7 +68,7 @@ class Topic:
 
 @pytest.fixture
 def function(database: Database) -> Iterator[Callable[..., str]]:
-    """Yields the address of functions in new execution environments. Settings are by name."""
+    """Yields the address of functions in new execution environments with these settings."""
     with ExitStack() as stack:
         yield (
             lambda **settings: stack.enter_context(FunctionServer(database.pooled_dsn, variables=settings)).endpoint_url
@@ -135,7 +134,7 @@ def test_a_second_maker_waits_and_gets_the_first_ones_key(database: Database) ->
 
 # --- what a process keeps --------------------------------------------------------------------------------------------
 def context(encryption_key: str = "") -> Context:
-    """Returns the parts of a request that signing needs."""
+    """Returns the parts of a request that the signing needs."""
     settings = SimpleNamespace(queue_encryption_key=encryption_key)
     cache = SigningKeyCache()
     environment = SimpleNamespace(settings=settings, cache=lambda kind: {SigningKeyCache: cache}[kind])
@@ -143,19 +142,19 @@ def context(encryption_key: str = "") -> Context:
 
 
 def asked(operation: Any) -> Any:
-    """Returns the statement of an operation's first effect."""
+    """Returns the statement in an operation's first effect."""
     return next(operation).statement
 
 
 def ended(operation: Any, response: object) -> Any:
-    """Gives an operation's last effect this response, and returns the operation's result."""
+    """Passes this response to an operation's last effect. Returns the operation's result."""
     with pytest.raises(StopIteration) as end:
         operation.send(response)
     return end.value.value
 
 
 def test_first_publishers_of_a_process_offer_the_same_key() -> None:
-    """The creation of a key takes 50 ms, which block the process."""
+    """Creating a key takes 50 ms, which blocks the process."""
     here = context()
     first, second, third = (find_signer(here) for _ in range(3))
     for operation in (first, second, third):
@@ -167,7 +166,7 @@ def test_first_publishers_of_a_process_offer_the_same_key() -> None:
     assert not rotate
     row = ADD_SIGNING_KEY.make_row((key_id, sealed, private_key))
     signers = [ended(operation, [row]) for operation in (first, second)]
-    # The third operation asked before the key existed, and got its response afterwards.
+    # The third operation queried before the key existed, and got its response afterwards.
     assert signers[0] is signers[1] is ended(third, [])
 
 
@@ -201,7 +200,7 @@ def test_a_private_key_is_sealed(database: Database, function: Callable[..., str
     assert sealed
     assert b"PRIVATE" not in private_key
     for message in topic.messages(2):
-        verify(message, served(function()))  # certificates are no secret
+        verify(message, served(function()))  # certificates are public
 
 
 @pytest.mark.parametrize("encryption_key", ["", OTHER_KEY])
@@ -222,7 +221,7 @@ def test_a_key_that_was_sealed_with_another_key(encryption_key: str, caplog: pyt
 def rotate(
     database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[], str]:
-    """Runs `penstock keys rotate-signing`. Returns the address of the new certificate."""
+    """Runs `penstock keys rotate-signing`. Returns the new certificate's address."""
     monkeypatch.setenv("DATABASE_URL", database.api_dsn)
 
     def run() -> str:
@@ -288,9 +287,8 @@ def test_certificates_are_served_for_thirty_days(
 
 # --- the database is away --------------------------------------------------------------------------------------------
 def test_without_a_database_certificates_are_503(database: Database, rotate: Callable[[], str]) -> None:
-    """The test does not use PgBouncer, because a function would wait for a server connection as long as PgBouncer
-    allows.
-    """
+    """The test does not use PgBouncer, because a function would wait for a server connection until PgBouncer's
+    timeout."""
     path = rotate()
     with (
         running_service(database.api_dsn) as service,

@@ -1,6 +1,6 @@
-"""Tests the fixtures in a user's project: one server for all processes of a run, and an account for each test.
+"""Tests the fixtures in a user's project: one server for all processes in a run, and an account for each test.
 
-Also tests the example project examples/pytest_project, as a user runs it.
+Also runs the example project examples/pytest_project like a user.
 """
 
 import os
@@ -180,7 +180,7 @@ def test_the_tests_of_the_example_pass(tmp_path: Path) -> None:
 
 
 # --- servers ---------------------------------------------------------------------------------------------------------
-# The test server ends with its last user and leaves nothing. It does not matter how that user ends.
+# The test server stops after its last user and leaves no files, however that user ends.
 
 
 USER = """
@@ -193,7 +193,7 @@ input()
 
 @pytest.fixture
 def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yields the empty folder of temporary files."""
+    """Yields the empty folder for temporary files."""
     with temporary_files() as folder:
         monkeypatch.setattr("tempfile.tempdir", str(folder))
         monkeypatch.setenv("TMPDIR", str(folder))
