@@ -1,6 +1,5 @@
-"""Provides a test's service. The marker `settings` sets its settings, and `shared` makes a module's tests share one
-service.
-"""
+"""Provides a test's service. The marker `settings` changes the service's settings, and `shared` makes a module's tests
+share one service."""
 
 from collections.abc import Iterator
 
@@ -12,21 +11,21 @@ from tests.support.programs.penstock_service import Service, running_service
 
 
 def read_settings(node: pytest.Item | pytest.Collector) -> dict[str, str]:
-    """The environment variables of the marker `settings`."""
+    """Returns the environment variables from the marker `settings`."""
     marker = node.get_closest_marker("settings")
     return dict(marker.kwargs) if marker else {}
 
 
 @pytest.fixture(scope="module")
 def shared_service(shared_database: Database, request: pytest.FixtureRequest) -> Iterator[Service]:
-    """A service on the database of the module's tests."""
+    """Runs a service on the database that the module's tests share."""
     with running_service(shared_database.api_dsn, **read_settings(request.node)) as service:
         yield service
 
 
 @pytest.fixture
 def service(request: pytest.FixtureRequest) -> Iterator[Service]:
-    """A service on the test's database. With the marker `shared`, it is the module's service."""
+    """Runs a service on the test's database. With the marker `shared`, yields the module's service."""
     if request.node.get_closest_marker("shared"):
         yield request.getfixturevalue("shared_service")
         return

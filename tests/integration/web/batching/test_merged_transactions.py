@@ -1,6 +1,6 @@
-"""Transactions of concurrent requests share one call, and each transaction still happens completely or not at all.
+"""Tests that concurrent transactions share one call, and that each transaction still happens completely or not at all.
 
-A receipt that has ended fails the whole transaction with 409 (docs/reference/events.md).
+An expired receipt makes the whole transaction fail with 409 (docs/reference/events.md).
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class Storage(FakeDatabase):
 
 
 async def results(*effects: Transact[TransactedRow]) -> tuple[list[Sequence[TransactedRow]], Storage]:
-    """Returns the results of the first transaction, and of the transactions that wait during its call."""
+    """Returns the results of the first transaction and of the transactions that wait during its call."""
     storage = Storage()
     storage.hold()
     batcher = Batcher(storage.call, limit=100)
@@ -99,7 +99,7 @@ def http(http: httpx.Client) -> httpx.Client:
 
 
 def at_once(service: Service, bodies: list[dict[str, Any]]) -> list[int]:
-    """Requests all of these transactions before the first response, and returns their statuses."""
+    """Sends all these transactions before the first response. Returns their statuses."""
 
     async def ask() -> list[int]:
         async with client_setup.AsyncClient(base_url=service.url, timeout=30) as http:
@@ -112,7 +112,7 @@ def at_once(service: Service, bodies: list[dict[str, Any]]) -> list[int]:
 
 
 def work(http: httpx.Client, count: int) -> list[dict[str, Any]]:
-    """Receives this number of messages and returns their acknowledgements."""
+    """Receives this number of messages. Returns their acknowledgements."""
     sent = http.post("/v1/queues/work/messages", json=[{"message": n} for n in range(count)])
     sent.raise_for_status()
     found = receive(http, "work", max=count, vt=600)
@@ -121,7 +121,7 @@ def work(http: httpx.Client, count: int) -> list[dict[str, Any]]:
 
 
 def waiting(http: httpx.Client, name: str) -> list[Any]:
-    """Returns the bodies of the messages."""
+    """Returns the messages' bodies."""
     return sorted(message["message"] for message in receive(http, name, max=100, vt=0))
 
 

@@ -1,4 +1,4 @@
-"""Provides the console that the tests of its screens share."""
+"""Provides the console that the screen tests share."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from tests.support.web.console import Console, ConsoleClient
 
 @pytest.fixture(scope="package")
 def console(postgres: TestServer) -> Iterator[Console]:
-    """The files that use the console are in one group of pytest-xdist, so a single process makes it once."""
+    """One pytest-xdist group runs all files that use the console, so only one process creates it."""
     with postgres.database() as database, running_service(
         database.api_dsn, QUEUE_CONSOLE="full", QUEUE_METRICS_INTERVAL_MS="100"
     ) as service:  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tests the console's access: the users that may sign in, the addresses that they come from, and each role's rights."""
+"""Tests the console's access: the users that can sign in, the allowed client addresses, and each role's rights."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.xdist_group("console")
 
 ROUTES = {screen.handler.__name__: screen for screen in list_screens()}
 ROLES = ("nobody", "read", "operate", "admin")
-# Maps each route to the first role that may use it; all later roles may use it, too. `docs/operate/policies.md` names
-# the actions.
+# The first role that can use each route; all later roles can also use the route. `docs/operate/policies.md` lists the
+# actions.
 FIRST_ROLE = {
     "root": "nobody",
     "asset": "nobody",
@@ -131,17 +131,18 @@ def test_every_route_is_listed() -> None:
 
 
 def test_every_route_for_every_role(installation: ConsoleInstallation) -> None:
-    """A role without the right is refused or sent to the sign-in page. A role with the right is not refused."""
+    """The console refuses a role without the right, or sends it to the sign-in page. It accepts a role with the
+    right."""
     browsers = {role: installation.browser(role) for role in ROLES}
     for name, route in ROUTES.items():
         if name == "sign_out":
-            # This page would end the session that the other tests need (see test_signing_out).
+            # This route would end the session that the other tests need (see test_signing_out).
             continue
         path = route.path.replace(":path", "").format(**PATH_VALUES)
         for role, client in browsers.items():
             method = route.method
             may = ROLES.index(role) >= ROLES.index(FIRST_ROLE[name])
-            form = {} if may else build_form("orders")  # the operation refuses after the form has been read
+            form = {} if may else build_form("orders")  # the operation fails after the console has read the form
             response = client.get(path) if method == "GET" else client.post(path, **form)
             is_refused = response.status_code == 403 and "not authorized" in response.text
             to_door = response.status_code == 303 and location(response).startswith("/console/sign-in")
@@ -150,7 +151,7 @@ def test_every_route_for_every_role(installation: ConsoleInstallation) -> None:
 
 
 def test_a_get_changes_nothing() -> None:
-    """A route that changes data uses another method, which a page of another site cannot make a browser send."""
+    """A route that changes data uses another method, which another site's page cannot make a browser send."""
     writing = {name for name, route in ROUTES.items() if route.method != "GET"}
     assert writing == WRITING
 
@@ -224,9 +225,7 @@ def test_signing_in_leads_nowhere_else(installation: ConsoleInstallation, to: st
 
 
 def test_attempts_are_limited(database: Database) -> None:
-    """Wrong secrets of one key are limited. The other keys of the same address are not limited, because many users
-    share an address.
-    """
+    """The console limits wrong secrets for each key, but not for each address, because many users share an address."""
     key = bearer(database, None)
     with running_service(database.api_dsn, **SIGV4) as service:
         client = ConsoleClient(service)
@@ -281,7 +280,7 @@ def test_the_open_console_says_so_and_one_that_reads_takes_no_form(database: Dat
         assert "see, change and delete" not in text
         assert location(client.get("/console/sign-in")) == "/console"
         assert client.sign_in("PSTB" + "A" * 16, "x").status_code == 403
-        # A client gets AWS's response at `/`; a browser is redirected to the console.
+        # A client gets AWS's response at `/`, but the service redirects a browser to the console.
         assert location(client.get("/")) == "/console"
         assert client.http.get("/").status_code == 400
         assert client.get("/?Action=ListQueues").headers["content-type"].startswith("text/xml")
@@ -292,7 +291,7 @@ def test_without_a_console_there_are_no_pages(database: Database) -> None:
     with running_service(database.api_dsn) as service:
         client = ConsoleClient(service)
         assert client.get("/console").status_code == 404
-        # A browser gets a page that explains the service; a program gets AWS's response.
+        # A browser gets a page that explains the service, but a program gets AWS's response.
         with service.http() as http:
             shown = http.get("/", headers={"accept": "text/html,*/*;q=0.8"})
             assert (shown.status_code, shown.headers["content-type"]) == (200, "text/plain; charset=utf-8")
