@@ -140,11 +140,6 @@ def list_keys(context: Context) -> Operation[list[ShownKey]]:
 
 
 @needs("operation", "penstock:CreateKey")
-@audited(
-    lambda new, context: Act(
-        "penstock:CreateKey", build_owner_arn(new.user, context.account_id), {"bearer": new.bearer}
-    )
-)
 def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
     """Creates a key. A user has up to two keys of each kind.
 
@@ -161,6 +156,17 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
         bearer=new.bearer, account_id=context.account_id,
         encryption_key=context.environment.settings.queue_encryption_key,
     )  # fmt: skip
+    yield from store_key(new, key_id, stored, context)
+    return MadeKey(key_id, secret, f"{key_id}.{secret}" if new.bearer else None)
+
+
+@audited(
+    lambda new, key_id, _stored, context: Act(
+        "penstock:CreateKey", build_owner_arn(new.user, context.account_id), {"bearer": new.bearer, "key": key_id}
+    )
+)
+def store_key(new: NewKey, key_id: str, stored: bytes, context: Context) -> Operation[None]:
+    """Stores a new key. Raises UserNotFound, OverLimit."""
     kind = "bearer" if new.bearer else "access"
     (row,) = yield from Call(
         CREATE_KEY, (kind, key_id, context.account_id, stored, new.description, new.user, new.expires_at)
@@ -171,7 +177,6 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
         raise errors.OverLimit(f"The user has two {kind} keys: revoke one first.")
     if not row.created:
         raise errors.ServiceUnavailable  # another key has this id, which has 80 random bits
-    return MadeKey(key_id, secret, f"{key_id}.{secret}" if new.bearer else None)
 
 
 @needs("operation", "penstock:LimitKey")

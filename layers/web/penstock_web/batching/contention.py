@@ -57,25 +57,36 @@ class QueueShares:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def start(self, queue: NamedQueue) -> None:
-        """Waits until the queue has fewer calls under way than `most`. The caller calls `end` afterwards."""
+        """Waits until the queue has fewer calls under way than `most`. Calls begin in the order in which they came. The
+        caller calls `end` afterwards.
+        """
         queue_arn = queue.arn
-        while self._running.get(queue_arn, 0) >= self._most:
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.setdefault(queue_arn, deque()).append(turn)
+        if self._running.get(queue_arn, 0) < self._most:
+            self._running[queue_arn] = self._running.get(queue_arn, 0) + 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(queue_arn, deque()).append(turn)
+        try:
             await turn
-        self._running[queue_arn] = self._running.get(queue_arn, 0) + 1
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # `end` has already passed the place on.
+                self.end(queue)
+            raise
 
     def end(self, queue: NamedQueue) -> None:
-        """Ends a call, so that the next call may start."""
+        """Ends a call. The call that has waited longest takes its place."""
         queue_arn = queue.arn
+        waiting = self._waiting.get(queue_arn)
+        while waiting:
+            turn = waiting.popleft()
+            if not waiting:
+                del self._waiting[queue_arn]
+            if not turn.done():  # It is done if its task was cancelled.
+                turn.set_result(None)
+                return
         self._running[queue_arn] -= 1
         if not self._running[queue_arn]:
             del self._running[queue_arn]
-        waiting = self._waiting.get(queue_arn)
-        if waiting is not None:
-            waiting.popleft().set_result(None)
-            if not waiting:
-                del self._waiting[queue_arn]
 
 
 class LockedKeys:

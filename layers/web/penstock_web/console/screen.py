@@ -3,7 +3,7 @@
     @screen("/console/topics", right=require("sns:ListTopics"), title="Topics", position=30)
     async def topics(page: CurrentPage) -> Response: ...
 
-A new screen needs only a module in `screens/` and a template, because `console.py` imports every module of `screens/`.
+`console.py` imports every module of `screens/`. ARCHITECTURE.md lists what else a new page needs.
 """
 
 from collections.abc import Callable, Coroutine

@@ -127,6 +127,7 @@ class Pool:
         self._opened: WeakSet[LimitedAsyncConnection] = WeakSet()
         # These closed connections still count in the pool.
         self._given_up: list[LimitedAsyncConnection] = []
+        self._enlargements: set[asyncio.Task[None]] = set()
         self._has_two_addresses = direct_url not in ("", url)
         self._url = url
         self._call_seconds = call_seconds
@@ -268,7 +269,9 @@ class Pool:
         self._short_until = monotonic() + SHORTAGE_SECONDS
 
     def _take_back(self) -> None:
-        self._taking_back = asyncio.get_running_loop().create_task(self._enlarge())
+        task = asyncio.get_running_loop().create_task(self._enlarge())
+        self._enlargements.add(task)
+        task.add_done_callback(self._enlargements.discard)
 
     async def _enlarge(self) -> None:
         with suppress(PoolClosed):

@@ -318,6 +318,27 @@ async def test_many_locks_that_last_are_not_met_again_by_the_calls_of_others() -
 
 
 # --- shares ----------------------------------------------------------------------------------------------------------
+async def test_a_place_goes_to_the_call_that_has_waited_longest() -> None:
+    """A cancelled call passes its place on, also if the place was free at the same moment."""
+    shares, queue = QueueShares(1), NamedQueue("busy")
+    loop = asyncio.get_running_loop()
+    await shares.start(queue)
+    cancelled, ready, last = (loop.create_task(shares.start(queue)) for _ in range(3))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    await asyncio.sleep(0)
+    shares.end(queue)  # `ready` gets the place, and is cancelled before it runs.
+    late = loop.create_task(shares.start(queue))
+    ready.cancel()
+    await asyncio.wait([last], timeout=1)
+    assert [task.done() for task in (cancelled, ready, last, late)] == [True, True, True, False]
+    shares.end(queue)
+    await late
+    shares.end(queue)
+    assert not shares._running
+    assert not shares._waiting
+
+
 async def test_a_queue_has_only_its_share() -> None:
     shares, busy, other = QueueShares(2), NamedQueue("busy"), NamedQueue("other")
     loop = asyncio.get_running_loop()

@@ -187,7 +187,7 @@ async def test_nothing_is_received_while_the_process_has_no_place() -> None:
 
 
 async def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
-    """Otherwise the poller would receive each message in vain until its redrive policy moves it."""
+    """Otherwise the poller would receive each message without effect until its redrive policy moves it."""
     bodies = [str(n) for n in range(1000)]
     harness = await polled(
         10, lambda: Harness(Queue(30, *bodies), Target(error=ZeroDivisionError()), Options(batch_size=1))
