@@ -52,7 +52,7 @@ PLAIN_TESTS = {
 }
 # At most three files may break a rule, each with one phrase.
 EXCEPTIONS: dict[str, tuple[str, ...]] = {"nobody": ("benchmarks/postgres.py", "tests/system/local/test_up.py")}
-FIRST_CHECKED_COMMIT = "ed5827c80070ca996fd79ae1b75047c1a4ff9667"
+FIRST_CHECKED_COMMIT = "08e4656ffaecb59828273c61505b3101f82ed7e3"
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
 

@@ -64,6 +64,9 @@ class FakeDatabase:
     async def is_stuck(self) -> bool:
         return False
 
+    def explain_failure(self) -> str:
+        return "the database does not answer"
+
     def hold(self) -> None:
         """Delays calls until `release`."""
         self.held = True
