@@ -86,8 +86,9 @@ def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str
 
 
 def verdict_in(document: QueueVerdict) -> Verdict:
-    """Converts a document to a verdict."""
-    shown = {field.name: getattr(document, field.name) for field in fields(Verdict) if field.name != "empties"}
+    """Converts a document to a verdict. The document lacks the expired messages."""
+    names = {field.name for field in fields(Verdict)} & {*QueueVerdict.__struct_fields__}
+    shown = {name: getattr(document, name) for name in names}
     empties = None
     if document.empties_at is not None and document.empties_low is not None:
         empties = Emptying(document.empties_at, document.empties_low, document.empties_high)

@@ -7,6 +7,7 @@ The expected verdicts follow from docs/reference/verdicts.md.
 import csv
 import json
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -347,10 +348,21 @@ def test_no_more_queues_than_the_limit(queues: Queues) -> None:
     assert len(found.values("penstock_queue_verdict", "queue")) == 2
 
 
+@pytest.mark.parametrize("source", ["database", "service"])
 def test_the_command_shows_the_worst_first(
-    queues: Queues, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    queues: Queues, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
-    monkeypatch.setenv("DATABASE_URL", queues.database.api_dsn)
+    with ExitStack() as stack:
+        if source == "database":
+            monkeypatch.setenv("DATABASE_URL", queues.database.api_dsn)
+        else:
+            monkeypatch.delenv("DATABASE_URL", raising=False)
+            service = stack.enter_context(running_service(queues.database.api_dsn))
+            monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
+        check_command(capsys)
+
+
+def check_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["metrics", "lag", "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["name"] for line in lines][:4] == ["stopped", "behind", "dead-letters", "draining"]
