@@ -18,7 +18,6 @@ import pytest
 
 from tests.support.clients.sam_local import running_sam
 from tests.support.clients.service_client import ROOT, Deployment, sqs_client
-from tests.support.clients.terraform_cli import Terraform
 from tests.support.database import TestServer
 from tests.support.programs.local_lambda import running_gateway
 from tests.support.programs.penstock_up import Up, running
@@ -62,10 +61,3 @@ def up(request: pytest.FixtureRequest) -> Iterator[Deployment]:
 def sqs(up: Deployment) -> Iterator[Any]:
     with sqs_client(up) as sqs:
         yield sqs
-
-
-@pytest.fixture(scope="module")
-def changed(made: Terraform) -> Terraform:
-    """Returns the resources of the module's fixture `made`, after every change that Terraform can make."""
-    made.apply(changed=True)
-    return made

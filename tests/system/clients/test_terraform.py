@@ -135,6 +135,13 @@ def made_topics(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Ter
     return applied(up, tmp_path_factory.mktemp("topics"), "topics.tf")
 
 
+@pytest.fixture(scope="module")
+def changed_topics(made_topics: Terraform) -> Terraform:
+    """Makes every change that Terraform can make."""
+    made_topics.apply(changed=True)
+    return made_topics
+
+
 def subscriptions(sns: Any, topic: str) -> dict[str, dict[str, str]]:
     """Returns a topic's subscription attributes by the queue's name."""
     found = sns.list_subscriptions_by_topic(TopicArn=TOPIC + topic)["Subscriptions"]
@@ -177,7 +184,7 @@ def test_imported_topics_are_as_configured(changed_topics: Terraform) -> None:
         "aws_sns_topic_policy.orders": f"{TOPIC}orders",
     }
     said = changed_topics.import_again(ids, changed=True)
-    assert "Resources: 3 imported, 0 added, 0 changed_topics, 0 destroyed." in said
+    assert "Resources: 3 imported, 0 added, 0 changed, 0 destroyed." in said
     assert changed_topics.plan(changed=True) == NO_CHANGES
 
 
@@ -202,6 +209,13 @@ def scheduler(up: Deployment) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def made_schedules(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
     return applied(up, tmp_path_factory.mktemp("schedules"), "schedules.tf")
+
+
+@pytest.fixture(scope="module")
+def changed_schedules(made_schedules: Terraform) -> Terraform:
+    """Makes every change that Terraform can make."""
+    made_schedules.apply(changed=True)
+    return made_schedules
 
 
 def schedule_tags(scheduler: Any, group: str) -> dict[str, str]:
@@ -241,7 +255,7 @@ def test_imported_schedules_are_as_configured(changed_schedules: Terraform) -> N
         "aws_scheduler_schedule_group.batch": "batch",
     }
     said = changed_schedules.import_again(ids, changed=True)
-    assert "Resources: 3 imported, 0 added, 0 changed_schedules, 0 destroyed." in said
+    assert "Resources: 3 imported, 0 added, 0 changed, 0 destroyed." in said
     assert changed_schedules.plan(changed=True) == NO_CHANGES
 
 

@@ -102,10 +102,12 @@ def behind(now: datetime) -> list[Minute]:
 
 
 def draining(now: datetime) -> list[Minute]:
-    """In each of ten minutes, deletes exceeded sends by 300, so twelve minutes are left."""
+    """In each of ten minutes, deletes exceeded sends by 300, so twelve minutes are left. Messages expired in one minute,
+    because the last minute counts only some seconds after its end.
+    """
     peak = [busy(now, 11, sent=300, visible=6600)]
     return peak + [
-        busy(now, ago, received=600, deleted=600, visible=3600 + 300 * (ago - 1), expired=10 * (ago < 6))
+        busy(now, ago, received=600, deleted=600, visible=3600 + 300 * (ago - 1), expired=50 * (ago == 5))
         for ago in range(10, 0, -1)
     ]
 
