@@ -102,8 +102,8 @@ def behind(now: datetime) -> list[Minute]:
 
 
 def draining(now: datetime) -> list[Minute]:
-    """In each of ten minutes, deletes exceeded sends by 300, so twelve minutes are left. Messages expired in one minute,
-    because the last minute counts only some seconds after its end.
+    """In each of ten minutes, deletes exceeded sends by 300, so twelve minutes are left. Messages expired in one
+    minute, because the last minute counts only some seconds after its end.
     """
     peak = [busy(now, 11, sent=300, visible=6600)]
     return peak + [
