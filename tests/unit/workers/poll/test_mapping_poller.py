@@ -16,7 +16,7 @@ from penstock.effects import BatchCall, Operation, Receive
 from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
 from penstock.event_sources.batches import StoredMapping
-from penstock.event_sources.invocation import Invoker
+from penstock.event_sources.invocation import FunctionThrottled, Invoker
 from penstock.event_sources.types import Options, ScalingConfig
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.mappings import ClaimedMappingRow
@@ -120,7 +120,10 @@ class Target:
 
 
 class Harness:
-    """A mapping that polls. `results` contains its reports. `lost_reports` counts reports that could not be stored."""
+    """A mapping that polls. `results` contains its reports. `lost_reports` counts reports that could not be stored.
+
+    `stored_result` is what the database has. The first report takes `first_report_seconds`.
+    """
 
     def __init__(
         self,
@@ -134,6 +137,8 @@ class Harness:
         self.service, self.target = service, target
         self.results: list[str] = []
         self.lost_reports = 0
+        self.first_report_seconds = 0.0
+        self.stored_result = ""
         settings = Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"})
         mapping = StoredMapping(
             mapping_id=UUID(int=number), account_id="000000000000", region="us-east-1", queue_arn=QUEUE,
@@ -148,7 +153,13 @@ class Harness:
 
     async def _report(self, result: str, _: str | None) -> bool:
         self.results.append(result)
-        return len(self.results) > self.lost_reports
+        number = len(self.results)
+        if number == 1:
+            await asyncio.sleep(self.first_report_seconds)
+        if number <= self.lost_reports:
+            return False
+        self.stored_result = result
+        return True
 
 
 async def polled(seconds: float, make: Callable[[], Harness]) -> Harness:
@@ -206,6 +217,27 @@ async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
         return harness
 
     assert (await polled(5, make)).results == ["OK", "OK"]
+
+
+async def test_the_newest_result_is_stored_last() -> None:
+    """Two invocations report at the same time over two connections. The database may get the second report first."""
+
+    class FailsOnce(Target):
+        async def invoke(self, *arguments: Any) -> bytes:
+            if not self.began:
+                self.began.append(asyncio.get_running_loop().time())
+                raise FunctionThrottled
+            return await super().invoke(*arguments)
+
+    def make() -> Harness:
+        harness = Harness(Queue(30, "a", "b", "c"), FailsOnce(1), Options(batch_size=1))
+        harness.first_report_seconds = 5
+        return harness
+
+    harness = await polled(20, make)
+    assert harness.results[0].startswith("PROBLEM: ")
+    assert harness.stored_result == "OK"
+    assert harness.service.deleted == [2, 3]
 
 
 async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None:

@@ -70,7 +70,8 @@ class MappingPoller:
         self._now_ms = now_ms
         self._concurrency = asyncio.Semaphore(mapping.concurrency)
         self._back_off = BackOff()
-        self._last_result = mapping.last_result
+        self._last_result = self._stored_result = mapping.last_result
+        self._is_storing = False
         self.invocations = 0
         self.failed_invocations = 0
         """The number of failed invocations since the counts were last stored."""
@@ -276,11 +277,23 @@ class MappingPoller:
 
     # --- results -----------------------------------------------------------------------------------------------------
     async def _note(self, result: str) -> None:
-        """Stores the result if it has changed."""
-        if result != self._last_result:
-            self._last_result = result
-            if not await self._report(result, None):
-                self._last_result = ""  # the next batch then stores its result even if it is the same
+        """Stores the result if it has changed.
+
+        Only one invocation stores at a time, because the database could otherwise get the newest result first. That
+        invocation also stores the results that others note meanwhile.
+        """
+        self._last_result = result
+        if self._is_storing:
+            return
+        self._is_storing = True
+        try:
+            while self._stored_result != (newest := self._last_result):
+                if not await self._report(newest, None):
+                    self._stored_result = ""  # the next batch then stores its result even if it is the same
+                    break
+                self._stored_result = newest
+        finally:
+            self._is_storing = False
 
 
 FIRST_SECONDS: Final = 0.1
