@@ -186,13 +186,17 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
     warnings = yield from find_warnings(
         {name: new.target for name, new in zip(names, new_schedules, strict=True)}, context
     )
+    # A caller who may not read a schedule must not learn whether the given values are the stored values.
+    hidden = {name for name in names if not may_read(name, context)}
     for row in given:
-        problems = describe_problems(read_row(row.schedule), now)
-        warnings += [f"{row.schedule['name']}: {problem}" for problem in problems]
+        if row.created or row.schedule["name"] not in hidden:
+            problems = describe_problems(read_row(row.schedule), now)
+            warnings += [f"{row.schedule['name']}: {problem}" for problem in problems]
+    kept = [row.schedule["name"] for row in given if not row.changed and row.schedule["name"] not in hidden]
     return Synced(
         created=[row.schedule["name"] for row in given if row.created],
-        updated=[row.schedule["name"] for row in given if row.changed and not row.created],
-        unchanged=[row.schedule["name"] for row in given if not row.changed],
+        updated=[row.schedule["name"] for row in given if not row.created and row.schedule["name"] not in kept],
+        unchanged=kept,
         deleted=sorted(row.schedule["name"] for row in rows if row.n is None),
         warnings=warnings or UNSET,
     )
