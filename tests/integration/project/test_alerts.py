@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from penstock.management.attention import QUEUE_LEVELS
-from penstock.verdicts import Facts, Kind
+from penstock.verdicts import Facts
 from tests.support.database import Database
 from tests.support.metrics_page import check, exposed, families, labels_of, named
 from tests.support.verdicts.score import series_of, verdicts_of
@@ -209,6 +209,7 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"queue": "q"},
     ),
     "PenstockRetentionReached": ({'penstock_queue_until_retention_seconds{queue="q"}': "200000+0x200"}, {"queue": "q"}),
+    "PenstockMessagesExpire": ({'penstock_queue_messages_expired_total{queue="q"}': "0+1x200"}, {"queue": "q"}),
     "PenstockNeverCatchesUp": ({'penstock_queue_never_catches_up{queue="q"}': ONE}, {"queue": "q"}),
     "PenstockPoisoned": ({verdict("poisoned"): ONE}, {"queue": "q"}),
     "PenstockDeadLetters": ({'penstock_queue_messages_dead_lettered_total{queue="q"}': "0+1x200"}, {"queue": "q"}),
@@ -267,6 +268,7 @@ QUIET = {
     'penstock_queue_verdict{queue="lost",verdict="idle"}': "1+0x200",
     "penstock_queues_measured": "3+0x200",
     'penstock_queue_messages_dead_lettered_total{queue="q"}': "3+0x200",
+    'penstock_queue_messages_expired_total{queue="q"}': "3+0x200",
     'penstock_queue_noisy_groups{queue="q"}': "0+0x200",
     "penstock_queue_measurement_age_seconds": "10+0x200",
     'penstock_worker_runs_total{worker="move",outcome="success"}': FASTER,
@@ -433,6 +435,13 @@ def test_healthy_queues_page_nobody(tmp_path: Path) -> None:
     assert "SUCCESS" in run(tmp_path, "2m", series, [{"expr": paged, "eval_time": "300m", "exp_samples": []}])
 
 
-@pytest.mark.parametrize("kind", QUEUE_LEVELS)
-def test_each_verdict_that_needs_attention_has_an_alert(kind: Kind) -> None:
-    assert f'verdict="{kind.value}"' in "".join(rule["expr"] for rule in ALERTS.values())
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(f'verdict="{kind.value}"' for kind in QUEUE_LEVELS), "penstock_queue_messages_expired_total",
+        "penstock_queue_delivery_exhausted_total", "penstock_delivery_paused_endpoints",
+        "penstock_delivery_failing_endpoints",
+    ],
+)  # fmt: skip
+def test_each_kind_of_concern_has_an_alert(query: str) -> None:
+    assert query in "".join(rule["expr"] for rule in ALERTS.values())

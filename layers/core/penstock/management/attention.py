@@ -2,8 +2,7 @@
 
 A queue needs attention because of its verdict, such as dead letters, or because messages reach the end of the queue's
 retention. An endpoint needs attention if deliveries to it were given up, if it is paused, or if no attempt has
-succeeded for some minutes. Prometheus has an alert for each kind of concern, except failing endpoints: these are paused
-later, or their deliveries are given up.
+succeeded for some minutes. Prometheus has an alert for each kind of concern.
 """
 
 from collections import Counter
