@@ -84,6 +84,18 @@ def test_forms_of_a_queues_path(raw: Raw) -> None:
     assert raw.json("ListQueues", {"QueueNamePrefix": "none"}, path="/a/b").status_code == 200
 
 
+def test_a_path_with_percent_signs_is_the_decoded_path(raw: Raw) -> None:
+    """RFC 3986, 6.2.2.2: an encoded letter is the letter. All APIs decode the whole path."""
+    name = raw.sqs.create().rpartition("/")[2]
+    for path in (f"/v1/queues/{name}", f"/%76%31/queues/{name}", f"/v1/%71ueues/%{ord(name[0]):x}{name[1:]}"):
+        response = raw.http.get(raw.sqs.endpoint_url + path)
+        assert (response.status_code, response.json()["name"]) == (200, name), path
+    queue = f"/{ACCOUNT}/%{ord(name[0]):x}{name[1:]}"
+    assert raw.query({"Action": "SendMessage", "MessageBody": "x"}, queue).status_code == 200
+    nowhere = raw.http.get(f"{raw.sqs.endpoint_url}/schedules/nowhere")
+    assert raw.http.get(f"{raw.sqs.endpoint_url}/%73chedules/nowhere").json() == nowhere.json()
+
+
 def test_a_form_that_names_a_target(raw: Raw) -> None:
     """Amazon::SQS::Simple for Perl sends a form and X-Amz-Target. The content type of the body decides."""
     body = {"Action": "ListQueues", "QueueNamePrefix": "none"}

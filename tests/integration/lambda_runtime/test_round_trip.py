@@ -72,6 +72,20 @@ def test_the_openapi_document_and_the_certificate_are_served(http: httpx.Client)
     assert http.get("/v1/cert").status_code in (200, 404)
 
 
+def test_a_path_with_percent_signs_is_the_decoded_path(http: httpx.Client) -> None:
+    """RFC 3986, 6.2.2.2: an encoded letter is the letter."""
+    http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
+    http.follow_redirects = True
+    for path in ("/%76%31/queues", "/v%31/queue%73", "/v1/%71ueues"):
+        assert http.get(path, params={"prefix": "or"}).json() == http.get("/v1/queues", params={"prefix": "or"}).json()
+    made = http.post("/%76%31/queues", json={"name": "others"})
+    assert (made.status_code, made.json()["name"]) == (201, "others")
+    assert http.get("/%761/nothing%0d%0ax:%20y").json()["error"]["code"] == "not_found"
+    send = {"Action": "SendMessage", "MessageBody": "m"}
+    assert http.post("/000000000000/%6frders", data=send).status_code == 200
+    assert http.get("/%73chedules/nowhere").json()["Message"] == http.get("/schedules/nowhere").json()["Message"]
+
+
 def test_without_a_database_it_is_503(form: Any) -> None:
     handler = load_handler("rest", {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1"})
     response = response_of(handler(event_of(form, Request("GET", "/v1/queues")), None))

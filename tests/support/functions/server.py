@@ -17,6 +17,7 @@ import socket
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
@@ -24,7 +25,7 @@ from pathlib import Path
 from threading import BoundedSemaphore, Lock, Thread
 from types import SimpleNamespace
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from penstock.actions import BY_ROUTE, BY_TARGET, MAPPING_ACTIONS
 from penstock.aws.codec.protocol import find_rest_resource
@@ -171,7 +172,9 @@ class FunctionServer:
         if self.event_form.startswith("alb") and len(request.body) > LOAD_BALANCER_BYTES:
             return Response(413, [], b"")
         try:
-            return response_of(self.functions.invoke(function_for(request), event))
+            # An HTTP API chooses the function by the decoded path. Other sources choose by the path as it was sent.
+            path = unquote(request.path) if self.event_form == "http_api" else request.path
+            return response_of(self.functions.invoke(function_for(replace(request, path=path)), event))
         except TooLargeError as error:
             return Response(error.status, [], b"")
 

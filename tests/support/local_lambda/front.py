@@ -22,6 +22,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
@@ -130,13 +131,14 @@ def response_to_client(given: Response) -> HttpResponse:
 
 def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
     """Returns a chooser that finds the HTTP API's most specific route: full matches, then {segments}, {greedy+}, and
-    $default.
+    $default. The HTTP API compares the decoded path.
     """
     known = [(route, route_pattern(route.path)) for route in sorted(routes, key=broadness)]
 
     def choose(request: Request) -> str | None:
+        path = unquote(request.path)
         for route, pattern in known:
-            if route.method in (request.method, "ANY") and pattern.fullmatch(request.path):
+            if route.method in (request.method, "ANY") and pattern.fullmatch(path):
                 return route.function
         return None
 

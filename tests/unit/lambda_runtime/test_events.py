@@ -67,6 +67,11 @@ def test_nothing_but_a_method(form: EventForm) -> None:
     )
 
 
+@every_form
+def test_the_path_is_decoded(form: EventForm) -> None:
+    assert read(event_of(form, Request("GET", "/%73chedules/a%2Fb%C3%BC"))).path == "/schedules/a/bü"
+
+
 @pytest.mark.parametrize("missing", ["headers", "rawQueryString", "body", "isBase64Encoded"])
 def test_absent_and_null_members_of_version_2(missing: str) -> None:
     event = event_of("http_api", Request("GET", "/1/q"))

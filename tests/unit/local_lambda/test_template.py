@@ -184,6 +184,8 @@ def test_the_gateway_gets_what_no_other_function_gets() -> None:
     choose, balance = route_chooser(routes), rule_chooser(*read_balancer(ROOT / "infra/alb/template.yaml"))
     for method, path in (("GET", "/v1/queues"), ("POST", "/v1/queues"), ("GET", "/v1/queues/a/messages")):
         assert choose(Request(method, path)) == balance(Request(method, path)) == "Rest"
+    encoded = Request("GET", "/%76%31/queues")  # The gateway redirects the load balancer's request to /v1/queues.
+    assert (choose(encoded), balance(encoded)) == ("Rest", "Gateway")
     queue = "/000000000000/orders"
     for path in ("/", queue, f"{queue}/", f"{queue}//", f"/eu-west-1{queue}", "/orders", "/a/b/c/d"):
         assert choose(Request("POST", path)) == balance(Request("POST", path)) == "Gateway"

@@ -10,6 +10,9 @@
 Sources: "Working with AWS Lambda proxy integrations for HTTP APIs", "Set up Lambda proxy integrations" (API Gateway
 Developer Guide), "Lambda functions as targets" (Application Load Balancers), "Function URL payloads" (Lambda).
 
+An HTTP API decodes the path. The other sources pass on the path as the client sent it. `read` decodes both, as the
+container does: a second decoding changes no path of an action, because names contain no percent sign.
+
 API Gateway and function URLs accept only their own names, and report the name used (`requestContext.domainName`). A
 load balancer accepts every name that resolves to it.
 """
@@ -18,7 +21,7 @@ import os
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from penstock.http import HttpRequest, HttpResponse
 from penstock.limits.response_limit import FUNCTION_BYTES, HEAD_BYTES, LOAD_BALANCER_BYTES, ResponseLimit
@@ -50,7 +53,7 @@ def _read_2(event: Event, context: Event) -> HttpRequest:
     http = context["http"]
     return HttpRequest(
         http["method"],
-        path,
+        unquote(path),
         query,
         _encode_headers(headers),
         _decode_body(event),
@@ -110,7 +113,7 @@ def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
     peer = ((event.get("requestContext") or {}).get("identity") or {}).get("sourceIp") or ""
     return HttpRequest(
         event["httpMethod"],
-        event.get("path") or "/",
+        unquote(event.get("path") or "/"),
         _encode_text(query),
         _encode_headers(headers),
         _decode_body(event),
@@ -118,6 +121,18 @@ def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
         is_host_checked(event),
         find_response_limit(event),
     )
+
+
+def find_rest_address(event: Event, http: HttpRequest) -> str | None:
+    """Returns the address at which the function `Rest` serves a request, or None if the request is not for `Rest`.
+
+    Routes and rules compare the path as the client sent it, so a path such as `/%76%31/queues` reaches the gateway.
+    """
+    sent = event.get("rawPath") or event.get("path") or "/"
+    if "%" not in sent or not f"{http.path}/".startswith(("/v1/", "/console/")):
+        return None
+    address = quote(http.path, safe="/~")
+    return f"{address}?{http.query.decode('latin-1')}" if http.query else address
 
 
 def _list_pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:

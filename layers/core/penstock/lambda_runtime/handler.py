@@ -38,6 +38,9 @@ class Handler:
     def _response(self, event: events.Event, lambda_context: object) -> events.Response:
         http = events.read(event)
         limit = http.response_limit
+        address = events.find_rest_address(event, http) if self.action is None else None
+        if address is not None:
+            return events.build_response(event, HttpResponse(308, [(b"location", address.encode())], b""))
         response = events.build_response(event, self.respond(http, lambda_context))
         if limit is None or events.is_within_limit(response, limit):
             return response
