@@ -1,7 +1,7 @@
 """The fixture `sqs` runs every scenario over {container, Lambda} x {JSON, Query}, with one installation for each
 process.
 
-Tests share the installation and never a queue: `sqs.create()` creates a new one.
+Tests share the installation, but not queues: `sqs.create()` creates a new one.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def functions(deployments: Deployments) -> Iterator[Functions]:
         yield functions
 
 
-# The test clock locks whole tables to move time. autovacuum then cancels its work on such a table and logs that.
+# The test clock locks whole tables to move time. autovacuum then cancels its work on such a table and logs the
+# cancellation.
 CLOCK_AT_WORK = "ERROR:  canceling autovacuum task"
 # A process logs QU010 when it meets the first long message of a queue (docs/explain/internals.md). QU010 is not an
 # error.
@@ -83,7 +84,7 @@ def sns(sqs: Sqs) -> Sns:
 
 @pytest.fixture(params=DEPLOYMENTS)
 def scheduler(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Scheduler:
-    """Returns EventBridge Scheduler in each deployment; it has one protocol."""
+    """Returns EventBridge Scheduler, which has one protocol, in each deployment."""
     return Scheduler(Sqs(deployments, clock, request.param, "json"))
 
 
@@ -95,7 +96,7 @@ def _clean_log(postgres: TestServer) -> Iterator[None]:
     yield
     lines = log.read_bytes()[start:].decode().splitlines()
     errors = [number for number, line in enumerate(lines) if "ERROR:" in line]
-    # PostgreSQL logs the failed statement in the lines that follow.
+    # PostgreSQL logs the failed statement in the next lines.
     assert [
         lines[number : number + 4] for number in errors if not any(text in lines[number] for text in HARMLESS)
     ] == []

@@ -1,6 +1,6 @@
 """Runs the table of cases (tests/support/cases) and compares each response with AWS's response.
 
-A case runs at one endpoint for each of its protocols; every twentieth case runs at all endpoints. Each test covers one
+A case runs at one endpoint in each of its protocols; every twentieth case runs at all endpoints. Each test covers one
 action and reports all its differences. `make cases` prints the table.
 """
 
@@ -26,7 +26,7 @@ DEPLOYMENTS = ("container", "lambda")
 
 
 class Endpoints(NamedTuple):
-    """The endpoints. `usual` does not check access; `signed` answers only signed requests."""
+    """The endpoints. `usual` does not check access; `signed` accepts only signed requests."""
 
     usual: dict[tuple[str, str], Endpoint]
     signed: dict[str, Endpoint]
@@ -52,7 +52,7 @@ def endpoints(deployments: Deployments) -> Iterator[Endpoints]:
 
 
 def places(case: Case, everywhere: bool) -> list[tuple[str, str]]:
-    """Returns the places of a case: its first protocol in the container and its second on Lambda, or all."""
+    """Returns a case's endpoints: the container in the first protocol and Lambda in the second, or all endpoints."""
     protocols = [protocol for protocol in PROTOCOLS[case.service] if case.only in ("", protocol)]
     if everywhere:
         return [(deployment, protocol) for protocol in protocols for deployment in DEPLOYMENTS]
@@ -70,7 +70,9 @@ def difference(case: Case, expected_text: str | None, response: Received) -> str
 
 
 def parts(text: str) -> list[str]:
-    """Returns the text or its violations, with the values of enumerations sorted; neither has a defined order."""
+    """Returns the text, or the violations in it, with the values of enumerations sorted, because AWS defines no
+    order.
+    """
     head, found, rest = text.partition(" detected: Value ")
     return [head, *sorted(map(_ordered, rest.split("; Value ")))] if found else [text]
 
@@ -81,7 +83,7 @@ def _ordered(violation: str) -> str:
 
 
 def ran(case: Case, endpoint: Endpoint, resources: Resources) -> str:
-    """Returns the difference of one case at one endpoint."""
+    """Returns one case's difference from AWS's response at one endpoint."""
     members = changed(USUAL[case.service][case.action], case.given)
     document = resources.filled_in({"members": members, "form": list(case.form), "text": case.expected.text})
     form = tuple((name, value) for name, value in document["form"])
@@ -91,7 +93,7 @@ def ran(case: Case, endpoint: Endpoint, resources: Resources) -> str:
 
 
 def test_every_action_and_each_of_its_members_has_cases() -> None:
-    """Members of structures have cases, too. All targets of schedules that Penstock does not invoke share one case."""
+    """Members of structures also have cases. All targets of schedules that Penstock does not invoke share one case."""
     assert BY_ACTION.keys() == {(action.service, action.name) for action in ACTIONS if action.service != "sts"}
     for (service, action), cases in BY_ACTION.items():
         known = {case.parameter for case in cases}

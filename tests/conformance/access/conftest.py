@@ -1,4 +1,4 @@
-"""Fixtures: services with settings that several modules of this folder need."""
+"""Provides services whose settings several modules of this folder need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All these tests run in one process, which starts a service with the same settings only once."""
+    """All these tests run in one process, which starts only one service for equal settings."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.xdist_group("access"))

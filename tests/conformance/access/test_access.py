@@ -77,7 +77,9 @@ def test_a_revoked_key(sqs: Sqs, installation: Database) -> None:
 
 @pytest.mark.parametrize("sqs", ["container-query", "lambda-query"], indirect=True)
 def test_a_presigned_address(owner: Sqs) -> None:
-    """Only the Query protocol has presigned URLs, because a URL holds the whole request. AWS JSON needs a header."""
+    """Only the Query protocol has presigned URLs, because a presigned URL contains the whole request. AWS JSON needs a
+    header.
+    """
     url = owner.create()
     parameters = {"QueueUrl": url, "MessageBody": "by address ü+ &"}
     client = owner.client
@@ -198,10 +200,10 @@ def test_a_deny_for_everybody_can_be_mended_by_the_owner_alone(owner: Sqs, partn
 
 
 # --- sts -------------------------------------------------------------------------------------------------------------
-# Tests of STS: SDKs ask it for credentials if AWS_ENDPOINT_URL names Penstock for every service.
+# Tests of STS: SDKs ask STS for credentials at Penstock if AWS_ENDPOINT_URL is Penstock's address.
 #
 # Sources: the actions' pages of the STS API reference and botocore's model. The meaning of the credentials and the
-# refusal with access keys are our choice.
+# refusal with access keys are Penstock's choice.
 
 ROLE = {"RoleArn": "arn:aws:iam::111122223333:role/worker", "RoleSessionName": "one"}
 TOKENS: tuple[tuple[str, dict[str, str]], ...] = (
@@ -273,7 +275,7 @@ def test_a_profile_of_a_role(sqs: Sqs, tmp_path: Path, monkeypatch: pytest.Monke
     ],
 )
 def test_a_duration_that_cannot_be(sqs: Sqs, method: str, parameters: dict[str, str], seconds: int, limit: str) -> None:
-    """The limits come from botocore's model, the text from AWS's services."""
+    """botocore's model defines the limits, and AWS's services return this text."""
     with pytest.raises(ClientError) as caught:
         getattr(client(sqs, "sts"), method)(**parameters, DurationSeconds=seconds)
     error = caught.value.response["Error"]
@@ -304,7 +306,9 @@ def test_members_that_cannot_be(sqs: Sqs, parameters: dict[str, str], shown: str
 
 @pytest.mark.parametrize("sqs", ["container-json", "lambda-json"], indirect=True)
 def test_with_access_keys(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:
-    """The response names the caller. Roles and tokens do not exist, and the error names the setting to use."""
+    """The response contains the caller's account and ARN. Roles and tokens do not exist, and the error names the
+    setting to use instead.
+    """
     owner = sqs.with_settings(SIGV4).with_key(*keys[OWNER])
     response = client(owner, "sts").get_caller_identity()
     response.pop("ResponseMetadata")

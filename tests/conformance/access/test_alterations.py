@@ -1,7 +1,7 @@
 """The service refuses signed requests that were altered, replayed or signed for another purpose.
 
-Both deployments get the requests over the network. `tests/support/hostile/signatures` lists the altered requests and
-the valid forms. The service must answer with a credential error, and the queue must keep its messages.
+The tests send the requests to both deployments over the network. `tests/support/hostile/signatures` lists the altered
+requests and the valid forms. The service must answer with a credential error, and the queue must keep its messages.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Deployment(NamedTuple):
     signer: Signer
 
     def send(self, request: Request) -> tuple[int, str]:
-        """Returns the status and the error code, or an empty code. Repeated headers are sent, too."""
+        """Returns the status and the error code, or an empty code. Sends repeated headers, too."""
         self.connection.putrequest(request.method, request.target, skip_host=True, skip_accept_encoding=True)
         for name, value in request.headers:
             self.connection.putheader(name, value.encode("latin-1"))
@@ -95,7 +95,7 @@ def test_unaltered_it_is_accepted(deployment: Deployment, form: str) -> None:
 
 
 def test_the_signer_signs_as_botocore_does(deployment: Deployment) -> None:
-    """The test compares with botocore's signers; one of them is AWS's implementation."""
+    """The test compares the signer with botocore's signers, one of which is AWS's implementation."""
     signer = deployment.signer
     for request, kind in (
         (signer.unsigned_json(), SigV4Auth), (signer.unsigned_form(), SigV4Auth),

@@ -1,6 +1,6 @@
-"""Every action of AWS that changes something leaves one row of the audit, in both deployments; others leave none.
+"""Every AWS action that changes something adds one row to the audit, in both deployments; other actions add no row.
 
-The table of actions gives the cases, so a new action has to appear in ACTS, READS or MESSAGES.
+The cases come from the table of actions, so a new action must be added to ACTS, READS or MESSAGES.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def test_the_row_is_written_in_the_transaction_of_the_act(owner: Sqs, rows: Rows
 
 @pytest.mark.parametrize("sqs", ["container-json", "lambda-query"], indirect=True)
 def test_refusals_of_a_minute_are_one_row(owner: Sqs, rows: Rows) -> None:
-    """The first refusal of a process is written at once, the others later."""
+    """A process writes its first refusal at once, and later refusals after a delay."""
     stranger = owner.with_key(f"PSTK{owner.name().replace('-', 'X').upper():0<16}", "secret")
     before = last_id(rows)
     for _ in range(3):

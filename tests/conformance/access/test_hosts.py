@@ -1,9 +1,9 @@
-"""Tests which Host names a request may use, in both deployments and in the error format of each API.
+"""Tests the Host names that a request may use, in both deployments and in each API's error format.
 
-The status 421 is defined in RFC 9110, 15.5.20. QUEUE_REGIONS limits an installation to some regions. An endpoint of
-AWS answers a request that was signed for another region with SignatureDoesNotMatch ("Troubleshoot Signature Version 4
-signing for AWS API requests", IAM User Guide, "Credential scope"). The service refuses the target of a schedule when
-a client sets the target, which is Penstock's choice.
+The status 421 is defined in RFC 9110, 15.5.20. QUEUE_REGIONS limits an installation to some regions. An AWS endpoint
+answers SignatureDoesNotMatch to a request that was signed for another region ("Troubleshoot Signature Version 4 signing
+for AWS API requests", IAM User Guide, "Credential scope"). The service refuses the target of a schedule when a client
+sets the target, which is Penstock's choice.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CREDENTIALS = {"authorization": "AWS4-HMAC-SHA256 Credential=test/20250101/us-ea
 
 
 def told(document: Any, name: str) -> str:
-    """Returns the message of an error."""
+    """Returns the error's message."""
     text = str(document[name])
     assert "rebind.evil.example" in text
     return text
@@ -179,7 +179,7 @@ def test_schedules(scheduler: Scheduler, foreign: str) -> None:
 
 
 # --- browsers --------------------------------------------------------------------------------------------------------
-# Web pages of other sites can do nothing in either deployment.
+# Other sites' web pages cannot use either deployment.
 #
 # Sources: Fetch Metadata Request Headers (W3C); RFC 6454 (Origin); ConfirmSubscription and Unsubscribe, which take no
 # credentials (SNS API reference).
@@ -300,7 +300,7 @@ def test_the_page_shows_text_as_text(raw: Raw) -> None:
 
 
 def test_another_action_does_not_hide_behind_the_link(raw: Raw) -> None:
-    """If the URL names two actions, the service treats the request as no link and answers without a page."""
+    """If the URL contains two actions, the service does not treat the request as a link, and answers without a page."""
     query = "Action=Unsubscribe&SubscriptionArn=a&Action=ListQueues"
     response = raw.http.get(f"{raw.sqs.endpoint_url}/?{query}", headers=CHROME)
     assert "<ListQueuesResponse" in response.text

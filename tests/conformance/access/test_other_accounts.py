@@ -1,4 +1,4 @@
-"""Tests access of one account to another account's queues and topics."""
+"""Tests one account's access to another account's queues and topics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
 
 # --- indirect --------------------------------------------------------------------------------------------------------
-# One account cannot reach another account's queue or topic if a policy almost allows it.
+# One account cannot reach another account's queue or topic, even if a policy almost allows the access.
 #
 # Each test also shows that the request works after the policy allows it. Sources: "Policy evaluation logic" and "IAM
 # JSON policy element reference" (IAM User Guide); docs/operate/policies.md.
@@ -29,7 +29,7 @@ SOURCES = {
 
 
 class Setup(NamedTuple):
-    """The resources of two accounts. The partner has a topic, a standard queue with dead letters and a schedule; the
+    """Resources of two accounts. The partner has a topic, a standard queue with dead letters and a schedule; the
     owner has a queue and a topic.
     """
 
@@ -146,7 +146,7 @@ def statement(setup: Setup, way: Way) -> dict[str, Any]:
 
 
 def almost(setup: Setup, way: Way) -> list[list[dict[str, Any]]]:
-    """Returns policies that do not allow this way, although each of them differs in one detail only."""
+    """Returns policies that do not allow this way, although each policy differs in only one detail."""
     good = statement(setup, way)
     service = way.principal != PARTNER
     others: list[dict[str, Any]] = [
@@ -261,7 +261,7 @@ def partner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sns:
 
 
 def let_in(owner: Sns, url: str, topic: str, effect: str = "Allow", **changes: Any) -> None:
-    """Sets the policy of AWS's documentation, with changes."""
+    """Sets the policy from AWS's documentation, with changes."""
     statement = {
         "Effect": effect, "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage",
         "Resource": owner.sqs.arn(url), "Condition": {"ArnEquals": {"aws:SourceArn": topic}}, **changes,
@@ -302,7 +302,7 @@ def test_a_queue_of_another_account_has_to_allow_the_topic(owner: Sns, partner: 
             {
                 "Principal": {"AWS": PARTNER},
                 "Condition": {},
-            },  # the partner may send, but the policy does not allow a topic to send
+            },  # the partner can send, but the policy does not allow a topic to send
             {"Action": "sqs:ReceiveMessage"},
             {"effect": "Deny"},
         ):
@@ -414,7 +414,7 @@ def test_a_move_task_sends_to_its_destination(owner: Sns, partner: Sns) -> None:
 
 
 def test_a_policy_for_callers(owner: Sns, partner: Sns) -> None:
-    """Conditions also apply to calls: "AWS global condition context keys" (IAM User Guide)."""
+    """Conditions also apply to calls ("AWS global condition context keys", IAM User Guide)."""
     url = owner.sqs.create()
     send = {"QueueUrl": url, "MessageBody": "hello"}
     for condition, allowed in (
@@ -436,7 +436,9 @@ def test_a_policy_for_callers(owner: Sns, partner: Sns) -> None:
 
 
 def test_a_mobile_app_of_another_account_subscribes_to_nothing(owner: Sns, partner: Sns) -> None:
-    """An endpoint has no policy, so only its account may publish to it or subscribe it (Penstock's choice)."""
+    """An endpoint has no policy, so only the endpoint's account may publish to the endpoint or subscribe the endpoint
+    (Penstock's choice).
+    """
     made = owner.client.create_platform_application(
         Name=owner.sqs.name(), Platform="GCM", Attributes={"PlatformCredential": "secret"}
     )

@@ -1,6 +1,6 @@
-"""Tests the quotas of an account. Sources: quotas of SNS and EventBridge Scheduler (AWS General Reference). OverLimit
-(SQS API reference) is Penstock's choice, because AWS has no quota of queues. Throttled (botocore's model of SNS) for
-webhooks is Penstock's choice, too.
+"""Tests an account's quotas. Sources: quotas of SNS and EventBridge Scheduler (AWS General Reference). OverLimit (SQS
+API reference) is Penstock's choice, because AWS does not limit the number of queues. Throttled (botocore's model of
+SNS) for webhooks is Penstock's choice, too.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def test_topics_and_subscriptions(caller: Sqs) -> None:
 
 
 def test_endpoints_of_mobile_apps(caller: Sqs) -> None:
-    """At the quota, CreatePlatformEndpoint still returns the existing endpoint of a token, because it "is idempotent"
-    (API reference).
+    """At the quota, CreatePlatformEndpoint still returns a token's existing endpoint, because the action "is
+    idempotent" (API reference).
     """
     sns = Sns(caller)
     secret = {"PlatformCredential": "secret"}
@@ -95,7 +95,7 @@ Count = Callable[[], None]
 
 @pytest.fixture
 def count_webhooks(clock: Clock) -> Iterator[Count]:
-    """Returns a function that counts like the worker `maintain`, with a quota of two."""
+    """Returns a function that counts as the worker `maintain` does, with a quota of two."""
 
     def find(most: int) -> None:
         clock.connection.execute("select queue.find_delivery_excess(%s)", (most,))
@@ -132,7 +132,7 @@ def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
 
 
 def test_messages_for_the_gateway(sqs: Sqs) -> None:
-    """The quota of the gateway's messages is separate from the quota of the webhooks, which still work."""
+    """The quota for the gateway's messages is separate from the quota for webhooks, so webhooks still work."""
     caller = sqs.caller(account=str(next(_accounts)))
     sns, database = Sns(caller), caller.clock.connection
     topic, phone = sns.create(), "+15550100123"
@@ -173,7 +173,7 @@ def test_webhooks_of_events(raw: Raw, clock: Clock, count_webhooks: Count) -> No
 
 
 # --- request rate ----------------------------------------------------------------------------------------------------
-# The number of requests per second, in both deployments and in the error format of each API. Sources: RequestThrottled
+# Tests the limit of requests per second, in both deployments and in each API's error format. Sources: RequestThrottled
 # (SQS API reference), ThrottledException (SNS, botocore's model), ThrottlingException (EventBridge Scheduler,
 # botocore's model); Retry-After: RFC 9110, 10.2.3. docs/operate/quotas.md says which callers share a rate.
 
@@ -191,7 +191,7 @@ def credentials(account: str, service: str = "sqs") -> dict[str, str]:
 
 
 def requests_of(raw: Raw, settings: Mapping[str, str]) -> dict[str, Ask]:
-    """Returns a function that sends a request of each API from an address and with an account."""
+    """Returns a function that sends a request to each API, with the given address and account."""
     url = raw.sqs.with_settings(settings).endpoint_url
 
     def from_(address: str, account: str, service: str = "sqs") -> dict[str, str]:
@@ -238,7 +238,7 @@ CODES = {
 @pytest.mark.parametrize("api", CODES)
 @pytest.mark.parametrize("access", [{}, PRESENCE], ids=["off", "presence"])
 def test_where_nobody_signs_an_address_is_a_caller(raw: Raw, access: Mapping[str, str], api: str) -> None:
-    """A client can invent accounts at no cost, so they do not help it. Another address is another client."""
+    """The service counts requests by address, because a client can invent accounts at no cost."""
     ask = requests_of(raw, {**RATE, **access})[api]
     address, other = next(_addresses), next(_addresses)
     responses = (ask(address, f"{n:012d}") for n in range(MANY))

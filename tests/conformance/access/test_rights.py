@@ -1,7 +1,7 @@
-"""Every action of AWS asks for its right with the ARN of its resource, in any partition that a request names.
+"""Every AWS action checks its right on the resource's ARN, for any partition in the request's ARN.
 
-Source: "IAM JSON policy elements: Resource" and "NotResource" (IAM User Guide). The table of actions gives the cases,
-so a new action has to appear here.
+Source: "IAM JSON policy elements: Resource" and "NotResource" (IAM User Guide). The cases come from the table of
+actions, so a new action must be added here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ACCOUNT = {
     "sns:DeleteSMSSandboxPhoneNumber", "sns:GetSMSSandboxAccountStatus", "sns:ListSMSSandboxPhoneNumbers",
     "sns:VerifySMSSandboxPhoneNumber",
 }  # fmt: skip
-"""Actions that concern no resource. Such actions ask for `*`."""
+"""Actions without a resource. They check the right on `*`."""
 PARTITIONS = ("arn:aws-cn:", "arn:awsx:", "arn:aws--:")
 MAPPING = "00000000-0000-4000-8000-000000000000"
 MAPPINGS = f"arn:aws:lambda:us-east-1:{OWNER}:event-source-mapping:"
@@ -105,7 +105,7 @@ def prepare(action: AnyAction, owner: Sqs) -> Members:
 
 
 def find_error(action: AnyAction, members: Members, caller: Sqs) -> tuple[int, str]:
-    """Returns the status and the message of the refusal; 200 without one."""
+    """Returns the status and the message of the refusal, or 200 if the service accepts the request."""
     client = {
         "sqs": lambda: caller.client,
         "sns": lambda: Sns(caller).client,

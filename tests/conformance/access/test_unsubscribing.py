@@ -1,4 +1,4 @@
-"""Tests who may end a subscription if requests are signed, in both deployments.
+"""Tests which callers may end a subscription if requests are signed, in both deployments.
 
 Sources: Unsubscribe ("If the subscription requires authentication for deletion, only the owner of the subscription or
 the topic's owner can unsubscribe, and an Amazon Web Services signature is required"), ConfirmSubscription,
@@ -53,7 +53,7 @@ WAYS = ("GET", "POST", "form")
 def test_an_unsigned_request_that_knows_the_subscription_ends_it(
     owner: Sns, stranger: Sns, protocol: str, way: str
 ) -> None:
-    """Every message contains the UnsubscribeURL, also a message to a queue. If the request is signed, the signer must
+    """Every message contains the UnsubscribeURL, even a message to a queue. If the request is signed, the signer must
     have the right.
     """
     topic = owner.create()
@@ -107,8 +107,8 @@ def test_a_link_to_unsubscribe_admits_no_other_request(owner: Sns, query: str, f
 
 
 # --- links -----------------------------------------------------------------------------------------------------------
-# The links of SNS messages never lead to a host that is named only by an unsigned request or by an unsigned header, in
-# both deployments. Messages: "Parsing message formats" (SNS Developer Guide).
+# In both deployments, links in SNS messages never lead to a host from an unsigned request or an unsigned header.
+# Messages: "Parsing message formats" (SNS Developer Guide).
 
 
 EVIL = {"host": "evil.example"}

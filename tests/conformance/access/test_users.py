@@ -32,7 +32,7 @@ def owner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sqs:
 
 @pytest.fixture
 def user(sqs: Sqs, installation: Database) -> MakeUser:
-    """Returns a function that creates a user with these policies, given as names or statements."""
+    """Returns a function that creates a user with the given policies, which are names or statements."""
 
     def make(*policies: Any, account: str = OWNER, name: str = "") -> Sqs:
         name = name or f"user-{next(_numbers)}"
@@ -107,14 +107,17 @@ def test_a_user_of_one_queue(owner: Sqs, user: MakeUser) -> None:
 
 
 def test_policies_of_user_and_queue_together(owner: Sqs, user: MakeUser) -> None:
-    """In one account, either policy may allow a request, and a Deny of either policy wins."""
+    """Within one account, a request needs an Allow in one of the two policies, and a Deny in either policy refuses
+    it.
+    """
     url = owner.create()
     send = {"QueueUrl": url, "MessageBody": "x"}
     name = "named-" + owner.name()
     named = user(name=name)
     operate = user("operate")
     denied(named, "send_message", **send)
-    allow(owner, url, "sqs:SendMessage", principal=OWNER)  # the principal is the account: its users also need a policy
+    # the principal is the account, so the account's users also need a policy
+    allow(owner, url, "sqs:SendMessage", principal=OWNER)
     denied(named, "send_message", **send)
     allow(owner, url, "sqs:SendMessage", principal=f"arn:aws:iam::{OWNER}:user/{name}")
     named.client.send_message(**send)
@@ -170,7 +173,7 @@ def test_a_phone_number_needs_a_right_of_its_own(owner: Sqs, user: MakeUser) -> 
 
 
 def test_a_subscription_by_sms_needs_the_right_to_publish_to_phone_numbers(owner: Sqs, user: MakeUser) -> None:
-    """Otherwise a user could send text messages by a topic without `penstock:PublishToPhoneNumber`."""
+    """Otherwise a user could send text messages through a topic without `penstock:PublishToPhoneNumber`."""
     topic = Sns(owner).create()
     every_topic = {"Effect": "Allow", "Action": ["sns:Publish", "sns:Subscribe"], "Resource": "*"}
     phones = {"Effect": "Allow", "Action": "penstock:PublishToPhoneNumber", "Resource": "*"}
@@ -184,7 +187,7 @@ def test_a_subscription_by_sms_needs_the_right_to_publish_to_phone_numbers(owner
 
 
 def test_a_number_of_the_sms_sandbox_needs_the_right_to_publish_to_phone_numbers(owner: Sqs, user: MakeUser) -> None:
-    """The action sends a password to any number."""
+    """The action sends a password to any phone number."""
     everything = {"Effect": "Allow", "Action": "sns:*", "Resource": "*"}
     phones = {"Effect": "Allow", "Action": "penstock:PublishToPhoneNumber", "Resource": "*"}
     number = {"PhoneNumber": PHONE}
@@ -247,7 +250,7 @@ def test_schedules(scheduler: Scheduler, installation: Database, keys: dict[str,
         {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": arn},
     ]
     callers = []
-    for number in (1, 2):  # the second user may also send
+    for number in (1, 2):  # the second user can also send
         with key_ring(installation) as ring:
             policy = json.dumps({"Statement": statements[:number]})
             list(ring.set_user(name := account.sqs.name(), [policy], OWNER, new=True))

@@ -50,7 +50,9 @@ def test_values_of_a_wrong_type(raw: Raw, member: dict[str, Any]) -> None:
 
 
 def test_half_a_pair_of_surrogates_fails_only_its_entry(raw: Raw) -> None:
-    """A program that cuts a text in the middle of an emoji sends it. The error names the character, as for U+FFFE."""
+    """A program that cuts a text in the middle of an emoji sends a lone surrogate. The error names the character, as
+    the error for U+FFFE does.
+    """
     url = raw.sqs.create()
     entries = b",".join(
         b'{"Id":"%d","MessageBody":"%s"}' % (n, body)
@@ -118,7 +120,7 @@ GOOD: dict[str, Any] = {
 @pytest.mark.parametrize("value", [{}, {"null": None}], ids=["absent", "null"])
 @pytest.mark.parametrize(("action", "member"), required())
 def test_each_required_member(raw: Raw, action: str, member: str, value: dict[str, None]) -> None:
-    """botocore's model defines the required members. MissingParameter names one that is absent or null."""
+    """botocore's model defines the required members. MissingParameter names a member that is absent or null."""
     body = {name: GOOD[name] for other, name in required() if other == action and name != member}
     response = raw.json(action, {**body, **dict.fromkeys([member] * len(value))})
     assert error(response) == refused("MissingParameter")
@@ -158,7 +160,7 @@ def test_escaped_characters_are_checked_too(raw: Raw, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["\\ud800", "\\udc00x", "\\ud800\\ud800"])
 def test_half_a_character(raw: Raw, text: str) -> None:
-    """The service refuses a lone surrogate in every part of a request, because it is not a character."""
+    """The service refuses a lone surrogate in every part of a request, because a lone surrogate is not a character."""
     url = raw.sqs.create()
     body = f'{{"QueueUrl":"{url}","MessageBody":"{text}"}}'.encode()
     assert error(raw.json("SendMessage", body))[:2] in (
@@ -168,7 +170,7 @@ def test_half_a_character(raw: Raw, text: str) -> None:
 
 
 def test_an_error_that_quotes_half_a_pair_is_answered(raw: Raw) -> None:
-    """The text of the error shows another character, since no response can carry half a pair."""
+    """The error's text shows another character, because a response cannot contain a lone surrogate."""
     url = raw.sqs.create()
     for action, member in (("DeleteMessage", "ReceiptHandle"), ("RemovePermission", "Label")):
         body = f'{{"QueueUrl":"{url}","{member}":"\\ud800x"}}'.encode()
@@ -184,7 +186,7 @@ def test_a_pair_of_surrogates_is_a_character(raw: Raw) -> None:
 
 
 def test_one_mebibyte_of_escapes(raw: Raw) -> None:
-    """The limit applies to the text, not to its JSON form: 1 MiB written as \\u0041 is 6 MiB on the wire."""
+    """The limit applies to the decoded text: 1 MiB that is written as \\u0041 is 6 MiB of JSON."""
     url = raw.sqs.create()
     body = b'{"QueueUrl":"%s","MessageBody":"%s"}' % (url.encode(), MIB * b"\\u0041")
     response = raw.json("SendMessage", body)
@@ -219,7 +221,7 @@ def test_a_request_of_seven_mebibytes(raw: Raw) -> None:
 
 
 def test_unsigned_and_badly_signed(raw: Raw) -> None:
-    """The service does not check signatures, so every client that can connect may use it."""
+    """The service does not check signatures, so every client that can connect can use the service."""
     url = raw.sqs.create()
     for header in (
         "",
@@ -244,7 +246,9 @@ def test_regions_that_cannot_be(raw: Raw, region: str) -> None:
 
 
 def test_the_url_is_built_from_the_host(raw: Raw) -> None:
-    """The URL works for this caller. X-Forwarded-Host counts only if a setting makes it trusted."""
+    """The URL works for this caller. The service reads X-Forwarded-Host only if a setting declares the header
+    trusted.
+    """
     name = raw.sqs.name()
     headers = {"host": "queues.internal:8080", "x-forwarded-host": "evil.example"}
     response = raw.json("CreateQueue", {"QueueName": name}, **headers)

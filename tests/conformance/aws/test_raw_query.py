@@ -25,7 +25,7 @@ def send(url: str, **more: str) -> dict[str, str]:
 
 # --- where a request may go ------------------------------------------------------------------------------------------
 def test_the_path_of_the_queue(raw: Raw) -> None:
-    """A Query request may also use POST or GET on the path of the queue URL."""
+    """A Query request can also use POST or GET on the queue URL's path."""
     url = raw.sqs.create()
     assert raw.query({"Action": "SendMessage", "MessageBody": "by post"}, path_of(url)).status_code == 200
     assert raw.get(path_of(url), "Action=SendMessage&MessageBody=by%20get").status_code == 200
@@ -51,14 +51,14 @@ def test_a_get_without_an_action(raw: Raw) -> None:
 
 @pytest.mark.parametrize("action", ["CreateQueue", "ListQueues", "Publish"])
 def test_actions_of_no_queue_on_a_queues_own_url(raw: Raw, action: str) -> None:
-    """The response InvalidAction was recorded at AWS."""
+    """AWS returns InvalidAction (recorded at AWS)."""
     path = path_of(raw.sqs.create())
     refusal = refused("InvalidAction")
     assert error(raw.query({"Action": action, "QueueName": "q", "Message": "m"}, path)) == refusal
 
 
 def test_a_queues_own_url_finds_other_queues(raw: Raw) -> None:
-    """GetQueueUrl is answered there, for any queue of the account (recorded at AWS)."""
+    """A queue's path also answers GetQueueUrl, for any queue in the account (recorded at AWS)."""
     path, other = path_of(raw.sqs.create()), raw.sqs.create()
     for more in ("", f"&QueueOwnerAWSAccountId={ACCOUNT}"):
         response = raw.get(path, f"Action=GetQueueUrl&QueueName={other.rpartition('/')[2]}{more}")
@@ -66,7 +66,9 @@ def test_a_queues_own_url_finds_other_queues(raw: Raw) -> None:
 
 
 def test_a_result_without_members_is_an_empty_element(raw: Raw) -> None:
-    """ReceiveMessage of an empty queue, as recorded at AWS; programs compare the text."""
+    """The response to ReceiveMessage on an empty queue equals a response that was recorded at AWS, because programs
+    compare the text.
+    """
     path = path_of(raw.sqs.create())
     for action in ("ReceiveMessage", "ListDeadLetterSourceQueues", "GetQueueAttributes"):
         response = raw.query({"Action": action}, path)
@@ -74,7 +76,7 @@ def test_a_result_without_members_is_an_empty_element(raw: Raw) -> None:
 
 
 def test_forms_of_a_queues_path(raw: Raw) -> None:
-    """Paths may end in slashes (as in the API reference), contain a region, or be a name alone (SDK for Java 1)."""
+    """A path can end with slashes (as in the API reference), contain a region, or be only a name (SDK for Java 1)."""
     path = path_of(raw.sqs.create())
     body = {"Action": "SendMessage", "MessageBody": "m"}
     for form in (path, f"{path}/", f"{path}//", f"/us-east-1{path}", "/" + path.rpartition("/")[2], f"/a/b{path}"):
@@ -97,7 +99,7 @@ def test_a_path_with_percent_signs_is_the_decoded_path(raw: Raw) -> None:
 
 
 def test_a_form_that_names_a_target(raw: Raw) -> None:
-    """Amazon::SQS::Simple for Perl sends a form and X-Amz-Target. The content type of the body decides."""
+    """Amazon::SQS::Simple for Perl sends a form and X-Amz-Target. The body's content type decides the protocol."""
     body = {"Action": "ListQueues", "QueueNamePrefix": "none"}
     response = raw.query(body, **{"x-amz-target": "AmazonSQS.ListQueues"})
     assert (response.status_code, response.headers["content-type"]) == (200, "text/xml")
@@ -116,7 +118,9 @@ PRESIGNED = {
 
 
 def test_a_presigned_url(raw: Raw) -> None:
-    """The service does not check the SigV4 signature, but takes the account and the region from it."""
+    """The service does not verify the SigV4 signature, but reads the account and the region from the credential
+    scope.
+    """
     owner = raw.sqs.caller(account="111122223333", region="eu-west-1")
     url = owner.create()
     assert raw.get(path_of(url), urlencode(PRESIGNED)).status_code == 200
@@ -207,7 +211,7 @@ def test_one_byte_too_many(raw: Raw) -> None:
 
 
 def test_one_mebibyte_of_escapes(raw: Raw) -> None:
-    """The limit applies to the text, not to its encoded form, which is 3 MiB on the wire."""
+    """The limit applies to the decoded text; the encoded form has 3 MiB."""
     url = raw.sqs.create()
     body = b"Action=SendMessage&QueueUrl=%b&MessageBody=%b" % (quote(url, safe="").encode(), MIB * b"%41")
     assert raw.query(body).status_code == 200
@@ -262,13 +266,13 @@ def test_hostile_urls(raw: Raw, url: str) -> None:
 
 
 def test_texts_in_errors_are_escaped(raw: Raw) -> None:
-    """The error escapes the client's text, so that it is not markup."""
+    """The error escapes the client's text, so the text cannot become markup."""
     response = raw.query({"Action": "<script>&"})
     assert "<script>" not in response.text
     assert "&lt;script&gt;&amp;" in response.text
 
 
-# Methods and paths are routed before a function is called.
+# API Gateway routes methods and paths before Lambda calls a function.
 CONTAINER = pytest.mark.parametrize("raw", ["container"], indirect=True)
 
 

@@ -1,8 +1,8 @@
-"""Tests of NUL and lone surrogates: the service answers a client error for each text of each action.
+"""Tests NUL and lone surrogates: the service answers a client error for each text of each action.
 
-PostgreSQL cannot store these characters. The tests put them into each member and attribute in each protocol, directly
-and as JSON escapes in documents such as filter policies. `_clean_log` of conftest.py checks that PostgreSQL logs no
-error, because such an error would contain texts of clients.
+PostgreSQL cannot store these characters. The tests put these characters into each member and attribute in each
+protocol, directly and as JSON escapes in documents such as filter policies. `_clean_log` in conftest.py checks that
+PostgreSQL does not log an error, because the error would contain the clients' texts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.support.conformance.valid_requests import sqs as sqs_actions
 from tests.support.local_lambda.events import Request, Response
 
 UNSTORABLE = ("a\0b", "a\ud800b")
-# The attributes that may be documents.
+# The attributes that can be documents.
 DOCUMENTS = (
     '{"a": ["b\\u0000"]}', '{"a\\u0000": ["b"]}', '{"a": ["b\\ud800"]}', '{"a\\udc00": ["b"]}',
     '{"a": [{"prefix": "\\u0000"}]}', '{"a": [{"wildcard": "\\ud800*"}]}', '{"Statement": [], "Id": "\\u0000"}',
@@ -67,7 +67,7 @@ ENTRY, KEY, VALUE = 0, -1, -2  # ENTRY is an item of a list, KEY and VALUE belon
 
 
 def texts(shape: Any, path: Path = ()) -> Iterator[Path]:
-    """Yields the paths of all texts in a request."""
+    """Yields the path of each text in a request."""
     match shape.type_name:
         case "string":
             yield path
@@ -82,7 +82,7 @@ def texts(shape: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def with_text(given: Any, path: Path, text: str) -> Any:
-    """Returns the members with this text at `path`, and creates the structure around it."""
+    """Returns the members with this text at `path`, and creates the structure around the text."""
     if not path:
         return text
     first, *rest = path
@@ -104,7 +104,7 @@ def with_attribute(given: Members, action: str, name: str, text: str) -> Members
 
 
 def tried_texts(where: Path) -> tuple[str, ...]:
-    """Returns the texts to put into a member. Only members that may be documents get texts within a document."""
+    """Returns the texts to put into a member. Only members that can be documents get texts within a document."""
     last = where[-1]
     may_be_document = last in {VALUE, "AttributeValue", "Message", "Input"} or str(last).endswith("Policy")
     return (*UNSTORABLE, *DOCUMENTS) if may_be_document else UNSTORABLE
@@ -179,7 +179,7 @@ def caller(deployments: Deployments, clock: Clock) -> Caller:
 
 
 def is_refused(response: Response) -> bool:
-    """Returns whether the status is 4xx, or whether an entry of a batch failed with a sender's fault."""
+    """Returns whether the status is 4xx or a batch entry failed with a sender's fault."""
     failed = b'"SenderFault":true' in response.body or b"<SenderFault>true" in response.body
     return 400 <= response.status < 500 or (response.status == 200 and failed)
 

@@ -36,7 +36,7 @@ def targeting(**changes: Any) -> Callable[[Any, str], None]:
 
 
 def on(method: str, *, missing: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
-    """Returns a call about a new schedule, or about a missing one."""
+    """Returns a call about a new or missing schedule."""
 
     def action(scheduler: Any, name: str) -> None:
         scheduler.create_schedule(**given(name))
@@ -67,7 +67,7 @@ def group(suffix: str = "", **more: Any) -> Callable[[Any, str], None]:
 
 
 def on_group(method: str, *, missing: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
-    """Returns a call about a new group, or about a missing one."""
+    """Returns a call about a new or missing group."""
 
     def action(scheduler: Any, name: str) -> None:
         scheduler.create_schedule_group(Name=name)
@@ -83,7 +83,7 @@ def in_group(scheduler: Any, name: str) -> None:
 
 
 def tags(method: str, *, missing: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
-    """Returns a call about the tags of a new group, or of a missing one."""
+    """Returns a call about the tags of a new or missing group."""
 
     def action(scheduler: Any, name: str) -> None:
         arn = scheduler.create_schedule_group(Name=name)["ScheduleGroupArn"]

@@ -23,7 +23,7 @@ def topic(sns: Any, name: str, **attributes: str) -> str:
 def on(
     method: str, *, fifo: bool = False, missing: bool = False, member: str = "TopicArn", **parameters: Any
 ) -> Callable[[Any, str], None]:
-    """Returns a call on a new topic, or on a missing one."""
+    """Returns a call on a new or missing topic."""
 
     def action(sns: Any, name: str) -> None:
         arn = topic(sns, f"{name}.fifo", **FIFO) if fifo else topic(sns, name)
@@ -50,7 +50,7 @@ def filtering(policy: Any, **attributes: str) -> Callable[[Any, str], None]:
 
 
 def change(name: str, value: str) -> Callable[[Any, str], None]:
-    """Returns a call of SetSubscriptionAttributes on a queue's subscription."""
+    """Returns a call that sets attributes of a queue's subscription."""
 
     def action(sns: Any, topic_name: str) -> None:
         made = sns.subscribe(TopicArn=topic(sns, topic_name), Protocol="sqs", Endpoint=QUEUE)
@@ -224,7 +224,7 @@ def create_application_again(**attributes: str) -> Callable[[Any, str], None]:
 
 
 def on_application(method: str, *, missing: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
-    """Returns a call about a new platform application, or about a missing one."""
+    """Returns a call about a new or missing platform application."""
 
     def action(sns: Any, name: str) -> None:
         arn = application(sns, name)
@@ -252,7 +252,7 @@ def register_twice(first: dict[str, Any], second: dict[str, Any]) -> Callable[[A
 
 
 def on_endpoint(method: str, *, missing: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
-    """Returns a call about a new endpoint, or about a missing one."""
+    """Returns a call about a new or missing endpoint."""
 
     def action(sns: Any, name: str) -> None:
         arn = endpoint(sns, name)
@@ -271,7 +271,7 @@ def push(**attributes: str) -> Callable[[Any, str], None]:
 
 
 def push_after(method: str) -> Callable[[Any, str], None]:
-    """Returns a call that publishes to an endpoint after a call about it."""
+    """Returns a call that changes an endpoint and then publishes to the endpoint."""
 
     def action(sns: Any, name: str) -> None:
         arn = endpoint(sns, name)

@@ -1,7 +1,7 @@
 """Sends the same calls to Penstock and to moto, an independent implementation of the same documentation.
 
-The expected responses never come from moto; the other modules have them, with their sources. This module lists each
-difference with its reason. A test also fails if a listed difference no longer exists.
+The expected responses never come from moto; the other modules contain the expected responses and their sources. This
+module lists each difference with its reason. A test also fails if a listed difference no longer exists.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def queue(sqs: Any, name: str, **attributes: str) -> str:
 
 
 def received(sqs: Any, url: str, **more: Any) -> str:
-    """Sends and receives a message, and returns its handle."""
+    """Sends and receives a message, and returns the handle."""
     sqs.send_message(QueueUrl=url, MessageBody="x")
     return str(sqs.receive_message(QueueUrl=url, **more)["Messages"][0]["ReceiptHandle"])
 
@@ -108,7 +108,7 @@ def change_to(seconds: int) -> Callable[[Any, str], None]:
 
 
 def on(method: str, *, fifo: bool = False, missing: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
-    """Returns a call on a new queue, or on a missing one."""
+    """Returns a call on a new or missing queue."""
 
     def action(sqs: Any, name: str) -> None:
         url = queue(sqs, f"{name}.fifo", **FIFO) if fifo else queue(sqs, name)
@@ -206,7 +206,7 @@ def test_every_difference_has_a_reason() -> None:
 
 
 # --- newer sqs actions -----------------------------------------------------------------------------------------------
-# Compares tags, permissions, dead-letter sources and message move tasks with moto; the head of this file describes the
+# Compares tags, permissions, dead-letter sources and message move tasks with moto; the module's docstring describes the
 # method.
 
 
@@ -239,14 +239,14 @@ def tag_and_untag(sqs: Any, name: str) -> None:
 
 
 def tag_to_the_full(sqs: Any, name: str) -> None:
-    """Sets fifty tags and then one more."""
+    """Sets fifty tags, and then one more tag."""
     url = queue(sqs, name)
     sqs.tag_queue(QueueUrl=url, Tags={str(number): "x" for number in range(50)})
     sqs.tag_queue(QueueUrl=url, Tags={"one more": "x"})
 
 
 def with_sources(action: Callable[[Any, str, str], Any]) -> Callable[[Any, str], None]:
-    """Calls `action` on a queue that gets dead letters of two others; `action` gets its URL and ARN."""
+    """Calls `action` with the URL and ARN of a queue that gets the dead letters of two other queues."""
 
     def whole(sqs: Any, name: str) -> None:
         url = queue(sqs, name)

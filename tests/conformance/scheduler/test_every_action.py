@@ -1,7 +1,7 @@
 """Sends every action of EventBridge Scheduler to every deployment.
 
-The service answers a valid call with 200 and the expected members. The service refuses a call without a required
-member, with an invalid body or with an unknown path.
+The service answers a valid call with 200 and the expected members. The service refuses a call that lacks a required
+member, or has an invalid body or an unknown path.
 
 "Response Elements" of each action in the API reference lists the expected members. botocore's model checks the
 structure, and its serializer writes the requests.
@@ -32,7 +32,7 @@ from tests.support.local_lambda.events import EVENT_FORMS, EventForm, Request, R
 
 # --- how it is asked -------------------------------------------------------------------------------------------------
 def by_rest(action: str, given: Members) -> Request:
-    """Returns the request as botocore writes it."""
+    """Returns the request that botocore writes."""
     asked = SERIALIZER.serialize_to_request(given, MODEL.operation_model(action))
     query: Mapping[str, Any] = asked["query_string"]
     headers = (("Content-Type", "application/json"), ("Host", "queues.internal"))
@@ -47,7 +47,7 @@ BY_LAMBDA = Response(413, [], b"")
 
 @pytest.fixture
 def scheduler(deployments: Deployments, clock: Clock) -> Scheduler:
-    """Returns the client for preparations, which uses the container. The resources are in the database."""
+    """Returns the client that prepares resources, which uses the container. The resources are in the database."""
     return Scheduler(Sqs(deployments, clock, "container", "json"))
 
 
@@ -89,7 +89,7 @@ def test_every_action_is_in_the_table() -> None:
 @pytest.mark.parametrize("action", GOOD)
 @pytest.mark.parametrize("form", EVENT_FORMS)
 def test_every_form_of_an_event(scheduler: Scheduler, functions: Functions, form: EventForm, action: str) -> None:
-    """Method and path select the function of the action in each form of event."""
+    """In each event format, the method and the path select the action's function."""
     asked = by_rest(action, GOOD[action].needs(scheduler))
     assert function_for(asked) == f"scheduler/{file_name(action)}"
     response = response_of(functions.invoke(function_for(asked), event_of(form, asked)))

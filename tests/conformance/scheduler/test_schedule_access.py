@@ -32,7 +32,9 @@ def to(arn: str, dead_letters: str | None = None) -> dict[str, object]:
 
 
 def test_every_kind_of_request_can_be_signed(owner: Scheduler) -> None:
-    """The requests have paths with an ARN whose slash is encoded, query strings with a list, and bodies."""
+    """The requests have paths that contain an ARN with an encoded slash, query strings that contain a list, and
+    bodies.
+    """
     group = owner.group(Tags=[{"Key": key, "Value": "ü + /"} for key in ("a b", "c/d", "e")])
     name = owner.create(GroupName=group, Description="signed ü")
     assert owner.get(name, GroupName=group)["Description"] == "signed ü"
@@ -73,7 +75,7 @@ def test_any_credentials_are_present(scheduler: Scheduler) -> None:
 
 
 def test_a_key_of_another_service(owner: Scheduler) -> None:
-    """The credential scope names the service."""
+    """The credential scope must contain the service `scheduler`."""
     url = owner.sqs.create()
     signed = owner.sqs.client.generate_presigned_url("get_queue_url", Params={"QueueName": url.rpartition("/")[2]})
     query = signed.partition("?")[2]
@@ -82,7 +84,9 @@ def test_a_key_of_another_service(owner: Scheduler) -> None:
 
 
 def test_a_target_of_another_service_must_be_ones_own(owner: Scheduler, partner: Scheduler) -> None:
-    """No policy can allow this target to others. The error tells the owner that Penstock invokes no such target."""
+    """A policy cannot allow this target to other accounts. The error tells the owner that Penstock does not invoke such
+    targets.
+    """
     given = owner.given(Target=to(f"arn:aws:lambda:us-east-1:{OWNER}:function:f"))
     assert partner.refused("create_schedule", **given) == DENIED
     assert owner.refused("create_schedule", **given) == ("ValidationException", 400)
@@ -119,7 +123,7 @@ def test_a_denial_by_the_owner_to_all_denies(owner: Scheduler) -> None:
 
 
 def test_a_policy_may_allow_one_schedule(owner: Scheduler, partner: Scheduler) -> None:
-    """The policy names the service, and the ARN of the schedule as the source."""
+    """The policy allows the service with the schedule's ARN as the source."""
     url = owner.sqs.create()
     given = partner.given(Target=to(owner.sqs.arn(url)))
     arn = f"arn:aws:scheduler:us-east-1:{PARTNER}:schedule/default/{given['Name']}"

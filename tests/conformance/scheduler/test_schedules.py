@@ -1,6 +1,6 @@
-"""Tests of EventBridge Scheduler's schedules in both deployments. Sources: EventBridge Scheduler API reference and
-User Guide; botocore's model `scheduler/2021-06-30`. Texts of AWS's errors come from public issues where they are
-known.
+"""Tests of EventBridge Scheduler's schedules in both deployments. Sources: EventBridge Scheduler API reference and User
+Guide; botocore's model `scheduler/2021-06-30`. The texts of AWS's errors come from public issues, where these contain
+them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 
 
 def everything(scheduler: Scheduler) -> dict[str, Any]:
-    """Returns a schedule that sets every member."""
+    """Returns a schedule with every member."""
     return scheduler.given(
         GroupName=scheduler.group(),
         ScheduleExpression="cron(0/15 8-17 ? * MON-FRI *)",
@@ -50,7 +50,7 @@ def everything(scheduler: Scheduler) -> dict[str, Any]:
 
 # --- one schedule ----------------------------------------------------------------------------------------------------
 def test_a_schedule_reads_back_with_its_defaults(scheduler: Scheduler) -> None:
-    """AWS answers these defaults for a schedule without other members ("Getting started", User Guide)."""
+    """AWS returns these defaults for a schedule that has only the required members ("Getting started", User Guide)."""
     given = scheduler.given()
     arn = scheduler.client.create_schedule(**given)["ScheduleArn"]
     found = scheduler.get(given["Name"])
@@ -79,7 +79,7 @@ def test_everything_reads_back_as_it_was_set(scheduler: Scheduler) -> None:
 
 
 def test_an_update_replaces_everything(scheduler: Scheduler) -> None:
-    """UpdateSchedule resets members that are left out to their defaults (API reference)."""
+    """UpdateSchedule resets omitted members to their defaults (API reference)."""
     given = everything(scheduler)
     scheduler.client.create_schedule(**given)
     name, group = given["Name"], given["GroupName"]
@@ -133,7 +133,7 @@ def test_client_tokens(scheduler: Scheduler) -> None:
 
 
 def test_client_tokens_of_deletions(scheduler: Scheduler) -> None:
-    """A repeated request has no effect, even if a new schedule has the name by now."""
+    """A repeated request has no effect, even if a new schedule now has the name."""
     name, group = scheduler.create(), scheduler.group()
     for _ in range(2):
         scheduler.client.delete_schedule(Name=name, ClientToken="t")
@@ -365,7 +365,8 @@ def test_an_error_names_every_invalid_member(scheduler: Scheduler) -> None:
     ],
 )  # fmt: skip
 def test_an_invalid_schedule_is_refused(scheduler: Scheduler, members: dict[str, Any], text: str) -> None:
-    """The texts are AWS's, without an addition. The text about a constraint is Penstock's choice if the model has
+    """The service returns AWS's texts without an addition. The text about a constraint is Penstock's choice if the
+    model has
     none.
     """
     given = scheduler.given(**members)
@@ -408,7 +409,7 @@ def test_bad_requests(scheduler: Scheduler, method: str, members: dict[str, Any]
 
 
 def test_the_errors_are_those_of_the_model(scheduler: Scheduler) -> None:
-    """The client creates exception classes from the errors of the model."""
+    """The client creates exception classes from the model's errors."""
     name = scheduler.create()
     with pytest.raises(scheduler.client.exceptions.ConflictException):
         scheduler.client.create_schedule(**scheduler.given(Name=name))

@@ -1,7 +1,7 @@
-"""Tests every error that an SNS action can answer: code, type, status, fault and form on the wire.
+"""Tests every error that an SNS action can return: code, type, status, fault and serialized form.
 
-Sources: docs/reference/errors.md; botocore's model; "Common Errors" (SNS API reference). The tests of the other modules
-check when an error occurs; this module checks its form.
+Sources: docs/reference/errors.md; botocore's model; "Common Errors" (SNS API reference). Other modules test when an
+error occurs; this module tests the error's form.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def tags(number: int) -> list[dict[str, str]]:
 
 
 def broken(sns: Sns) -> Call:
-    """Returns a topic whose row no operation can have written, so every call on it is a server error."""
+    """Returns a topic with a corrupt row, so every call on the topic is a server error."""
     topic = sns.create()
     sns.sqs.clock.connection.execute("""update queue.topic set tags = '{"a": {"b": "c"}}' where arn = %s""", (topic,))
     return "list_tags_for_resource", {"ResourceArn": topic}
@@ -99,8 +99,8 @@ TABLE = (
     Row("InternalError", "InternalErrorException", 500, broken, "Receiver"),
 )  # fmt: skip
 
-# Errors that no SDK can cause here, each with the reason or the test that causes it. ValidationError: an SDK sends no
-# request without a required member.
+# Errors that no SDK can cause here, each with the reason or with the test that causes the error. ValidationError: an
+# SDK does not send a request that lacks a required member.
 ELSEWHERE = {
     "ValidationException": "test_a_missing_member",
     "TopicLimitExceededException": "topics are not counted",
@@ -114,7 +114,7 @@ ELSEWHERE = {
 
 
 def refused(sns: Sns, row: Row) -> Refusal:
-    """Returns the error as the client received it."""
+    """Returns the error that the client received."""
     method, parameters = row.provoke(sns)
     with pytest.raises(ClientError):
         getattr(sns.client, method)(**parameters)

@@ -36,7 +36,7 @@ REFUSED = {"PutDataProtectionPolicy": (403, "AuthorizationError")}
 
 @pytest.fixture
 def sns(deployments: Deployments, clock: Clock) -> Sns:
-    """Returns the client for preparations, which uses the container. The resources are in the database."""
+    """Returns the client that prepares resources, which uses the container. The resources are in the database."""
     return Sns(Sqs(deployments, clock, "container", "query"))
 
 
@@ -97,7 +97,7 @@ REQUIRED = [
 @pytest.mark.parametrize("asked", ["query", "query for json", "json"])
 @pytest.mark.parametrize(("action", "member"), REQUIRED)
 def test_each_required_member(sns: Sns, send: Send, action: str, member: str, asked: str) -> None:
-    """The error is ValidationError ("Common Errors", SNS API reference), except of Unsubscribe (recorded at AWS)."""
+    """The error is ValidationError ("Common Errors", SNS API reference), except for Unsubscribe (recorded at AWS)."""
     protocol, write = WRITER.ways[asked]
     given = {name: value for name, value in GOOD[action].needs(sns).items() if name != member}
     response = send(action, write(action, given))
@@ -119,6 +119,6 @@ def test_a_list_that_has_a_page_is_told_so_in_the_last_one(sns: Sns) -> None:
 
 
 def test_attributes_are_maps_of_texts(sns: Sns) -> None:
-    """In XML, attributes are entries of key and value. Only a DisplayName that was never set is empty."""
+    """In XML, attributes are entries with a key and a value. DisplayName is empty only if it was never set."""
     found = sns.attributes(sns.create())
     assert [name for name, value in found.items() if not value] == ["DisplayName"]

@@ -220,10 +220,10 @@ def test_a_disabled_endpoint(sns: Sns) -> None:
 
 
 # --- text messages ---------------------------------------------------------------------------------------------------
-# Tests text messages: Publish to a phone number, settings, numbers that are opted out, the SMS sandbox.
+# Tests text messages: Tests Publish to a phone number, settings, opted-out numbers, and the SMS sandbox.
 #
 # Sources: the actions' pages of the SNS API reference; reports of users for the text of the error about a phone number
-# (github.com/boto/boto3, issue 2195). It is Penstock's choice that no account is in the sandbox, and `/v1/outbox`
+# (github.com/boto/boto3, issue 2195). Penstock puts no account in the sandbox (Penstock's choice), and `/v1/outbox`
 # exists only in Penstock.
 
 _numbers = count(15_550_900_000)
@@ -304,7 +304,7 @@ def test_no_numbers_to_send_from(sns: Sns) -> None:
 
 # --- opted out -------------------------------------------------------------------------------------------------------
 def test_a_number_that_is_opted_out(sns: Sns) -> None:
-    """Publish answers as for any other number. OptInPhoneNumber: "only once every 30 days"."""
+    """Publish returns the same response as for any other number. OptInPhoneNumber: "only once every 30 days"."""
     to, topic = number(), sns.create()
     check = sns.client.check_if_phone_number_is_opted_out
     assert check(phoneNumber=to)["isOptedOut"] is False
@@ -365,7 +365,7 @@ def test_the_sandbox(mine: Sns) -> None:
 
 
 def password_of(sns: Sns, to: str) -> str:
-    """Returns the last password from the database, because `/v1` shows another account's outbox here."""
+    """Returns the last password from the database, because `/v1` here shows another account's outbox."""
     row = sns.sqs.clock.connection.execute(
         "select body from queue.outgoing where destination = %s and kind = 'OneTimePassword'"
         " order by outgoing_id desc limit 1", (to,),
@@ -376,7 +376,7 @@ def password_of(sns: Sns, to: str) -> str:
 
 
 def test_five_wrong_passwords_end_it(mine: Sns) -> None:
-    """This limit is Penstock's choice, because a client could guess a password of six digits."""
+    """This limit is Penstock's choice, because a client could guess a six-digit password."""
     to = number()
     mine.client.create_sms_sandbox_phone_number(PhoneNumber=to)
     password = password_of(mine, to)

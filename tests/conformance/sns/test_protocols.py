@@ -1,4 +1,4 @@
-"""Tests subscriptions of every protocol, also of protocols to which Penstock does not deliver.
+"""Tests subscriptions of every protocol, even of protocols that Penstock does not deliver to.
 
 Sources: Subscribe (SNS API reference); recorded responses of AWS for the need to confirm, the order of checks and the
 principal; "Parsing message formats" (SNS Developer Guide). `/v1/outbox` exists only in Penstock
@@ -22,7 +22,7 @@ _numbers = count(15_550_100_000)
 
 
 def endpoint_of(sns: Sns, protocol: str) -> str:
-    """Returns an endpoint that no other test uses."""
+    """Returns an endpoint for one test."""
     name = sns.sqs.name()
     if protocol == "application":
         application = sns.client.create_platform_application(
@@ -69,7 +69,7 @@ def test_readers_of_mail_confirm(sns: Sns, protocol: str) -> None:
 
 
 def test_each_protocol_gets_its_text(sns: Sns) -> None:
-    """With MessageStructure `json`, mobile apps get the text of their platform (Publish, API reference)."""
+    """With MessageStructure `json`, a mobile app gets the text for the app's platform (Publish, API reference)."""
     topic = sns.create()
     texts = {"default": "d", "sms": "for phones", "GCM": '{"data":{}}', "lambda": "for functions"}
     chosen = {"sms": "for phones", "application": '{"data":{}}', "lambda": "for functions", "firehose": "d"}

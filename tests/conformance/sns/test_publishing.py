@@ -53,7 +53,9 @@ def test_a_topic_without_subscribers_takes_messages(sns: Sns) -> None:
 
 
 def test_texts_by_protocol(sns: Sns) -> None:
-    """With MessageStructure json, a subscription gets the text of its protocol, or else the default text."""
+    """With MessageStructure json, a subscription gets the text for the subscription's protocol, or else the default
+    text.
+    """
     topic = sns.create()
     url, _ = sns.queue(topic, RawMessageDelivery="true")
     sns.publish(topic, json.dumps({"default": "d", "sqs": "s", "email": 1}), MessageStructure="json")
@@ -124,7 +126,7 @@ def test_the_layout_of_an_envelope(sns: Sns) -> None:
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 def test_a_batch(sns: Sns) -> None:
-    """Invalid entries fail, and the others are published."""
+    """Invalid entries fail, and the service publishes the other entries."""
     topic = sns.create()
     url, _ = sns.queue(topic, RawMessageDelivery="true")
     entries: list[dict[str, Any]] = [{"Id": str(n), "Message": f"m{n}"} for n in range(9)]
@@ -178,7 +180,7 @@ DEDUPLICATION = (
 def test_some_entries_fail_a_whole_batch(
     sns: Sns, entry: dict[str, Any], expected: tuple[str, int, str | None]
 ) -> None:
-    """As recorded at AWS, the whole call fails. The text for the group is AWS's text of 2026-03."""
+    """As recorded at AWS, the whole call fails. AWS returned this text about the group in March 2026."""
     topic = sns.create_fifo()
     url, _ = sns.queue(topic, ".fifo")
     good = {"Id": "a", "Message": "m", "MessageGroupId": "g", "MessageDeduplicationId": "a"}
@@ -199,7 +201,7 @@ def test_a_batch_whose_ids_are_made_of_the_content(sns: Sns) -> None:
 
 # --- filter policies -------------------------------------------------------------------------------------------------
 def test_dots_in_keys_of_a_policy_on_the_body(sns: Sns) -> None:
-    """A key with dots is a path, as recorded at AWS."""
+    """A key with dots is a path (recorded at AWS)."""
     topic = sns.create()
     url, arn = sns.queue(
         topic, FilterPolicyScope="MessageBody", FilterPolicy='{"object.nested": ["a"]}', RawMessageDelivery="true"
@@ -218,8 +220,8 @@ def test_dots_in_keys_of_a_policy_on_the_body(sns: Sns) -> None:
 
 
 def test_a_filter_drops_no_message_because_of_a_parser(sns: Sns) -> None:
-    """RFC 8259 allows escaped surrogates without their other half, and numbers of any size. A message that is too
-    complicated to judge is delivered.
+    """RFC 8259 allows lone surrogates as escapes, and numbers of any size. The service delivers a message that is too
+    complex to filter.
     """
     topic = sns.create()
     raw = {"RawMessageDelivery": "true"}
@@ -279,7 +281,7 @@ def test_a_topic_deduplicates_by_group(sns: Sns) -> None:
     for group in ("g", "h", "g"):
         sns.publish(topic, group, MessageGroupId=group, MessageDeduplicationId="d")
     sns.client.set_topic_attributes(TopicArn=topic, AttributeName="FifoThroughputScope", AttributeValue="Topic")
-    # The queue itself deduplicates at queue scope, so it has only the first message.
+    # The queue deduplicates at queue scope, so the queue stores only the first message.
     assert sns.sqs.counts(url) == (1, 0, 0)
 
 
@@ -320,7 +322,7 @@ def test_standard_queues_do_not_learn_the_group_of_a_fifo_topic(sns: Sns) -> Non
 
 
 def test_a_fifo_queue_under_a_standard_topic(sns: Sns) -> None:
-    """AWS refuses the subscription (the table of cases). A subscription that exists already still gets messages."""
+    """AWS refuses the subscription (the table of cases). An existing subscription still gets messages."""
     topic, url = sns.create(), sns.sqs.create_fifo()
     _, arn = sns.queue(topic, RawMessageDelivery="true")
     sns.sqs.clock.connection.execute(
@@ -334,7 +336,7 @@ def test_a_fifo_queue_under_a_standard_topic(sns: Sns) -> None:
 # --- what cannot be delivered ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("raw", ["false", "true"])
 def test_a_queue_that_is_gone(sns: Sns, raw: str) -> None:
-    """The other subscriptions get the messages. The dead-letter queue gets the messages for the deleted queue."""
+    """The other subscriptions get the messages. The dead-letter queue gets the deleted queue's messages."""
     topic, dead = sns.create(), sns.sqs.create()
     policy = json.dumps({"deadLetterTargetArn": sns.sqs.arn(dead)})
     gone, _ = sns.queue(topic, RedrivePolicy=policy, RawMessageDelivery=raw)
@@ -350,7 +352,7 @@ def test_a_queue_that_is_gone(sns: Sns, raw: str) -> None:
 
 
 def test_any_number_of_attributes(sns: Sns) -> None:
-    """ "Amazon SNS message attributes" names no limit for deliveries that are not raw."""
+    """ "Amazon SNS message attributes" does not limit deliveries that are not raw."""
     topic = sns.create()
     url, _ = sns.queue(topic)
     many = {f"a{n}": {"DataType": "String", "StringValue": "v"} for n in range(1_600)}

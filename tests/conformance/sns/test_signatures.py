@@ -61,7 +61,7 @@ def test_confirmations_have_the_topics_version(sns: Sns) -> None:
 
 
 def test_a_fifo_topic_signs_nothing(sns: Sns) -> None:
-    """AWS sends the sequence number instead of a signature, as recorded."""
+    """AWS sends the sequence number instead of a signature (recorded at AWS)."""
     topic = sns.create_fifo()
     url, _ = sns.queue(topic, ".fifo")
     sent = sns.publish(topic, "m", Subject="s", MessageGroupId="g", MessageDeduplicationId="d")
@@ -116,7 +116,7 @@ def test_the_certificate_may_be_said_to_be_at_a_host_of_aws(sns: Sns) -> None:
 
 # --- where no subscription wants a signature --------------------------------------------------------------------------
 def test_a_subscription_that_wants_envelopes_gets_signed_ones_at_once(sns: Sns) -> None:
-    """Raw delivery to queues has no envelope. A process with cached data notices the new subscription at once."""
+    """Raw delivery to queues has no envelope. A process with a cache notices the new subscription at once."""
     topic = sns.create(SignatureVersion="2")
     url, arn = sns.queue(topic, RawMessageDelivery="true")
     for _ in range(3):
@@ -152,7 +152,9 @@ def test_raw_with_too_many_attributes_is_enveloped_where_nobody_else_is(sns: Sns
 
 
 def test_a_fifo_topic_of_raw_subscriptions_keeps_its_order_when_one_wants_envelopes(sns: Sns) -> None:
-    """A message that is published once more, with envelopes, is not its own duplicate."""
+    """The service publishes the third message once more, in an envelope, and the topic does not treat it as a
+    duplicate.
+    """
     topic = sns.create_fifo(ContentBasedDeduplication="true")
     url, arn = sns.queue(topic, ".fifo", RawMessageDelivery="true")
     for text in ("1", "2"):

@@ -1,8 +1,8 @@
 """Tests of subscriptions.
 
 Sources: Subscribe, ConfirmSubscription, Unsubscribe, ListSubscriptions, Get/SetSubscriptionAttributes (SNS API
-reference, https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html). The tests read a message to a URL from the
-table of waiting deliveries.
+reference, https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html). The tests read a URL's message from the table
+of waiting deliveries.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def test_the_same_endpoint_has_one_subscription(sns: Sns) -> None:
     ],
 )
 def test_endpoints_that_cannot_be(sns: Sns, protocol: str, to: str) -> None:
-    """A subscription names a queue by its ARN, not by its URL."""
+    """A subscription refers to a queue by ARN, not by URL."""
     topic = sns.create()
     refused = sns.refusal("subscribe", TopicArn=topic, Protocol=protocol, Endpoint=to)
     assert refused[:2] == ("InvalidParameter", 400)
@@ -123,7 +123,7 @@ def test_a_visit_confirms_and_another_one_ends_it(sns: Sns) -> None:
 
 
 def test_unsubscribing_may_ask_for_credentials(sns: Sns) -> None:
-    """The parameter is AuthenticateOnUnsubscribe of ConfirmSubscription."""
+    """Tests ConfirmSubscription's parameter AuthenticateOnUnsubscribe."""
     topic, to = sns.create(), endpoint(sns)
     arn = sns.subscribe(topic, to, "https")
     token = confirmation(sns, to)["Token"]
@@ -135,7 +135,7 @@ def test_unsubscribing_may_ask_for_credentials(sns: Sns) -> None:
 
 
 def test_an_unsigned_confirmation_is_told_less(sns: Sns) -> None:
-    """The text about a TopicArn that cannot be one, as recorded at AWS."""
+    """The error about a malformed TopicArn has the text that was recorded at AWS."""
     for arn in ("x", "arn:aws:sns:eu-west-1:000000000000:news"):
         query = f"Action=ConfirmSubscription&TopicArn={arn}&Token={'0a' * 150}"
         response = client_setup.get(f"{sns.sqs.endpoint_url}/?{query}")
@@ -144,7 +144,7 @@ def test_an_unsigned_confirmation_is_told_less(sns: Sns) -> None:
 
 
 def test_a_second_subscribe_with_equal_attributes_finds_the_first(sns: Sns) -> None:
-    """Values at their default, and JSON that differs in white space, do not conflict (aws-sdk-php and others retry)."""
+    """Default values, and JSON with different white space, do not conflict, because aws-sdk-php and others retry."""
     topic = sns.create()
     dead = sns.sqs.arn(sns.sqs.create())
     policies = {"FilterPolicy": '{"kind":["book"],"size":[1]}', "RedrivePolicy": f'{{"deadLetterTargetArn":"{dead}"}}'}
@@ -165,7 +165,7 @@ def test_a_second_subscribe_with_equal_attributes_finds_the_first(sns: Sns) -> N
 
 
 def test_an_empty_filter_policy_is_not_shown(sns: Sns) -> None:
-    """Nor is its scope (recorded at AWS)."""
+    """GetSubscriptionAttributes does not show the scope either (recorded at AWS)."""
     _, arn = sns.queue(sns.create(), FilterPolicy="", FilterPolicyScope="MessageBody")
     assert not {"FilterPolicy", "FilterPolicyScope"} & sns.subscription(arn).keys()
 
@@ -265,7 +265,7 @@ def test_arrays_of_numbers(sns: Sns) -> None:
 
 
 def test_a_nul_in_a_body(sns: Sns) -> None:
-    """The body has NUL as a JSON escape. PostgreSQL's JSON cannot store it, but filters still compare such a body."""
+    """The body has NUL as a JSON escape. PostgreSQL's JSON cannot store NUL, but filters still compare such a body."""
     topic = sns.create()
     policy = json.dumps({"a": ["x\0"]})
     url, _ = sns.queue(topic, RawMessageDelivery="true", FilterPolicy=policy, FilterPolicyScope="MessageBody")
@@ -283,7 +283,7 @@ def test_a_delivery_policy_of_a_url(sns: Sns) -> None:
 
 
 def test_lists_have_pages(sns: Sns) -> None:
-    """A page has 100 subscriptions, in the account's list and in a topic's list."""
+    """A page has 100 subscriptions, both in the account's list and in a topic's list."""
     mine = Sns(sns.sqs.caller("321321321321"))
     topic = mine.create()
     arns = {mine.subscribe(topic, f"arn:aws:sqs:us-east-1:321321321321:q{number}") for number in range(101)}

@@ -162,7 +162,7 @@ def test_fifo_attributes(sns: Sns) -> None:
 
 
 def test_topics_are_listed_in_pages(sns: Sns) -> None:
-    """A page has 100 topics. Every page but the last one has a token."""
+    """A page has 100 topics. Every page except the last page has a token."""
     there = sns.sqs.caller("123123123123")
     mine = Sns(there)
     before = {
@@ -289,13 +289,13 @@ def test_a_permission_does_not_make_a_policy_too_long(sns: Sns) -> None:
 
 
 # --- topic sizes -----------------------------------------------------------------------------------------------------
-# Tests MaximumMessageSize of a topic, and the attributes that Subscribe and SetSubscriptionAttributes refuse.
+# Tests a topic's MaximumMessageSize, and the attributes that Subscribe and SetSubscriptionAttributes refuse.
 #
 #
 # Sources: Publish, PublishBatch, SetTopicAttributes, GetTopicAttributes, Subscribe, SetSubscriptionAttributes (SNS API
 # reference); "Publishing large messages with Amazon SNS" and "Filter policy constraints" (Developer Guide); endpoints
-# and quotas of SNS (General Reference). The texts come from reports of users (terraform runs that
-# SetSubscriptionAttributes ended; answers to Subscribe that say "Attributes Reason").
+# and quotas of SNS (General Reference). The texts come from users' reports (Terraform runs that failed at
+# SetSubscriptionAttributes; responses to Subscribe that contain "Attributes Reason").
 
 KIB_256, MIB = 262_144, 1_048_576
 TOO_LONG = ("InvalidParameter", 400, "Invalid parameter: Message too long")
@@ -373,7 +373,9 @@ def large(sns: Sns, topic: str) -> dict[str, Any]:
 
 
 def test_more_than_256_kib_is_for_queues_alone(sns: Sns) -> None:
-    """A URL cannot subscribe to such a topic, and the limit of a topic with such a subscription cannot be raised."""
+    """A URL cannot subscribe to a topic with a raised limit, and a topic with a URL's subscription cannot get a higher
+    limit.
+    """
     topic = sns.create(MaximumMessageSize=str(MIB))
     url = {"TopicArn": topic, "Protocol": "https", "Endpoint": "https://example.com/"}
     assert sns.refusal("subscribe", **url)[:2] == ("InvalidParameter", 400)
@@ -423,9 +425,9 @@ AT_B = '\n at [Source: (String)"{"a": "b"}"; line: 1, column: 8]'
     ],
 )  # fmt: skip
 def test_subscribe_names_its_map_of_attributes(sns: Sns, name: str, value: str, reason: str) -> None:
-    """Subscribe takes a map of attributes, SetSubscriptionAttributes a single attribute.
+    """Subscribe takes a map of attributes, but SetSubscriptionAttributes takes a single attribute.
 
-    One text of the latter does not name the attribute (recorded at AWS).
+    One of SetSubscriptionAttributes' texts does not name the attribute (recorded at AWS).
     """
     topic = sns.create()
     endpoint = {"Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:q"}

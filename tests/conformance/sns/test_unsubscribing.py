@@ -1,4 +1,4 @@
-"""Tests how a subscription ends and how its endpoint restores it.
+"""Tests how a subscription ends and how the subscriber restores it.
 
 Sources: Unsubscribe, ConfirmSubscription (SNS API reference); "Parsing message formats", UnsubscribeConfirmation
 (Developer Guide).
@@ -18,7 +18,7 @@ BAD_TOKEN = ("InvalidParameter", 400, "Invalid parameter: Token")
 
 
 def confirmed(sns: Sns, topic: str, to: str, **attributes: str) -> str:
-    """Subscribes a URL, confirms the subscription and returns its ARN."""
+    """Subscribes a URL, confirms the subscription, and returns the subscription's ARN."""
     sns.subscribe(topic, to, "https", **attributes)
     token = confirmation(sns, to)["Token"]
     return str(sns.client.confirm_subscription(TopicArn=topic, Token=token)["SubscriptionArn"])
@@ -35,7 +35,7 @@ def notifications(sns: Sns, to: str) -> int:
 
 
 def test_the_endpoint_takes_it_back(sns: Sns) -> None:
-    """The subscription gets its attributes back: "To cancel this operation …, visit the SubscribeURL"."""
+    """The restored subscription has the old attributes: "To cancel this operation …, visit the SubscribeURL"."""
     topic, to = sns.create(), endpoint(sns)
     policy = '{"a": [{"exists": false}]}'
     arn = confirmed(sns, topic, to, FilterPolicy=policy, FilterPolicyScope="MessageBody")
@@ -90,7 +90,7 @@ def test_tokens_are_good_for_two_days(sns: Sns, state: str) -> None:
 
 
 def test_a_token_names_its_topic(sns: Sns) -> None:
-    """The ARN in the request may name any topic of the same region and account (recorded at AWS)."""
+    """The request can contain the ARN of any topic in the same region and account (recorded at AWS)."""
     topic, to = sns.create(), endpoint(sns)
     arn = confirmed(sns, topic, to)
     token = ended(sns, arn, to)["Token"]
@@ -142,7 +142,7 @@ def test_a_pending_subscription_ends_silently(sns: Sns) -> None:
 
 
 def test_a_confirmed_url_that_subscribes_again_keeps_its_token(sns: Sns) -> None:
-    """The service sends no new confirmation, and the endpoint's token still works, also after an error."""
+    """The service does not send a new confirmation, and the endpoint's token still works, even after an error."""
     topic, to = sns.create(), endpoint(sns)
     arn = confirmed(sns, topic, to)
     token = confirmation(sns, to)["Token"]
@@ -179,7 +179,7 @@ def test_asking_for_signatures_takes_one(sns: Sns) -> None:
 
 # --- at the same time ------------------------------------------------------------------------------------------------
 def test_subscribing_and_unsubscribing_at_the_same_time(sns: Sns) -> None:
-    """In either order, no request fails, and at most one subscription exists, which works."""
+    """In either order, no request fails, and at most one subscription exists, which gets messages."""
     topic = sns.create()
     url = sns.sqs.create()
     arn = sns.sqs.arn(url)
@@ -212,7 +212,9 @@ def test_deleting_the_topic_at_the_same_time(sns: Sns) -> None:
 
 
 def test_attributes_set_at_the_same_time(sns: Sns) -> None:
-    """The filter uses policy and scope of the same request, and the attributes read back equal it."""
+    """The filter uses the policy and the scope of the same request, and the service returns the attributes of that
+    request.
+    """
     topic = sns.create()
     url, arn = sns.queue(topic, FilterPolicy='{"a": ["x"]}')
     changes = [("FilterPolicy", '{"a": {"b": ["x"]}}'), ("FilterPolicyScope", "MessageAttributes")]

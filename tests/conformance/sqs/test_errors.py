@@ -1,7 +1,7 @@
-"""Tests every SQS error of docs/reference/errors.md that an action can answer: code, type, status and fault.
+"""Tests every SQS error in docs/reference/errors.md that an action can return: code, type, status and fault.
 
-JSON has `__type` and the header `x-amzn-query-error`; Query has Code and Type. The tests of the other modules check
-when an error occurs; this module checks its form.
+JSON has `__type` and the header `x-amzn-query-error`; Query has Code and Type. Other modules test when an error occurs;
+this module tests the error's form.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Call = tuple[str, dict[str, Any]]
 
 
 class Row(NamedTuple):
-    """A row of the table, and a call that causes the error."""
+    """A row of the table, with a call that causes the error."""
 
     code: str
     type: str
@@ -99,8 +99,8 @@ TABLE = (
         lambda sqs: ("list_message_move_tasks", {"SourceArn": sqs.arn(sqs.create()) + "-none"})),
 )  # fmt: skip
 
-# Errors that no action answers, with the reason. InvalidAction and similar errors precede the action; see REQUESTS
-# below.
+# Errors that no action returns, with the reasons. InvalidAction and similar errors occur before the action runs (see
+# REQUESTS below).
 ELSEWHERE = {"RequestThrottled": "tests/conformance/access/test_quotas.py"}
 
 
@@ -114,13 +114,13 @@ def test_an_error_has_awss_form(sqs: Sqs, row: Row) -> None:
 
 
 def test_every_error_of_a_queue_is_in_the_table() -> None:
-    """The table has every class of SQS's namespace. Other errors concern the request itself or the server."""
+    """The table contains every class in SQS's namespace. Other errors concern the request itself or the server."""
     ours = {error.json_type for error in ERRORS.values() if error.namespace == "com.amazonaws.sqs"}
     assert ours == {row.type for row in TABLE if row.type in ours} | ELSEWHERE.keys()
 
 
 def test_texts_that_clients_look_for(sqs: Sqs) -> None:
-    """The Query message of a missing queue adds "for this wsdl version."."""
+    """The Query protocol's message about a missing queue ends with "for this wsdl version."."""
     refusal = sqs.refusal("receive_message", QueueUrl=f"{sqs.create()}-none")
     ending = " for this wsdl version." if sqs.protocol == "query" else "."
     assert refusal.message == f"The specified queue does not exist{ending}"
@@ -194,7 +194,7 @@ def wrongly_signed(raw: Raw, protocol: str, key_id: str) -> httpx.Response:
     return ask(guarded(raw), protocol, headers=headers)
 
 
-# Common Errors of the SQS API reference, with the statuses of docs/reference/errors.md; 413 is Penstock's choice.
+# "Common Errors" (SQS API reference), with the statuses in docs/reference/errors.md; 413 is Penstock's choice.
 REQUESTS: dict[str, tuple[int, tuple[str, ...], Ask]] = {
     "InvalidAction": (400, (JSON, QUERY, QUERY_JSON), lambda raw, protocol, _: ask(raw, protocol, "NoSuchAction")),
     "SerializationException": (400, (JSON,), lambda raw, protocol, _: ask(raw, protocol, body=b"x")),

@@ -70,18 +70,18 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_http_request_duration_seconds",
                 "histogram",
-                "Time from a request's head to its response; long polls include their wait.",
+                "Time from a request's headers to its response, including a long poll's wait.",
                 REQUEST_SECONDS,
             ),
         ),
     ),
-    "active": Block((), (Family("penstock_http_requests_active", "gauge", "Requests under way or waiting."),)),
+    "active": Block((), (Family("penstock_http_requests_active", "gauge", "Requests that run or wait."),)),
     "connections": Block(
         (),
         (
-            Family("penstock_http_connections_open", "gauge", "Connections of clients, including idle ones."),
+            Family("penstock_http_connections_open", "gauge", "Client connections, including idle connections."),
             Family("penstock_http_connections_refused_total", "counter",
-                   "Refused connections: too many in all, or from one address."),
+                   "Connections refused because too many were open, in all or from one address."),
         ),
     ),
     "refusals": Block(
@@ -94,12 +94,12 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_queue_messages_sent_total",
                 "counter",
-                "Messages that requests stored, without duplicates.",
+                "Messages that requests stored, not counting duplicates.",
             ),
             Family(
                 "penstock_queue_message_send_duration_seconds",
                 "histogram",
-                "A send request's time for its database call, including the wait for a merged call.",
+                "Time of a send's database call, including the wait for a merged call.",
                 DATABASE_SECONDS,
             ),
         ),
@@ -109,13 +109,13 @@ BLOCKS: Final[dict[str, Block]] = {
         (
             Family("penstock_queue_messages_received_total", "counter", "Messages delivered to consumers."),
             Family("penstock_queue_messages_redelivered_total", "counter",
-                   "Delivered messages that were delivered before."),
+                   "Messages delivered to consumers again."),
             Family("penstock_queue_empty_receives_total", "counter", "Receive requests that ended without a message."),
             Family(
                 "penstock_queue_message_receive_duration_seconds",
                 "histogram",
-                "Time to look for messages: database call and wait for a merged call, without long polls; 0 for "
-                "messages that a send handed over.",
+                "Time of a receive's database call, including the wait for a merged call but not a long poll's wait; 0 "
+                "if a send handed the messages over.",
                 DATABASE_SECONDS,
             ),
             Family(
@@ -133,7 +133,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_queue_message_delete_duration_seconds",
                 "histogram",
-                "A delete request's time for its database call, including the wait for a merged call.",
+                "Time of a delete's database call, including the wait for a merged call.",
                 DATABASE_SECONDS,
             ),
         ),
@@ -144,14 +144,14 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_filter_unjudged_messages_total",
                 "counter",
-                "Messages too complex to filter, which were passed on.",
+                "Messages that passed a filter because they were too complex to examine.",
             ),
         ),
     ),
     "mappings": Block(
         ("queue",),
         (
-            Family("penstock_mapping_invocations_total", "counter", "Invocations by mappings of the queue."),
+            Family("penstock_mapping_invocations_total", "counter", "Invocations by the queue's mappings."),
             Family("penstock_mapping_failed_invocations_total", "counter", "Invocations that failed as a whole."),
             Family(
                 "penstock_mapping_polled_messages_total", "counter",
@@ -170,7 +170,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_mapping_failed_messages_total",
                 "counter",
-                "Messages that a function did not handle (FailedInvokeEventCount).",
+                "Messages that a function failed to handle (FailedInvokeEventCount).",
             ),
             Family(
                 "penstock_mapping_deleted_messages_total",
@@ -186,7 +186,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_mapping_oldest_message_age_seconds",
                 "histogram",
-                "Age of the oldest message of a batch at the invocation of the function.",
+                "Age of a batch's oldest message when the function is invoked.",
                 AGE_SECONDS,
             ),
         ),
@@ -195,7 +195,7 @@ BLOCKS: Final[dict[str, Block]] = {
         (),
         (
             Family(
-                "penstock_access_log_dropped_lines_total", "counter", "Lines of the access log that were not written."
+                "penstock_access_log_dropped_lines_total", "counter", "Access log lines that the service dropped."
             ),
         ),
     ),
@@ -216,12 +216,12 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_queue_delivery_attempts_total",
                 "counter",
-                "Attempts to deliver, by their success.",
+                "Delivery attempts, by outcome.",
             ),
             Family(
                 "penstock_queue_delivery_attempt_duration_seconds",
                 "histogram",
-                "Time of an attempt to deliver, from connecting to its response.",
+                "Time of a delivery attempt, from connecting to the response.",
                 ATTEMPT_SECONDS,
             ),
         ),
@@ -232,7 +232,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_queue_delivery_exhausted_total",
                 "counter",
-                "Deliveries given up after their last attempt, even if moved to a dead-letter queue.",
+                "Deliveries given up after their last attempt, including deliveries moved to a dead-letter queue.",
             ),
         ),
     ),
@@ -242,7 +242,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_queue_delivery_failed_redrives_total",
                 "counter",
-                "Deliveries given up whose dead-letter queue could not take them.",
+                "Given-up deliveries that the dead-letter queue could not store.",
             ),
         ),
     ),
@@ -260,11 +260,11 @@ BLOCKS: Final[dict[str, Block]] = {
     "runs": Block(
         ("worker", "outcome"),
         (
-            Family("penstock_worker_runs_total", "counter", "Runs of background workers, by their result."),
+            Family("penstock_worker_runs_total", "counter", "Runs of background workers, by outcome."),
             Family(
                 "penstock_worker_run_duration_seconds",
                 "histogram",
-                "Length of runs; deliver and fire continue while busy.",
+                "Duration of runs; deliver and fire run while work is due.",
                 RUN_SECONDS,
             ),
         ),
@@ -275,7 +275,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_worker_last_success_timestamp_seconds",
                 "gauge",
-                "When a run last ended without an error, or a check found nothing to do.",
+                "Time of the last run without an error, or of the last check that found nothing to do.",
                 (),
                 True,
             ),
@@ -287,7 +287,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_worker_last_run_failed",
                 "gauge",
-                "1 if the last run ended with an error, else 0; for several processes the greatest.",
+                "1 if the last run ended with an error in any process, else 0.",
                 (),
                 True,
             ),
@@ -295,15 +295,15 @@ BLOCKS: Final[dict[str, Block]] = {
     ),
     "work": Block(
         ("worker", "what"),
-        (Family("penstock_worker_work_total", "counter", "Work done by workers, by their counts."),),
+        (Family("penstock_worker_work_total", "counter", "Work done by workers, by kind of work."),),
     ),
     "pool": Block(
         (),
         (
-            Family("penstock_db_pool_size", "gauge", "Database connections of the pool, idle and active."),
-            Family("penstock_db_pool_idle", "gauge", "Idle connections of the pool."),
-            Family("penstock_db_pool_active", "gauge", "Active connections of the pool."),
-            Family("penstock_db_pool_waiting", "gauge", "Calls that wait for a connection now."),
+            Family("penstock_db_pool_size", "gauge", "Database connections in the pool, idle and active."),
+            Family("penstock_db_pool_idle", "gauge", "Idle connections in the pool."),
+            Family("penstock_db_pool_active", "gauge", "Active connections in the pool."),
+            Family("penstock_db_pool_waiting", "gauge", "Calls that are waiting for a connection."),
         ),
     ),
     "pool_waits": Block(
@@ -323,7 +323,7 @@ BLOCKS: Final[dict[str, Block]] = {
 QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]] = (
     (Family("penstock_queue_depth", "gauge", "Messages that can be received now."), lambda row: row.visible),
     (
-        Family("penstock_queue_in_flight", "gauge", "Messages received and not yet acknowledged."),
+        Family("penstock_queue_in_flight", "gauge", "Messages received but not yet acknowledged."),
         lambda row: row.in_flight,
     ),
     (
@@ -335,7 +335,11 @@ QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]
         lambda row: row.oldest_age_seconds,
     ),
     (
-        Family("penstock_queue_noisy_groups", "gauge", "Tenants of a fair queue that are set back now."),
+        Family(
+            "penstock_queue_noisy_groups",
+            "gauge",
+            "Noisy tenants of a fair queue, whose messages are delivered after other tenants' messages.",
+        ),
         lambda row: row.noisy_groups,
     ),
     (
@@ -344,7 +348,9 @@ QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]
     ),
     (
         Family(
-            "penstock_queue_messages_expired_total", "counter", "Messages that ended because their retention was over."
+            "penstock_queue_messages_expired_total",
+            "counter",
+            "Messages deleted because their retention period was over.",
         ),
         lambda row: row.expired,
     ),
@@ -353,31 +359,32 @@ QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]
 
 READINGS: Final[dict[str, tuple[Family, str]]] = {
     "dead_rows": (
-        Family("penstock_db_dead_tuples", "gauge", "Dead rows of tables, in PostgreSQL's estimate."),
+        Family("penstock_db_dead_tuples", "gauge", "Dead rows in the table, as PostgreSQL estimates."),
         "table",
     ),
-    "live_rows": (Family("penstock_db_live_tuples", "gauge", "Rows of tables, in PostgreSQL's estimate."), "table"),
+    "live_rows": (Family("penstock_db_live_tuples", "gauge", "Rows in the table, as PostgreSQL estimates."), "table"),
     "oldest_xmin": (
         Family(
             "penstock_db_oldest_xmin_age_transactions",
             "gauge",
-            "Transactions since the oldest snapshot that holds back vacuum here.",
+            "Transactions since the oldest snapshot that holds back vacuum in this database.",
         ),
         "",
     ),
     "oldest_transaction": (
-        Family("penstock_db_oldest_transaction_age_seconds", "gauge", "Age of the oldest transaction of the database."),
+        Family("penstock_db_oldest_transaction_age_seconds", "gauge",
+               "Age of the oldest open transaction in the database."),
         "",
     ),
     "schedules_overdue": (
-        Family("penstock_schedule_overdue_seconds", "gauge", "Time since the longest waiting schedule was due."),
+        Family("penstock_schedule_overdue_seconds", "gauge", "Time since the most overdue schedule was due."),
         "",
     ),
     "metrics_job_succeeded": (
         Family(
             "penstock_metrics_job_last_success_timestamp_seconds",
             "gauge",
-            "When a run of the metrics job last ended without an error; missing before the first.",
+            "Time of the metrics job's last run without an error; missing before the first such run.",
         ),
         "",
     ),
@@ -385,23 +392,25 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         Family(
             "penstock_metrics_job_failed_runs",
             "gauge",
-            "Failed runs of the metrics job since then.",
+            "Failed runs of the metrics job since its last run without an error.",
         ),
         "",
     ),
     "metrics_job_failed": (
-        Family("penstock_metrics_job_last_run_failed", "gauge", "1 if the metrics job's last run ended with an error."),
+        Family("penstock_metrics_job_last_run_failed", "gauge",
+               "1 if the metrics job's last run ended with an error, else 0."),
         "",
     ),
     "metrics_job_seconds": (
         Family(
-            "penstock_metrics_job_last_run_duration_seconds", "gauge", "Length of the metrics job's last run."
+            "penstock_metrics_job_last_run_duration_seconds", "gauge", "Duration of the metrics job's last run."
         ),
         "",
     ),
-    "deliveries_pending": (Family("penstock_delivery_pending", "gauge", "Deliveries that wait."), ""),
+    "deliveries_pending": (Family("penstock_delivery_pending", "gauge", "Deliveries that wait for an attempt."), ""),
     "endpoints_paused": (
-        Family("penstock_delivery_paused_endpoints", "gauge", "Endpoints that fail: their deliveries wait."),
+        Family("penstock_delivery_paused_endpoints", "gauge",
+               "Endpoints whose deliveries wait because the endpoints failed."),
         "",
     ),
     "endpoints_failing": (
@@ -413,7 +422,7 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         "",
     ),
     "deliveries_overdue": (
-        Family("penstock_delivery_overdue_seconds", "gauge", "Time since the longest waiting delivery was due."),
+        Family("penstock_delivery_overdue_seconds", "gauge", "Time since the most overdue delivery was due."),
         "",
     ),
 }  # fmt: skip
@@ -423,35 +432,40 @@ DATABASE_UP: Final = Family("penstock_db_up", "gauge", "Whether the measurements
 MEASUREMENT_AGE: Final = Family(
     "penstock_queue_measurement_age_seconds",
     "gauge",
-    "Age of the oldest queue gauge; a large age means that no worker measures.",
+    "Age of the oldest queue gauge; a large value means that no worker measures.",
 )
 QUEUES_MEASURED: Final = Family(
-    "penstock_queues_measured", "gauge", "Queues that are measured and named; the others are in _other."
+    "penstock_queues_measured", "gauge", "Queues that have separate gauges; _other covers all other queues."
 )
 
-VERDICT: Final = Family("penstock_queue_verdict", "gauge", "Always 1: the state of the queue by its last minutes.")
+VERDICT: Final = Family(
+    "penstock_queue_verdict", "gauge", "Always 1; the label verdict is the queue's state in the last minutes."
+)
 UNTIL_EMPTY: Final = Family(
     "penstock_queue_until_empty_seconds",
     "gauge",
-    "Time until the backlog is gone; missing without a backlog, or if it does not shrink at the current rates.",
+    "Time until the backlog is gone; missing if there is no backlog, or if the backlog does not shrink at the current "
+    "rates.",
 )
 SINCE_RECEIVE: Final = Family(
     "penstock_queue_since_receive_seconds",
     "gauge",
-    "Time since the last receive that returned a message; missing if none is known.",
+    "Time since the last receive that returned a message; missing if no such receive is known.",
 )
 DEAD_LETTER_QUEUE: Final = Family(
-    "penstock_queue_is_dead_letter_queue", "gauge", "1 for dead-letter queues of other queues."
+    "penstock_queue_is_dead_letter_queue", "gauge", "1 if the queue is another queue's dead-letter queue."
 )
 UNTIL_RETENTION: Final = Family(
     "penstock_queue_until_retention_seconds",
     "gauge",
-    "Time until messages are deleted unread, in the metrics job's forecast; missing if it is not within days.",
+    "Time until messages expire unread, as the metrics job forecasts; missing if the forecast expects no expiry within "
+    "days.",
 )
 NEVER_CATCHES_UP: Final = Family(
     "penstock_queue_never_catches_up",
     "gauge",
-    "1 if the best hour of the queue drains less than arrives on average, according to the metrics job.",
+    "1 if fewer messages are deleted in the queue's best hour than arrive in an average hour, according to the metrics "
+    "job.",
 )
 QUEUE_VERDICTS: Final[dict[Family, tuple[str, ...]]] = {
     VERDICT: ("queue", "verdict"),

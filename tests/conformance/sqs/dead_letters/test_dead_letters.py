@@ -20,13 +20,13 @@ def redrive(arn: str, maximum: int = 1) -> str:
 
 
 def pair(sqs: Sqs, maximum: int = 1) -> tuple[str, str]:
-    """Creates a source and its dead-letter queue, and returns their URLs."""
+    """Creates a queue and its dead-letter queue, and returns their URLs."""
     dead = sqs.create()
     return sqs.create(RedrivePolicy=redrive(sqs.arn(dead), maximum)), dead
 
 
 def test_a_message_moves_on_the_receive_after_the_last_allowed_one(sqs: Sqs) -> None:
-    """The receive after the last allowed one moves the message; no timer does it (maxReceiveCount)."""
+    """The first receive beyond maxReceiveCount moves the message; a timer does not move messages."""
     url, dead = pair(sqs, 2)
     sent = sqs.send(url, "poison", MessageAttributes=ATTRIBUTES)
     for count in ("1", "2"):
@@ -42,8 +42,9 @@ def test_a_message_moves_on_the_receive_after_the_last_allowed_one(sqs: Sqs) -> 
 
 
 def test_receives_are_counted_across_queues(sqs: Sqs) -> None:
-    """ReceiveMessage, ApproximateReceiveCount: "across all queues". AWS returns 6 with the first receive after five
-    earlier ones, and the time of the very first receive. The dead-letter queue's policy counts only its receives.
+    """ReceiveMessage, ApproximateReceiveCount: "across all queues". After five receives from the source queue, AWS
+    returns the count 6 and the time of the first receive. The dead-letter queue's policy counts only receives from the
+    dead-letter queue.
     """
     last = sqs.create()
     dead = sqs.create(RedrivePolicy=redrive(sqs.arn(last), 2))
@@ -64,7 +65,7 @@ def test_receives_are_counted_across_queues(sqs: Sqs) -> None:
 
 
 def test_the_time_of_sending_stays(sqs: Sqs) -> None:
-    """Developer Guide: the enqueue timestamp of a message in a standard queue stays when the message is moved."""
+    """Moving a message between standard queues keeps the enqueue timestamp (Developer Guide)."""
     url, dead = pair(sqs)
     sqs.send(url)
     before = sqs.receive_one(url, VisibilityTimeout=0, AttributeNames=["SentTimestamp"])["Attributes"]
@@ -74,7 +75,9 @@ def test_the_time_of_sending_stays(sqs: Sqs) -> None:
 
 
 def test_retention_counts_from_the_original_send(sqs: Sqs) -> None:
-    """The move to a dead-letter queue does not change it ("Setting-up dead-letter queue retention")."""
+    """The move to a dead-letter queue does not change the enqueue timestamp ("Setting-up dead-letter queue
+    retention").
+    """
     dead = sqs.create(MessageRetentionPeriod="100")
     url = sqs.create(RedrivePolicy=redrive(sqs.arn(dead)))
     sqs.send(url)
@@ -88,7 +91,7 @@ def test_retention_counts_from_the_original_send(sqs: Sqs) -> None:
 
 
 def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
-    """The other messages of the same receive were deleted or received less often."""
+    """The other messages from the same receive were deleted or received less often."""
     url, dead = pair(sqs)
     sqs.send_all(url, "good", "poison")
     for message in sqs.receive(url, 2):
@@ -120,7 +123,7 @@ def test_without_its_dead_letter_queue_a_message_stays(sqs: Sqs) -> None:
 
 
 def test_a_dead_letter_queue_must_be_of_the_same_region_and_account(sqs: Sqs) -> None:
-    """Developer Guide: source queue and dead-letter queue must reside in one account and region."""
+    """The source queue and the dead-letter queue must be in the same account and region (Developer Guide)."""
     for other in (sqs.caller(region="eu-west-1"), sqs.caller(account="111122223333")):
         policy = redrive(other.arn(other.create()))
         code = sqs.code("create_queue", QueueName=sqs.name(), Attributes={"RedrivePolicy": policy})
@@ -145,7 +148,7 @@ def test_the_allow_policy_chooses_the_source_queues(sqs: Sqs, permission: str) -
 
 
 def test_hostile_policies_are_refused_before_the_database(sqs: Sqs) -> None:
-    """The document has a key twice. PostgreSQL's JSON cannot store the first value, so the service refuses it."""
+    """The document contains a key twice. PostgreSQL's JSON cannot store the first value, so the service refuses it."""
     arn = sqs.arn(sqs.create())
     for hidden in ('"\\u0000"', "1e999999", '"\\ud800"'):
         policy = f'{{"maxReceiveCount":{hidden},"maxReceiveCount":1,"deadLetterTargetArn":"{arn}"}}'
@@ -164,7 +167,7 @@ def listed(sqs: Sqs, dead: str) -> list[str]:
 
 
 def pages(sqs: Sqs, dead: str, size: int) -> list[list[str]]:
-    """Returns all pages of `size` entries, by following NextToken."""
+    """Returns all pages of `size` entries by following NextToken."""
     found: list[list[str]] = []
     more: dict[str, Any] = {}
     while True:
@@ -213,7 +216,7 @@ def test_bad_pages_and_missing_queues_are_refused(sqs: Sqs) -> None:
 # --- redrive policies ------------------------------------------------------------------------------------------------
 # Tests the syntax of RedrivePolicy and RedriveAllowPolicy. test_dead_letters tests their effect.
 #
-# Sources: CreateQueue and SetQueueAttributes of the API reference; Developer Guide, "Configure a dead-letter queue".
+# Sources: CreateQueue and SetQueueAttributes (API reference); "Configure a dead-letter queue" (Developer Guide).
 
 QUEUE_ARN = "arn:aws:sqs:us-east-1:000000000000:q"
 
@@ -243,7 +246,7 @@ def is_refused(sqs: Sqs, url: str, attributes: dict[str, str]) -> bool:
 # --- RedrivePolicy ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("maximum", [1, 1000, "1", "1000"])
 def test_the_count_may_be_a_number_or_a_text(sqs: Sqs, maximum: int | str) -> None:
-    """The count is 1 to 1000. The count reads back as a number."""
+    """The count ranges from 1 to 1000. The count reads back as a number."""
     policy = redrive_policy(sqs.arn(sqs.create()), maximum)
     url = sqs.create(**policy)
     shown = json.loads(sqs.attributes(url, "RedrivePolicy")["RedrivePolicy"])
@@ -276,7 +279,7 @@ def test_a_count_that_is_a_text_counts(sqs: Sqs) -> None:
 def test_redrive_policies_that_cannot_be(sqs: Sqs, policy: str) -> None:
     """Developer Guide, "Configure a dead-letter queue": 1-1000 receives, an existing queue of the same type.
 
-    Texts and code are recorded responses (serverless issue 5215: "Dead letter target does not exist").
+    The texts and the code were recorded at AWS (serverless issue 5215: "Dead letter target does not exist").
     """
     url = sqs.create()
     code = sqs.code("set_queue_attributes", QueueUrl=url, Attributes={"RedrivePolicy": policy})
@@ -287,13 +290,15 @@ def test_redrive_policies_that_cannot_be(sqs: Sqs, policy: str) -> None:
 
 @pytest.mark.parametrize("more", [{"extra": 1}, {"MaxReceiveCount": 1}, {"": None}])
 def test_other_members_are_refused(sqs: Sqs, more: dict[str, object]) -> None:
-    """The reference names two members."""
+    """The API reference defines two members."""
     arn = sqs.arn(sqs.create())
     assert is_refused(sqs, sqs.create(), redrive_policy(arn, **more))
 
 
 def test_both_queues_are_of_one_type(sqs: Sqs) -> None:
-    """ "The dead-letter queue of a FIFO queue must also be a FIFO queue"; a standard queue needs a standard one."""
+    """ "The dead-letter queue of a FIFO queue must also be a FIFO queue", and a standard queue needs a standard
+    dead-letter queue.
+    """
     standard, fifo = sqs.create(), sqs.create_fifo()
     for url, other in ((standard, fifo), (fifo, standard)):
         policy = redrive_policy(sqs.arn(other))
@@ -303,7 +308,7 @@ def test_both_queues_are_of_one_type(sqs: Sqs) -> None:
 
 
 def test_an_empty_text_removes_it(sqs: Sqs) -> None:
-    """After that, messages stay in the queue, however often they are received."""
+    """Without a policy, messages stay in the queue, however often consumers receive them."""
     dead = sqs.create()
     url = sqs.create(**redrive_policy(sqs.arn(dead)))
     sqs.send(url)
@@ -352,7 +357,7 @@ def test_redrive_allow_policies_that_cannot_be(sqs: Sqs, policy: str) -> None:
 
 
 def test_a_source_is_allowed_by_its_arn(sqs: Sqs) -> None:
-    """The ARN may also name a queue that does not exist yet."""
+    """The ARN can also belong to a queue that does not exist yet."""
     name = sqs.name()
     dead = sqs.create(**allow("byQueue", sqs.arn(sqs.create()).rpartition(":")[0] + f":{name}"))
     policy: dict[str, Any] = redrive_policy(sqs.arn(dead))

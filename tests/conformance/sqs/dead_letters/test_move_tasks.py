@@ -97,7 +97,7 @@ def test_messages_move_to_the_destination(sqs: Sqs, suffix: str) -> None:
 
 
 def test_redriven_messages_are_new_messages(sqs: Sqs) -> None:
-    """Developer Guide: the retention period is reset; a new messageID and enqueueTime are assigned."""
+    """The task resets the retention period, and assigns a new messageID and enqueueTime (Developer Guide)."""
     dead, url = dead_queue(sqs, "")
     poison(sqs, url, "m")
     sqs.clock.advance(1000)
@@ -122,7 +122,7 @@ def test_messages_in_flight_are_not_moved(sqs: Sqs) -> None:
 
 
 def test_the_rate_is_kept(sqs: Sqs) -> None:
-    """A run moves at most the messages of one second; as time passes, further runs move more."""
+    """A run moves at most one second's messages; later runs move the rest."""
     dead, url = dead_queue(sqs, "")
     poison(sqs, url, *"abcde")
     began = sqs.clock.now()
@@ -140,7 +140,7 @@ def test_the_rate_is_kept(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("deployment", ["container", "lambda"])
 def test_the_worker_of_each_door_moves(database: Database, deployment: str) -> None:
-    """The worker runs in the container and in a scheduled function, on a database whose time no clock moves."""
+    """The worker runs in the container and in a scheduled function, on a database with real time."""
     with ExitStack() as stack, closing(Clock(database.dsn)) as clock:
         sqs = Sqs(Deployments(database, stack), clock, deployment, "json", settings={"QUEUE_MOVE_INTERVAL_MS": "20"})
         dead, url = dead_queue(sqs, "")
@@ -177,7 +177,9 @@ def test_a_source_that_was_deleted_fails_the_task(sqs: Sqs) -> None:
 
 # --- tasks -----------------------------------------------------------------------------------------------------------
 def test_a_listed_task_has_these_members(sqs: Sqs) -> None:
-    """A running task has a handle. Members that the request left out are absent. Times are milliseconds since 1970."""
+    """A running task has a handle. The response lacks the members that the request omitted. Times are in milliseconds
+    since 1970.
+    """
     dead, url = dead_queue(sqs, "")
     assert listed(sqs, dead) == []
     poison(sqs, url, "1", "2")
@@ -201,7 +203,7 @@ def test_a_listed_task_has_these_members(sqs: Sqs) -> None:
 
 
 def test_the_handle_names_task_and_source(sqs: Sqs) -> None:
-    """Clients treat the handle as opaque. Like AWS's handle, it is base64 of JSON."""
+    """Clients treat the handle as opaque. Like AWS's handle, Penstock's handle is base64 of JSON."""
     dead, _ = dead_queue(sqs, "")
     content = json.loads(b64decode(start(sqs, dead)))
     assert content.keys() == {"taskId", "sourceArn"}

@@ -1,7 +1,7 @@
 """Tests of FIFO queues. Sources: Developer Guide, "FIFO delivery logic" and "Message group ID"; SendMessage
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html).
 
-The last tests are about DeduplicationScope and FifoThroughputLimit.
+The last tests cover DeduplicationScope and FifoThroughputLimit.
 
 Their sources: CreateQueue, SetQueueAttributes; Developer Guide, "High throughput for FIFO queues".
 """
@@ -17,7 +17,7 @@ from tests.support.conformance.sqs import Sqs
 
 
 def fifo(sqs: Sqs, **attributes: str) -> str:
-    """Creates a queue that deduplicates by content, so that messages need no id."""
+    """Creates a queue that deduplicates by content, so messages need no deduplication id."""
     return sqs.create_fifo(ContentBasedDeduplication="true", **attributes)
 
 
@@ -26,7 +26,7 @@ def bodies(messages: list[dict[str, Any]]) -> list[str]:
 
 
 def test_order_in_a_group(sqs: Sqs) -> None:
-    """One receive returns several messages of one group in the order of sending."""
+    """One receive returns several messages of one group in the order in which they were sent."""
     url = fifo(sqs)
     expected = [f"{number}" for number in range(12)]
     sqs.send_all(url, *expected, MessageGroupId="g")
@@ -39,7 +39,7 @@ def test_order_in_a_group(sqs: Sqs) -> None:
 
 
 def test_sequence_numbers(sqs: Sqs) -> None:
-    """SequenceNumber of SendMessage is large, not consecutive, increases in a group, and has 20 digits."""
+    """SequenceNumber (SendMessage) has 20 digits and increases within a group, but is not consecutive."""
     url = fifo(sqs)
     sent = [sqs.send(url, str(n), MessageGroupId="g")["SequenceNumber"] for n in range(3)]
     assert sent == sorted(set(sent))
@@ -49,7 +49,9 @@ def test_sequence_numbers(sqs: Sqs) -> None:
 
 
 def test_system_attributes(sqs: Sqs) -> None:
-    """ReceiveMessage returns MessageGroupId, MessageDeduplicationId and SequenceNumber besides the other attributes."""
+    """ReceiveMessage returns MessageGroupId, MessageDeduplicationId and SequenceNumber in addition to the other
+    attributes.
+    """
     url = sqs.create_fifo()
     sqs.send(url, MessageGroupId="g", MessageDeduplicationId="d")
     attributes = sqs.receive_one(url, AttributeNames=["All"])["Attributes"]
@@ -61,7 +63,7 @@ def test_system_attributes(sqs: Sqs) -> None:
 
 
 def test_a_group_is_needed(sqs: Sqs) -> None:
-    """SendMessage: FIFO queues require MessageGroupId; "the action fails" without it."""
+    """SendMessage: FIFO queues require MessageGroupId; otherwise "the action fails"."""
     refusal = sqs.refusal("send_message", QueueUrl=fifo(sqs), MessageBody="x")
     assert (refusal.code, refusal.status) == ("MissingParameter", 400)
     assert "MessageGroupId" in refusal.message
@@ -71,7 +73,7 @@ LONGEST = "".join(chr(code) for code in range(33, 127)) + "x" * 34
 
 
 def test_the_longest_ids(sqs: Sqs) -> None:
-    """SendMessage: both ids have up to 128 alphanumeric characters and punctuation."""
+    """Both ids have up to 128 alphanumeric characters and punctuation (SendMessage)."""
     url = sqs.create_fifo()
     sqs.send(url, MessageGroupId=LONGEST, MessageDeduplicationId=LONGEST)
     attributes = sqs.receive_one(url, AttributeNames=["All"])["Attributes"]
@@ -98,7 +100,9 @@ def test_a_delay_belongs_to_the_queue(sqs: Sqs) -> None:
 
 
 def test_a_changed_delay_holds_for_what_is_in_the_queue(sqs: Sqs) -> None:
-    """Developer Guide, "Delay queues": the setting of a FIFO queue also applies to messages not yet received."""
+    """A change of a FIFO queue's delay also applies to messages already in the queue ("Delay queues", Developer
+    Guide).
+    """
     url = fifo(sqs, DelaySeconds="60")
     sqs.send(url, "a", MessageGroupId="a")
     sqs.clock.advance(30)
@@ -117,13 +121,13 @@ NEITHER = {"DeduplicationScope": "queue", "FifoThroughputLimit": "perQueue"}
 
 
 def change(sqs: Sqs, url: str, **attributes: str) -> dict[str, str]:
-    """Changes attributes and returns those that read back."""
+    """Changes attributes and returns the stored values."""
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes=attributes)
     return sqs.attributes(url, *BOTH)
 
 
 def test_on_and_off(sqs: Sqs) -> None:
-    """The attribute is off by default. Each value of the attribute reads back as it was set, at creation and later."""
+    """The attribute is off by default. GetQueueAttributes returns each value as it was set, at creation or later."""
     url = sqs.create_fifo()
     assert sqs.attributes(url, *BOTH) == NEITHER
     assert change(sqs, url, **BOTH) == BOTH
@@ -170,7 +174,7 @@ def test_values_that_cannot_be(sqs: Sqs, name: str, value: str) -> None:
 
 @pytest.mark.parametrize("name", [*BOTH, "ContentBasedDeduplication"])
 def test_only_for_fifo_queues(sqs: Sqs, name: str) -> None:
-    """The texts for attributes of FIFO queues are recorded responses."""
+    """The texts about FIFO queues' attributes were recorded at AWS."""
     value = {**BOTH, "ContentBasedDeduplication": "true"}[name]
     refusal = sqs.refusal("set_queue_attributes", QueueUrl=sqs.create(), Attributes={name: value})
     only_fifo = f"You can specify the {name} only when FifoQueue is set to true."
@@ -182,7 +186,9 @@ def test_only_for_fifo_queues(sqs: Sqs, name: str) -> None:
 
 
 def test_a_changed_scope_holds_for_new_ids(sqs: Sqs) -> None:
-    """An id that was used at the scope of the queue stays known there for five minutes (recorded at AWS)."""
+    """After a change to messageGroup, ids that were used at the scope queue stay known for five minutes (recorded at
+    AWS).
+    """
     url = sqs.create_fifo()
 
     def send(group: str, deduplication_id: str = "d") -> str:
@@ -238,7 +244,7 @@ def test_the_same_id_after_five_minutes(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("scope", ["queue", "messageGroup"])
 def test_deduplication_survives_deletion(sqs: Sqs, scope: str) -> None:
-    """Developer Guide: SQS tracks the id "even after the message is received and deleted"."""
+    """Developer Guide: SQS tracks the deduplication id "even after the message is received and deleted"."""
     url = sqs.create_fifo(DeduplicationScope=scope)
     first = send(sqs, url, "first")
     sqs.delete(url, sqs.receive_one(url))
@@ -321,7 +327,7 @@ def test_the_digest_is_of_utf_8(sqs: Sqs) -> None:
 
 
 def test_by_content_in_each_group(sqs: Sqs) -> None:
-    """With the scope of groups, the same content in two groups makes two messages."""
+    """At the scope messageGroup, the same content in two groups makes two messages."""
     url = sqs.create_fifo(ContentBasedDeduplication="true", DeduplicationScope="messageGroup")
     ids = {send(sqs, url, "same", None, group)["MessageId"] for group in ("a", "b", "a", "b")}
     assert (len(ids), sqs.counts(url)) == (2, (2, 0, 0))
@@ -335,7 +341,7 @@ def test_neither_content_nor_id(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize(("scope", "stored"), [("queue", 1), ("messageGroup", 2)])
 def test_the_scope(sqs: Sqs, scope: str, stored: int) -> None:
-    """CreateQueue, DeduplicationScope: the scope is the message group or the queue."""
+    """The scope is the message group or the queue (CreateQueue, DeduplicationScope)."""
     url = sqs.create_fifo(DeduplicationScope=scope)
     send(sqs, url, "first", "d", "group-1")
     send(sqs, url, "second", "d", "group-2")
@@ -343,7 +349,7 @@ def test_the_scope(sqs: Sqs, scope: str, stored: int) -> None:
 
 
 def test_within_one_batch(sqs: Sqs) -> None:
-    """Two entries with one id both succeed, and the queue stores one message."""
+    """Two entries with the same deduplication id both succeed, and the queue stores one message."""
     url = sqs.create_fifo()
     entry = {"MessageGroupId": "g", "MessageDeduplicationId": "d"}
     entries = [{"Id": name, "MessageBody": name, **entry} for name in ("first", "second")]

@@ -40,14 +40,14 @@ Use = Callable[[Sqs, str, str], Refusal]
 
 
 def is_expired(refusal: Refusal, handle: str) -> bool:
-    """Asserts InvalidParameterValue with the text of AWS (AWS SDK for Java, issue 2164)."""
+    """Asserts InvalidParameterValue with AWS's text (AWS SDK for Java, issue 2164)."""
     text = f"Value {handle} for parameter ReceiptHandle is invalid. Reason: {EXPIRED}"
     return (refusal.code, refusal.status, refusal.message) == ("InvalidParameterValue", 400, text)
 
 
 @BOTH
 def test_after_the_timeout(sqs: Sqs, use: Use) -> None:
-    """Only FIFO queues refuse it (celery/kombu issue 1391), and the message stays visible."""
+    """Only FIFO queues refuse an expired handle (celery/kombu issue 1391), and the message stays visible."""
     url = queue(sqs, "a")
     handle = sqs.receive_one(url)["ReceiptHandle"]
     sqs.clock.advance(31)
@@ -57,7 +57,7 @@ def test_after_the_timeout(sqs: Sqs, use: Use) -> None:
 
 @BOTH
 def test_after_somebody_else_received_it(sqs: Sqs, use: Use) -> None:
-    """The queue refuses the old handle and accepts the new one."""
+    """The queue refuses the old handle and accepts the new handle."""
     url = queue(sqs, "a")
     old = sqs.receive_one(url)["ReceiptHandle"]
     sqs.clock.advance(31)
@@ -137,7 +137,7 @@ def test_changing_after_deletion(sqs: Sqs) -> None:
 
 
 def pair(sqs: Sqs, maximum: int = 1, **attributes: str) -> tuple[str, str]:
-    """Creates a source and its dead-letter queue, and returns their URLs."""
+    """Creates a queue and its dead-letter queue, and returns their URLs."""
     dead = sqs.create_fifo()
     policy = json.dumps({"deadLetterTargetArn": sqs.arn(dead), "maxReceiveCount": maximum})
     return sqs.create_fifo(RedrivePolicy=policy, **attributes), dead
@@ -158,7 +158,7 @@ def attributes(message: dict[str, Any]) -> dict[str, str]:
 
 
 def test_the_message_stays_itself(sqs: Sqs) -> None:
-    """The group continues with the next message. The moved message keeps MessageId, body and group id."""
+    """The group continues with the next message. The moved message keeps its MessageId, body and group id."""
     url, dead = pair(sqs)
     sent = send(sqs, url, "poison")
     send(sqs, url, "next")
@@ -180,7 +180,9 @@ def test_the_message_id_becomes_the_deduplication_id(sqs: Sqs) -> None:
 
 
 def test_messages_that_share_a_deduplication_id_all_arrive(sqs: Sqs) -> None:
-    """ "The DLQ deduplication will not prevent storing of two independent messages that happen to share" one."""
+    """ "The DLQ deduplication will not prevent storing of two independent messages that happen to share" a
+    deduplication id.
+    """
     url, dead = pair(sqs, DeduplicationScope="messageGroup")
     for group in ("a", "b"):
         send(sqs, url, f"of {group}", group, "same")
@@ -201,7 +203,7 @@ def test_the_time_starts_anew(sqs: Sqs) -> None:
 
 
 def test_the_order_of_a_group_stays(sqs: Sqs) -> None:
-    """The dead-letter queue keeps the group, with rising sequence numbers."""
+    """The dead-letter queue keeps the group id and assigns rising sequence numbers."""
     url, dead = pair(sqs)
     for body in ("1", "2", "3"):
         send(sqs, url, body)
@@ -214,7 +216,7 @@ def test_the_order_of_a_group_stays(sqs: Sqs) -> None:
 
 
 def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
-    """maxReceiveCount applies to each message. The others of its group stay, and are received in order."""
+    """maxReceiveCount applies to each message. The group's other messages stay, and are received in order."""
     url, dead = pair(sqs, 2)
     for body in ("1", "2", "3"):
         send(sqs, url, body)
@@ -225,7 +227,7 @@ def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
 
 
 def test_a_message_in_flight_holds_up_those_that_follow(sqs: Sqs) -> None:
-    """A message that was received too often moves in its turn, not before an earlier message in flight."""
+    """A message that was received too often is moved in order, after an earlier message in flight."""
     url, dead = pair(sqs)
     for body in ("1", "2"):
         send(sqs, url, body)
@@ -238,7 +240,8 @@ def test_a_message_in_flight_holds_up_those_that_follow(sqs: Sqs) -> None:
 
 def test_a_redriven_message_is_a_new_one_of_its_group(sqs: Sqs) -> None:
     """ "All redriven messages are considered new messages with a new messageID". The guide does not mention the
-    deduplication id: Penstock keeps it from the dead-letter queue and does not deduplicate by it (Penstock's choice).
+    deduplication id: Penstock keeps the id from the dead-letter queue, but does not deduplicate by the id (Penstock's
+    choice).
     """
     url, dead = pair(sqs)
     sent = send(sqs, url, "poison", "g", "mine")
@@ -254,17 +257,16 @@ def test_a_redriven_message_is_a_new_one_of_its_group(sqs: Sqs) -> None:
 
 
 # --- receive attempts ------------------------------------------------------------------------------------------------
-# Tests ReceiveRequestAttemptId. Source: ReceiveMessage, API reference. A docstring says where the test shows our
-# choice.
+# Tests ReceiveRequestAttemptId. Source: ReceiveMessage, API reference. A test's docstring mentions Penstock's choices.
 #
-# A client can repeat a receive "only for 5 minutes", "if none of the messages have been modified (deleted or had their
+# A client can retry a receive "only for 5 minutes", "if none of the messages have been modified (deleted or had their
 # visibility changes)". SQS returns "the same messages and receipt handles" and "resets the visibility timeout".
 
 ATTEMPT: dict[str, Any] = {"ReceiveRequestAttemptId": "attempt-1"}
 
 
 def queue_with_messages(sqs: Sqs, *bodies: str, group: str | None = None) -> str:
-    """Creates a queue with these messages, each in a different group unless `group` is given."""
+    """Creates a queue with these messages, each in a separate group unless `group` is given."""
     url = sqs.create_fifo(ContentBasedDeduplication="true", VisibilityTimeout="60")
     for body in bodies:
         sqs.send(url, body, MessageGroupId=group or f"group of {body}".replace(" ", "-"))
@@ -276,7 +278,9 @@ def handles(messages: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 
 
 def test_the_same_messages_again(sqs: Sqs) -> None:
-    """A retry returns the same handles, attributes and receive counts. Another id gets other messages."""
+    """A retry returns the same handles, attributes and receive counts. A receive with another attempt id returns other
+    messages.
+    """
     url = queue_with_messages(sqs, "a", "b", "c", "d")
     first = sqs.poll(url, 3, AttributeNames=["All"], **ATTEMPT)
     assert len(first) == 3
@@ -328,14 +332,16 @@ def test_the_handles_work(sqs: Sqs) -> None:
 
 
 def test_the_other_door_knows_it(sqs: Sqs) -> None:
-    """The retry may reach another process, because container and functions are one service."""
+    """The retry can reach another process, because the container and the functions form one service."""
     url = queue_with_messages(sqs, "a", "b")
     first = handles(sqs.poll(url, **ATTEMPT))
     assert handles(other_deployment(sqs).poll(url, **ATTEMPT)) == first
 
 
 def over(sqs: Sqs, url: str) -> None:
-    """The queue refuses the retry, with a recorded text (amazon-sqs-java-messaging-lib, issues 101 and 213)."""
+    """The queue refuses the retry with a text that was recorded at AWS (amazon-sqs-java-messaging-lib, issues 101 and
+    213).
+    """
     refusal = sqs.refusal("receive_message", QueueUrl=url, **ATTEMPT)
     assert (refusal.code, refusal.status) == ("InvalidParameterValue", 400)
     assert refusal.message == (
@@ -376,7 +382,9 @@ def test_not_after_a_purge(sqs: Sqs) -> None:
 
 
 def test_after_the_timeout_it_is_a_new_receive(sqs: Sqs) -> None:
-    """ "During a visibility timeout": later, the retry is a new receive with new handles (our reading)."""
+    """After the visibility timeout, the retry is a new receive with new handles, because AWS says "During a visibility
+    timeout" (Penstock's reading).
+    """
     url = queue_with_messages(sqs, "a")
     (first,) = sqs.poll(url, **ATTEMPT)
     sqs.clock.advance(60)
@@ -388,7 +396,7 @@ def test_after_the_timeout_it_is_a_new_receive(sqs: Sqs) -> None:
 
 
 def test_five_minutes_from_the_receive(sqs: Sqs) -> None:
-    """ "Only for 5 minutes after a ReceiveMessage action"; retries do not extend this time (our reading)."""
+    """ "Only for 5 minutes after a ReceiveMessage action": retries do not extend this time (Penstock's reading)."""
     url = queue_with_messages(sqs, "a", "b")
     first = handles(sqs.poll(url, 1, VisibilityTimeout=3600, **ATTEMPT))
     sqs.clock.advance(240)
@@ -400,7 +408,7 @@ def test_five_minutes_from_the_receive(sqs: Sqs) -> None:
 
 
 def test_an_empty_receive_can_be_repeated(sqs: Sqs) -> None:
-    """An empty receive has no messages to return again, so the retry reads the queue."""
+    """An empty receive has no messages to repeat, so the retry reads the queue."""
     url = queue_with_messages(sqs)
     assert sqs.poll(url, **ATTEMPT) == []
     sqs.send(url, "a", MessageGroupId="g")
@@ -433,7 +441,7 @@ def test_a_dead_letter_is_not_repeated(sqs: Sqs) -> None:
 
 
 def test_a_standard_queue_ignores_it(sqs: Sqs) -> None:
-    """ "This parameter applies only to FIFO queues": AWS returns no error (spring-cloud-aws, issue 529)."""
+    """ "This parameter applies only to FIFO queues", but AWS does not return an error (spring-cloud-aws, issue 529)."""
     url = sqs.create()
     sqs.send_all(url, "a", "b")
     assert len(sqs.receive(url, 2, **ATTEMPT)) == 2
@@ -444,7 +452,7 @@ LONGEST = "".join(chr(code) for code in range(33, 127)) + "x" * 34
 
 
 def test_the_longest_id(sqs: Sqs) -> None:
-    """The id has up to 128 alphanumeric characters and punctuation."""
+    """The attempt id has up to 128 alphanumeric characters and punctuation."""
     url = queue_with_messages(sqs, "a")
     first = handles(sqs.poll(url, ReceiveRequestAttemptId=LONGEST))
     assert handles(sqs.poll(url, ReceiveRequestAttemptId=LONGEST)) == first

@@ -67,7 +67,7 @@ def test_the_same_id_twice(sqs: Sqs, method: str, entry: Callable[[str], Entry])
 @BATCHES
 @pytest.mark.parametrize("bad", ["", "a b", "a.b", "ä", "x" * 81, "a\n"])
 def test_ids_that_cannot_be(sqs: Sqs, method: str, entry: Callable[[str], Entry], bad: str) -> None:
-    """The Id of an entry has up to 80 alphanumeric characters, hyphens and underscores."""
+    """An entry's Id has up to 80 alphanumeric characters, hyphens and underscores."""
     code = sqs.code(method, QueueUrl=sqs.create(), Entries=[entry("good"), entry(bad)])
     assert code == PREFIX + "InvalidBatchEntryId"
 
@@ -79,7 +79,7 @@ def test_a_queue_that_does_not_exist(sqs: Sqs, method: str, entry: Callable[[str
 
 
 def test_send_ten(sqs: Sqs) -> None:
-    """SendMessageBatch takes up to ten messages. Each result has its entry's id, MessageId and digests."""
+    """SendMessageBatch takes up to ten messages. Each result contains the entry's Id, the MessageId and the digests."""
     url = sqs.create()
     attributes = {"kind": {"DataType": "String", "StringValue": "x"}}
     entries = [{**send_entry(f"{n}_-A" + "x" * 76), "MessageAttributes": attributes} for n in range(10)]
@@ -129,14 +129,14 @@ def test_every_entry_fails(sqs: Sqs) -> None:
 
 
 def test_no_good_entry_for_no_queue(sqs: Sqs) -> None:
-    """QueueDoesNotExist of SendMessageBatch applies to the request, also when every entry is invalid."""
+    """QueueDoesNotExist applies to the whole SendMessageBatch request, even if every entry is invalid."""
     entries = [{**send_entry("a"), "MessageBody": "\x01"}]
     code = sqs.code("send_message_batch", QueueUrl=f"{sqs.create()}-none", Entries=entries)
     assert code == PREFIX + "NonExistentQueue"
 
 
 def test_one_mebibyte_in_total(sqs: Sqs) -> None:
-    """SendMessageBatch: the sum of the individual lengths is at most 1 MiB, 1,048,576 bytes."""
+    """The sum of the messages' lengths is at most 1 MiB, 1,048,576 bytes (SendMessageBatch)."""
     url = sqs.create()
     entries = [{**send_entry("a"), "MessageBody": HALF}, {**send_entry("b"), "MessageBody": HALF}]
     assert ids(sqs.client.send_message_batch(QueueUrl=url, Entries=entries)["Successful"]) == ["a", "b"]
@@ -161,8 +161,8 @@ def test_one_mebibyte_in_total(sqs: Sqs) -> None:
     ],
 )  # fmt: skip
 def test_the_error_has_the_exact_size(sqs: Sqs, first: dict[str, Any], second: dict[str, Any], size: int) -> None:
-    """The error counts the bytes of bodies and of attributes' names, types and values of all entries, also of entries
-    that would fail alone ("Amazon SQS message quotas", SQS Developer Guide:
+    """The sum includes the body and the attributes' names, types and values of every entry, even of invalid entries
+    ("Amazon SQS message quotas", SQS Developer Guide:
     https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html).
     """
     url = sqs.create()
@@ -202,7 +202,7 @@ NO_DEDUPLICATION = (
 
 
 def test_fifo_entries_fail_one_by_one(sqs: Sqs) -> None:
-    """SendMessage: messages to a FIFO queue have no delay."""
+    """Messages to a FIFO queue cannot have a delay (SendMessage)."""
     url = sqs.create_fifo()
     entries = [{**send_entry("good"), **GOOD}, {**send_entry("delay"), **GOOD, "DelaySeconds": 1}]
     response = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
@@ -229,7 +229,7 @@ def test_fifo_entries_that_fail_them_all(
 
 
 def test_a_fifo_batch_with_and_without_ids(sqs: Sqs) -> None:
-    """A queue that derives deduplication ids accepts both."""
+    """A queue with content-based deduplication accepts entries with and without a deduplication id."""
     url = sqs.create_fifo(ContentBasedDeduplication="true")
     entries = [{**send_entry("given"), **GOOD}, {**send_entry("derived"), "MessageGroupId": "g"}]
     response = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
@@ -286,7 +286,7 @@ def test_change_some(sqs: Sqs) -> None:
 
 
 def test_change_without_a_timeout(sqs: Sqs) -> None:
-    """The text is SQS's, from issue 2250 of aws-sdk-go-v2, which left a timeout of 0 out of its requests."""
+    """The text comes from issue 2250 of aws-sdk-go-v2, which omitted a timeout of 0 from requests."""
     url = sqs.create()
     sqs.send_all(url, "a", "b")
     first, second = sqs.receive(url, 2)

@@ -30,7 +30,7 @@ def peek(raw: Raw) -> Raw:
 
 
 def look(peek: Raw, url: str, **flags: str) -> list[dict[str, Any]]:
-    """Peeks by the JSON protocol and returns the messages as a list. The attributes of each are a dict by name."""
+    """Peeks with the JSON protocol and returns the messages as a list. Each message's attributes are a dict by name."""
     response = peek.http.get(
         f"{peek.sqs.endpoint_url}{PATH}", params={"QueueUrl": url, **flags}, headers={"accept": "application/json"}
     )
@@ -42,7 +42,7 @@ def look(peek: Raw, url: str, **flags: str) -> list[dict[str, Any]]:
 
 
 def test_the_messages_are_seen_and_stay(peek: Raw) -> None:
-    """The default is XML, in the form of a ReceiveMessage with all attributes."""
+    """The default format is XML, like ReceiveMessage's response with all attributes."""
     url = peek.sqs.create()
     sent = [peek.sqs.send(url, body)["MessageId"] for body in ("hello", "world & <all>")]
     for _ in range(2):
@@ -163,7 +163,7 @@ def test_an_invalid_peek_is_refused(peek: Raw) -> None:
 
 @pytest.mark.parametrize("raw", ["container"], indirect=True)
 def test_without_the_setting_it_is_not_there(raw: Raw) -> None:
-    """Functions have such a route only if the operator adds it."""
+    """Functions serve the endpoint only if the operator adds the route."""
     url = raw.sqs.create()
     for path in (PATH, f"{PATH}/{REGION}/{ACCOUNT}/{url.rpartition('/')[2]}"):
         response = raw.get(path, urlencode({"QueueUrl": url}))

@@ -1,11 +1,11 @@
-"""Tests of ReceiveMessage. Sources: its API reference; Developer Guide, "Short and long polling", "Visibility
-timeout".
+"""Tests of ReceiveMessage. Sources: ReceiveMessage (API reference); "Short and long polling" and "Visibility timeout"
+(Developer Guide).
 
-Some messages have up to 1 MiB, and receives return several. ReceiveMessage: "fewer messages might be returned".
+Also tests receives that return several messages of up to 1 MiB. ReceiveMessage: "fewer messages might be returned".
 
-SendMessage: "The minimum size is one character. The maximum size is 1 MiB". A message that no response contained was
-not received: its ApproximateReceiveCount is "the number of times a message has been received across all queues but not
-deleted".
+SendMessage: "The minimum size is one character. The maximum size is 1 MiB". ApproximateReceiveCount, "the number of
+times a message has been received across all queues but not deleted", counts only receives whose response contained the
+message.
 
 Sources for fair queues: SQS Developer Guide, "Amazon SQS fair queues" and "How Amazon SQS fair queues work".
 """
@@ -39,7 +39,7 @@ def test_at_most_so_many(sqs: Sqs) -> None:
 
 
 def test_everything_is_received_once(sqs: Sqs) -> None:
-    """A receive returns no message whose visibility timeout still runs."""
+    """A receive does not return a message during the visibility timeout."""
     url = sqs.create()
     bodies = [str(number) for number in range(30)]
     sqs.send_all(url, *bodies)
@@ -61,7 +61,9 @@ def test_everything_is_received_once(sqs: Sqs) -> None:
     ],
 )
 def test_numbers_out_of_range(sqs: Sqs, bad: dict[str, int]) -> None:
-    """The ranges are 1 to 10 messages, 0 to 20 s of waiting, 0 to 43,200 s of invisibility. Errors hide no message."""
+    """The ranges are 1 to 10 messages, 0 to 20 s of waiting, and 0 to 43,200 s of visibility timeout. Errors hide no
+    message.
+    """
     url = sqs.create()
     sqs.send(url)
     assert sqs.code("receive_message", QueueUrl=url, **bad) == "InvalidParameterValue"
@@ -74,7 +76,9 @@ def test_an_empty_queue(sqs: Sqs) -> None:
 
 
 def test_the_timeout_of_the_queue(sqs: Sqs) -> None:
-    """The queue's VisibilityTimeout applies if the request has none; after it, the message comes again."""
+    """Without a timeout in the request, the queue's VisibilityTimeout applies, and then the message is delivered
+    again.
+    """
     url = sqs.create(VisibilityTimeout="60")
     sent = sqs.send(url)
     first = sqs.receive_one(url)
@@ -87,7 +91,7 @@ def test_the_timeout_of_the_queue(sqs: Sqs) -> None:
 
 
 def test_the_timeout_of_the_request(sqs: Sqs) -> None:
-    """VisibilityTimeout of the request replaces the queue's."""
+    """The request's VisibilityTimeout overrides the queue's VisibilityTimeout."""
     url = sqs.create(VisibilityTimeout="10")
     sqs.send(url)
     sqs.receive_one(url, VisibilityTimeout=43_200)
@@ -110,7 +114,9 @@ def test_a_timeout_of_zero(sqs: Sqs) -> None:
 
 # --- attributes ------------------------------------------------------------------------------------------------------
 def test_system_attributes(sqs: Sqs) -> None:
-    """Times are in ms since 1970. The receive count rises, and the time of the first receive stays."""
+    """Times are in milliseconds since 1970. The receive count rises, but the time of the first receive stays the
+    same.
+    """
     url = sqs.create()
     before = int(sqs.clock.now().timestamp() * 1000)
     sqs.send(url)
@@ -133,7 +139,7 @@ def test_one_system_attribute(sqs: Sqs, name: str) -> None:
 
 
 def test_the_new_name_of_the_old_list(sqs: Sqs) -> None:
-    """MessageSystemAttributeNames replaces AttributeNames; the Query model of botocore 1.31 does not know it yet."""
+    """MessageSystemAttributeNames replaces AttributeNames, but botocore 1.31's Query model lacks the new member."""
     known = sqs.client.meta.service_model.operation_model("ReceiveMessage").input_shape.members
     name = "MessageSystemAttributeNames"
     assert (name in known) == (sqs.protocol == "json")
@@ -168,7 +174,7 @@ def test_message_attributes_by_name(sqs: Sqs, names: list[str], expected: set[st
     """MessageAttributeNames takes names, `All` or `.*`, and `bar.*` for "all message attributes starting with a
     prefix". `*` also means all attributes (recorded at AWS).
 
-    The MD5 covers the attributes in the response, because SDKs check it this way.
+    The MD5 covers only the attributes in the response, because SDKs compute the MD5 from these attributes.
     """
     url = sqs.create()
     sqs.send(url, MessageAttributes=ATTRIBUTES)
@@ -195,7 +201,7 @@ def test_a_long_poll_ends_when_a_message_arrives(sqs: Sqs) -> None:
 
 
 def test_a_long_poll_hears_of_the_other_door(sqs: Sqs) -> None:
-    """The other deployment sends the message, because container and functions are one service."""
+    """The other deployment sends the message, because the container and the functions form one service."""
     url = sqs.create()
     other = other_deployment(sqs)
     began = time.monotonic()
@@ -205,7 +211,7 @@ def test_a_long_poll_hears_of_the_other_door(sqs: Sqs) -> None:
 
 
 def test_a_long_poll_by_the_queue(sqs: Sqs) -> None:
-    """ReceiveMessageWaitTimeSeconds of the queue applies by default. A message made visible ends the poll."""
+    """The queue's ReceiveMessageWaitTimeSeconds is the default. A message that becomes visible ends the poll."""
     url = sqs.create(ReceiveMessageWaitTimeSeconds="20")
     sqs.send(url)
     message = sqs.receive_one(url)
@@ -222,7 +228,7 @@ def test_a_short_poll_on_a_queue_with_long_polls(sqs: Sqs) -> None:
 
 
 def test_a_long_poll_ends_empty(sqs: Sqs) -> None:
-    """The poll ends after WaitTimeSeconds, not earlier."""
+    """An empty poll ends after WaitTimeSeconds, not earlier."""
     url = sqs.create()
     began = time.monotonic()
     assert sqs.poll(url, WaitTimeSeconds=1) == []
@@ -230,7 +236,7 @@ def test_a_long_poll_ends_empty(sqs: Sqs) -> None:
 
 
 def test_a_long_poll_ends_with_its_queue(sqs: Sqs) -> None:
-    """If the queue is deleted, the poll ends empty or with QueueDoesNotExist, and the service still works."""
+    """If a client deletes the queue, the poll returns no messages or QueueDoesNotExist, and the service still works."""
     url = sqs.create()
     messages = []
     with suppress(sqs.client.exceptions.QueueDoesNotExist):
@@ -240,7 +246,7 @@ def test_a_long_poll_ends_with_its_queue(sqs: Sqs) -> None:
 
 
 def test_handles_are_new_on_every_receive(sqs: Sqs) -> None:
-    """Developer Guide, message identifiers: "each time you receive it, you get a different receipt handle"."""
+    """Message identifiers (Developer Guide): "each time you receive it, you get a different receipt handle"."""
     url = sqs.create()
     sqs.send(url)
     handles = [sqs.receive_one(url, VisibilityTimeout=0)["ReceiptHandle"] for _ in range(4)]
@@ -290,7 +296,9 @@ def test_quiet_tenants_come_before_the_backlog_of_a_noisy_one(sqs: Sqs) -> None:
 
 
 def test_noisy_tenants_lose_nothing(sqs: Sqs) -> None:
-    """A delayed message is received once, as soon as no other tenant has messages, and its group reads back."""
+    """A noisy tenant's message is received once, as soon as no other tenant has messages, and the response contains the
+    group.
+    """
     url = sqs.create()
     sent = [f"noisy {n}" for n in range(100)]
     sqs.send_all(url, *sent, MessageGroupId="noisy")

@@ -1,6 +1,7 @@
-"""Tests of SendMessage. Sources: its API reference; Developer Guide, "Message quotas" and "Message metadata".
+"""Tests of SendMessage. Sources: SendMessage (API reference); "Message quotas" and "Message metadata" (Developer
+Guide).
 
-Source for X-Ray's trace header: X-Ray Developer Guide, "Amazon SQS and AWS X-Ray".
+Source for the trace header: X-Ray Developer Guide, "Amazon SQS and AWS X-Ray".
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def test_every_allowed_character(sqs: Sqs, body: str) -> None:
 
 @pytest.mark.parametrize("character", ["\x00", "\x01", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff"])
 def test_no_other_character(sqs: Sqs, character: str) -> None:
-    """SendMessage, InvalidMessageContents: "characters outside the allowed set". In the value of an attribute, the
-    error is InvalidParameterValue (recorded at AWS).
+    """SendMessage, InvalidMessageContents: "characters outside the allowed set". In an attribute's value, the error is
+    InvalidParameterValue (recorded at AWS).
     """
     url = sqs.create()
     assert sqs.code("send_message", QueueUrl=url, MessageBody=f"a{character}b") == "InvalidMessageContents"
@@ -74,7 +75,9 @@ def test_no_other_character(sqs: Sqs, character: str) -> None:
 
 
 def test_one_mebibyte(sqs: Sqs) -> None:
-    """SendMessage: the maximum is 1,048,576 bytes in UTF-8 with attributes; one more byte is InvalidParameterValue."""
+    """The maximum is 1,048,576 bytes in UTF-8, including attributes; one more byte is InvalidParameterValue
+    (SendMessage).
+    """
     url = sqs.create()
     body = "ä" * (MIB // 2)
     assert sqs.send(url, body)["MD5OfMessageBody"] == md5_of_body(body)
@@ -88,7 +91,7 @@ def test_one_mebibyte(sqs: Sqs) -> None:
 
 
 def test_the_queue_has_a_limit_of_its_own(sqs: Sqs) -> None:
-    """SetQueueAttributes, MaximumMessageSize: bytes that a message can contain before SQS rejects it."""
+    """MaximumMessageSize is the largest size in bytes that SQS accepts (SetQueueAttributes)."""
     url = sqs.create(MaximumMessageSize="1024")
     sqs.send(url, "x" * 1024)
     assert sqs.code("send_message", QueueUrl=url, MessageBody="x" * 1025) == "InvalidParameterValue"
@@ -98,12 +101,14 @@ def test_the_queue_has_a_limit_of_its_own(sqs: Sqs) -> None:
 
 
 def test_an_empty_body(sqs: Sqs) -> None:
-    """SendMessage: "The minimum size is one character"; MissingParameter is a recorded response."""
+    """SendMessage: "The minimum size is one character"; MissingParameter was recorded at AWS."""
     assert sqs.code("send_message", QueueUrl=sqs.create(), MessageBody="") == "MissingParameter"
 
 
 def test_attributes_of_every_type(sqs: Sqs) -> None:
-    """MD5OfMessageAttributes is the digest that SDKs compute. Values come back byte by byte."""
+    """MD5OfMessageAttributes equals the digest that SDKs compute. ReceiveMessage returns the exact bytes of the
+    values.
+    """
     url = sqs.create()
     sent = sqs.send(url, MessageAttributes=ATTRIBUTES)
     got = sqs.receive_one(url, MessageAttributeNames=["All"])
@@ -145,14 +150,14 @@ def test_ten_attributes(sqs: Sqs) -> None:
     ],
 )
 def test_attributes_that_cannot_be(sqs: Sqs, name: str, value: dict[str, Any]) -> None:
-    """Developer Guide, "Message attribute components" and "data types": names, types, values that are not empty."""
+    """Names, types and non-empty values follow the Developer Guide, "Message attribute components" and "data types"."""
     url = sqs.create()
     code = sqs.code("send_message", QueueUrl=url, MessageBody="x", MessageAttributes={name: value})
     assert code == "InvalidParameterValue"
 
 
 def test_the_trace_header(sqs: Sqs) -> None:
-    """MessageSystemAttributes takes AWSTraceHeader of type String, which does not count in the size of the message."""
+    """MessageSystemAttributes takes AWSTraceHeader of type String, which does not count toward the message's size."""
     url = sqs.create(MaximumMessageSize="1024")
     sent = sqs.send(url, "x" * 1024, MessageSystemAttributes=TRACE)
     assert sent["MD5OfMessageSystemAttributes"] == md5_of_attributes(TRACE)
@@ -191,11 +196,11 @@ def test_a_delayed_queue_and_a_message_with_its_own_delay(sqs: Sqs) -> None:
     assert sqs.counts(url) == (0, 1, 1)
     sqs.clock.advance(60)
     bodies = {message["Body"] for message in sqs.receive(url, 2)}
-    assert bodies == {"later", "now"}  # the visibility timeout of 30 s is over too
+    assert bodies == {"later", "now"}  # the visibility timeout of 30 s is also over
 
 
 def test_names_of_attributes_in_any_script(sqs: Sqs) -> None:
-    """Letters outside ASCII are letters (recorded at AWS)."""
+    """AWS accepts letters outside ASCII (recorded at AWS)."""
     url = sqs.create()
     given = {"größe.名": {"DataType": "String", "StringValue": "v"}}
     sent = sqs.send(url, MessageAttributes=given)
@@ -225,7 +230,7 @@ def test_a_group_on_a_standard_queue_is_a_tenant(sqs: Sqs) -> None:
 
 
 def test_messages_end_with_their_retention(sqs: Sqs) -> None:
-    """MessageRetentionPeriod (SetQueueAttributes) is 60 seconds at least and counts from the original send."""
+    """MessageRetentionPeriod (SetQueueAttributes) is at least 60 seconds and counts from the original send."""
     url = sqs.create(MessageRetentionPeriod="60")
     sqs.send_all(url, "received", "waiting")
     sqs.receive_one(url, VisibilityTimeout=600)
@@ -259,7 +264,7 @@ OWN = {"AWSTraceHeader": {"DataType": "String", "StringValue": OF_THE_MESSAGE}}
 
 @contextmanager
 def header(sqs: Sqs, value: str) -> Iterator[None]:
-    """Returns a client that sends the header as the X-Ray SDK does."""
+    """Returns a client that sends the trace header, as the X-Ray SDK does."""
 
     def add(params: dict[str, Any], **_: Any) -> None:
         params["headers"]["X-Amzn-Trace-Id"] = value
@@ -280,8 +285,8 @@ def traces(sqs: Sqs, url: str, count: int) -> list[str | None]:
 
 
 def test_the_header_of_the_request_goes_with_the_message(sqs: Sqs) -> None:
-    """ "Default HTTP Header"; "excluded from both … message size and message attribute quotas". The header has no
-    digest either.
+    """ "Default HTTP Header"; "excluded from both … message size and message attribute quotas". The response does not
+    contain a digest of the header either.
     """
     url = sqs.create(MaximumMessageSize="1024")
     with header(sqs, OF_THE_REQUEST):

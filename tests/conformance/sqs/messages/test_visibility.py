@@ -1,6 +1,7 @@
-"""Tests of ChangeMessageVisibility. Sources: its API reference; Developer Guide, "Amazon SQS visibility timeout".
+"""Tests of ChangeMessageVisibility. Sources: ChangeMessageVisibility (API reference); "Amazon SQS visibility timeout"
+(Developer Guide).
 
-Some tests lower the limit of messages in flight. Sources: Developer Guide, "standard queue quotas", "FIFO queue
+Some tests lower the limit on messages in flight. Sources: Developer Guide, "standard queue quotas", "FIFO queue
 quotas".
 """
 
@@ -49,7 +50,7 @@ def test_shorter(sqs: Sqs) -> None:
 
 
 def test_the_handle_stays_good(sqs: Sqs) -> None:
-    """The handle of the last receive deletes the message, however often its timeout was changed."""
+    """The last receive's handle deletes the message, however often the visibility timeout was changed."""
     url = sqs.create()
     sqs.send(url)
     message = sqs.receive_one(url)
@@ -61,7 +62,7 @@ def test_the_handle_stays_good(sqs: Sqs) -> None:
 
 
 def test_only_this_message(sqs: Sqs) -> None:
-    """Each of the messages of one receive has a separate timeout."""
+    """Each message of one receive has a separate visibility timeout."""
     url = sqs.create()
     sqs.send_all(url, "a", "b", "c")
     first, _, _ = sqs.receive(url, 3)
@@ -81,7 +82,7 @@ def test_after_the_timeout(sqs: Sqs) -> None:
 
 
 def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
-    """The old handle changes the timeout of the newer receive (recorded at AWS)."""
+    """The old handle changes the newer receive's timeout (recorded at AWS)."""
     url = sqs.create()
     sqs.send(url)
     old = sqs.receive_one(url, VisibilityTimeout=0)
@@ -108,8 +109,8 @@ def test_after_deletion(sqs: Sqs) -> None:
 @pytest.mark.parametrize("cleaned", [False, True])
 @pytest.mark.parametrize("state", ["leased", "hidden", "received again", "fifo", "fifo, visible again"])
 def test_after_the_retention(sqs: Sqs, state: str, cleaned: bool) -> None:
-    """The message is gone, whether or not a worker has cleaned the queue. DeleteMessage of a message that is gone
-    succeeds.
+    """The message is gone, whether or not a worker has cleaned the queue. DeleteMessage succeeds for a message that no
+    longer exists.
     """
     more = {"VisibilityTimeout": "600", "MessageRetentionPeriod": "60"}
     fifo = state.startswith("fifo")
@@ -134,7 +135,7 @@ def test_after_the_retention(sqs: Sqs, state: str, cleaned: bool) -> None:
 
 @pytest.mark.parametrize("seconds", [-1, HALF_A_DAY + 1, 2**31])
 def test_out_of_range(sqs: Sqs, seconds: int) -> None:
-    """VisibilityTimeout is 0 to 43,200."""
+    """VisibilityTimeout ranges from 0 to 43,200."""
     url = sqs.create()
     sqs.send(url)
     handle = sqs.receive_one(url)["ReceiptHandle"]
@@ -164,7 +165,7 @@ def test_not_beyond_twelve_hours_in_total(sqs: Sqs, fifo: bool) -> None:
 
 
 LIMITED = {"QUEUE_IN_FLIGHT_LIMIT": "3"}
-# The text is a recorded response: pressureNET-server, issue 74.
+# The text was recorded at AWS (pressureNET-server, issue 74).
 TEXT = (
     "Too many messages have been received without being deleted. "
     "Please delete your received messages or let them timeout before receiving more."
@@ -178,7 +179,7 @@ def limited(sqs: Sqs) -> Sqs:
 
 
 def full(sqs: Sqs, group: str | None = None) -> tuple[str, list[dict[str, str]]]:
-    """Creates a queue with the maximum of messages in flight, and one message more."""
+    """Creates a queue with the maximum number of messages in flight, and one visible message."""
     url = sqs.create_fifo(ContentBasedDeduplication="true") if group else sqs.create()
     for number in range(4):
         sqs.send(url, str(number), **({"MessageGroupId": f"{group}{number}"} if group else {}))
@@ -195,7 +196,7 @@ def test_a_short_poll_is_refused(limited: Sqs) -> None:
 
 
 def test_a_long_poll_gets_nothing(limited: Sqs) -> None:
-    """ "If you use long polling, Amazon SQS returns no error messages". The request or the queue asks for the long
+    """ "If you use long polling, Amazon SQS returns no error messages". The request or the queue requests the long
     poll.
     """
     url, _ = full(limited)
@@ -238,7 +239,7 @@ def test_a_timeout_makes_room(limited: Sqs) -> None:
 
 
 def test_no_limit(sqs: Sqs) -> None:
-    """The setting 0 removes the limit (Penstock's choice)."""
+    """The value 0 removes the limit (Penstock's choice)."""
     unlimited = sqs.with_settings({"QUEUE_IN_FLIGHT_LIMIT": "0"})
     url, _ = full(unlimited)
     assert len(unlimited.receive(url, 1)) == 1
@@ -273,7 +274,7 @@ def test_deleting_twice(sqs: Sqs) -> None:
 
 
 def test_deleting_after_the_timeout(sqs: Sqs) -> None:
-    """Deleting with an expired handle still succeeds, and the message does not come again."""
+    """Deleting with an expired handle still succeeds, and the message is not delivered again."""
     url = sqs.create()
     sqs.send(url)
     message = sqs.receive_one(url)
@@ -322,7 +323,7 @@ def test_a_handle_in_another_region_or_account(sqs: Sqs) -> None:
 
 
 def variants(handle: str) -> dict[str, str]:
-    """Yields a valid handle with every kind of damage."""
+    """Yields damaged copies of a valid handle, one for each kind of damage."""
     middle = len(handle) // 2
     flipped = "B" if handle[middle] == "A" else "A"
     return {
@@ -380,7 +381,7 @@ def codes(response: dict[str, Any]) -> set[tuple[str, bool]]:
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
 def test_an_invalid_handle_deletes_and_hides_no_message(sqs: Sqs, suffix: str) -> None:
-    """The API reference defines the code ReceiptHandleIsInvalid; each entry fails with a sender's fault."""
+    """The API reference defines the code ReceiptHandleIsInvalid. Each entry fails with a sender's fault."""
     create = sqs.create_fifo if suffix else sqs.create
     url, other = create(), create()
     mine, foreign = received(sqs, url, 20), received(sqs, other, 10)

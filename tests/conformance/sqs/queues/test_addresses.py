@@ -1,7 +1,7 @@
 """Tests of QueueUrls. Source: docs/reference/compatibility.md. Any host is allowed. The last two path segments are
-account and queue name. Unless the region is the default, it is the segment before them.
+account and queue name. The segment before them is the region, unless it is the default region.
 
-The request determines account and region, and queues of different accounts or regions are separate.
+The request determines the account and the region, and queues of different accounts or regions are separate.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ def test_addresses_of_no_queue(sqs: Sqs, address: str) -> None:
 
 @pytest.mark.parametrize("address", ["", "http://x", "http://x/", "http://x/queue", "http://x/1/q", "x/\x00/y"])
 def test_addresses_without_an_account(sqs: Sqs, address: str) -> None:
-    """An impossible QueueUrl answers like one of a missing queue (recorded at AWS)."""
+    """An impossible QueueUrl gets the same response as a missing queue's URL (recorded at AWS)."""
     refusal = sqs.refusal("send_message", QueueUrl=address, MessageBody="x")
     assert (refusal.code, refusal.status) == (GONE, 400)
 
 
 def test_a_url_leads_to_its_own_region(sqs: Sqs) -> None:
-    """QueueUrls of two regions differ. Each QueueUrl leads to its queue, whatever region was signed (recorded at
-    AWS).
+    """The QueueUrls of two regions differ. Each QueueUrl leads to its queue, whatever region the client signed for
+    (recorded at AWS).
     """
     name = sqs.name()
     other = sqs.caller(region="eu-west-1")
@@ -87,7 +87,7 @@ def test_a_url_leads_to_its_own_region(sqs: Sqs) -> None:
     assert sqs.counts(f"https://sqs.eu-west-1.amazonaws.com/000000000000/{name}") == (0, 2, 0)
     assert other.client.list_queues(QueueNamePrefix=name)["QueueUrls"] == [urls[1]]
     assert other.client.get_queue_url(QueueName=name)["QueueUrl"] == urls[1]
-    assert other.counts(name) == (0, 2, 0)  # a bare name is a queue of the caller's region
+    assert other.counts(name) == (0, 2, 0)  # a bare name is a queue in the caller's region
     redrive = {"deadLetterTargetArn": other.arn(urls[1]), "maxReceiveCount": 1}
     source = other.create(RedrivePolicy=json.dumps(redrive))
     for caller in (sqs, other):
@@ -133,7 +133,9 @@ def test_keys_of_one_account_share_its_queues(sqs: Sqs) -> None:
 
 
 def test_the_url_names_the_account(sqs: Sqs) -> None:
-    """A QueueUrl of another account addresses that account's queue. GetQueueUrl finds it by its owner."""
+    """A QueueUrl with another account addresses that account's queue. GetQueueUrl finds the queue by
+    QueueOwnerAWSAccountId.
+    """
     owner = sqs.caller(account=ACCOUNT)
     name = sqs.name()
     url = owner.client.create_queue(QueueName=name)["QueueUrl"]
@@ -145,7 +147,7 @@ def test_the_url_names_the_account(sqs: Sqs) -> None:
 
 
 def test_the_sender_is_the_account(sqs: Sqs) -> None:
-    """SenderId of ReceiveMessage is the account if access control is off (Penstock's choice)."""
+    """SenderId (ReceiveMessage) is the account if access control is off (Penstock's choice)."""
     url = sqs.create()
     sqs.send(url)
     assert sqs.receive_one(url, AttributeNames=["SenderId"])["Attributes"] == {"SenderId": "000000000000"}

@@ -1,9 +1,11 @@
-"""Tests GetQueueAttributes and SetQueueAttributes. Sources: the API reference of the two actions and of CreateQueue.
+"""Tests GetQueueAttributes and SetQueueAttributes. Sources: the API reference of SetQueueAttributes, GetQueueAttributes
+and CreateQueue.
 
-Attributes of server-side encryption exclude each other; the tests check which of them read back.
+The attributes for server-side encryption exclude each other; the tests check which attributes GetQueueAttributes
+returns.
 
 Sources for these: SetQueueAttributes; AWS as recorded in the acceptance tests of Terraform's aws_sqs_queue and in
-community.aws issue 2433. A docstring says where the test shows Penstock's choice.
+community.aws issue 2433. A test's docstring mentions Penstock's choices.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from tests.support.conformance.sqs import Sqs
 
 POLICY = '{ "Version":"2012-10-17",  "Statement":[{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*"}] }'
 
-# The lowest and highest value of each attribute, from the reference.
+# The lowest and highest values of each attribute, from the API reference.
 RANGES = {
     "DelaySeconds": (0, 900),
     "MaximumMessageSize": (1_024, 1_048_576),
@@ -49,7 +51,7 @@ TIMES = {"CreatedTimestamp", "LastModifiedTimestamp"}
 
 
 def test_all_attributes_of_a_new_queue(sqs: Sqs) -> None:
-    """CreateQueue lists the defaults; GetQueueAttributes returns them for `All`."""
+    """GetQueueAttributes returns the defaults for `All`; CreateQueue's page lists the defaults."""
     url = sqs.create()
     name = url.rpartition("/")[2]
     found = sqs.attributes(url)
@@ -59,7 +61,7 @@ def test_all_attributes_of_a_new_queue(sqs: Sqs) -> None:
 
 
 def test_all_attributes_of_a_new_fifo_queue(sqs: Sqs) -> None:
-    """CreateQueue lists the attributes of FIFO queues and of high throughput."""
+    """CreateQueue's page lists the attributes for FIFO queues and for high throughput."""
     found = sqs.attributes(sqs.create_fifo())
     assert {name: found[name] for name in FIFO_DEFAULTS} == FIFO_DEFAULTS
     assert found.keys() - DEFAULTS.keys() - FIFO_DEFAULTS.keys() == {*TIMES, "QueueArn"}
@@ -67,7 +69,9 @@ def test_all_attributes_of_a_new_fifo_queue(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("name", RANGES)
 def test_values_are_read_back_as_they_were_set(sqs: Sqs, name: str) -> None:
-    """CreateQueue lists the limits of each attribute. Both ends are allowed; one beyond is InvalidAttributeValue."""
+    """CreateQueue's page lists each attribute's limits. Both limits are allowed; a value beyond a limit is
+    InvalidAttributeValue.
+    """
     low, high = RANGES[name]
     key = {"KmsMasterKeyId": "alias/aws/sqs"} if name.startswith("Kms") else {}
     url = sqs.create(**{name: str(low)}, **key)
@@ -81,7 +85,7 @@ def test_values_are_read_back_as_they_were_set(sqs: Sqs, name: str) -> None:
 
 
 def test_policies_keep_their_spelling(sqs: Sqs) -> None:
-    """Queue attributes read back exactly as set (Terraform waits until they do)."""
+    """GetQueueAttributes returns the values exactly as set, because Terraform waits until the values are equal."""
     dead = sqs.arn(sqs.create())
     policies = {
         "Policy": POLICY,
@@ -95,9 +99,10 @@ def test_policies_keep_their_spelling(sqs: Sqs) -> None:
 
 
 def test_redrive_policies_are_read_back_as_aws_shows_them(sqs: Sqs) -> None:
-    """A count that was written as a text is a number, and a null is dropped (terraform-provider-aws, issue 42453).
+    """The service stores a count in a JSON string as a number, and drops nulls (terraform-provider-aws, issue 42453).
 
-    Terraform waits until the values are equal. CreateQueue finds a queue whose policies differ only in white space.
+    Terraform waits until the shown values equal these values. CreateQueue finds a queue whose policies differ only in
+    white space.
     """
     dead = sqs.arn(sqs.create())
     policies = {
@@ -148,7 +153,7 @@ def test_an_access_policy_is_a_json_document(sqs: Sqs, policy: str) -> None:
 
 
 def test_an_attribute_that_is_not_set_is_left_out(sqs: Sqs) -> None:
-    """A queue without a policy has no such attribute, and GetQueueAttributes returns no error."""
+    """For a queue without a policy, GetQueueAttributes returns neither the attribute nor an error."""
     url = sqs.create()
     assert sqs.attributes(url, "Policy", "RedrivePolicy", "KmsMasterKeyId") == {}
 
@@ -167,7 +172,7 @@ def test_one_attribute_changes_and_the_others_stay(sqs: Sqs) -> None:
 
 
 def test_one_bad_attribute_changes_nothing(sqs: Sqs) -> None:
-    """An error of SetQueueAttributes means that it set no attribute."""
+    """If SetQueueAttributes fails, it sets no attribute."""
     url = sqs.create()
     bad = {"DelaySeconds": "4", "VisibilityTimeout": "43201"}
     assert sqs.code("set_queue_attributes", QueueUrl=url, Attributes=bad) == "InvalidAttributeValue"
@@ -192,7 +197,9 @@ def test_attributes_that_cannot_be_read(sqs: Sqs) -> None:
 
 
 def test_the_type_of_a_queue_stays(sqs: Sqs) -> None:
-    """CreateQueue, FifoQueue: "You can't change it for an existing queue". A standard queue does not have it."""
+    """CreateQueue, FifoQueue: "You can't change it for an existing queue". A standard queue does not have the
+    attribute.
+    """
     for url, value, code, text in (
         (sqs.create(), "true", "InvalidAttributeName", "Unknown Attribute FifoQueue."),
         (sqs.create(), "false", "InvalidAttributeName", "Unknown Attribute FifoQueue."),
@@ -209,7 +216,7 @@ def test_the_type_of_a_queue_stays(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("value", ["True", "TRUE", "tRuE"])
 def test_booleans_in_any_letters(sqs: Sqs, value: str) -> None:
-    """Python's `str(True)` is accepted and reads back in small letters (recorded at AWS)."""
+    """AWS accepts Python's `str(True)` and returns the value in lower case (recorded at AWS)."""
     name = f"{sqs.name()}.fifo"
     given = {"FifoQueue": value, "ContentBasedDeduplication": value, "SqsManagedSseEnabled": "False"}
     url = sqs.client.create_queue(QueueName=name, Attributes=given)["QueueUrl"]
@@ -221,7 +228,7 @@ def test_booleans_in_any_letters(sqs: Sqs, value: str) -> None:
 
 
 def test_timestamps(sqs: Sqs) -> None:
-    """Both times are in seconds since 1970. The second one changes when attributes change."""
+    """Both times are in seconds since 1970. LastModifiedTimestamp changes when attributes change."""
     before = int(sqs.clock.now().timestamp())
     url = sqs.create()
     after = int(sqs.clock.now().timestamp())
@@ -253,7 +260,7 @@ UNENCRYPTED = {"SqsManagedSseEnabled": "false"}
 
 
 def change(sqs: Sqs, url: str, **attributes: str) -> dict[str, str]:
-    """Changes attributes and returns those that read back."""
+    """Changes attributes and returns the stored values."""
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes=attributes)
     return sqs.attributes(url, *ALL)
 
@@ -275,7 +282,7 @@ def test_a_new_queue_with_a_key(sqs: Sqs) -> None:
 
 
 def test_the_same_queue_again(sqs: Sqs) -> None:
-    """CreateQueue with the same attributes, with or without the defaults, finds the queue."""
+    """CreateQueue with the same attributes, with or without the defaults, returns the existing queue."""
     name = sqs.name()
     urls = {
         sqs.client.create_queue(QueueName=name, Attributes=given)["QueueUrl"] for given in (KEY, WITH_KEY, UNENCRYPTED)
@@ -286,7 +293,7 @@ def test_the_same_queue_again(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("method", ["create_queue", "set_queue_attributes"])
 def test_one_kind_at_a_time(sqs: Sqs, method: str) -> None:
-    """ "Only one server-side encryption option is supported per queue"; code and text are AWS's."""
+    """ "Only one server-side encryption option is supported per queue"; AWS returns this code and text."""
     where = {"QueueName": sqs.name()} if method == "create_queue" else {"QueueUrl": sqs.create()}
     refusal = sqs.refusal(method, Attributes={**KEY, **MANAGED}, **where)
     assert (refusal.code, refusal.status) == ("InvalidAttributeName", 400)
@@ -302,7 +309,7 @@ def test_from_the_services_own_to_a_key_and_back(sqs: Sqs) -> None:
 
 
 def test_as_terraform_goes_back(sqs: Sqs) -> None:
-    """Terraform sends both attributes: the key removed, SSE-SQS on."""
+    """Terraform sends both attributes: an empty key, and SSE-SQS on."""
     url = sqs.create(**KEY, KmsDataKeyReusePeriodSeconds="3600")
     assert change(sqs, url, KmsMasterKeyId="", **MANAGED) == MANAGED
 
@@ -314,8 +321,8 @@ def test_a_removed_key_leaves_no_encryption(sqs: Sqs) -> None:
 
 
 def test_a_reuse_period_without_a_key(sqs: Sqs) -> None:
-    """The queue accepts and keeps the period, but does not show it: AWS "does not return" it, "even if it is sent"
-    (Terraform's provider, pull request 41234). A queue with a key shows it.
+    """The queue stores the period but does not show it: AWS "does not return" it, "even if it is sent" (Terraform's
+    provider, pull request 41234). A queue with a key shows the period.
     """
     period = {"KmsDataKeyReusePeriodSeconds": "60"}
     name = sqs.name()
@@ -371,8 +378,8 @@ def test_keys_of_schedules_are_refused(sqs: Sqs) -> None:
 
 
 # --- permissions -----------------------------------------------------------------------------------------------------
-# Tests AddPermission and RemovePermission. Sources: their pages of the API reference; Developer Guide, "Basic examples
-# of Amazon SQS policies".
+# Tests AddPermission and RemovePermission. Sources: AddPermission and RemovePermission (API reference); "Basic examples
+# of Amazon SQS policies" (Developer Guide).
 
 
 def policy(sqs: Sqs, url: str) -> dict[str, Any]:
@@ -402,7 +409,7 @@ def test_a_permission_is_a_statement_of_the_policy(sqs: Sqs) -> None:
 def test_several_accounts_and_actions_stand_in_lists(sqs: Sqs) -> None:
     url = sqs.create()
     permit(sqs, url, AWSAccountIds=["111122223333", "444455556666"], Actions=["SendMessage", "ReceiveMessage"])
-    assert policy(sqs, url)["Version"] == "2008-10-17"  # AWS answers the same (recorded).
+    assert policy(sqs, url)["Version"] == "2008-10-17"  # AWS returns the same response (recorded at AWS).
     (statement,) = policy(sqs, url)["Statement"]
     assert statement["Principal"]["AWS"] == ["arn:aws:iam::111122223333:root", "arn:aws:iam::444455556666:root"]
     assert statement["Action"] == ["SQS:SendMessage", "SQS:ReceiveMessage"]

@@ -1,4 +1,4 @@
-"""Tests CreateQueue, GetQueueUrl, ListQueues and DeleteQueue. A docstring without a source quotes the API reference.
+"""Tests CreateQueue, GetQueueUrl, ListQueues and DeleteQueue. Docstrings without a source quote the API reference.
 
 AWS allows PurgeQueue, and a deleted name in CreateQueue, only once in 60 seconds; settings of Penstock remove this
 limit.
@@ -25,7 +25,7 @@ def test_create_again_gives_the_same_queue(sqs: Sqs) -> None:
 
 
 def test_create_again_with_a_default_that_is_spelled_out(sqs: Sqs) -> None:
-    """A supplied attribute may also equal the default that the queue got."""
+    """A supplied attribute can also equal the default that the queue got."""
     name = sqs.name()
     url = sqs.client.create_queue(QueueName=name)["QueueUrl"]
     assert sqs.client.create_queue(QueueName=name, Attributes={"DelaySeconds": "0"})["QueueUrl"] == url
@@ -33,7 +33,7 @@ def test_create_again_with_a_default_that_is_spelled_out(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("second", [{"VisibilityTimeout": "8"}, {"DelaySeconds": "1"}])
 def test_create_again_with_a_different_attribute(sqs: Sqs, second: dict[str, str]) -> None:
-    """CreateQueue answers QueueNameExists for the same name with a different value of an attribute."""
+    """CreateQueue returns QueueNameExists for an existing name with a different attribute value."""
     name = sqs.name()
     sqs.client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"})
     assert sqs.code("create_queue", QueueName=name, Attributes=second) == "QueueAlreadyExists"
@@ -41,7 +41,7 @@ def test_create_again_with_a_different_attribute(sqs: Sqs, second: dict[str, str
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
 def test_a_name_of_80_characters(sqs: Sqs, suffix: str) -> None:
-    """A name has up to 80 characters including the suffix .fifo; 81 are InvalidParameterValue."""
+    """A name has up to 80 characters, including the suffix .fifo; 81 characters are InvalidParameterValue."""
     attributes = {"FifoQueue": "true"} if suffix else {}
     name = sqs.name()
     longest = name + "x" * (80 - len(name) - len(suffix)) + suffix
@@ -54,7 +54,7 @@ def test_a_name_of_80_characters(sqs: Sqs, suffix: str) -> None:
     "name", ["a b", "a.b", "a/b", "ä", "a\n", "", "a;drop schema queue", "'", "a\x00b", "x.fifo", ".fifo", "x" * 5000]
 )
 def test_names_that_no_standard_queue_has(sqs: Sqs, name: str) -> None:
-    """Names have letters, digits, hyphens and underscores. botocore issue 3058: `x.fifo` without FifoQueue."""
+    """Names contain letters, digits, hyphens and underscores. botocore issue 3058: `x.fifo` without FifoQueue."""
     assert sqs.code("create_queue", QueueName=name) == "InvalidParameterValue"
 
 
@@ -80,7 +80,9 @@ def test_fifo_and_standard_of_one_name_are_two_queues(sqs: Sqs) -> None:
 
 
 def test_get_queue_url(sqs: Sqs) -> None:
-    """GetQueueUrl returns the URL that CreateQueue returned. For an unknown queue it answers QueueDoesNotExist."""
+    """GetQueueUrl returns the URL that CreateQueue returned. For a missing queue, GetQueueUrl returns
+    QueueDoesNotExist.
+    """
     url = sqs.create()
     name = url.rpartition("/")[2]
     assert sqs.client.get_queue_url(QueueName=name)["QueueUrl"] == url
@@ -88,7 +90,7 @@ def test_get_queue_url(sqs: Sqs) -> None:
 
 
 def test_a_new_queue_is_reachable_at_its_url(sqs: Sqs) -> None:
-    """The service builds the QueueUrl from the Host of the request."""
+    """The service builds the QueueUrl from the request's Host header."""
     assert sqs.create().startswith(f"{sqs.endpoint_url}/000000000000/")
 
 
@@ -102,7 +104,7 @@ def test_list_by_prefix(sqs: Sqs) -> None:
 
 
 def test_an_underscore_in_a_prefix_is_no_wildcard(sqs: Sqs) -> None:
-    """The prefix of ListQueues is text, not a pattern."""
+    """ListQueues' prefix is literal text, not a pattern."""
     prefix = sqs.name("_x")
     url = sqs.client.create_queue(QueueName=prefix)["QueueUrl"]
     sqs.client.create_queue(QueueName=prefix.replace("_x", "-x"))
@@ -110,7 +112,7 @@ def test_an_underscore_in_a_prefix_is_no_wildcard(sqs: Sqs) -> None:
 
 
 def test_list_in_pages(sqs: Sqs) -> None:
-    """With MaxResults, ListQueues answers pages and NextToken; the last page has none."""
+    """With MaxResults, ListQueues returns pages; every page except the last has a NextToken."""
     prefix = sqs.name("-page")
     urls = {sqs.client.create_queue(QueueName=f"{prefix}-{n}")["QueueUrl"] for n in range(5)}
     pages: list[list[str]] = []
@@ -138,12 +140,12 @@ def test_a_full_last_page_has_no_token(sqs: Sqs) -> None:
     "bad", [{"MaxResults": 0}, {"MaxResults": 1001}, {"MaxResults": 1, "NextToken": "no token of ours"}]
 )
 def test_pages_that_cannot_be(sqs: Sqs, bad: dict[str, object]) -> None:
-    """MaxResults of ListQueues is 1 to 1000."""
+    """MaxResults (ListQueues) ranges from 1 to 1000."""
     assert sqs.code("list_queues", **bad) == "InvalidParameterValue"
 
 
 def test_a_deleted_queue_is_gone_with_its_messages(sqs: Sqs) -> None:
-    """DeleteQueue: "any messages in the queue are no longer available"; later calls answer QueueDoesNotExist."""
+    """DeleteQueue: "any messages in the queue are no longer available"; later calls return QueueDoesNotExist."""
     url = sqs.create()
     name = url.rpartition("/")[2]
     sqs.send(url)
@@ -177,7 +179,7 @@ def test_purge_takes_every_message(sqs: Sqs) -> None:
 
 
 def test_purge_of_a_fifo_queue(sqs: Sqs) -> None:
-    """PurgeQueue accepts every type of queue. Afterwards no group is blocked."""
+    """PurgeQueue works on every type of queue. Afterwards no group is blocked."""
     url = sqs.create_fifo(ContentBasedDeduplication="true")
     sqs.send_all(url, "a", "b", MessageGroupId="g")
     sqs.receive(url, 1)
@@ -188,7 +190,7 @@ def test_purge_of_a_fifo_queue(sqs: Sqs) -> None:
 
 
 def test_purge_once_in_60_seconds(sqs: Sqs) -> None:
-    """PurgeQueue answers PurgeQueueInProgress again within 60 seconds."""
+    """A second PurgeQueue within 60 seconds gets PurgeQueueInProgress."""
     url = sqs.create()
     sqs.client.purge_queue(QueueUrl=url)
     sqs.send(url)
@@ -285,7 +287,7 @@ def test_fifty_tags_are_the_most(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("bad", [{"k" * 129: "v"}, {"k": "v" * 257}, {"": "v"}])
 def test_long_and_empty_tags_are_refused(sqs: Sqs, bad: dict[str, str]) -> None:
-    """A key has 1-128 characters, a value at most 256."""
+    """A key has 1-128 characters, and a value has at most 256 characters."""
     url = sqs.create()
     assert sqs.code("tag_queue", QueueUrl=url, Tags=bad) == "InvalidParameterValue"
     assert tags(sqs, url) == {}
