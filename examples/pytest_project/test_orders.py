@@ -6,7 +6,7 @@ from typing import Any
 
 from orders import ship, take_order
 
-from penstock.testing import Clock
+from penstock_web.testing import Clock
 
 
 def test_an_order_is_shipped_once(sqs: Any, sqs_queue: str) -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from penstock.testing import Clock
-from penstock.testing.servers import TestServerError, find_server
+from penstock_web.testing import Clock
+from penstock_web.testing.servers import TestServerError, find_server
 from tests.support.testing.projects import left, run_tests, servers, temporary_files
 from tests.support.wait import wait_until
 
@@ -55,7 +55,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from penstock.testing.servers import find_server
+from penstock_web.testing.servers import find_server
 
 @pytest.fixture
 def clock_database(penstock_clock):
@@ -159,11 +159,11 @@ def test_a_project_that_asks_for_no_fixture_notices_nothing(tmp_path: Path) -> N
 
 
 def test_pytest_loads_neither_boto3_nor_the_service() -> None:
-    code = "import sys, penstock.testing.fixtures; print(*sys.modules)"
+    code = "import sys, penstock_web.testing.fixtures; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert "penstock" in loaded
-    assert not loaded & {"boto3", "botocore", "psycopg", "penstock_web", "msgspec", "asyncio"}
+    assert not loaded & {"boto3", "botocore", "psycopg", "fastapi", "msgspec", "asyncio"}
 
 
 EXAMPLE = Path(__file__).parents[3] / "examples/pytest_project"
@@ -184,7 +184,7 @@ def test_the_tests_of_the_example_pass(tmp_path: Path) -> None:
 
 
 USER = """
-from penstock.testing.servers import find_server
+from penstock_web.testing.servers import find_server
 server = find_server()
 print(server.endpoint_url, flush=True)
 input()

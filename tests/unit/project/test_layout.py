@@ -100,16 +100,16 @@ def test_the_name_of_an_upper_limit_begins_with_max(folder: str) -> None:
     assert found == []
 
 
-def test_core_starts_the_container_only_in_the_fixtures_of_pytest() -> None:
+def test_core_does_not_start_the_container() -> None:
     """A started module is an import that the other import tests do not see."""
     root = ROOT / "layers/core/penstock"
     started = {
-        (path.parent.name, node.value)
+        path.name
         for path in root.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and re.fullmatch(r"penstock_web(\.\w+)*", str(node.value))
     }
-    assert started == {("testing", "penstock_web.testing"), ("testing", "penstock_web.testing.clock_server")}
+    assert started == set()
 
 
 def test_the_interface_of_delivery_imports_no_carrier() -> None:

@@ -1,5 +1,5 @@
-"""Runs the test server on an open socket: `python -m penstock_web.testing FOLDER SOCKET`. `penstock.testing.servers`
-starts this program. The caller continues at once. The server has no parent process.
+"""Runs the test server on an open socket: `python -m penstock_web.testing FOLDER SOCKET`. `servers` starts
+this program. The caller continues at once. The server has no parent process.
 """
 
 import os

@@ -1,7 +1,6 @@
 """Runs a service whose database has a movable clock. Each line of standard input moves the clock by a number of
-seconds. `penstock.testing.clock` starts this program with the shared test server's addresses. The program writes the
-service's address to standard output, and the database's time after each move. The program stops when standard input is
-closed.
+seconds. `clock` starts this program with the shared test server's addresses. The program writes the service's address
+to standard output, and the database's time after each move. The program stops when standard input is closed.
 """
 
 from __future__ import annotations

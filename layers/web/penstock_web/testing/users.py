@@ -13,7 +13,7 @@ import threading
 from itertools import count
 from pathlib import Path
 
-from penstock.testing.servers import lock_folder
+from .servers import lock_folder
 
 
 class ServerUsers:
