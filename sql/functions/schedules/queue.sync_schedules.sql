@@ -35,3 +35,18 @@ begin
             p_mode => 'replace', p_fields => v_entry.fields, p_next_fire_at => v_entry.next_fire_at) p;
     end loop;
 end $$;
+
+-- queue.list_prunable_schedules(account, region, after, limit): returns the names of schedules that sync_schedules can
+-- delete, in the order of names.
+--   p_after  return only names after this one
+-- Uses the index schedule_account_id_region_group_name_name_key.
+create or replace function queue.list_prunable_schedules(
+    p_account_id text, p_region text, p_after text, p_limit int)
+returns table (name text)
+language sql stable as $$
+select s.name from queue.schedule s
+where s.account_id = p_account_id and s.region = p_region and s.group_name = 'default' and s.api = 'rest'
+    and not s.target ? 'system' and s.name > p_after
+order by s.name
+limit p_limit
+$$;

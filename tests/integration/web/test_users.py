@@ -160,6 +160,31 @@ def test_topics_of_schedules_are_asked_about(database: Database, penstock: Run, 
         assert status(http, "POST", "/v1/schedules", everything, new) == 201
 
 
+def test_a_sync_asks_about_the_schedules_that_it_would_delete(
+    database: Database, penstock: Run, tmp_path: Path
+) -> None:
+    """A message with a delay is stored as a schedule. A sync does not delete this schedule, so the right to delete the
+    schedule does not matter.
+    """
+    file = tmp_path / "syncer.json"
+    resources = {"scheduler:CreateSchedule": "*", "scheduler:UpdateSchedule": "*", "sqs:SendMessage": "*",
+                 "scheduler:DeleteSchedule": "arn:aws:scheduler:*:*:schedule/default/own-*"}  # fmt: skip
+    statements = [{"Effect": "Allow", "Action": action, "Resource": arn} for action, arn in resources.items()]
+    file.write_text(json.dumps({"Statement": statements}))
+    penstock("users", "create", "syncer", "--policy", str(file))
+    penstock("users", "create", "all", "--policy", "admin")
+    syncer, everything = bearer(penstock, "syncer"), bearer(penstock, "all")
+    shared, own = ({"name": name, **WHEN, "target": {"queue": "q", "message": 1}} for name in ("shared", "own-1"))
+    with running_service(database.api_dsn, **SIGV4) as service, service.http() as http:
+        assert status(http, "POST", "/v1/queues", everything, {"name": "q"}) == 201
+        assert status(http, "POST", "/v1/queues/q/messages", everything, {"message": 1, "delay": 1_000}) == 201
+        assert status(http, "PUT", "/v1/schedules", everything, [shared, own]) == 200
+        assert status(http, "PUT", "/v1/schedules?prune=true", syncer, [own]) == 403
+        assert len(http.get("/v1/schedules", headers=everything).json()["schedules"]) == 3
+        assert status(http, "PUT", "/v1/schedules?prune=true", syncer, [shared]) == 200
+        assert len(http.get("/v1/schedules", headers=everything).json()["schedules"]) == 2
+
+
 def test_a_key_expires_and_notes_its_use(database: Database, penstock: Run) -> None:
     penstock("users", "create", "billing", "--policy", "read")
     first = bearer(penstock, "billing", "--expires", "90d", "--description", "the first")

@@ -10,6 +10,7 @@ import pytest
 from penstock.postgres.statements.schedules import (
     DROP_SCHEDULE,
     DROP_SCHEDULE_ONCE,
+    LIST_PRUNABLE_SCHEDULES,
     LIST_SCHEDULE_GROUPS,
     LIST_SCHEDULES,
     PUT_SCHEDULE,
@@ -192,14 +193,17 @@ def test_synchronising_prunes_schedules_of_rest_only(db: Connection, hour: Hour)
     for name in ("keep", "go"):
         put(db, name, at)
     put(db, "theirs", at, api="aws", target={"Arn": "arn:aws:sqs:us-east-1:000000000000:jobs"})
+    put(db, "waits", at, target={"queue": "orders", "message": 1, "system": {}})
+    prunable = [call(db, LIST_PRUNABLE_SCHEDULES, ACCOUNT, REGION, after, 1) for after in ("", "go", "keep")]
+    assert prunable == [[("go",)], [("keep",)], []]
     fields = [json.dumps(HOURLY)] * 2
     rows = call(db, SYNC_SCHEDULES, ACCOUNT, REGION, ["new", "keep"], fields, [at, at], True)
     assert sorted((row.schedule["name"], row.n, row.created) for row in rows) == [
         ("go", None, False), ("keep", 2, False), ("new", 1, True),
     ]  # fmt: skip
-    assert sorted(names(db)) == ["default/keep", "default/new", "default/theirs"]
+    assert sorted(names(db)) == ["default/keep", "default/new", "default/theirs", "default/waits"]
     call(db, SYNC_SCHEDULES, ACCOUNT, REGION, ["more"], fields[:1], [at], False)
-    assert len(names(db)) == 4
+    assert len(names(db)) == 5
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ Computing an occurrence takes up to a millisecond. Therefore operations on many 
 meanwhile.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
@@ -28,6 +28,7 @@ from penstock.management.rights import build_schedule_arn, needs
 from penstock.postgres.statements.installation import DELETED_QUEUES
 from penstock.postgres.statements.schedules import (
     DROP_SCHEDULE,
+    LIST_PRUNABLE_SCHEDULES,
     LIST_SCHEDULE_RUNS,
     LIST_SCHEDULES,
     PUT_SCHEDULE,
@@ -62,7 +63,7 @@ from .types import (
 )
 from .views import describe_problems, list_queue_message_ids, to_past_run, to_preview, to_shown_schedule
 
-MAX_SCHEDULES = 1_000_000
+NAMES_PER_CALL = 1_000  # an operation that checks names reads this many in one call
 SCHEDULES_PER_TURN = 20  # an operation lets other requests run after this many schedules
 
 
@@ -167,7 +168,7 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
         raise errors.InvalidParameterValue("body: a name occurs twice")
     check_schedules(names, context, "CreateSchedule", "UpdateSchedule")
     if prune:
-        yield from check_pruned(names, context)
+        yield from check_pruned(set(names), context)
     yield from authorize_targets([new.target for new in new_schedules], context)
     # If the quota is used up, a sync can only change existing schedules.
     if (yield from is_reached("schedules", "", context, DEFAULT_GROUP)):
@@ -209,14 +210,16 @@ def check_schedules(names: Sequence[str], context: Context, *actions: str) -> No
             check_user("scheduler", action, build_schedule_arn(name, context), context)
 
 
-def check_pruned(kept: Sequence[str], context: Context) -> Operation[None]:
+def check_pruned(kept: Collection[str], context: Context) -> Operation[None]:
     """Raises AccessDenied unless the caller can delete all other schedules. Keys of the account itself always can."""
     if context.caller.principal.is_root:
         return
-    rows = yield from Call(LIST_SCHEDULES, (*group_key(context), None, None, None, None, None, None, MAX_SCHEDULES))
-    found = (read_row(row.schedule) for row in rows)
-    others = {schedule.name for schedule in found if schedule.api == "rest"} - set(kept)
-    check_schedules(sorted(others), context, "DeleteSchedule")
+    last, is_complete = "", False
+    while not is_complete:
+        rows = yield from Call(LIST_PRUNABLE_SCHEDULES, (context.account_id, context.region, last, NAMES_PER_CALL))
+        names = [row.name for row in rows]
+        check_schedules([name for name in names if name not in kept], context, "DeleteSchedule")
+        last, is_complete = max(names, default=""), len(names) < NAMES_PER_CALL
 
 
 def find_warnings(targets: Mapping[str, NewTarget], context: Context) -> Operation[list[str]]:

@@ -76,6 +76,17 @@ SYNC_SCHEDULES = Statement(
 )
 
 
+class PrunableScheduleRow(NamedTuple):
+    """A schedule that a sync can delete."""
+
+    name: str
+
+
+LIST_PRUNABLE_SCHEDULES = Statement(
+    "queue.list_prunable_schedules", ("text", "text", "text", "int4"), PrunableScheduleRow
+)
+
+
 class FiredMessage(TypedDict):
     """A message that an occurrence sent to a queue. A message to an SNS topic has neither queue nor id."""
 
