@@ -3,16 +3,17 @@
 Emulators accept unsigned requests.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from penstock.aws.function_arn import FunctionArn
 
-
-class _NoCredentials(NamedTuple):
-    """The type of the value for missing credentials. The value is falsy, like an empty tuple."""
+if TYPE_CHECKING:
+    from botocore.credentials import Credentials
 
 
 class NotSigned(OSError):  # noqa: N818 - named for the event
@@ -20,20 +21,21 @@ class NotSigned(OSError):  # noqa: N818 - named for the event
 
 
 @cache
-def _find_credentials() -> object:
+def _find_credentials() -> Credentials | None:
     """Finds AWS credentials in botocore's usual places, once per process."""
     try:
         from botocore.session import get_session  # noqa: PLC0415 - optional, and takes 0.1 s
     except ModuleNotFoundError:
-        return _NoCredentials()
-    return get_session().get_credentials() or _NoCredentials()
+        return None
+    credentials: Credentials | None = get_session().get_credentials()
+    return credentials
 
 
 def sign_request(method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
     """Returns the headers, with Signature Version 4 if this process has credentials. Raises NotSigned."""
     try:
         credentials = _find_credentials()
-        if not credentials:
+        if credentials is None:
             return headers
         from botocore.auth import SigV4Auth  # noqa: PLC0415
         from botocore.awsrequest import AWSRequest  # noqa: PLC0415
@@ -48,7 +50,7 @@ def sign_request(method: str, url: str, region: str, body: bytes, headers: Mappi
 def forget_missing_credentials() -> None:
     """Lets the next request search for credentials again if the last search found none. The credentials service may
     have been down."""
-    if _find_credentials.cache_info().currsize and not _find_credentials():
+    if _find_credentials.cache_info().currsize and _find_credentials() is None:
         _find_credentials.cache_clear()
 
 
