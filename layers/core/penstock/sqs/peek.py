@@ -6,7 +6,6 @@ The endpoint responds like a ReceiveMessage request for all attributes, but does
 
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.messages import ReceivedRow
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, PeekedRow
 
 from . import handles
@@ -39,7 +38,7 @@ def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMe
             most_bytes -= len(row.body.encode()) + len((row.attributes or "").encode())
             if messages and most_bytes < 0:
                 break
-            message = build_message(as_received(row), queue, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
+            message = build_message(row, queue, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
             _add_state(message, row, state, both=request.show_invisible or request.show_delayed)
             messages.append(message)
     if not messages:
@@ -56,28 +55,6 @@ def _read_rows(arn: str, state: str, most: int, most_bytes: int) -> Operation[li
     if most <= 0 or most_bytes <= 0:
         return []
     return (yield from Call(PEEK_MESSAGES, (arn, state, None, most, most_bytes)))
-
-
-def as_received(row: PeekedRow) -> ReceivedRow:
-    """Converts a peeked message to the form of a received message. The message's place in the queue is unknown."""
-    return ReceivedRow(
-        error=None,
-        wait_seconds=None,
-        queue_id=0,
-        shard=0,
-        pos=0,
-        id=row.public_id >> 8,
-        receive_count=row.receive_count,
-        message_id=row.message_id,
-        sent_at_ms=row.sent_at_ms,
-        first_received_at_ms=0,
-        body=row.body,
-        attributes=row.attributes,
-        system=row.system,
-        public_id=row.public_id,
-        visible_at_ms=row.visible_at_ms,
-        nonce=None,
-    )
 
 
 def _add_state(message: Message, row: PeekedRow, state: str, *, both: bool) -> None:

@@ -2,6 +2,7 @@
 
 from hashlib import md5
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -19,6 +20,9 @@ from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
 from . import attributes, digests, validation
 from .sql_errors import make_sql_error
 from .types import Message, MessageAttributeValue, ReceiveMessageRequest, ReceiveMessageResult
+
+if TYPE_CHECKING:
+    from penstock.postgres.statements.stored_messages import PeekedRow
 
 FULL_PAUSE_SECONDS = 1.0
 ALL_WAITERS = 1_000_000
@@ -114,13 +118,13 @@ def _count_seconds_to_try(receive: Receive[ReceivedRow], header: ReceivedRow) ->
 
 
 def build_message(
-    row: ReceivedRow,
+    row: "ReceivedRow | PeekedRow",
     queue: NamedQueue,
     receipt_handle: str,
     system: attributes.AttributeSelection,
     user: attributes.AttributeSelection,
 ) -> Message:
-    """Converts a received row to the client's form, with this receipt handle and the selected attributes."""
+    """Converts a received or peeked row to the client's form, with this receipt handle and the selected attributes."""
     response = Message(
         message_id=row.message_id,
         receipt_handle=receipt_handle,
@@ -137,7 +141,7 @@ def build_message(
     return response
 
 
-def build_system_attributes(row: ReceivedRow, queue: NamedQueue) -> dict[str, str]:
+def build_system_attributes(row: "ReceivedRow | PeekedRow", queue: NamedQueue) -> dict[str, str]:
     """Returns all system attributes of the message. Times are milliseconds since 1970, as text.
 
     SenderId is the queue's account, because the service does not store the sender (our choice). In a dead-letter queue

@@ -23,6 +23,16 @@ class PeekedRow(NamedTuple):
     entered_at_ms: int
     entered_by: str
 
+    @property
+    def id(self) -> int:
+        """Returns the id that a received message has in this queue."""
+        return self.public_id >> 8
+
+    @property
+    def first_received_at_ms(self) -> int:
+        """Returns 0, because a peek does not read when the message was first received."""
+        return 0
+
 
 PEEK_MESSAGES = Statement(
     "queue.peek_messages", ("text", "text", "int8", "int4", "int8"), PeekedRow, named=("p_bytes",)
