@@ -191,7 +191,7 @@ def _explain_tls(endpoint: str, error: Exception) -> str:
     if isinstance(cause, SSLCertVerificationError):
         return (
             f"the certificate of {endpoint} is not trusted: {cause.verify_message}. Set SSL_CERT_FILE to a file with "
-            "the certificates of your own authority"
+            "your authority's certificates"
         )
     return f"no TLS connection to {endpoint} is possible: {cause}. A service without TLS has an address with http://"
 
