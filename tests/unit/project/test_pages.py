@@ -295,6 +295,26 @@ def test_the_version_of_a_row(client: str) -> None:
     ]
 
 
+# --- pages for users of other programs --------------------------------------------------------------------------------
+SURPRISES = [
+    ("guides/endpoints.md", "**The AWS CLI needs `--endpoint-url`**"),
+    ("guides/endpoints.md", "A program that forks, such as django-q2, must create its client after the fork."),
+    ("guides/sns_signatures.md", "django-ses accepts only names below `amazonaws.com`, also in SubscribeURL"),
+    ("guides/testing.md", "An application with a hard-coded ARN or queue URL of another account"),
+    ("operate/clocks.md", "FIFO groups with a message in flight | they wait until the clock reaches their time"),
+    ("operate/lambda_local.md", "each action of Scheduler its function, and `Gateway` all others"),
+    ("operate/policies.md", "**Subscribe** asks only for `sns:Subscribe` on the topic"),
+    ("operate/policies.md", "A move back to the source queues does not ask them"),
+    ("reference/compatibility.md", "Parallel sends and receives may swap neighbours."),
+    ("reference/topics.md", "`PutDataProtectionPolicy` | refused: AWS has closed it to new customers"),
+]
+
+
+@pytest.mark.parametrize(("page", "statement"), SURPRISES)
+def test_a_page_names_what_a_user_would_not_expect(page: str, statement: str) -> None:
+    assert statement in " ".join((DOCS / page).read_text().split())
+
+
 # --- docs/decisions/ -------------------------------------------------------------------------------------------------
 # A decision has at most 250 words outside its table. docs/performance/log.md contains the measurements.
 DECISIONS = sorted((DOCS / "decisions").glob("0*.md"))

@@ -12,6 +12,7 @@ GROUPS = guide("scheduler", "managing-schedule-group", "Managing a schedule grou
 TYPES = guide("scheduler", "schedule-types", "Schedule types in EventBridge Scheduler")
 FLEXIBLE = guide("scheduler", "managing-schedule-flexible-time-windows", "Configuring flexible time windows")
 VALIDATION = Response("ValidationException")
+ELSEWHERE = QUEUE.replace("arn:aws:", "arn:aws-cn:")
 LONG_AGO = Response(VALIDATION.code, "The StartDate you specify cannot be earlier than 5 minutes ago.")
 
 
@@ -178,6 +179,13 @@ ROWS: list[Row] = [
         OURS,
     ),
     ("CreateSchedule", "Target.Arn", "of no service", {"Target/Arn": "x"}, VALIDATION, OURS),
+    *(
+        ("CreateSchedule", member, "of another partition", given, VALIDATION, OURS)
+        for member, given in (
+            ("Target.Arn", {"Target/Arn": ELSEWHERE}),
+            ("Target.DeadLetterConfig.Arn", {"Target/DeadLetterConfig": {"Arn": ELSEWHERE}}),
+        )
+    ),
     (
         "CreateSchedule",
         "Target.Arn",

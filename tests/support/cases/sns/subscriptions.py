@@ -24,6 +24,7 @@ def _subscriptions() -> Iterator[Row]:
         ("sqs", "<queue>", refused("SQS endpoint ARN"), of("Subscribe")),
         ("sqs", "x", refused("SQS endpoint ARN"), of("Subscribe")),
         ("sqs", "<topic>", INVALID, of("Subscribe")),
+        ("sqs", f"arn:aws-cn:sqs:us-east-1:{ACCOUNT}:none", refused("SQS endpoint ARN"), OURS),
         ("http", "https://example.com/", refused("Endpoint must match the specified protocol"), matching),
         ("https", "http://example.com/", refused("Endpoint must match the specified protocol"), matching),
         ("https", "x", refused("Endpoint must match the specified protocol"), matching),
