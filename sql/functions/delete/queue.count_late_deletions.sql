@@ -6,9 +6,6 @@
 create or replace function queue.count_late_deletions(p_lease queue.lease) returns void
 language plpgsql as $$
 begin
-    if not queue.has_late_message(p_lease.queue_id, p_lease.shard, p_lease.first_id) then
-        return;
-    end if;
     perform queue.count_expired(p_lease.queue_id, count(*), d.deleted_at)
     from (
         select l.sent_at, case when l.id = any (p_lease.gone)

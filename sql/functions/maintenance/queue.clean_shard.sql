@@ -50,6 +50,9 @@ language plpgsql as $$
 declare
     v_done bigint[];
     v_kept bigint[];
+    v_records boolean;
+    v_before timestamptz;   -- The retention of messages that were sent before this time is over.
+    v_late boolean;
 begin
     with leases as materialized (
         select x.pos, x.ids, x.gone, x.gone_at from queue.lease x
@@ -60,29 +63,41 @@ begin
             select unnest(o.ids) union all select g.id from unnest(o.gone, o.gone_at) g(id, at) where g.at is not null) k(id)
          where o.ids <> '{}' and k.id > p_after)
     into v_done, v_kept;
-    if (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id) then
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
-            group_ids, sent_at, finished_at)
-        select p_queue_id, m.outcome, x.receive_count, x.first_received_at, x.redelivered_at, m.entered_by, m.group_ids,
-            m.sent_at, m.finished_at
-        from queue.lease x
-        cross join lateral (        -- With this inner aggregate, the planner reads each lease's range of the log.
-            select e.outcome, f.entered_by, case when count(f.group_id) > 0 then array_agg(f.group_id) end as group_ids,
-                array_agg(f.sent_at) as sent_at, array_agg(e.finished_at) as finished_at
-            from (
-                select l.sent_at, l.system ->> 'MessageGroupId' as group_id, queue.entered_by(l.system) as entered_by,
-                    case when l.id = any (x.gone) then 'deleted' else coalesce(x.outcome, 'deleted') end as outcome,
-                    case when l.id = any (x.gone) then x.gone_at[array_position(x.gone, l.id)] else x.done_at end
-                        as finished_at
-                from queue.log l
-                where l.queue_id = p_queue_id and l.shard = p_shard and l.id >= x.first_id and l.id <= x.pos) f
-            cross join lateral queue.ending(
-                p_queue_id, f.outcome, f.sent_at, null, x.first_received_at, f.finished_at) e
-            where f.finished_at is not null     -- null: the message moved to queue.side.
-            group by e.outcome, f.entered_by) m
-        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done);
+    select q.keeps_history, clock_timestamp() - q.retention_seconds * interval '1 second' into v_records, v_before
+    from queue.queues q where q.queue_id = p_queue_id;
+    if v_records then
+        with recorded as (
+            insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
+                group_ids, sent_at, finished_at)
+            select p_queue_id, m.outcome, x.receive_count, x.first_received_at, x.redelivered_at, m.entered_by,
+                m.group_ids, m.sent_at, m.finished_at
+            from queue.lease x
+            cross join lateral (        -- With this inner aggregate, the planner reads each lease's range of the log.
+                select e.outcome, f.entered_by,
+                    case when count(f.group_id) > 0 then array_agg(f.group_id) end as group_ids,
+                    array_agg(f.sent_at) as sent_at, array_agg(e.finished_at) as finished_at
+                from (
+                    select l.sent_at, l.system ->> 'MessageGroupId' as group_id,
+                        queue.entered_by(l.system) as entered_by,
+                        case when l.id = any (x.gone) then 'deleted' else coalesce(x.outcome, 'deleted') end as outcome,
+                        case when l.id = any (x.gone) then x.gone_at[array_position(x.gone, l.id)] else x.done_at end
+                            as finished_at
+                    from queue.log l
+                    where l.queue_id = p_queue_id and l.shard = p_shard and l.id >= x.first_id and l.id <= x.pos) f
+                cross join lateral queue.ending(
+                    p_queue_id, f.outcome, f.sent_at, null, x.first_received_at, f.finished_at) e
+                where f.finished_at is not null     -- null: the message moved to queue.side.
+                group by e.outcome, f.entered_by) m
+            where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done)
+            returning outcome)
+        select bool_or(r.outcome = 'expired') into v_late from recorded r;
+    else    -- After a clock went back, any message of the range may be the oldest.
+        v_late := exists (
+            select from queue.log l
+            where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_after and l.id <= p_to
+                and l.sent_at < v_before);
     end if;
-    if queue.has_late_message(p_queue_id, p_shard, p_after + 1) then
+    if v_late then
         perform queue.count_late_deletions(x) from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done);
     end if;

@@ -156,6 +156,21 @@ def delete_one_and_receive_again(db: Connection, arn: str, received: list[Delive
     delete(db, receive(db, arn, 2))
 
 
+def delete_after_the_clock_went_back(db: Connection, arn: str, received: list[Delivery]) -> None:
+    """The second message is older than the first one, and only its retention is over."""
+    age(db)
+    db.execute("update queue.log set sent_at = clock_timestamp() where id = %s", (received[0].id,))
+    delete(db, received)
+
+
+def delete_the_older_and_receive_again(db: Connection, arn: str, received: list[Delivery]) -> None:
+    age(db)
+    db.execute("update queue.log set sent_at = clock_timestamp() where id = %s", (received[0].id,))
+    delete(db, received[1:])
+    change(db, received[:1], 0)
+    delete(db, receive(db, arn, 2))
+
+
 @pytest.mark.parametrize("history", [True, False])
 @pytest.mark.parametrize(
     ("suffix", "end", "late", "deleted"),
@@ -165,6 +180,8 @@ def delete_one_and_receive_again(db: Connection, arn: str, received: list[Delive
         ("", hide_and_delete, 2, 0),
         ("", delete_unreceived, 4, 0),
         ("", delete_one_and_receive_again, 1, 1),
+        ("", delete_after_the_clock_went_back, 1, 1),
+        ("", delete_the_older_and_receive_again, 1, 1),
         (".fifo", delete_all, 2, 0),
         (".fifo", delete_by_ids, 2, 0),
     ],
