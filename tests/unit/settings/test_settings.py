@@ -116,9 +116,6 @@ def test_every_setting_that_is_no_text_refuses_one(setting: Setting[Value]) -> N
         Settings.read({setting.name: "no such value"})
 
 
-FILES = "Only secrets and database addresses are read from files."
-
-
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
@@ -127,9 +124,7 @@ FILES = "Only secrets and database addresses are read from files."
         ("SNS_SMTP_ULR", "; do you mean SNS_SMTP_URL?"),
         ("PENSTOCK_ACCESS", "; do you mean QUEUE_ACCESS?"),
         ("PENSTOCK_LOG_LEVEL", "; do you mean LOG_LEVEL?"),
-        ("QUEUE_REGION_FILE", f"; do you mean QUEUE_REGION? {FILES}"),
-        ("LOG_LEVEL_FILE", f"; do you mean LOG_LEVEL? {FILES}"),
-        ("ACCESS_LOG_FILE", f"; do you mean ACCESS_LOG? {FILES}"),
+        ("QUEUE_ENCRYPTION_KEYFILE", "; do you mean QUEUE_ENCRYPTION_KEY_FILE?"),
         ("QUEUE_SOMETHING_ELSE_ENTIRELY", ""),
     ],
 )
@@ -201,11 +196,22 @@ def test_a_bad_address_is_refused(address: str) -> None:
 def test_secrets_and_addresses_may_be_in_files(tmp_path: Path) -> None:
     file = tmp_path / "url"
     file.write_text("postgresql://u:p@h/d\n")
-    read = {name: str(file) for name in ("DATABASE_URL_FILE", "QUEUE_METRICS_TOKEN_FILE", "QUEUE_ADDRESS_FILE")}
+    read = {name: str(file) for name in ("DATABASE_URL_FILE", "QUEUE_METRICS_TOKEN_FILE")}
     settings = Settings.read({**read, "DATABASE_DIRECT_URL": "b"})
     assert settings.database_url == settings.queue_metrics_token == "postgresql://u:p@h/d"
-    assert (settings.database_direct_url, settings.queue_address) == ("b", "0.0.0.0:9324")
+    assert settings.database_direct_url == "b"
     assert Settings.read({**read, "DATABASE_URL": "a"}).database_url == "a"
+
+
+@pytest.mark.parametrize("setting", [s for s in SETTINGS if not s.secret])
+def test_no_other_setting_may_be_in_a_file(setting: Setting[Value]) -> None:
+    """Otherwise the process would start with the default instead of the file's value."""
+    with pytest.raises(SettingError) as refused:
+        Settings.read({f"{setting.name}_FILE": "/run/secrets/value", setting.name: setting.write()})
+    said = f"{setting.name}_FILE is not a setting: only secrets and database addresses are read from files. "
+    assert str(refused.value) == f"{said}Set {setting.name}"
+    assert Settings.read({f"{setting.name}_FILE": ""}) == Settings.read({})
+    assert describe_unknown_variables([f"{setting.name}_FILE"]) == {}
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

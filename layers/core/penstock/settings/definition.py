@@ -297,7 +297,8 @@ class Settings:
         take precedence.
 
         An empty variable counts as not set, because containers often pass unset variables as empty. If a secret NAME
-        is not set, it is read from the file in `NAME_FILE` (our choice). Raises SettingError.
+        is not set, it is read from the file in `NAME_FILE` (our choice). Raises SettingError, also for the `NAME_FILE`
+        of a setting that is not secret.
         """
         values = {setting.attribute: setting.read(variables) for setting in SETTINGS}
         settings = cls(values | overrides)

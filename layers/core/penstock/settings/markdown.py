@@ -16,8 +16,8 @@ _HEAD: Final = (
     "an error that names the variable. `penstock up` and `penstock doctor` also name misspelled variables. The maximum",
     "of a whole number is 2,147,483,647 unless its row names another.",
     "",
-    "To read a secret or a database address from a file, set `NAME_FILE` to the path of the file. For other settings,",
-    "`NAME_FILE` has no effect, as `penstock up` and `penstock doctor` say.",
+    "To read a secret or a database address from a file, set `NAME_FILE` to the path of the file. `NAME_FILE` of any",
+    "other setting stops the start with an error.",
     "`penstock settings --markdown` writes this page.",
 )
 _TABLE: Final = ("| Variable | Default | Unit | What it controls |", "| --- | --- | --- | --- |")

@@ -117,7 +117,13 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
     def _find_text(self, variables: Mapping[str, str]) -> str:
         text = variables.get(self.name, "")
         file = variables.get(f"{self.name}_FILE", "")
-        if text or not file or not self.secret:
+        if file and not self.secret:
+            raise SettingError(
+                f"{self.name}_FILE is not a setting: only secrets and database addresses are read from files. "
+                f"Set {self.name}",
+                self.name,
+            )
+        if text or not file:
             return text
         try:
             return Path(file).read_text().strip()

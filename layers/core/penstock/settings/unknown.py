@@ -25,16 +25,14 @@ OF_PROGRAMS: Final = frozenset({
 
 def describe_unknown_variables(variables: Iterable[str]) -> dict[str, str]:
     """Returns, by name, a sentence for each variable whose name only resembles a setting, such as
-    QUEUE_MAX_CONECTIONS."""
+    QUEUE_MAX_CONECTIONS. Excludes variables that Settings.read refuses, such as QUEUE_REGION_FILE."""
     known = {name for s in SETTINGS for name in (s.name, *((f"{s.name}_FILE",) if s.secret else ()))}
-    unread = {f"{s.name}_FILE": s.name for s in SETTINGS if not s.secret}
+    refused = {f"{s.name}_FILE" for s in SETTINGS if not s.secret}
     found = {}
     for name in sorted(variables):
         if name.startswith(_WITHOUT_QUEUE) and (near := _find_nearest(f"QUEUE_{name}", known)):
             found[name] = _describe(name, near[0])
-        if name in unread:
-            found[name] = f"{_describe(name, unread[name])} Only secrets and database addresses are read from files."
-        if name in found or name in known or name in OF_PROGRAMS or not name.startswith(_PREFIXES):
+        if name in found or name in known | refused | OF_PROGRAMS or not name.startswith(_PREFIXES):
             continue
         if name in _SAME or not _OF_KUBERNETES(name):
             found[name] = _describe(name, *_find_meant(name, known))

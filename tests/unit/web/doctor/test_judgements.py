@@ -123,6 +123,15 @@ def test_clocks(ahead: float, uncertain: float, words: str) -> None:
             ["QUEUE_REGIONS must have QUEUE_REGION, which is 'eu-west-1', not 'us-east-1'"],
         ),
         (
+            {"SNS_MAIL_FROM_FILE": "/run/secrets/sender"},
+            [
+                (
+                    "SNS_MAIL_FROM_FILE is not a setting: only secrets and database addresses are read from files. "
+                    "Set SNS_MAIL_FROM"
+                ),
+            ],
+        ),
+        (
             {"DATABASE_URL_FILE": "/nowhere"},
             ["DATABASE_URL_FILE: /nowhere cannot be read: [Errno 2] No such file or directory: '/nowhere'"],
         ),
