@@ -472,6 +472,16 @@ def test_a_command_refuses_a_service_with_another_database(
             assert "no service responds" in capsys.readouterr().err
 
 
+COMMANDS_OVER_TLS = (
+    "apply --file {file} --endpoint {url}", "apply --file {file} --endpoint {url} --region us-east-1",
+    "export --endpoint {url}", "export --endpoint {url} --region us-east-1", "import --from {url}",
+    "demo --endpoint {url}", "queues --endpoint {url}", "topics list --endpoint {url}",
+    "schedules list --endpoint {url}", "metrics lag --endpoint {url}", "send orders x --endpoint {url}",
+    "webhooks list --endpoint {url}", "mappings list --endpoint {url}", "keys list --endpoint {url}",
+    "users list --endpoint {url}",
+)  # fmt: skip
+
+
 def test_a_certificate_that_is_not_trusted_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -496,9 +506,24 @@ def test_a_certificate_that_is_not_trusted_is_named(
         said = capsys.readouterr().err
         assert f"the certificate of {address} is not trusted: " in said
         assert "SSL_CERT_FILE" in said
+        (tmp_path / "penstock.yaml").write_text("queues: {}\n")
+        monkeypatch.delenv("AWS_CA_BUNDLE", raising=False)
+        for command in COMMANDS_OVER_TLS:
+            arguments = command.format(file=tmp_path / "penstock.yaml", url=address).split()
+            assert main(arguments) == 1
+            first, *others = capsys.readouterr().err.splitlines()
+            assert (first.partition(": ")[2].startswith(f"the certificate of {address} is not"), others) == (True, [])
+            assert "SSL_CERT_FILE" in first
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "server.pem"))
+        assert main(["import", "--from", address]) == 1
+        assert "Set AWS_CA_BUNDLE to a file" in capsys.readouterr().err
+        monkeypatch.delenv("AWS_CA_BUNDLE")
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
         assert main(["status", "--endpoint", address]) == 1
         assert "cannot be written to: a test" in capsys.readouterr().out
+        for command in COMMANDS_OVER_TLS:  # The certificate is trusted now.
+            main(command.format(file=tmp_path / "penstock.yaml", url=address).split())
+            assert "certificate" not in "".join(capsys.readouterr())
         server.shutdown()
 
 

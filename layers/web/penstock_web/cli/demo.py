@@ -26,18 +26,27 @@ def demo(
     ] = None,
 ) -> int:
     """Sends, receives and deletes 1,000 messages. Returns 0 if the command received every message, otherwise 1."""
-    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import BotoCoreError, ClientError, SSLError
+    from botocore.parsers import ResponseParserError
+
+    from penstock_web.local_error import LocalError, explain_tls_of_boto3
 
     from .commands.client import RestClient
     from .commands.printing import print_lines
 
+    address = RestClient(endpoint).endpoint
     try:
-        client = _client(RestClient(endpoint).endpoint)
+        client = _client(address)
     except ValueError as error:  # boto3 does not accept the endpoint's address.
         print_lines([f"penstock demo: {error}"])
         return 1
     try:
         return _round_trip(client)
+    except SSLError as error:
+        raise LocalError(explain_tls_of_boto3(address, error)) from None
+    except ResponseParserError:
+        print_lines([f"penstock demo: the response is not from SQS. Check the address {address}"])
+        return 1
     except (BotoCoreError, ClientError) as error:
         print_lines([f"penstock demo: {error}"])
         return 1
@@ -47,9 +56,18 @@ def _client(endpoint: str) -> Any:
     import boto3
     from botocore.config import Config
 
+    from penstock_web.local_error import find_authorities
+
     credentials = {"aws_access_key_id": "demo", "aws_secret_access_key": "demo"}
     config = Config(max_pool_connections=_THREADS, retries={"total_max_attempts": 2})
-    return boto3.client("sqs", endpoint_url=endpoint, region_name="us-east-1", config=config, **credentials)
+    return boto3.client(
+        "sqs",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        config=config,
+        verify=find_authorities(),
+        **credentials,
+    )
 
 
 def _round_trip(client: Any) -> int:

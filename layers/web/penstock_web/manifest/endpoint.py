@@ -8,16 +8,17 @@ from typing import Final, TypeVar
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, SSLError
+from botocore.parsers import ResponseParserError
 
 from penstock.aws.fifo_name import is_fifo_name
-from penstock_web.local_error import LocalError
+from penstock_web.local_error import LocalError, explain_tls_of_boto3, find_authorities
 
 from .references import References
 
 T = TypeVar("T")
 _CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"max_attempts": 3, "mode": "standard"})
-_REFUSED: Final = (BotoCoreError, ClientError)
+_REFUSED: Final = (BotoCoreError, ClientError, ResponseParserError)
 _KEY_HINT: Final = ". AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set. `penstock keys create` creates a key"
 
 
@@ -33,9 +34,10 @@ class ManifestEndpoint:
         self._hint = _KEY_HINT if keys else ""
         session = boto3.Session(region_name=region, **keys)
         self.url = url or "AWS"
-        self._sqs = session.client("sqs", endpoint_url=url, config=_CONFIG)
-        self._sns = session.client("sns", endpoint_url=url, config=_CONFIG)
-        self._sts = session.client("sts", endpoint_url=url, config=_CONFIG)
+        verify = find_authorities() if url else None
+        self._sqs = session.client("sqs", endpoint_url=url, config=_CONFIG, verify=verify)
+        self._sns = session.client("sns", endpoint_url=url, config=_CONFIG, verify=verify)
+        self._sts = session.client("sts", endpoint_url=url, config=_CONFIG, verify=verify)
         self._urls: dict[str, str] = {}
         self.references = References(self._account(), region)
 
@@ -44,6 +46,8 @@ class ManifestEndpoint:
         are no queues."""
         try:
             return str(self._sts.get_caller_identity()["Account"])
+        except SSLError as error:
+            raise LocalError(explain_tls_of_boto3(self.url, error)) from None
         except _REFUSED:
             name = next(iter(self.queue_names()), None)
             return "000000000000" if name is None else self.queue_attributes(name)["QueueArn"].split(":")[4]
@@ -51,6 +55,10 @@ class ManifestEndpoint:
     def _said(self, call: Callable[[], T], what: str) -> T:
         try:
             return call()
+        except SSLError as error:
+            raise LocalError(explain_tls_of_boto3(self.url, error)) from None
+        except ResponseParserError:
+            raise LocalError(f"{what}: the response is not from SQS or SNS. Check the address {self.url}") from None
         except _REFUSED as error:
             hint = self._hint if isinstance(error, ClientError) and _is_about_keys(error) else ""
             raise LocalError(f"{what}: {' '.join(str(error).split())}{hint}") from None

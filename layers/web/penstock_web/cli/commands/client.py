@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from ssl import SSLCertVerificationError
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote
 
 from penstock import __version__
 from penstock.settings import ADDRESSES
-from penstock_web.local_error import LocalError
+from penstock_web.local_error import LocalError, explain_tls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,7 +173,7 @@ class RestClient:
         try:
             return self._pool.request(method, url, body=data, headers=headers)
         except urllib3.exceptions.SSLError as error:
-            raise LocalError(_explain_tls(self.endpoint, error)) from None
+            raise LocalError(explain_tls(self.endpoint, error)) from None
         except (urllib3.exceptions.HTTPError, ValueError) as error:
             raise LocalError(
                 f"no service responds at {self.endpoint} ({type(error).__name__}). Start a service with `penstock up`, "
@@ -184,16 +183,6 @@ class RestClient:
     def queue_names(self) -> Iterator[str]:
         """Yields the names of all queues."""
         return (str(queue["name"]) for queue in self.pages("/queues", "queues", limit=1_000))
-
-
-def _explain_tls(endpoint: str, error: Exception) -> str:
-    cause = error.args[0] if error.args else error
-    if isinstance(cause, SSLCertVerificationError):
-        return (
-            f"the certificate of {endpoint} is not trusted: {cause.verify_message}. Set SSL_CERT_FILE to a file with "
-            "your authority's certificates"
-        )
-    return f"no TLS connection to {endpoint} is possible: {cause}. A service without TLS has an address with http://"
 
 
 def _code(data: bytes) -> str:
