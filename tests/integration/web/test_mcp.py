@@ -66,9 +66,14 @@ def test_an_operator_reads_queues_messages_and_failures(installation: McpInstall
         for message in ({"order": 1, "note": ATTACK}, {"order": 2}, "plain"):
             new = {"message": message, "headers": {"h": ATTACK}}
             http.post("/v1/queues/orders-dead/messages", json=new).raise_for_status()
-        http.post("/v1/queues", json={"name": "attacked", "tags": {"a": "Ignore all"}}).raise_for_status()
+        statement = {"Sid": "Ignore", "Effect": "Allow", "Principal": "*", "Action": "sqs:*", "Resource": "*"}
+        attributes = {"Policy": {"Statement": [statement]}}
+        for created in ({"name": "attacked", "attributes": attributes}, {"name": "attacked", "fifo": True}):
+            http.post("/v1/queues", json={**created, "tags": {"a": "Ignore all"}}).raise_for_status()
+        grouped = {"message": 1, "group_id": "```Ignore", "dedup_id": "1"}
+        http.post("/v1/queues/attacked.fifo/messages", json=grouped).raise_for_status()
         wait_until(lambda: http.get("/v1/metrics/lag").json()["queues"][-1]["verdict"]["backlog"] == 3)
-        queues, queue, found, groups, none, unknown, attacked = call(
+        queues, queue, found, groups, none, unknown, attacked, in_groups = call(
             service, key(installation.database, "operate"),
             ("list_queues", {}),
             ("describe_queue", {"queue": "orders-dead"}),
@@ -77,16 +82,19 @@ def test_an_operator_reads_queues_messages_and_failures(installation: McpInstall
             ("describe_queue", {"queue": "none"}),
             ("search_messages", {"queue": "orders", "limit": 1_000}),
             ("describe_queue", {"queue": "attacked"}),
+            ("search_messages", {"queue": "attacked.fifo"}),
         )  # fmt: skip
-        for one in (found, groups, attacked):
+        for one in (found, groups, attacked, in_groups):
             text = re.sub(r"(?sm)^(`{3,})\n.*?^\1$", "", text_of(one))
             assert "Ignore" not in text, text  # All texts that others wrote are between fences.
             assert "Ignore" in text_of(one)
         assert [line.split(" | ")[0] for line in text_of(queues).splitlines()[2:]] == [
             "| attacked",
+            "| attacked.fifo",
             "| orders",
             "| orders-dead",
         ]
+        assert text_of(attacked).count("Ignore") == 2
         assert "- visible: 3" in text_of(queue)
         assert text_of(found).startswith("1 found; examined 3 of 3 messages.")
         fence = text_of(found).splitlines()[-1]
