@@ -30,7 +30,7 @@ SENT, RECEIVED = (
 )
 # The largest numbers of all functions of a walk and of their files, including functions that do not get the text.
 ALL_OF_A_SEND = (109, 37)
-ALL_OF_A_RECEIVE = (153, 44)
+ALL_OF_A_RECEIVE = (154, 44)
 
 
 class WalkedClient(AbstractContextManager["WalkedClient"]):

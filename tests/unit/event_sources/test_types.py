@@ -178,6 +178,9 @@ def test_a_filter_reads_long_bodies_in_a_thread(length: int, first: type) -> Non
     environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
     effect = next(build_records(mapping, [row], make_context(mapping, environment)))
     assert isinstance(effect, first)
+    mapping.filters = None
+    effect_without_filter = next(build_records(mapping, [row] * 10, make_context(mapping, environment)), None)
+    assert isinstance(effect_without_filter, Compute) is (first is Compute)
 
 
 IDS = frozenset(("a", "b"))

@@ -4,17 +4,23 @@ choice (docs/reference/errors.md).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar, cast
+from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
 
 from penstock import errors
+from penstock.access.receipt_handle import ReceiptHandles
 from penstock.aws.named_queue import NamedQueue
 from penstock.calls import build_receive_call
+from penstock.context import Context
 from penstock.drivers import allow_any_wait, perform, run
-from penstock.effects import Effect, Operation, Pause, Receive
+from penstock.effects import Call, Compute, Effect, Operation, Pause, Receive
+from penstock.environment import Environment
+from penstock.http import HttpRequest
 from penstock.limits.message_lengths import MessageLengths
 from penstock.limits.response_limit import ReceiveLimit
 from penstock.observing.reports import Deleted, Received, Report, Sent, VisibilityChanged
@@ -30,8 +36,16 @@ from penstock.postgres.statements.messages import (
     ReceivedRow,
 )
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
-from penstock.sqs import delete, receive, send, visibility
-from penstock.sqs.types import SendMessageRequest
+from penstock.postgres.statements.stored_messages import PeekedRow
+from penstock.settings import Settings
+from penstock.sqs import delete, peek, receive, send, visibility
+from penstock.sqs.types import (
+    PeekRequest,
+    ReceiveMessageRequest,
+    SendMessageBatchRequest,
+    SendMessageBatchRequestEntry,
+    SendMessageRequest,
+)
 
 RowT = TypeVar("RowT", bound=Row)
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
@@ -152,6 +166,48 @@ def test_a_queue_in_which_a_function_found_a_long_message_is_measured_from_then_
     for _ in range(2):
         assert perform(effect, Long(), allow_any_wait, lengths) == [HEADER._replace(error="OverLimit")]
     assert called == [RECEIVE_MESSAGES, RECEIVE_RESPONSE, RECEIVE_RESPONSE]
+
+
+# --- threads ---------------------------------------------------------------------------------------------------------
+def first_effect(operation: Operation[object]) -> Effect[object]:
+    """Returns the first effect that waits. A receive gets a message of 4 MB in ten rows of equal length."""
+    effect = next(operation)
+    while isinstance(effect, Report | Receive | Call):
+        given: object = None
+        if isinstance(effect, Receive):
+            given = [HEADER, *[build_row(LONG_TEXT)] * 10]
+        elif isinstance(effect, Call):
+            given = [PeekedRow(1, 0, build_row("").message_id, 0, 0, LONG_TEXT, None, None, None, 0, "sent")]
+        effect = operation.send(given)
+    return effect
+
+
+def build_row(body: str) -> ReceivedRow:
+    return ReceivedRow(None, None, 1, 0, 0, 1, 1, str(UUID(int=1)), 0, 0, body, None, None, 1, 30_000, 0)
+
+
+LONG_TEXT = "x" * 400_000
+LONG_BATCH = SendMessageBatchRequest(
+    queue_url="orders",
+    entries=[SendMessageBatchRequestEntry(id=f"{n}", message_body="x" * 100_000) for n in range(10)],
+)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        partial(send.send_message, SendMessageRequest(queue_url="orders", message_body=LONG_TEXT)),
+        partial(send.send_message_batch, LONG_BATCH),
+        partial(receive.receive_message, ReceiveMessageRequest(queue_url="orders")),
+        partial(peek.peek_messages, PeekRequest(queue_url="orders")),
+    ],
+    ids=["send", "batch", "receive", "peek"],
+)
+def test_a_thread_hashes_long_messages(start: Callable[[Context], Operation[object]]) -> None:
+    """Otherwise the event loop serves no other request for 2 ms a megabyte."""
+    environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
+    context = Context("000000000000", "us-east-1", "", environment, HttpRequest("POST", "/", b"", {}, b""))
+    assert isinstance(first_effect(start(context)), Compute)
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------

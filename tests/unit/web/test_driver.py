@@ -249,6 +249,28 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
         assert taken == known, rounds
 
 
+async def test_messages_go_back_if_a_receive_is_cancelled_during_a_computation() -> None:
+    begins, goes_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begins.set()
+        goes_on.wait(60)
+
+    def operation() -> Steps:
+        yield from Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 3, None)
+        return (yield from compute(work, 1_000_000))
+
+    queue = FakeQueue(stored=100)
+    resources = make_resources(FakeDatabase(queue))
+    request = asyncio.ensure_future(run_operation(operation(), resources))
+    await asyncio.to_thread(begins.wait, 60)
+    request.cancel()
+    await asyncio.wait([request])
+    goes_on.set()
+    await resources.batcher.drain()
+    assert (request.cancelled(), queue.given_back) == (True, [3])
+
+
 @pytest.mark.virtual_time
 async def test_handed_over_messages_are_the_response_of_the_waiting_receiver() -> None:
     database = FakeDatabase(FakeQueue(stored=0))

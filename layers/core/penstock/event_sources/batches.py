@@ -10,7 +10,7 @@ from penstock.access.authorization import authorize_one
 from penstock.access.users import build_user
 from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
-from penstock.effects import Call, Operation, compute
+from penstock.effects import LONG_DIGEST_BYTES, Call, Operation, compute
 from penstock.environment import Environment
 from penstock.errors import AccessDenied
 from penstock.http import HttpRequest
@@ -122,16 +122,23 @@ def build_records(mapping: StoredMapping, rows: Sequence[ReceivedRow], context: 
     """Creates records of the messages that match the filter. Deletes the other messages, as AWS does."""
     receipts = context.environment.receipts
     gathered = mapping.window_seconds > 0
-    records = [build_record(row, mapping.queue, receipts, gathered=gathered) for row in rows]
+    size = sum(len(row.body) for row in rows)
+    records = yield from compute(
+        lambda: [build_record(row, mapping.queue, receipts, gathered=gathered) for row in rows], size, LONG_DIGEST_BYTES
+    )
     passed = set(range(1, len(rows) + 1))
     if mapping.filters is not None:
-        facts = yield from compute(partial(filters.encode_facts, records), sum(len(row.body) for row in rows))
+        facts = yield from compute(partial(filters.encode_facts, records), size)
         yield from report_unjudged("mapping", mapping.queue_arn, facts.count(UNJUDGED))
         patterns = [msgspec.json.encode(pattern).decode() for pattern in mapping.filters]
         passed = {row.n for row in (yield from Call(FILTER_MESSAGES, (patterns, [fact.decode() for fact in facts])))}
         left_out = [row for n, row in enumerate(rows, 1) if n not in passed]
         yield from delete_messages(mapping, left_out)
-    return [encode_record(rows[n - 1], records[n - 1]) for n in sorted(passed)]
+    return (
+        yield from compute(
+            lambda: [encode_record(rows[n - 1], records[n - 1]) for n in sorted(passed)], size, LONG_DIGEST_BYTES
+        )
+    )
 
 
 def delete_messages(mapping: StoredMapping, rows: Sequence[ReceivedRow]) -> Operation[None]:

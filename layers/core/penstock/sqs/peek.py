@@ -4,8 +4,12 @@ The endpoint has the form that LocalStack documents ("Developer endpoints" of it
 The endpoint responds like a ReceiveMessage request for all attributes, but does not change messages.
 """
 
+from collections.abc import Sequence
+from functools import partial
+
+from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
-from penstock.effects import Call, Operation
+from penstock.effects import LONG_DIGEST_BYTES, Call, Operation, compute
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, PeekedRow
 
 from . import handles
@@ -32,15 +36,16 @@ def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMe
     limit = context.http.response_limit
     most_bytes = MAX_BYTES if limit is None else limit.max_bytes // MAX_GROWTH
     states = {"visible": True, "in_flight": request.show_invisible, "delayed": request.show_delayed}
-    messages: list[Message] = []
+    shown: list[tuple[PeekedRow, str]] = []
+    size = 0
     for state in (state for state, included in states.items() if included):
-        for row in (yield from _read_rows(queue.arn, state, MAX_MESSAGES - len(messages), most_bytes)):
-            most_bytes -= len(row.body.encode()) + len((row.attributes or "").encode())
-            if messages and most_bytes < 0:
+        for row in (yield from _read_rows(queue.arn, state, MAX_MESSAGES - len(shown), most_bytes - size)):
+            size += len(row.body.encode()) + len((row.attributes or "").encode())
+            if shown and size > most_bytes:
                 break
-            message = build_message(row, queue, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
-            _add_state(message, row, state, both=request.show_invisible or request.show_delayed)
-            messages.append(message)
+            shown.append((row, state))
+    build = partial(_build_messages, shown, queue, both=request.show_invisible or request.show_delayed)
+    messages = yield from compute(build, size, LONG_DIGEST_BYTES)
     if not messages:
         yield from handles.check_queue(queue.arn)
     if context.user is not None:
@@ -55,6 +60,15 @@ def _read_rows(arn: str, state: str, most: int, most_bytes: int) -> Operation[li
     if most <= 0 or most_bytes <= 0:
         return []
     return (yield from Call(PEEK_MESSAGES, (arn, state, None, most, most_bytes)))
+
+
+def _build_messages(shown: Sequence[tuple[PeekedRow, str]], queue: NamedQueue, *, both: bool) -> list[Message]:
+    messages = []
+    for row, state in shown:
+        message = build_message(row, queue, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
+        _add_state(message, row, state, both=both)
+        messages.append(message)
+    return messages
 
 
 def _add_state(message: Message, row: PeekedRow, state: str, *, both: bool) -> None:

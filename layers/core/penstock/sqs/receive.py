@@ -1,5 +1,7 @@
 """ReceiveMessage, with long polling."""
 
+from collections.abc import Sequence
+from functools import partial
 from hashlib import md5
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -8,11 +10,12 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock import errors
+from penstock.access.receipt_handle import ReceiptHandles
 from penstock.aws.arn import read_account
 from penstock.aws.codec.protocol import Protocol
 from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
-from penstock.effects import Operation, Pause, Receive, Wake
+from penstock.effects import LONG_DIGEST_BYTES, Compute, Operation, Pause, Receive, Wake
 from penstock.limits.response_limit import make_receive_limit
 from penstock.observing.reports import Received, ReceivedBy
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
@@ -52,10 +55,12 @@ def receive_message(request: ReceiveMessageRequest, context: Context) -> Operati
     )
     rows = yield from receive_messages(receive)
     yield ReceivedBy(queue.arn, len(rows), context)
-    seal = context.environment.receipts.seal
-    return ReceiveMessageResult(
-        messages=[build_message(row, queue, seal(queue, row.handle), system, user) for row in rows]
-    )
+    build = partial(build_messages, rows, queue, context.environment.receipts, system, user)
+    characters = 0
+    for row in rows:
+        characters += len(row.body)
+    # `effects.compute` would add two calls to each receive.
+    return ReceiveMessageResult(messages=build() if characters <= LONG_DIGEST_BYTES else (yield from Compute(build)))
 
 
 def build_receive(
@@ -115,6 +120,16 @@ def _count_seconds_to_try(receive: Receive[ReceivedRow], header: ReceivedRow) ->
     if seconds == 0 and header.error == "OverLimit" and not receive.queue.is_fifo:
         raise errors.OverLimit
     return seconds
+
+
+def build_messages(
+    rows: Sequence[ReceivedRow],
+    queue: NamedQueue,
+    receipts: ReceiptHandles,
+    system: attributes.AttributeSelection,
+    user: attributes.AttributeSelection,
+) -> list[Message]:
+    return [build_message(row, queue, receipts.seal(queue, row.handle), system, user) for row in rows]
 
 
 def build_message(

@@ -85,9 +85,9 @@ def send_message_batch(request: SendMessageBatchRequest, context: Context) -> Op
     queue = context.queue(request.queue_url)
     if queue.is_fifo and any(entry.message_group_id is None for entry in request.entries):
         raise errors.InvalidParameterValue("The request must contain the parameter MessageGroupId.")
-    check_batch_characters(request.entries)  # before megabytes are encoded
-    trace = context.trace_header
-    checked = [(entry, check_entry(entry, queue.arn, trace)) for entry in request.entries]
+    characters = check_batch_characters(request.entries)  # before megabytes are encoded
+    checking = partial(check_entries, request.entries, queue.arn, context.trace_header)
+    checked = yield from compute(checking, characters, LONG_DIGEST_BYTES)
     validation.check_batch_size(sum(starmap(measure, checked)))
     result = SendMessageBatchResult()
     accepted = [(e, m) for e, m in checked if isinstance(m, AcceptedMessage)]
@@ -142,10 +142,12 @@ def report_sent(queue: NamedQueue, rows: Sequence[SentRow], sizes: Sequence[int]
         yield Sent(queue.arn, len(added), added)
 
 
-def check_batch_characters(entries: Sequence[SendMessageBatchRequestEntry]) -> None:
-    """Raises BatchRequestTooLong with the exact size if the batch has too many characters."""
-    if sum(map(count_characters, entries)) > validation.MAX_MESSAGE_BYTES:
+def check_batch_characters(entries: Sequence[SendMessageBatchRequestEntry]) -> int:
+    """Returns the number of characters. Raises BatchRequestTooLong with the exact size if the batch has too many."""
+    characters = sum(map(count_characters, entries))
+    if characters > validation.MAX_MESSAGE_BYTES:
         validation.check_batch_size(sum(map(count_bytes, entries)))
+    return characters
 
 
 def count_characters(entry: Entry) -> int:
@@ -168,6 +170,13 @@ def count_bytes(entry: Entry) -> int:
     values. The entry may be invalid.
     """
     return digests.count_text_bytes(entry.message_body) + digests.size_of_attributes(entry.message_attributes or {})
+
+
+def check_entries(
+    entries: Sequence[SendMessageBatchRequestEntry], arn: str, trace_header: str | None
+) -> list[tuple[SendMessageBatchRequestEntry, AcceptedMessage | errors.AwsError]]:
+    """Returns each entry with its message, or with the error that refuses the message."""
+    return [(entry, check_entry(entry, arn, trace_header)) for entry in entries]
 
 
 def check_entry(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMessage | errors.AwsError:

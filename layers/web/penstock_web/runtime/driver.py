@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -92,8 +92,8 @@ class OperationRun(Generic[T]):
     """
 
     __slots__ = (
-        "_call_seconds", "_effect", "_future", "_is_abandoned", "_last_result", "_on_end", "_operation", "_request",
-        "_resources", "_started_at", "error", "is_cancelled", "result",
+        "_call_seconds", "_effect", "_future", "_is_abandoned", "_on_end", "_operation", "_receive_run",
+        "_request", "_resources", "_started_at", "error", "is_cancelled", "result",
     )  # fmt: skip
 
     def __init__(
@@ -110,11 +110,11 @@ class OperationRun(Generic[T]):
         self._call_seconds = self._started_at = 0.0  # of the last effect
         self._effect: Effect[Any] | None = None
         self._future: ResultFuture | None = None
-        self._last_result: object = None  # of the last effect
+        self._receive_run: ReceiveRun | None = None  # of the last Receive
         self.result: T
         self.error: BaseException | None = None
         self.is_cancelled = False
-        self._is_abandoned = False  # The receive was cancelled after its future had a result.
+        self._is_abandoned = False  # The run was cancelled after its future had a result.
 
     def go_on(self, done: ResultFuture | None = None) -> None:
         """Continues the operation as far as possible without waiting. `done` is the last effect's future, or None to
@@ -126,9 +126,7 @@ class OperationRun(Generic[T]):
                 result = done.result()
                 self._call_seconds = perf_counter() - self._started_at
             if self._is_abandoned:
-                self._return_messages(result)
                 raise asyncio.CancelledError
-            self._last_result = result
             effect = self._operation.send(result)
             while (reaction := self._resources.reactions.get(type(effect))) is not None:
                 reaction(effect, self._call_seconds)
@@ -151,9 +149,9 @@ class OperationRun(Generic[T]):
         if isinstance(effect, Receive):
             waits = self._request is None or self._request.may_wait
             receive = effect if waits else replace(effect, wait_seconds=0)
-            receive_run = ReceiveRun(self._resources.receiver, receive, self._request)
-            receive_run.start()
-            return receive_run
+            self._receive_run = ReceiveRun(self._resources.receiver, receive, self._request)
+            self._receive_run.start()
+            return self._receive_run
         loop = asyncio.get_running_loop()
         if isinstance(effect, Call):
             return loop.create_task(self._resources.call(effect))
@@ -165,16 +163,15 @@ class OperationRun(Generic[T]):
             return loop.run_in_executor(self._resources.questions, effect.function)
         raise TypeError(effect)
 
-    def _return_messages(self, rows: Any) -> None:
-        """Makes a cancelled receive's messages visible again."""
-        _, *messages = rows
-        self._resources.batcher.return_messages(cast("Receive[Row]", self._effect).queue, messages)
+    def _return_messages(self) -> None:
+        """Makes received messages visible again, if only computations followed the receive."""
+        if self._receive_run is not None and isinstance(self._effect, (Compute, Receive)):
+            self._receive_run.return_messages()
 
     def discard(self) -> None:
         """Drops an ended operation's result. Makes received messages visible again."""
-        has_result = self._on_end is None and self.error is None and not self.is_cancelled
-        if has_result and isinstance(self._effect, Receive):
-            self._return_messages(self._last_result)
+        if self._on_end is None and self.error is None and not self.is_cancelled:
+            self._return_messages()
 
     def cancel(self, *, disconnected: bool) -> None:
         """Ends a running operation. A change continues even if the client has `disconnected`, because the database may
@@ -182,11 +179,13 @@ class OperationRun(Generic[T]):
         """
         if self._future is None or (disconnected and isinstance(self._effect, (BatchCall, Transact))):
             return
-        self._is_abandoned = not self._future.cancel() and isinstance(self._effect, Receive)
+        self._is_abandoned = not self._future.cancel() and isinstance(self._effect, (Compute, Receive))
 
     def _end_early(self, error: BaseException) -> None:
         self.is_cancelled = isinstance(error, asyncio.CancelledError)
         self.error = None if self.is_cancelled else error
+        if self.is_cancelled:
+            self._return_messages()
         self._operation.close()
         self._end()
 

@@ -78,6 +78,11 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
                 self._receiver.long_polls.wake_waiters(self._receive.queue, 1, self._woken)
         return True
 
+    def return_messages(self) -> None:
+        """Makes the messages of an ended receive visible again."""
+        if self.done() and not self.cancelled() and self.exception() is None:
+            self._receiver.batcher.return_messages(self._receive.queue, self.result()[1:])
+
     def _call(self) -> None:
         self._missed_wakeups = self._receiver.long_polls.missed_wakeups
         self._started_at = perf_counter()
