@@ -37,7 +37,7 @@ SQL = [
     *(target["rawSql"] for target in TARGETS if "rawSql" in target),
     *(v["definition"] for v in VARIABLES if v.get("datasource", {}).get("type") == "postgres"),
 ]
-# Grafana's replacements ("Global variables", "Variable syntax", "PostgreSQL query editor: Macros").
+# Values for Grafana's variables ("Global variables", "Variable syntax", "PostgreSQL query editor: Macros").
 VALUES = {
     "${queue:sqlstring}": "'orders'",
     "${account:sqlstring}": "'000000000000'",
@@ -91,7 +91,7 @@ def test_a_query_of_the_database_runs(database: Database, query: str) -> None:
 
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_variables_and_links(name: str) -> None:
-    """Every used variable exists. Links lead to existing dashboards and set their variables."""
+    """Every used variable exists. Links lead to existing dashboards and set the dashboards' variables."""
     board = DASHBOARDS[name]
     text = json.dumps(board)
     own = {variable["name"] for variable in board["templating"]["list"]}
@@ -153,7 +153,7 @@ def test_the_kinds_of_data_sources_are_provisioned() -> None:
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------
-# promtool accepts the alert rules, each alert fires for its purpose, and no alert fires on a quiet installation.
+# promtool accepts the alert rules, each alert fires in its case, and no alert fires on a quiet installation.
 #
 # `promtool test rules` evaluates the rules on generated series (prometheus.io, "Unit Testing for Rules").
 PROMETHEUS = ROOT / "infra/container/prometheus"
@@ -165,13 +165,13 @@ ALERTS = {
 PAGE = (ROOT / "docs/operate/alerts.md").read_text()
 
 STEADY = "0+0x200"
-FASTER = "0+60x200"  # one message a second arrives
+FASTER = "0+60x200"  # one message arrives each second
 OLDER = "0+60x200"
 ONE = "1+0x200"
 
 
 def verdict(kind: str) -> str:
-    """Returns the series of a queue with this verdict."""
+    """Returns a queue's series with this verdict."""
     return f'penstock_queue_verdict{{queue="q",verdict="{kind}"}}'
 
 
@@ -260,7 +260,7 @@ QUIET = {
     'penstock_auth_failures_total{code="AccessDenied"}': "0+1x200",
     'penstock_queue_oldest_message_age_seconds{queue="q"}': "60+0x200",
     'penstock_queue_oldest_message_age_seconds{queue="lost"}': OLDER,
-    # Messages are meant to stay in this queue.
+    # Messages in this queue stay there on purpose.
     'penstock_queue_is_dead_letter_queue{queue="lost"}': "1+0x200",
     'penstock_queue_verdict{queue="q",verdict="ok"}': "1+0x200",
     'penstock_queue_verdict{queue="batch",verdict="draining"}': "1+0x200",
@@ -373,15 +373,15 @@ def test_alerts_about_a_queue_name_it() -> None:
 
 
 # --- how soon --------------------------------------------------------------------------------------------------------
-# A dead consumer pages the operator soon, and a healthy queue never does. promtool reads the series of /metrics on
-# generated days. A scrape shows the oldest possible minutes and verdict. docs/operate/alerts.md has the bounds: a
-# page within three minutes of the end of a consumer, and no page for a healthy queue.
+# An alert pages the operator soon after a consumer stops, but never for a healthy queue. promtool reads /metrics'
+# series for generated days. A scrape shows the oldest possible minutes and verdict. docs/operate/alerts.md promises a
+# page within three minutes after a consumer stops, and no page for a healthy queue.
 RULES = ROOT / "infra/container/prometheus/alerts.yaml"
-DIES_AT = 90  # in minutes, to which a fraction of a minute is added
+DIES_AT = 90  # in minutes; the test adds a fraction of a minute
 WITHIN = 180
 
-# Minutes of the day at which the consumers of a queue end: a busy queue, a quiet queue, a queue whose messages in
-# flight stay, and a queue that was always behind.
+# The minutes of the day at which a queue's consumers stop: a busy queue, a quiet queue, a queue whose messages stay in
+# flight, and a queue whose consumers were always behind.
 DYING: dict[str, Callable[[float], Plan]] = {
     "busy": lambda end: Plan(lambda _: 300, lambda m, _: 0 if m >= end else 10, lambda _: 1.5),
     "quiet": lambda end: Plan(lambda _: 3, lambda m, _: 0 if m >= end else 1, lambda _: 1),

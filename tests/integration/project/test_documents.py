@@ -23,7 +23,7 @@ from tests.support.pages.script import PARSED, REASONS, ROOT, RUN, Block, blocks
 # --- citations -------------------------------------------------------------------------------------------------------
 # The pages, links and paths that documents name exist in the repository.
 HERE = Path(__file__).relative_to(ROOT).as_posix()
-# An earlier outline had this page at another place. The brackets prevent this line from naming the page.
+# An earlier outline of the site put this page in another place. The brackets prevent this line from naming the page.
 RETIRED = re.compile(r"aws[-]behaviour|native[-]api\b|platform[ ]facts|\.\./[s]hared\b")
 BUILT = "build/"  # The repository does not contain the output of `make` in this folder.
 # These files name pages of the built site, which `make site` checks.
@@ -37,7 +37,7 @@ HISTORY = ("CHANGELOG.md", "docs/decisions/", "docs/performance/log.md")
 
 @cache
 def texts() -> dict[str, str]:
-    """Returns every text file that git knows, or would know, without lock files and pictures, which cite nothing."""
+    """Returns every text file that git tracks or would track, except lock files and pictures."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -54,7 +54,7 @@ def page_texts() -> dict[str, str]:
 
 
 def is_known(page: str, named_in: str) -> bool:
-    """Returns whether a page exists: beside the file, below the root, in docs/ or its reference, or by its name
+    """Returns whether a page exists beside the file, below the root, in docs/ or docs/reference/, or by its name
     alone.
     """
     folders = [(ROOT / named_in).parent, ROOT, ROOT / "docs", ROOT / "docs" / "reference"]
@@ -78,14 +78,14 @@ def headings(text: str) -> set[str]:
 def broken_links(name: str, text: str) -> Iterator[str]:
     for path, anchor in LINK.findall(text):
         target = ((ROOT / name).parent / path if path else ROOT / name).resolve()
-        if not target.exists():  # a code host does not have the pages that only the built site has
+        if not target.exists():  # a code host does not show pages that exist only on the built site
             yield path
         elif anchor and target.suffix == ".md" and anchor not in headings(target.read_text()):
             yield f"{path}#{anchor}"
 
 
 def missing_paths(text: str) -> Iterator[str]:
-    """Yields paths in backquotes that begin with a folder of the repository and do not exist."""
+    """Yields paths in backquotes that begin with one of the repository's folders and do not exist."""
     folders = {name.partition("/")[0] for name in texts() if "/" in name}
     for path in PATH.findall(text):
         if path.partition("/")[0] in folders and not any(ROOT.glob(path.rstrip("/"))):
@@ -115,7 +115,7 @@ def test_links_lead_somewhere() -> None:
 
 @pytest.mark.parametrize("layer", ["layers/core/penstock", "layers/web/penstock_web"])
 def test_every_room_is_on_the_map(layer: str) -> None:
-    """The map lists modules and packages at the root of a layer, and each cell of the page fits in a line."""
+    """The map lists the modules and packages at each layer's root, and each cell fits in a line."""
     page = texts()["ARCHITECTURE.md"]
     packages = {
         f"{path.name}/" if path.is_dir() else path.name
@@ -239,7 +239,7 @@ def test_an_old_snapshot_is_found(database: Database, empty_database: Database) 
         for holder in (stranger, application):
             holder.execute("set transaction isolation level repeatable read")
             holder.execute("select 1")
-        # This transaction has a transaction id, and no snapshot between its statements.
+        # This transaction has a transaction id, but no snapshot between statements.
         sender.execute("select queue.create('a'), queue.send('a', '1')")
         found = [row[0] for row in connection.execute(query.encode())]
         assert {application.info.backend_pid, sender.info.backend_pid} <= set(found)
@@ -248,7 +248,7 @@ def test_an_old_snapshot_is_found(database: Database, empty_database: Database) 
 
 # --- README.md --------------------------------------------------------------------------------------------------------
 def test_the_readme_stays_short() -> None:
-    """A visitor reads one screen: pictures, two commands, and ten links to pages."""
+    """README.md has at most 100 lines and ten links to pages, and two pictures."""
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) <= 100
     assert len(re.findall(r"(?<!!)\[[^\]]+\]\([^)]+\)", re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text))) <= 10
@@ -277,7 +277,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 
 def problem(block: Block) -> str | None:
-    """Returns the fault in a block's language or mark."""
+    """Returns the fault in a code block's language or mark."""
     match block.kind:
         case "not run" if not REASONS.fullmatch(block.value):
             return f"{block.value!r} is not one of the three reasons"
@@ -319,7 +319,7 @@ def test_bash_parses_the_commands() -> None:
 
 
 def test_names_in_programs_are_defined(tmp_path: Path) -> None:
-    """Excerpts of programs, which other tests run or nothing runs, may use names of their surroundings."""
+    """Excerpts of programs can use names that the rest of the program defines."""
     for block in BLOCKS:
         if block.language == "python" and block.kind in ("", "file"):
             (tmp_path / f"{block.page.replace('/', '-')}-{block.line}.py").write_text(block.text)
@@ -329,12 +329,12 @@ def test_names_in_programs_are_defined(tmp_path: Path) -> None:
 
 
 # --- docs/guides/recipes.md -------------------------------------------------------------------------------------------
-# Each line of settings in a section of docs/guides/recipes.md is in the program that `make clients` runs.
+# The program that `make clients` runs contains each line of settings from a section of docs/guides/recipes.md.
 RECIPES = "docs/guides/recipes.md"
 CLIENTS = ROOT / "tests/support/clients"
 ADDRESS = '"http://127.0.0.1:9324"'
 NOT_RUN = {"laravel", "masstransit", "shoryuken"}
-# Maps each section to its program, and to the page's text for the program's arguments and variables.
+# Maps each section to its program, and to the text that the page shows for the program's arguments and variables.
 PROGRAMS: dict[str, tuple[Path, dict[str, str]]] = {
     "celery": (
         CLIENTS / "celery_tasks.py",
@@ -385,7 +385,7 @@ def test_every_recipe_is_run_or_says_that_it_is_not() -> None:
 
 
 def recipe_blocks(name: str) -> list[Block]:
-    """Returns the blocks below the heading of a recipe."""
+    """Returns the code blocks below a recipe's heading."""
     lines = (ROOT / RECIPES).read_text().splitlines()
     heads = [number for number, line in enumerate(lines, 1) if line.startswith("## ")]
     (start,) = [number for number in heads if lines[number - 1].lower() == f"## {name}"]

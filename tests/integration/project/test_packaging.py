@@ -1,4 +1,4 @@
-"""Tests Penstock's installation: the interpreter, the wheel, and the audit of its packages."""
+"""Tests Penstock's installation: the interpreter, the wheel, and the audit of the packages."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ exec "{real}" -c "import sys; sys.version_info, sys.executable = {version}, '$0'
 
 
 def install(path: Path, version: tuple[int, int] = (3, 11), has_pip: bool = True) -> str:
-    """Writes an interpreter of this version. Returns the path."""
+    """Writes a script that imitates an interpreter of this version. Returns the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(SCRIPT.format(real=sys.executable, version=version, has_pip=has_pip))
     path.chmod(0o755)
@@ -60,7 +60,7 @@ def test_an_unsuitable_python3_is_passed_over_for_the_newest_other(
 
 
 def test_an_interpreter_that_only_fails_is_passed_over(tmp_path: Path) -> None:
-    """pyenv's shim fails like this for an unselected version."""
+    """pyenv's shim fails in this way for an unselected version."""
     broken = tmp_path / "first" / "python3"
     broken.parent.mkdir()
     broken.write_text("#!/bin/sh\nexit 127\n")
@@ -87,7 +87,7 @@ def test_the_error_names_what_is_missing(tmp_path: Path) -> None:
 
 
 def make(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs make with a Makefile that includes Penstock's Makefile and prints its choice. PATH has only the
+    """Runs make with a Makefile that includes Penstock's Makefile and prints the chosen interpreter. PATH has only the
     interpreters in `tmp_path`.
     """
     (tmp_path / "Makefile").write_text(f"include {ROOT / 'Makefile'}\nshow:\n\t@echo chosen: $(PYTHON)\n")
@@ -118,8 +118,8 @@ def test_make_fails_without_an_interpreter(tmp_path: Path) -> None:
 
 
 # --- wheel -----------------------------------------------------------------------------------------------------------
-# The wheel of `pip install penstock-queue` contains all files that Penstock needs at run time. The locations of the
-# checkout's files in the wheel.
+# The wheel of `pip install penstock-queue` contains all files that Penstock needs at run time. The paths in the wheel
+# of the checkout's files.
 PLACES = {
     "layers/core/penstock": "penstock",
     "layers/web/penstock_web": "penstock_web",
@@ -156,7 +156,7 @@ def test_the_wheel_holds_every_file(installed: Path) -> None:
     """The wheel contains only code, SQL, PgBouncer's files, and files that commands print."""
     names = {str(file.relative_to(installed)) for file in installed.rglob("*") if file.is_file()}
     printed = {"alerts.yaml", "penstock.yaml", "dashboards/penstock.json", "dashboards/penstock-queue.json"}
-    built = {"site.zip"} if (ROOT / "build/site.zip").exists() else set()  # `make dist` builds it first
+    built = {"site.zip"} if (ROOT / "build/site.zip").exists() else set()  # `make dist` builds the wheel first
     files = {f"penstock_web/files/{name}" for name in printed | built}
     assert {name for name in names if ".dist-info/" not in name} == expected() | files
     assert {"penstock_web/local/auth_query.sql", "penstock_web/local/pgbouncer.ini.tmpl"} < names

@@ -1,4 +1,4 @@
-"""Checks SQL and the code around it: files of functions, the page of the SQL interface, statements, and rows."""
+"""Checks SQL and the code that uses SQL: the functions' files, the page of the SQL interface, statements, and rows."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ from tests.support.sql.function_check import check_files, check_server
 ROOT = Path(__file__).parents[3]
 
 # --- function files --------------------------------------------------------------------------------------------------
-# The check of the SQL functions finds each planted fault, and finds no fault in Penstock's functions.
+# The check of SQL functions finds each planted fault, and finds no fault in Penstock's functions.
 HEADER = "-- queue.f(a): does something.\n"
 GOOD = HEADER + "create or replace function queue.f(p_a int) returns int\nlanguage sql as 'select p_a';\n"
 PART = "\n-- queue.g(): a part of it.\ncreate or replace function queue.g() returns int language sql as 'select 1';\n"
@@ -30,7 +30,7 @@ SHADOW = "declare p_a int; begin return 1; end"
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Makes a folder like sql/ with one migration and one good function."""
+    """Makes a folder like sql/ with one migration and one valid function."""
     (tmp_path / "migrations").mkdir()
     (tmp_path / "functions").mkdir()
     (tmp_path / "migrations/0001_first.sql").write_text("create table queue.first (id int);")
@@ -172,8 +172,8 @@ def test_arguments_are_given_by_name(database: Database) -> None:
 
 
 # --- statements ------------------------------------------------------------------------------------------------------
-# mypy finds a misspelt operation, and an operation of another request, in the table of actions, and knows the type of
-# rows.
+# In the table of actions, mypy finds a misspelt operation and another request's operation. mypy also checks the types
+# of rows.
 CODE = """
 from penstock import actions
 from penstock.access.resources import use_queue
@@ -206,7 +206,7 @@ EXPECTED = {
 
 
 def test_the_seams_are_typed(tmp_path: Path) -> None:
-    """mypy uses the table's names, and a separate cache, because another mypy may run at the same time."""
+    """mypy runs on the table's names, with a separate cache, because another mypy can run at the same time."""
     path = tmp_path / "seams.py"
     path.write_text(CODE)
     command = [sys.executable, "-m", "mypy", "--implicit-reexport", "--cache-dir", str(tmp_path / "cache"), str(path)]
@@ -220,10 +220,10 @@ def test_the_seams_are_typed(tmp_path: Path) -> None:
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
-# The code of the layers reads rows of the database by the names of their columns, never by position.
+# The layers read a database row's columns by name, never by position.
 #
 # Only `penstock.postgres` and `penstock_web.database`, which create the rows, use positions. Within a function, the
-# check follows the result of a database call through names. It treats parameters named `row` and `rows` as rows.
+# check follows the result of a database call through names. The check treats parameters named `row` and `rows` as rows.
 LAYERS = ROOT / "layers"
 MAKERS = ("core/penstock/postgres/", "web/penstock_web/database/")
 EFFECTS = {"Call", "BatchCall", "Transact", "Receive"}
@@ -240,7 +240,7 @@ class Scope:
         self.function = function
         names = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
         self.rows, self.row = names & {"rows"}, names & {"row"}
-        for _ in range(3):  # A loop may use a name above the name's assignment.
+        for _ in range(3):  # A loop can use a name above the name's assignment.
             for node in ast.walk(function):
                 self._learn(node)
 

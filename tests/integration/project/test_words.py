@@ -28,7 +28,7 @@ unsealable=undecryptable visit=call world=installation
 )
 # Names of tests and of the Makefile's targets.
 RETIRED_IN_TESTS = {"doors": "forms", "world": "installation", "story": "scenario"}
-# These folders are free of refused phrases. The list grows until it equals prose.FOLDERS.
+# These folders contain no refused phrases. The list grows until the list equals prose.FOLDERS.
 PLAIN = ("benchmarks", "examples", "functions", "infra", "jobs", "layers", "sql", "tests/system")
 # The same for tests. Each remaining folder has a file that sends or expects such a text.
 PLAIN_TESTS = {
@@ -50,7 +50,7 @@ PLAIN_TESTS = {
     ),
     "tests/unit/web": "batching console doctor long_poll metrics report rest",
 }
-# At most three files may break a rule, each with one phrase.
+# At most three files can break a rule, each with one phrase.
 EXCEPTIONS: dict[str, tuple[str, ...]] = {
     "nobody": (
         "benchmarks/postgres.py",

@@ -94,7 +94,7 @@ def test_the_rest_api_takes_bearer_keys(service: Service, keys: CommandLine) -> 
     with service.http() as http:
         for path in ("/v1/queues", "/v1/queues/orders/metrics", "/v1/metrics/lag"):
             assert refusal(http.get(path)) == UNAUTHORIZED
-        # A caller without a key does not learn of other errors in the request.
+        # A caller without a key does not see other errors in the request.
         assert refusal(http.post("/v1/queues", json={"name": "no such name!"})) == UNAUTHORIZED
         half = key.rpartition(".")[0]
         for wrong in (key[:-1], f"{half}.", half, "Basic eDp4", "Bearer", "Bearer \xff.x", f"{key}\xff"):
@@ -108,7 +108,7 @@ def test_the_rest_api_takes_bearer_keys(service: Service, keys: CommandLine) -> 
 
 
 def test_a_policy_that_locks_everybody_out_is_mended(service: Service, keys: CommandLine) -> None:
-    """The REST API evaluates no queue policy, and only the owner's account reaches the queue."""
+    """The REST API does not evaluate queue policies, so only the owner's account can use the queue."""
     owner, stranger = {"authorization": bearer(keys)}, {"authorization": bearer(keys, "--account", PARTNER)}
     statement = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*"}
     policy = {"Version": "2012-10-17", "Statement": [statement]}
@@ -150,7 +150,7 @@ def test_presence_wants_any_header(database: Database) -> None:
 
 
 def test_a_repeated_target_does_not_hide_behind_the_signed_one(service: Service, keys: CommandLine) -> None:
-    """The signature covers the first of two targets, and the server would run the last."""
+    """The signature covers the first of two targets, but the server would run the last target."""
     key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
     target = "AmazonSQS.ListQueues"
     signed = AWSRequest("POST", f"{service.url}/", headers={"X-Amz-Target": target}, data=b"{}")
@@ -163,8 +163,8 @@ def test_a_repeated_target_does_not_hide_behind_the_signed_one(service: Service,
 
 
 def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine) -> None:
-    """The service releases a body after it has read it, so it verifies the signature first. The service refuses an
-    altered body.
+    """The service releases a body's memory after reading the body, so the service verifies the signature first. The
+    service refuses an altered body.
     """
     key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
 
@@ -193,7 +193,7 @@ def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine)
     ],
 )
 def test_a_long_body_of_an_unknown_caller_is_not_read(service: Service, head: str, status: bytes) -> None:
-    """The response comes before a byte of the body has arrived."""
+    """The service responds before a byte of the body has arrived."""
     port = int(service.url.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(f"{head}\r\nHost: localhost\r\nContent-Length: 6000000\r\n\r\n".encode())
@@ -232,7 +232,7 @@ def test_an_impossible_command_about_keys_is_refused(keys: CommandLine, monkeypa
     monkeypatch.delenv("QUEUE_ENCRYPTION_KEY")
     monkeypatch.setenv("DATABASE_URL", "")
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, "/proc/nowhere")  # No service of this machine has this address.
+        monkeypatch.setenv(name, "/proc/nowhere")  # No service on this machine has this address.
     assert "DATABASE_URL" in keys.refused("list")
 
 
@@ -257,8 +257,8 @@ def test_settings_do_not_show_the_key(keys: CommandLine, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("role", ["penstock_reader", "penstock_metrics"])
 def test_readers_do_not_see_keys(postgres: TestServer, role: str) -> None:
-    """grants.sql creates the roles only if the present role may create roles. The superuser runs it in a transaction
-    that is rolled back.
+    """grants.sql creates the roles only if the current role can create roles. The superuser runs grants.sql in a
+    transaction that is rolled back.
     """
     secrets = ["queue.access_key", "queue.bearer_key", "queue.signing_key", "queue.secret"]
     results = [f"queue.metrics_{name}" for name in ("window", "latency", "forecast", "run")]
@@ -284,7 +284,7 @@ def test_the_service_does_not_start_without_the_encryption_key(
 
 
 def test_guessing_keys_costs_the_database_nothing(service: Service, keys: CommandLine) -> None:
-    """Another client of that address can continue with a key that the process has verified before."""
+    """Another client at that address can still use a key that the process has verified before."""
     known = {"authorization": bearer(keys)}
     with service.http() as http:
         assert http.get("/v1/queues", headers=known).status_code == 200
@@ -308,7 +308,7 @@ EVIL = {"host": "rebind.evil.example"}
 
 @pytest.mark.parametrize("access", ["off", "sigv4"])
 def test_refused_hosts_and_pages_are_counted_in_the_audit(access: str, database: Database) -> None:
-    """One row counts the refusals of a minute, a caller and an error. No refusal calls the database."""
+    """One row counts the refusals for a minute, a caller and an error. A refusal does not call the database."""
     pages = {"origin": "https://evil.example"}
     settings = {**SIGV4, "QUEUE_CONSOLE": "full"} if access == "sigv4" else {"QUEUE_CONSOLE": "full"}
     with running_service(database.api_dsn, **settings) as service, service.http() as http:
@@ -399,7 +399,7 @@ def installation(postgres: TestServer) -> Iterator[SignedInstallation]:
 
 
 def test_the_key_itself_is_accepted(installation: SignedInstallation) -> None:
-    """Without this test, the tests below would prove nothing."""
+    """Without this test, the tests below would prove nothing, because every request could fail."""
     assert {installation.read_queues(attempt) for attempt in allowed(installation.bearer)} == ALLOWED
 
 

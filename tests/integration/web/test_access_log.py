@@ -30,7 +30,7 @@ NO_CONTEXT: Context | None = None
 
 @contextmanager
 def logged_service(database: Database, path: Path, **settings: str) -> Iterator[Service]:
-    """A service whose output goes to a file. The file has all lines after the service's end."""
+    """Provides a service whose output goes to a file. The file contains all lines after the service ends."""
     with path.open("wb") as file, running_service(
         database.api_dsn, log=file, ACCESS_LOG="stdout", **settings
     ) as service:  # fmt: skip
@@ -49,8 +49,8 @@ def call(http: httpx.Client, action: str, path: str = "/", **members: Any) -> ht
 
 
 def test_each_request_has_a_line_with_the_id_of_its_response(database: Database, tmp_path: Path) -> None:
-    """Sends requests by AWS's protocols and the REST API. The fast path answers some, ASGI answers some, and some are
-    refused.
+    """Sends requests in AWS's protocols and to the REST API. The fast path answers some requests, ASGI answers others,
+    and the service refuses the rest.
     """
     path = tmp_path / "log"
     with logged_service(database, path) as service, service.http() as http:
@@ -96,7 +96,7 @@ def test_each_request_has_a_line_with_the_id_of_its_response(database: Database,
     assert [line["account"] for line in found[:3]] == ["000000000000", "000000000000", None]
     assert list(found[0])[:5] == ["timestamp", "level", "message", "service", "request_id"]
     assert SECRET not in path.read_text()
-    assert len(by_id) == len(lines(path)) == 11  # A health check that succeeds has no line.
+    assert len(by_id) == len(lines(path)) == 11  # The log has no line for a successful health check.
     assert by_id[degraded.headers["x-amzn-requestid"]]["status"] == 503
 
 
@@ -140,7 +140,7 @@ def test_a_client_that_leaves_before_the_response_is_logged(database: Database, 
         body = {"QueueUrl": url, "WaitTimeSeconds": 20}
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(service.url, headers=headers, json=body, timeout=0.2, verify=False)
-        # The test cannot see when the service notices the disconnect. The end of the service ends the request.
+        # The test cannot see when the service notices the disconnect. The request ends when the service ends.
     (gone,) = [line for line in lines(path) if line["action"] == "sqs:ReceiveMessage"]
     assert gone["status"] is None
 
@@ -164,7 +164,7 @@ def test_a_reader_that_stops_loses_lines_and_delays_no_request(caplog: pytest.Lo
     reader, writer = os.pipe()
     log = AccessLog(writer, dropped.append, most_lines=1_000)
     try:
-        for number in range(20_000):  # 4 MB, of which the pipe takes 64 KiB
+        for number in range(20_000):  # 4 MB, of which the pipe buffers 64 KiB
             log.add(answered(number), NO_CONTEXT)
         assert sum(dropped) > 10_000
         assert len(caplog.records) == 1

@@ -148,7 +148,7 @@ def test_no_text_is_our_mistake(http: httpx.Client, root: Header, text: str) -> 
 
 
 def test_where_nobody_is_asked_no_key_is_made(shared_database: Database) -> None:
-    """Otherwise a client could create a key now, and sign in with it after access is turned on."""
+    """Otherwise a client could create a key now, and sign in with the key after access control is turned on."""
     with running_service(shared_database.api_dsn) as service, service.http() as http:
         for method, path, body in (
             ("POST", "/v1/keys", {"bearer": True}),
@@ -215,9 +215,13 @@ ACTS: list[tuple[str, str, object, int]] = [
     ("GET", "queues", None, 0),
     ("DELETE", "queues/q", None, 1),
 ]
-"""Acts in their order, with the number of rows that each leaves. `{id}` is the end of a response's last id or ARN."""
+"""Requests in order, with the number of audit rows that each request adds. `{id}` is the last part of the previous
+response's id or ARN.
+"""
 NO_ACTS = {"POST /queues/{name}/messages/search", "POST /previews", "POST /deliveries/retry"}
-"""The first two only read. A test of deliveries has the third, which needs an exhausted delivery."""
+"""The first two requests only read. A test of deliveries covers the third request, which needs an exhausted
+delivery.
+"""
 
 
 def test_every_route_that_changes_something_is_in_the_table() -> None:
@@ -231,7 +235,7 @@ def test_every_route_that_changes_something_is_in_the_table() -> None:
 def test_each_act_leaves_one_row_by_every_interface(
     agent: str, interface: str, http: httpx.Client, root: Header, shared_database: Database, account: str
 ) -> None:
-    """An act leaves the same row if it comes by REST or by the command line over REST."""
+    """An action adds the same audit row over REST and from the command line over REST."""
     key = root["authorization"].removeprefix("Bearer ").partition(".")[0]
     http.post("/v1/queues", json={"name": "q2"}, headers=root).raise_for_status()
     made = {"id": "", "delivery": ""}
@@ -272,7 +276,7 @@ def test_rows_hide_passwords_and_keep_policies(
         response = http.request(method, f"/v1/{path}", json=body, headers=root)
         assert response.is_success, (path, response.text)
     rows = audit_of(shared_database, account, "target, details::text, changes")
-    assert len(rows) == 1 + len(acts)  # the first one is that of the key
+    assert len(rows) == 1 + len(acts)  # the first row is the key's row
     assert "hunter2" not in str(rows)
     assert str(rows).count("https://***@example.com/") >= 4
     changes = [row[2] for row in rows if isinstance(row[2], dict)]
@@ -344,7 +348,9 @@ def test_keys_of_the_command_line_leave_rows(shared_database: Database, account:
 
 
 def check_console(service: Service, key: Header, *, may: bool) -> None:
-    """Checks the pages of the schedule `payroll` and the queue `q`, which the key may read or not."""
+    """Checks the pages of the schedule `payroll` and the queue `q` with a key that can or cannot read their
+    messages.
+    """
     console = ConsoleClient(service)
     console.post("/console/sign-in", key=key["authorization"].removeprefix("Bearer "))
     shown = console.get("/console/schedules").text
@@ -394,6 +400,6 @@ def test_a_deny_of_aws_holds_for_lists_and_runs(
     _, shown_open, shown_payroll, _, last = capsys.readouterr().out.splitlines()
     assert (shown_open.split()[:2], shown_payroll.split()) == (["open", "active"], ["payroll", "unreadable"])
     assert json.loads(last) == {"name": "payroll", "unreadable": True}
-    # The account's own key reads first. Eve does not share this reading.
+    # The account's key reads first. Eve's request does not use this cached reading.
     check_console(shared_service, root, may=True)
     check_console(shared_service, eve, may=False)

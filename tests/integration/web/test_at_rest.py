@@ -1,4 +1,4 @@
-"""Tests that an idle process's workers sleep, and wake up for changes that others make in the database."""
+"""Tests that an idle process's workers sleep, and wake up when other processes change the database."""
 
 import asyncio
 import threading
@@ -52,7 +52,7 @@ class Process(NamedTuple):
     stop: asyncio.Event
 
     def run(self, operation: Operation[T]) -> T:
-        """Runs an operation as a request does, and returns its result."""
+        """Runs an operation as a request does, and returns the result."""
         return asyncio.run_coroutine_threadsafe(run_operation(operation, self.resources), self.loop).result()
 
 
@@ -90,7 +90,7 @@ def process(database: Database, idle_check_ms: str) -> Iterator[Process]:
 
 
 def until_rest(database: Database, others_call: str = "due_work") -> None:
-    """Returns when no session has made a call for a second. The LISTEN connection's checks do not count.
+    """Returns when no session has made a call for a second. Ignores the LISTEN connection's checks.
 
     `others_call` matches these checks and the calls of requests.
     """
@@ -105,7 +105,7 @@ def until_rest(database: Database, others_call: str = "due_work") -> None:
 
 @contextmanager
 def somebody_else(database: Database) -> Iterator[Connection]:
-    """Runs an application. PostgreSQL counts all changes of a session at its end."""
+    """Runs an application. PostgreSQL counts all of a session's changes when the session ends."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         yield connection
 
@@ -178,7 +178,7 @@ POLL = "due_work|receive_response|poll_queues|watch_queues"
 
 
 def test_the_service_rests_while_a_client_waits_for_long_messages(database: Database) -> None:
-    """Long polls follow on a queue that had a message. Empty receives change nothing."""
+    """Long polls then wait on a queue that had a message. Empty receives change nothing."""
     with somebody_else(database) as db:
         arn = create(db)
     queue = NamedQueue(arn)

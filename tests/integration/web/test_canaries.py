@@ -1,8 +1,8 @@
 """Tests that client data stays out of the service's log, PostgreSQL's log and /metrics: messages, secrets,
 signatures, tokens, and invented names, which would fill the metrics with labels.
 
-Each request carries a unique word that no log may hold. Requests succeed and fail in every way, because logs contain
-mostly errors.
+Each request contains a unique word that must not appear in a log. Requests succeed and fail in every way, because logs
+mostly contain errors.
 """
 
 import json
@@ -158,7 +158,7 @@ def names(it: CanaryInstallation, word: str) -> Iterator[int]:
 
 
 def faults(it: CanaryInstallation, word: str) -> Iterator[int]:
-    """Sends bytes that are not HTTP, which are logged as such, and truncated requests."""
+    """Sends bytes that are not HTTP, which the service logs as invalid, and truncated requests."""
     address = urlsplit(it.signer.endpoint_url)
     for data in (
         f"{word} / HTTP/1.1\r\n\r\n", f"GET /{word} HTTP/9.9\r\nHost: x\r\n\r\n",
@@ -182,7 +182,7 @@ def test_no_canary_is_written_down(
     kind: Callable[[CanaryInstallation, str], Iterator[int]],
     request: pytest.FixtureRequest,
 ) -> None:
-    """The test reads the log after it has the line of a last request."""
+    """The test reads the log after the log contains a last request's line."""
     installation.ask("POST", "/queues", {"name": "orders"})
     word = f"canary{request.node.callspec.id}"
     assert [status for status in kind(installation, word) if status >= 500 and status not in {501, 505}] == []
@@ -199,4 +199,4 @@ def test_no_canary_is_written_down(
         installation.metrics()),
     ):  # fmt: skip
         assert [secret for secret in secrets if secret in text] == [], place
-    wait_until(lambda: 'queue="orders"' in installation.metrics())  # An existing queue has a label.
+    wait_until(lambda: 'queue="orders"' in installation.metrics())  # An existing queue appears as a label.

@@ -1,4 +1,4 @@
-"""Tests the command line's help, the arguments that it refuses, and its output to a pipe."""
+"""Tests the command line's help, refused arguments, and output to a pipe."""
 
 import os
 import pty
@@ -16,7 +16,7 @@ from penstock_web.cli import application, files, main
 
 COMMANDS = list(typer.main.get_command(application()).commands)  # type: ignore[attr-defined]
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
-# Maps each command to the options and arguments that its help must name.
+# Maps each command to the options and arguments that the command's help must contain.
 OPTIONS: dict[str, list[str]] = {
     "": ["--version", "--install-completion", "--show-completion"],
     "up": [
@@ -316,7 +316,7 @@ def test_a_demo_without_an_address_says_so() -> None:
 
 @pytest.mark.parametrize("arguments", ["--help", "up --help", "up --unknown", "settings", "keys list"])
 def test_a_pipe_gets_no_escape_codes(arguments: str) -> None:
-    """A pipe gets no colours, even if a variable requests colours, as on GitHub's runners."""
+    """The output to a pipe has no colours, even if a variable requests colours, as on GitHub's runners."""
     plain = piped(*arguments.split())
     forced = piped(*arguments.split(), FORCE_COLOR="1", GITHUB_ACTIONS="true", TERM="xterm-256color")
     assert plain.stdout + plain.stderr != ""
@@ -372,7 +372,7 @@ def test_the_help_shows_whole_summaries(group: list[str], capsys: pytest.Capture
 def test_files_that_the_documents_name_are_printed(
     place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An installed package has these files beside the module, in `files`."""
+    """An installed package contains these files in the folder `files` beside the module."""
     root = Path(files.__file__).parents[4]
     if place == "package":
         (tmp_path / "penstock_web/cli").mkdir(parents=True)
@@ -398,7 +398,7 @@ def test_files_that_the_documents_name_are_printed(
 
 
 def test_init_writes_an_application_into_an_empty_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """docs/start/install.md runs the application's tests."""
+    """docs/start/install.md describes how to run an application's tests."""
     folder = tmp_path / "new/app"
     assert main(["init", str(folder)]) == 0
     written = {"compose.yaml", "penstock.yaml", "test_worker.py", "worker.py"}

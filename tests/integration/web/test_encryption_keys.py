@@ -78,7 +78,7 @@ def test_the_first_key_decides(command: Commands) -> None:
 def test_a_start_with_another_key(
     settings: dict[str, str], command: Commands, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The service ends if it would refuse every client, and warns if it would refuse only some."""
+    """The service exits if it would refuse every client, and warns if it would refuse only some clients."""
     start(settings, OURS)
     start(settings, OTHER)  # This key fits, because the installation has no keys.
     assert command(OURS, "keys", "create")[0] == 1
@@ -145,7 +145,7 @@ def test_a_client_hears_why_its_key_is_refused(settings: dict[str, str], command
 def test_the_service_that_runs_here_is_found_with_its_key(
     database: Database, command: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command finds an installation by its folder; the user has to choose one of several."""
+    """The command finds an installation by its folder; the user must choose if there are several installations."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("DATABASE_URL")
     monkeypatch.delenv("PENSTOCK_ENDPOINT", raising=False)
@@ -162,7 +162,7 @@ def test_the_service_that_runs_here_is_found_with_its_key(
         assert "checked: settings" in command("", "doctor")[1]
         code, said = command(OTHER, "keys", "create")
         assert (code, f"The right key is in {tmp_path}/one/encryption_key" in said) == (1, True)
-        (tmp_path / "one/encryption_key").write_text(OTHER)  # This is the first step of a change.
+        (tmp_path / "one/encryption_key").write_text(OTHER)  # the first step of a key change
         code, said = command("", "keys", "create")
         assert (code, f"The key is from {tmp_path}/one/encryption_key" in said) == (1, True)
         assert command("", "keys", "create", "--new-encryption-key")[0] == 0
@@ -183,7 +183,7 @@ MIGRATE = ["migrate", "--first-key"]
 
 
 def shown(text: str) -> list[str]:
-    """Returns the ids of the keys in a log."""
+    """Returns the key ids in a log."""
     return [line.partition("=")[2] for line in text.splitlines() if line.startswith("AWS_ACCESS_KEY_ID=")]
 
 
@@ -231,7 +231,7 @@ def test_a_process_that_verifies_nothing_needs_no_key(
 
 @pytest.mark.parametrize("words", [MIGRATE, ["up", "--host", "0.0.0.0", "--first-key"]])
 def test_without_an_encryption_key_nothing_starts(words: list[str], database: Database) -> None:
-    """The image without settings also ends, and names the missing setting."""
+    """Without settings, the image's process also exits and names the missing setting."""
     port = [] if words is MIGRATE else ["--port", str(free_port())]
     done = subprocess.run(
         [*COMMAND, *words, *port],

@@ -77,8 +77,8 @@ def test_messages_come_back_as_they_were_sent(penstock: Command) -> None:
 
 
 def test_a_queue_that_exists_is_made_again(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command accepts equal or no attributes, as CreateQueue does. Other attributes are QueueNameExists (SQS API
-    reference).
+    """The command accepts equal or no attributes, as CreateQueue does. Different attributes are QueueNameExists (SQS
+    API reference).
     """
     first = ("create", "again.fifo", "--attribute", "VisibilityTimeout=60", "--attribute", "DelaySeconds=5")
     penstock("create", "again-failed.fifo")
@@ -135,7 +135,7 @@ def test_a_message_is_deleted_by_id_or_receipt(penstock: Command, capsys: pytest
 
 
 def test_tail_ends_after_a_count(penstock: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command does not show earlier messages. The test replaces the command's pause by a function that sends
+    """The command does not show earlier messages. The test replaces the command's pause with a function that sends
     messages.
     """
     penstock("create", "tailed")
@@ -240,7 +240,7 @@ def test_values_that_no_header_can_have_are_named(name: str, monkeypatch: pytest
 
 
 def test_a_database_that_is_away_is_named() -> None:
-    """The REST API gives SQS's text, which does not mention a database."""
+    """The REST API returns SQS's text, which does not mention a database."""
     message = "The request has failed due to a temporary failure of the server."
     error = {"code": "service_unavailable", "message": message}
     said = RestClient("http://127.0.0.1:1")._error(json.dumps({"error": error}).encode(), 503)
@@ -305,7 +305,7 @@ def test_queues_of_another_region(
     penstock: Command, endpoint: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Commands with --region see the queues that SDKs create there; an unknown region is an error."""
-    monkeypatch.setenv("PENSTOCK_REGION", "")  # The test restores the variable that --region sets.
+    monkeypatch.setenv("PENSTOCK_REGION", "")  # The test restores the environment variable that --region sets.
     sqs = boto3.client(
         "sqs", endpoint_url=endpoint, region_name="eu-central-1", aws_access_key_id="x", aws_secret_access_key="x"
     )
@@ -392,7 +392,7 @@ def test_no_error_writes_to_the_terminal(
 
 
 def test_no_name_writes_to_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Roles, prepared transactions and results of functions have names that anybody may have chosen."""
+    """Anyone can choose the names of roles, prepared transactions and functions' results."""
     name = "a\x1b[2K\x9b2K"
     found = CheckOutcome([Finding("database", f"the role {name} …", "", "")], ["roles"], {})
     monkeypatch.setattr("penstock_web.doctor.checks.examine", lambda *_, **__: found)
@@ -528,7 +528,7 @@ def test_a_certificate_that_is_not_trusted_is_named(
 
 
 class Degraded(BaseHTTPRequestHandler):
-    """Answers every GET as /readyz during an outage."""
+    """Answers every GET as /readyz does during an outage."""
 
     def do_GET(self) -> None:
         body = b'{"status": "degraded", "reason": "a test"}'
@@ -542,7 +542,7 @@ class Degraded(BaseHTTPRequestHandler):
 
 
 def test_a_running_process_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The file is valid until the process ends. The command ignores a file that a killed process left."""
+    """The file is valid only until the process ends. The command ignores a killed process's file."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     left = tmp_path / "penstock/endpoints/127.0.0.1_1"
     left.parent.mkdir(parents=True)

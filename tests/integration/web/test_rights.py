@@ -1,7 +1,7 @@
-"""REST, console and MCP ask for each right with the ARN of the resource, as the AWS APIs do.
+"""Like the AWS APIs, the REST API, the console and MCP check each right on the resource's ARN.
 
-The declarations of the routes, screens and tools give the cases, so the tests also cover new ones. Source: "IAM JSON
-policy elements: NotResource" (IAM User Guide).
+The cases come from the declarations of routes, screens and tools, so the tests also cover new routes, screens and
+tools. Source: "IAM JSON policy elements: NotResource" (IAM User Guide).
 """
 
 import html
@@ -83,11 +83,11 @@ PARTS: dict[str, Any] = {
     "sqs:DeleteMessage": {"ack": [{"queue": "guarded", "receipt": "x"}]},
     "penstock:PublishEvent": {"publish": [{"routing_key": "a", "message": "x"}]},
 }
-"""Maps each right of a transaction to the part that needs it."""
+"""Maps each right of a transaction to the part that needs the right."""
 
 
 class RightCase(NamedTuple):
-    """One right of one interface. `what` is a method and a path, or a tool's name."""
+    """One right in one interface. `what` is a method and a path, or a tool's name."""
 
     interface: str
     what: str
@@ -134,9 +134,7 @@ class Interfaces(NamedTuple):
         self.http.put("/v1/users/caller", json=policy, headers=self.root).raise_for_status()
 
     def ask(self, case: RightCase, *, encoded: bool = False) -> tuple[int, str]:
-        """Returns the status and the text of the response. `encoded` spells the names in the path with percent
-        signs.
-        """
+        """Returns the status and the text of the response. `encoded` percent-encodes the names in the path."""
         if case.interface == "mcp":
             return self._call(case.what)
         method, _, path = case.what.partition(" ")
@@ -214,12 +212,12 @@ def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
     interfaces: Interfaces, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The response of AWS's SetQueueAttributes and UpdateSchedule has no such fields (API references). The commands do
-    without these fields, too.
+    not need these fields either.
     """
     root = interfaces.root
     http = interfaces.http
     http.post("/v1/queues", json={"name": "other"}, headers=root).raise_for_status()
-    for _ in range(2):  # The move waits after the first message.
+    for _ in range(2):  # The move pauses after the first message.
         http.post("/v1/queues/guarded/messages", json={"message": "x"}, headers=root).raise_for_status()
     given = {"filter": {}, "to": "other", "canary": 1}
     move = http.post("/v1/queues/guarded/moves", json=given, headers=root)
@@ -264,7 +262,9 @@ def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
 
 
 def test_the_accounts_own_key_obeys_the_policies_of_queues(interfaces: Interfaces) -> None:
-    """A Deny holds for the account, too, which can always correct it. Source: docs/operate/policies.md."""
+    """A Deny also applies to the account, but the account can always correct the policy. Source:
+    docs/operate/policies.md.
+    """
     http = interfaces.http
     denied = {"Statement": {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*"}}
     new = {"name": "denied", "attributes": {"Policy": denied}}
@@ -289,7 +289,7 @@ def test_the_accounts_own_key_obeys_the_policies_of_queues(interfaces: Interface
 
 
 def test_a_user_who_may_nothing_learns_nothing(interfaces: Interfaces) -> None:
-    """The operation checks the right after it has read the body. A user without the right on any resource gets 403
+    """The operation checks the right after it has read the body. A user who lacks the right on every resource gets 403
     before.
     """
     interfaces.set_policy({"Effect": "Allow", "Action": "sns:ListTopics", "Resource": "*"})
@@ -337,7 +337,7 @@ def test_no_name_in_the_path_of_a_page_is_our_mistake(path: str, module: str, in
 
 
 def list_parameters() -> Iterator[tuple[str, str, str]]:
-    """Yields the method, the path, and each parameter in the query or path of every route of the document."""
+    """Yields the method, the path, and each query or path parameter of every route in the document."""
     environment = cast("Any", SimpleNamespace(access=object()))
     for path, methods in RestApplication(environment, cast("Any", None)).openapi()["paths"].items():
         for method, operation in methods.items():

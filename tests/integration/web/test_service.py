@@ -19,20 +19,20 @@ from tests.support.programs.penstock_service import Service, running_service, un
 from tests.support.sql import calls as sql_calls
 from tests.support.sql.calls import call_pattern
 
-# 0 turns off the worker that delivers webhooks.
+# The value 0 turns off the worker that delivers webhooks.
 WAITS = "select from queue.watcher where queue_id > 0"
 BLOCKED = "select from pg_locks where not granted"
 
 
 @pytest.fixture(scope="module")
 def shared(postgres: TestServer) -> Iterator[Service]:
-    """Provides a service for tests that do not change its settings."""
+    """Provides a service for tests that use the default settings."""
     with postgres.database() as database, running_service(database.api_dsn) as service:
         yield service
 
 
 def let_calls_wait_for_locks(database: Database) -> None:
-    """Removes the limit of lock waits for services that start later, because calls must be able to wait."""
+    """Removes the limit on lock waits for services that start later, because calls must be able to wait."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(f"alter role {ROLE} in database {database.name} set lock_timeout = 0".encode())
 
@@ -177,7 +177,7 @@ def test_sigterm_does_not_wait_for_a_database_that_hangs(database: Database) -> 
         with ThreadPoolExecutor() as threads, block_queues(database):
             response = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
             until_row(database.dsn, BLOCKED)
-            assert service.stop() == 0  # Every call is blocked at this time.
+            assert service.stop() == 0  # Every call is blocked at this point.
             error = response.exception()
             assert isinstance(error, ClientError)
             assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 503
@@ -288,7 +288,7 @@ def test_broken_connections_are_replaced_before_anybody_notices(database: Databa
 
 
 def test_a_connection_lost_during_a_send_is_503(database: Database) -> None:
-    """The service cannot know whether the message was stored, so it leaves a repetition to the client."""
+    """The service cannot know whether the database stored the message, so the service leaves a retry to the client."""
     let_calls_wait_for_locks(database)
     with (
         running_service(database.api_dsn) as service,
@@ -385,7 +385,7 @@ def test_long_messages_in_a_queue_of_short_ones_are_bounded_too(
 def test_a_response_has_4_mib_and_what_stands_around_them(
     database: Database, service: Service, quotes: int, count: int
 ) -> None:
-    """One response holds four messages of 1 MiB, three if escapes make them too long
+    """One response contains four messages of 1 MiB, or three if escapes make the messages too long
     (docs/operate/lambda_limits.md).
     """
     sqs = service.sqs()

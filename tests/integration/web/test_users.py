@@ -108,8 +108,8 @@ SENDS = [
 
 
 def test_queues_in_bodies_are_asked_about(database: Database, penstock: Run, tmp_path: Path) -> None:
-    """The service checks queues in bodies like queues in paths. A transaction, a binding or a schedule does nothing
-    that the user's or the queue's policy denies.
+    """The service checks queues in bodies in the same way as queues in paths. A transaction, a binding or a schedule
+    cannot do an action that the user's or the queue's policy denies.
     """
     everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
     but_one = {"Effect": "Deny", "Action": "*", "Resource": "arn:aws:sqs:*:*:closed"}
@@ -147,7 +147,7 @@ def test_queues_in_bodies_are_asked_about(database: Database, penstock: Run, tmp
 
 
 def test_topics_of_schedules_are_asked_about(database: Database, penstock: Run, tmp_path: Path) -> None:
-    """A schedule may publish only to topics and keys that its creator may use."""
+    """A schedule can publish only to topics and routing keys that the creator can use."""
     file = tmp_path / "scheduler.json"
     statement = {"Effect": "Allow", "Action": "scheduler:*", "Resource": "*"}
     file.write_text(json.dumps({"Statement": [statement]}))
@@ -204,7 +204,7 @@ def test_a_key_expires_and_notes_its_use(database: Database, penstock: Run) -> N
             )
     with running_service(database.api_dsn, **SIGV4) as service, service.http() as http:
         assert status(http, "GET", "/v1/queues", first) == 401
-        assert bearer(penstock, "billing")  # An expired key does not count.
+        assert bearer(penstock, "billing")  # Expired keys do not count.
         assert status(http, "GET", "/v1/queues", second) == 200
         penstock("keys", "limit", key_id(first), "--expires", "never")
         assert status(http, "GET", "/v1/queues", first) == 200
@@ -306,7 +306,7 @@ def test_an_impossible_command_about_users_is_refused(penstock: Run, command: st
     ],
 )
 def test_files_that_are_no_policies(penstock: Run, tmp_path: Path, text: str, reason: str) -> None:
-    """The command refuses a policy that allows nothing because of a mistake."""
+    """The command refuses a policy that allows no action because of a mistake."""
     file = tmp_path / "policy.json"
     file.write_text(text)
     (line,) = penstock("users", "create", "ann", "--policy", str(file))

@@ -1,9 +1,9 @@
-"""The functions that a request passes through. A person who follows the request has to read all of these functions.
+"""Tests which functions a request passes through. A reader who follows the request must read all of these functions.
 
-The module counts distinct functions below layers/ between the bytes of the request and the first write of its
-response: those that get the text of the message (or the name of the queue) in an argument other than `self`, and all
-others. A `NamedQueue` does not count as a name. ARCHITECTURE.md, "The life of a message", has the numbers of functions
-that get the text. A change that adds or removes a function changes the number and gives the reason.
+The module counts distinct functions below layers/ between the request's bytes and the first write of the response:
+functions that get the message's text (or the queue's name) in an argument other than `self`, and all other functions. A
+`NamedQueue` does not count as a name. ARCHITECTURE.md, "The life of a message", contains the numbers of functions that
+get the text. A commit that adds or removes a function changes the number and gives the reason.
 """
 
 import json
@@ -28,13 +28,13 @@ ARCHITECTURE = (Path(__file__).parents[3] / "ARCHITECTURE.md").read_text()
 SENT, RECEIVED = (
     (int(functions), int(files)) for functions, files in re.findall(r"\((\d+) in (\d+)(?: files)?\)", ARCHITECTURE)
 )
-# The largest numbers of all functions of a walk and of their files, including functions that do not get the text.
+# The limits for a request's functions and files, including functions that do not get the text.
 ALL_OF_A_SEND = (109, 37)
 ALL_OF_A_RECEIVE = (154, 44)
 
 
 class WalkedClient(AbstractContextManager["WalkedClient"]):
-    """A connection that sends each request in one piece, as SDKs send short requests."""
+    """A connection that sends each request in one write, as SDKs send short requests."""
 
     def __init__(self, url: str) -> None:
         address = urlsplit(url)
@@ -57,12 +57,14 @@ class WalkedClient(AbstractContextManager["WalkedClient"]):
 
 
 def shortest(recorder: Recorder) -> Walk:
-    """Returns a walk of the request alone, with open connections and without other work in the event loop."""
+    """Returns the functions of one request, on open connections and without other work in the event loop."""
     return min(recorder.walks, key=lambda walk: (len(walk.carriers), len(walk.functions)))
 
 
 def check(walk: Walk, carriers: tuple[int, int], functions: tuple[int, int]) -> None:
-    """Compares the functions and files that get the text with ARCHITECTURE.md, and all functions with their limit."""
+    """Compares the functions and files that get the text with ARCHITECTURE.md, and the number of all functions with the
+    limit.
+    """
     found = len(walk.carriers), len(files(walk.carriers))
     assert found == carriers, listing(found, walk.carriers)
     found = len(walk.functions), len(files(walk.functions))
@@ -112,5 +114,5 @@ def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytes
             return len(recorder.walks) >= MEASUREMENTS
 
         wait_until(receive)
-        # Three files of long_poll hold the waiting requests, the registrations and the shared check.
+        # Three files in long_poll contain the waiting requests, the registrations and the shared check.
         check(shortest(recorder), carriers=RECEIVED, functions=ALL_OF_A_RECEIVE)

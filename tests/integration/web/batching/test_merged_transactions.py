@@ -1,4 +1,4 @@
-"""Tests that concurrent transactions share one call, and that each transaction still happens completely or not at all.
+"""Tests that concurrent transactions share one call, and that each transaction is still atomic.
 
 An expired receipt makes the whole transaction fail with 409 (docs/reference/events.md).
 """
@@ -30,14 +30,14 @@ REFUSED = TransactedRow(cast("str", None), 1, None, cast("int", None), "StaleRec
 
 
 def forward(ack: int, *bodies: str) -> Transact[TransactedRow]:
-    """Returns a transaction that acknowledges the message with this number and sends these messages."""
+    """Returns a transaction that acknowledges the given message and sends the given messages."""
     handle = ReceiptHandle(ack, 0, 1, ack, 1, 1, bytes(16))
     messages = [SendEntry(ORDERS, bytes(16), body.encode(), 4, None, None, None, None, None) for body in bodies]
     return Transact(TRANSACT, [handle], messages, REST)
 
 
 class Storage(FakeDatabase):
-    """Returns ids for sent messages, but refuses the transactions if message 99 is acknowledged."""
+    """Returns ids for sent messages, but refuses transactions that acknowledge message 99."""
 
     def __init__(self) -> None:
         super().__init__(self.transact)
@@ -54,7 +54,7 @@ class Storage(FakeDatabase):
 
 
 async def results(*effects: Transact[TransactedRow]) -> tuple[list[Sequence[TransactedRow]], Storage]:
-    """Returns the results of the first transaction and of the transactions that wait during its call."""
+    """Returns the results of the first transaction, and of the transactions that wait during the first call."""
     storage = Storage()
     storage.hold()
     batcher = Batcher(storage.call, limit=100)
@@ -99,7 +99,7 @@ def http(http: httpx.Client) -> httpx.Client:
 
 
 def at_once(service: Service, bodies: list[dict[str, Any]]) -> list[int]:
-    """Sends all these transactions before the first response. Returns their statuses."""
+    """Sends all transactions before the first response arrives. Returns their statuses."""
 
     async def ask() -> list[int]:
         async with client_setup.AsyncClient(base_url=service.url, timeout=30) as http:

@@ -1,4 +1,4 @@
-"""Tests the console's access: the users that can sign in, the allowed client addresses, and each role's rights."""
+"""Tests access to the console: the users that can sign in, the allowed client addresses, and each role's rights."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -131,12 +131,13 @@ def test_every_route_is_listed() -> None:
 
 
 def test_every_route_for_every_role(installation: ConsoleInstallation) -> None:
-    """The console refuses a role without the right, or sends it to the sign-in page. It accepts a role with the
-    right."""
+    """The console refuses a role without the right, or sends it to the sign-in page. The console accepts a role with
+    the right.
+    """
     browsers = {role: installation.browser(role) for role in ROLES}
     for name, route in ROUTES.items():
         if name == "sign_out":
-            # This route would end the session that the other tests need (see test_signing_out).
+            # This route would end the session that the other tests use (see test_signing_out).
             continue
         path = route.path.replace(":path", "").format(**PATH_VALUES)
         for role, client in browsers.items():
@@ -151,7 +152,7 @@ def test_every_route_for_every_role(installation: ConsoleInstallation) -> None:
 
 
 def test_a_get_changes_nothing() -> None:
-    """A route that changes data uses another method, which another site's page cannot make a browser send."""
+    """A route that changes data uses a method that another site's page cannot make a browser send."""
     writing = {name for name, route in ROUTES.items() if route.method != "GET"}
     assert writing == WRITING
 
@@ -225,7 +226,7 @@ def test_signing_in_leads_nowhere_else(installation: ConsoleInstallation, to: st
 
 
 def test_attempts_are_limited(database: Database) -> None:
-    """The console limits wrong secrets for each key, but not for each address, because many users share an address."""
+    """The console limits wrong secrets by key, not by address, because many users can share an address."""
     key = bearer(database, None)
     with running_service(database.api_dsn, **SIGV4) as service:
         client = ConsoleClient(service)

@@ -1,4 +1,4 @@
-"""A queue's page shows the metrics job's figures of 30 days, or a text if the job stored no figures.
+"""A queue's page shows the metrics job's figures for 30 days, or a text if the job has stored no figures.
 
 The calendar shows the schedules that fire within seven days, are late, or were missed.
 """
@@ -39,7 +39,7 @@ from queue.queues
 
 
 class History:
-    """Provides the page of the queue `orders` and the rows that the job stored for it."""
+    """Provides the page of the queue `orders`, and the rows that the job stored for the queue."""
 
     def __init__(self, database: Database, browser: ConsoleClient) -> None:
         self.database = database
@@ -128,7 +128,7 @@ NOON = (datetime.now(UTC) + timedelta(days=1)).replace(hour=12, minute=0, second
 
 
 class Calendar:
-    """Provides the schedules page of an installation that fires nothing, and its table of schedules."""
+    """Provides the schedules page of an installation that fires no schedules, and the table of schedules."""
 
     def __init__(self, database: Database, browser: ConsoleClient) -> None:
         self.database = database
@@ -140,7 +140,7 @@ class Calendar:
         return response.text
 
     def schedule(self, name: str, cron: str, at: datetime, number: int = 1, **columns: Any) -> None:
-        """Inserts schedules by SQL, because the REST API cannot create late ones. The name of each schedule has its
+        """Inserts schedules by SQL, because the REST API cannot create late ones. Each schedule's name contains the
         number.
         """
         with psycopg.connect(self.database.dsn) as connection:
@@ -158,7 +158,7 @@ class Calendar:
             )
 
     def run(self, name: str, error: str) -> None:
-        """Inserts an occurrence of an hour ago that did not fire."""
+        """Inserts an occurrence that was due an hour ago and did not fire."""
         with psycopg.connect(self.database.dsn) as connection:
             connection.execute(
                 "insert into queue.schedule_run (schedule_id, scheduled_for, error)"
@@ -237,7 +237,7 @@ def test_late_and_missed_occurrences_are_shown(calendar: Calendar) -> None:
 
 
 # --- console system --------------------------------------------------------------------------------------------------
-# The system page shows the server, migrations and the pool, and names the facts that the role cannot see.
+# The system page shows the server, the migrations and the pool, and lists the facts that the role cannot see.
 
 
 class System:
@@ -289,7 +289,7 @@ def test_the_pool_of_the_process(system: System) -> None:
 
 
 def test_an_old_snapshot_is_shown(system: System) -> None:
-    """The session belongs to the service's role, so the role can see it without further rights."""
+    """The session belongs to the service's role, so the role can see the session without further rights."""
     none = "<dt>oldest snapshot</dt><dd>none</dd>"
     # A worker may hold a connection for a moment.
     wait_until(lambda: none in system.section("database"))

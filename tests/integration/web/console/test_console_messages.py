@@ -141,13 +141,13 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     path = re.findall(r'href="/console(/queues/grouped-dead/messages[?][^"]+)">2 messages', text)[0]
     assert "2 messages of this shape: examined 3 of 3" in console.page(path.replace("&amp;", "&"))
     assert "3 messages" in console.page("/queues/grouped-dead/failures?by=source")
-    # All messages move back to the queues that they came from.
+    # All messages move back to their source queues.
     path = "/console/queues/grouped-dead/redrive"
     form = re.findall(rf'href="({path}[?][^"]+)"', text)
     shape = form[0].partition("shape=")[2]
     for bad in ({"rate": "501"}, {"rate": "x"}, {"id": "x"}, {"shape": "x"}, {"first": "0"}):
         assert console.browser.post(path, **bad).status_code == 400
-    # The task first moves one message of a group, and moves the other when the operator continues the task.
+    # The task first moves one message of a group, and moves the other message when the operator continues the task.
     assert "The messages of a group" in console.page(form[0].removeprefix("/console").replace("&amp;", "&"))
     assert console.browser.post(path, shape=shape, source="grouped", rate="500", first="1").status_code == 303
     assert console.audit("sqs:StartMessageMoveTask")[2:4] == (

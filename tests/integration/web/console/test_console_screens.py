@@ -20,7 +20,7 @@ SCHEDULES = "arn:aws:scheduler:us-east-1:000000000000:schedule/default/"
 
 @pytest.fixture(scope="module")
 def sixty(console: Console) -> Console:
-    """Creates 60 queues, page-000 to page-059; page-037 holds a message."""
+    """Creates the queues page-000 to page-059, and sends a message to page-037."""
     for number in range(60):
         url = console.queue(f"page-{number:03}")
         if number == 37:
@@ -63,7 +63,7 @@ def test_a_poll_gets_the_live_part_alone(console: Console) -> None:
     part = console.browser.get("/console/queues", **{"hx-request": "true", "hx-request-type": "partial"}).text
     assert "<html" in whole
     assert part.lstrip().startswith('<div id="live" hx-get="/console/queues"')
-    tags = re.compile("<[^>]*>").findall  # Measurements may have changed in between.
+    tags = re.compile("<[^>]*>").findall  # Measurements can have changed in between.
     assert " ".join(tags(part)) in " ".join(tags(whole))
 
 
@@ -218,7 +218,7 @@ def test_the_installation_and_the_audit(console: Console) -> None:
 
 # --- weight ----------------------------------------------------------------------------------------------------------
 def test_the_first_page_is_light(console: Console) -> None:
-    """A browser fetches at most 40 kB for the overview, and nothing from another site."""
+    """A browser fetches at most 40 kB for the overview, and does not load files from another site."""
     page = console.page("")
     assets = re.findall(r'(?:src|href)="(/console/static/[^"]+)"', page)
     assert len(set(assets)) == 4

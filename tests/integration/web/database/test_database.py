@@ -38,12 +38,12 @@ from tests.support.web.fakes import FakeDatabase, RowT, entries
 from tests.support.web.virtual_clock import settle
 
 # --- pipeline connection ---------------------------------------------------------------------------------------------
-# Tests pipeline connections: calls on libpq itself. Prepared statements and pooling: PgBouncer's documentation,
-# "features".
+# Tests pipeline connections, whose calls use libpq directly. Prepared statements and pooling: PgBouncer's
+# documentation, "features".
 
 
 class Value(NamedTuple):
-    """Selects the single column of a built-in function of PostgreSQL."""
+    """Selects the single column of a built-in PostgreSQL function."""
 
     value: Any
 
@@ -71,7 +71,7 @@ async def taken(pipelines: PipelinePool) -> PipelineConnection:
 
 
 async def statements_of(pipeline: PipelineConnection) -> int:
-    """Returns the number of prepared statements of its server connection."""
+    """Returns the number of prepared statements on the server connection."""
     count = Statement(
         "(select count(*)::int as n from pg_prepared_statements where name like 'statement%') c --", (), Value
     )
@@ -131,7 +131,7 @@ class Ear:
 
 @pytest.mark.parametrize(("dsn", "receives_notifications"), [("api_dsn", True), ("pooled_dsn", False)])
 async def test_whether_notifications_arrive(database: Database, dsn: str, receives_notifications: bool) -> None:
-    """LISTEN through a pooler brings no notifications."""
+    """A client that runs LISTEN through a pooler gets no notifications."""
     ear, long_polls = Ear(), LongPollDispatcher(AsyncMock())
     listening = asyncio.create_task(listen(getattr(database, dsn), ear, Activity()))
     await ear.renewed.wait()
@@ -213,7 +213,7 @@ async def pool_with_a_connection(database: Database) -> Pool:
 
 
 def ended(database: Database) -> None:
-    """Lets the server close every connection of the service."""
+    """Makes the server close every connection from the service."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         end_sessions(connection)
 
@@ -237,7 +237,7 @@ async def test_a_pipeline_connection_that_breaks_during_a_call_is_lost(database:
 
 
 def create_changing(database: Database, columns: str, values: str) -> None:
-    """Replaces a function by one whose result has these columns."""
+    """Replaces a function with a function whose result has these columns."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("drop function if exists queue.changing()")
         connection.execute(
@@ -253,7 +253,7 @@ async def test_a_function_with_other_columns_is_prepared_anew(database: Database
     pool = await pool_with_a_connection(database)
     assert await pool.call_pipelined(changing, []) == [(1, 2)]
     create_changing(database, "a int, b int, c int", "1, 2, 3")
-    with pytest.raises(RolledBack):  # The connection is made again once.
+    with pytest.raises(RolledBack):  # The pool reconnects once.
         await pool.call_pipelined(changing, [])
     assert await pool.call_pipelined(changing, []) == [(1, 2, 3)]
     await pool.close()
@@ -267,8 +267,8 @@ class Pair(NamedTuple):
 
 
 async def test_a_function_may_get_a_column_while_it_is_called(database: Database) -> None:
-    """The next release's migration adds a column in this way. A caller that does not name the new column does not get
-    it.
+    """The next release's migration can add a column in this way. A caller that does not name the new column does not
+    get the column.
     """
     changing = Statement("queue.changing", (), Pair)
     create_changing(database, "a int, b int", "1, 2")
@@ -309,7 +309,7 @@ def test_every_merged_call_has_a_binary_form(statement: Statement[Row]) -> None:
 
 @pytest.mark.parametrize(("kind", "value"), [("text", "ä"), ("int2", -2), ("int4", 7), ("int8", 2**40), ("bool", True)])
 async def test_binary_forms(database: Database, kind: str, value: Any) -> None:
-    """The values have the forms that PostgreSQL reads."""
+    """The values have formats that PostgreSQL reads."""
     async with a_pipeline(database.api_dsn) as pipeline:
         same = Statement("coalesce", (kind, kind), Value)
         assert await pipeline.call(same, [None, value]) == [(value,)]
@@ -357,7 +357,9 @@ def test_an_error_says_whether_the_call_took_effect(error: psycopg.Error, meanin
 async def test_the_listener_returns_after_an_outage_and_leaves_connections_only_in_a_shortage(
     database: Database, monkeypatch: pytest.MonkeyPatch, cause: str, is_short: bool
 ) -> None:
-    """The server is back when the pool looks. A pool with one connection stops the listener during a shortage."""
+    """The server is available again when the pool checks. A pool with one connection stops the listener during a
+    shortage.
+    """
     monkeypatch.setattr("penstock_web.database.listener.RECONNECT_PAUSE_SECONDS", 0)
     pool = Pool(database.api_dsn, 1, 5)
     await pool.open()
@@ -393,7 +395,7 @@ async def test_workers_take_turns_only_if_requests_meet_a_shortage(cause: str | 
     ("cause", "stops_listening"), [("query_wait_timeout", False), ('FATAL:  too many connections for role "a"', True)]
 )
 def test_a_full_pooler_does_not_stop_the_listener(cause: str, stops_listening: bool) -> None:
-    """The LISTEN connection leads to PostgreSQL itself, and takes none of the pooler's connections."""
+    """The LISTEN connection goes directly to PostgreSQL, and uses none of the pooler's connections."""
     pool = Pool("postgresql://127.0.0.1:1/none", 4, 1, "postgresql://127.0.0.1:2/none")
     pool.on_shortage.append(lambda: True)
     pool._note_failure(psycopg.OperationalError(cause))
@@ -444,7 +446,7 @@ async def test_a_pool_without_a_server_is_unavailable(unused_tcp_port: int) -> N
 
 
 async def test_a_call_through_pgbouncer(database: Database) -> None:
-    """Two hundred calls on two connections prepare no statement."""
+    """Two hundred calls on two connections do not prepare a statement."""
     pool = Pool(database.pooled_dsn, 2, 5)
     await pool.open()
     series = Statement("generate_series", ("int4", "int4"), Number)
@@ -464,8 +466,8 @@ async def test_a_poisoned_call_leaves_a_connection_that_works(database: Database
 
 
 async def test_the_wait_for_a_connection_counts_from_when_the_first_request_began_to_wait(database: Database) -> None:
-    """A call that waited for an earlier call waits only for the rest of its time, because a second full wait is too
-    long.
+    """A call that waited for an earlier call waits only for the rest of its time limit, because a second full wait
+    would be too long.
     """
     pool = Pool(database.api_dsn, 1, 3600)
     await pool.open()
@@ -501,7 +503,9 @@ async def test_a_flush_says_since_when_its_first_request_waits() -> None:
 
 
 async def test_addresses_of_two_databases_are_refused(database: Database, empty_database: Database) -> None:
-    """A direct connection that leads to another database stops the pool. Once the addresses agree, calls work again."""
+    """A direct connection to another database stops the pool. Calls work again once both addresses lead to the same
+    database.
+    """
     pool = Pool(database.pooled_dsn, 4, 5, empty_database.api_dsn)
     await pool.open()
     assert await pool.fetch("select 1") == [(1,)]
@@ -524,14 +528,16 @@ async def test_addresses_of_two_databases_are_refused(database: Database, empty_
 async def test_a_pooler_that_leads_to_another_database_is_found(
     database: Database, empty_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No direct connection opens after the pooler's change. The direct connection that holds the proof stays open."""
+    """The service opens no direct connection after the pooler's change. The direct connection that proves the
+    database's identity stays open.
+    """
     monkeypatch.setattr("penstock_web.database.one_database.LOOK_SECONDS", 0)
     pool = Pool(database.pooled_dsn, 4, 5, database.api_dsn)
     await pool.open()
     async with await connect(empty_database.api_dsn, 8) as other, await connect(database.api_dsn, 8) as same:
         await pool.hold_proof(same)
         assert await pool.fetch("select 1") == [(1,)]
-        await same.close()  # a lost LISTEN connection is no division
+        await same.close()  # a lost LISTEN connection does not mean two databases
         assert await pool.fetch("select 1") == [(1,)]
         pool._one_database._direct_url = empty_database.api_dsn
         await pool.hold_proof(other)

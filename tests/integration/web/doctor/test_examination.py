@@ -1,7 +1,7 @@
-"""Tests that each check of `penstock doctor` finds its fault, and reports nothing without the fault.
+"""Tests that each check of `penstock doctor` finds its fault, and reports no problem without the fault.
 
-The tests damage roles and other objects of the whole server in a transaction. The check runs in this transaction, which
-is then rolled back.
+The tests damage roles and other objects on the server in a transaction. The check runs in this transaction, which is
+then rolled back.
 """
 
 import json
@@ -82,7 +82,7 @@ def test_another_mode(
 def test_a_pool_that_takes_every_connection(
     database: Database, postgres: TestServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """PgBouncer's console shows the size to a role with the right to read it."""
+    """PgBouncer's console shows the pool size to a role with the right to read the console."""
     settings = {"default_pool_size": "500", "stats_users": "penstock"}
     with pooler(postgres, monkeypatch, tmp_path, **settings) as running:
         (one,) = [f for f in found(running.dsn(database.name), database.api_dsn) if not f.is_advice]
@@ -99,7 +99,7 @@ def test_a_direct_address_that_leads_to_the_pooler(database: Database) -> None:
 def test_a_pooler_that_is_down_is_one_problem(
     database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """PostgreSQL answers, so the report can name a remedy."""
+    """PostgreSQL responds, so the report can name a remedy."""
     monkeypatch.setenv("DATABASE_URL", "postgresql://penstock@127.0.0.1:1/penstock")
     monkeypatch.setenv("DATABASE_DIRECT_URL", database.api_dsn)
     main(["doctor", "--json"])
@@ -116,7 +116,7 @@ def test_a_pooler_that_is_down_is_one_problem(
 def test_a_full_pool_is_no_pooler_that_is_down(
     database: Database, postgres: TestServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Transactions take every connection of the pool, and the reserve. PgBouncer accepts the login."""
+    """Transactions use every connection of the pool, including the reserve. PgBouncer accepts the login."""
     settings = {"default_pool_size": "1", "reserve_pool_size": "0", "query_wait_timeout": "1"}
     with pooler(postgres, monkeypatch, tmp_path, **settings) as running:
         address = running.dsn(database.name)
@@ -225,7 +225,7 @@ def test_subscriptions_that_nobody_allows(
 
         for name, value in {"DATABASE_URL": database.api_dsn, "DATABASE_DIRECT_URL": database.api_dsn}.items():
             monkeypatch.setenv(name, value)
-        # Without access control the service does not know accounts, so policies have no effect.
+        # Without access control, the service does not identify accounts, so policies have no effect.
         main(["doctor"])
         assert "whose policy" not in capsys.readouterr().out
         for name, value in SIGV4.items():
@@ -348,7 +348,7 @@ def test_a_check_names_what_is_wrong_and_the_command(database: Database, damage:
 
 
 def test_a_separate_role_of_the_service_is_advice(database: Database) -> None:
-    """The owner runs doctor after a restore, and does not know the service's role."""
+    """The owner runs `doctor` after a restore, and does not know the service's role."""
     make = "create role apart login in role penstock_api"
     with examined(database, make) as examination:
         (found,) = [finding for finding in check_grants(examination) if "apart" in finding.problem]

@@ -1,9 +1,9 @@
-"""Penstock finds or unpacks PgBouncer, runs it in transaction mode, and replaces a left-over PgBouncer.
+"""Penstock finds or unpacks PgBouncer, runs PgBouncer in transaction mode, and replaces a left-over process.
 
-The service logs in through PgBouncer by its file; other roles log in by auth_query.sql.
+PgBouncer authenticates the service with a user file, and other roles with auth_query.sql.
 
-Source: PgBouncer's documentation, "auth_query". PgBouncer passes SCRAM secrets through, so it connects over TCP in
-these tests.
+Source: PgBouncer's documentation, "auth_query". PgBouncer passes SCRAM secrets through, so these tests connect over
+TCP.
 """
 
 import concurrent.futures
@@ -49,9 +49,9 @@ def test_a_wrong_password_is_refused(database: Database) -> None:
 
 
 def test_a_pooler_left_behind_is_replaced() -> None:
-    """After `kill -9` of the service, its pooler still runs. The next start ends that pooler and starts a new one.
+    """The pooler still runs after `kill -9` ends the service. The next start ends that pooler and starts a new one.
 
-    The folder's name may contain characters that the configuration must quote.
+    The folder's name can contain characters that the configuration must quote.
     """
     with (
         ephemeral_state(memory_directory()) as parent,
@@ -66,7 +66,7 @@ def test_a_pooler_left_behind_is_replaced() -> None:
 
 
 def test_a_stale_pid_file_kills_nobody() -> None:
-    """Another process may have the pid in that file by now. The file has the pid of this test."""
+    """Another process can have the pid in that file by now. Here the file contains this test's pid."""
     previous = signal.getsignal(signal.SIGTERM)
     with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         home = server.account.make_private_folder(state / "pgbouncer")
@@ -84,7 +84,7 @@ def test_without_debians_tools_the_reason_is_said(tmp_path: Path, monkeypatch: p
 
 @dataclass(frozen=True)
 class Pooled:
-    """Runs a server and a pooler that connects to it over TCP with passwords, as between two machines."""
+    """Runs a server, and a pooler that connects to the server over TCP with passwords, as on two machines."""
 
     server: Postgres
     pooler: PgBouncer
@@ -95,7 +95,7 @@ class Pooled:
                 connection.execute(statement)
 
     def user(self, role: str, password: str, port: int | None = None) -> str:
-        """Returns the user of a session after a login through the pooler. Raises psycopg.OperationalError."""
+        """Logs in through the pooler and returns the session's user. Raises psycopg.OperationalError."""
         address = f"postgresql://{role}:{password}@127.0.0.1:{port or self.pooler.port}/{DATABASE}"
         with psycopg.connect(address, autocommit=True, prepare_threshold=None) as connection:
             row = connection.execute("select current_user").fetchone()

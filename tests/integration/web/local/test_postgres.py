@@ -1,6 +1,4 @@
-"""The launcher runs the binaries of the system and of the wheel, as root and as an ordinary user, and survives
-crashes.
-"""
+"""The launcher runs the system's and the wheel's binaries, as root and as an ordinary user, and survives crashes."""
 
 import os
 import signal
@@ -36,8 +34,8 @@ from tests.support.wait import wait_until
 
 @pytest.fixture
 def state() -> Iterator[Path]:
-    """Returns a state folder that the server's user can enter; it cannot enter pytest's folders if root runs the
-    tests.
+    """Returns a state folder that the server's user can enter. If root runs the tests, this user cannot enter pytest's
+    folders.
     """
     with ephemeral_state(memory_directory()) as path:
         yield path
@@ -98,7 +96,7 @@ def test_a_running_server_is_adopted(state: Path) -> None:
 
 
 def test_a_server_that_was_recovering_is_adopted_when_it_is_ready(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server at first refuses connections, as after a killed session or a full disk, and does not end."""
+    """The server at first refuses connections but keeps running, as after a killed session or a full disk."""
     left_behind = postgres.start(state, SystemAccount.choose())
     adopt, looks = postgres._adopt, 0
 
@@ -159,7 +157,7 @@ def test_an_ephemeral_folder_is_gone_afterwards() -> None:
 def test_the_wheel_is_copied_when_its_folder_is_closed_to_the_server(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For example, a checkout may be below /root. An ordinary user can read its own folders, so the launcher copies
+    """For example, a checkout can be below /root. An ordinary user can read its own folders, so the launcher copies
     nothing.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(state / "cache"))
@@ -183,8 +181,8 @@ def test_a_folder_that_the_server_cannot_enter_is_refused(tmp_path: Path) -> Non
     tmp_path.chmod(0o700)
 
 
-# Runs the launcher as the present user, then as an ordinary user. All modules are loaded by then, so the user need
-# not read the interpreter's folder.
+# Runs the launcher as the current user, then as an ordinary user. All modules are loaded by then, so the user need not
+# read the interpreter's folder.
 _AS_ORDINARY_USER = """
 import os, pwd, sys
 from pathlib import Path
@@ -233,11 +231,11 @@ def test_comes_back_after_the_whole_server_was_killed(state: Path) -> None:
 
 
 # --- chosen database -------------------------------------------------------------------------------------------------
-# The same rule chooses the database of `penstock metrics run` and `report` (docs/operate/metrics_job.md).
+# The same rule chooses the database for `penstock metrics run` and `report` (docs/operate/metrics_job.md).
 #
-# The encryption key of an installation that runs its own database.
+# Tests the encryption key of an installation that runs its own database.
 #
-# A killed `penstock up --ephemeral` leaves nothing behind.
+# Tests that a killed `penstock up --ephemeral` leaves no processes and files behind.
 
 
 POOLED, DIRECT = "postgresql://u:secret@pooler:6432/d", "postgresql://u:secret@db:5432/d"
@@ -245,7 +243,7 @@ POOLED, DIRECT = "postgresql://u:secret@pooler:6432/d", "postgresql://u:secret@d
 
 @pytest.fixture
 def empty_state(tmp_path: Path, database: Database) -> Path:
-    """Creates a folder as `penstock up` leaves it, with the port and the password of a running server."""
+    """Creates a folder like `penstock up`'s folder, with a running server's port and password."""
     folder = tmp_path / "postgres"
     folder.mkdir()
     (folder / "port").write_text(str(conninfo_to_dict(database.dsn)["port"]))
@@ -262,7 +260,7 @@ def test_a_set_address_comes_first(empty_state: Path) -> None:
 def test_else_the_service_of_this_machine(empty_state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`report` uses the same database as `run`."""
     monkeypatch.setattr(chosen, "_responds", lambda dsn: True)
-    # Other services may run on this machine.
+    # Other services can run on this machine.
     monkeypatch.setenv("XDG_CACHE_HOME", str(empty_state / "cache"))
     monkeypatch.setattr(chosen, "default_state_directory", lambda: empty_state)
     for name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
@@ -301,7 +299,7 @@ OPEN = Settings.read({"QUEUE_ACCESS": "off"})
 
 
 def test_the_encryption_key_is_made_once_and_used_from_then_on(tmp_path: Path) -> None:
-    """The key stays after access is turned off, because encrypted texts must stay readable."""
+    """The service keeps the key after access control is turned off, because encrypted texts must stay readable."""
     assert with_encryption_key(OPEN, tmp_path) == OPEN
     key = with_encryption_key(CLOSED, tmp_path).queue_encryption_key
     assert len(b64decode(key)) == 32
@@ -336,13 +334,13 @@ def parent() -> Iterator[Path]:
 
 
 def processes_of(folder: str) -> set[int]:
-    """Returns the ids of the processes whose command names the folder."""
+    """Returns the ids of the processes whose command line contains the folder."""
     numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
     return {number for number in numbers if folder in command_line(number)}
 
 
 def test_nothing_is_left_when_it_is_killed(parent: Path) -> None:
-    """The service also ends if a shell started it in the background and made it ignore SIGQUIT and SIGINT."""
+    """The service also ends if a shell started the service in the background, where SIGQUIT and SIGINT are ignored."""
     before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     try:
         check_that_nothing_is_left(parent)
@@ -369,7 +367,7 @@ def test_an_orderly_end_needs_no_guardian(parent: Path) -> None:
 
 
 def test_only_its_owner_can_hold_the_lock_of_a_folder(tmp_path: Path) -> None:
-    """Another user with this file would prevent a start."""
+    """Another user who could open this file could lock it and prevent a start."""
     (tmp_path / "lock").touch(0o644)
     with folder_lock(tmp_path):
         assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600

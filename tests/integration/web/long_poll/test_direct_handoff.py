@@ -1,4 +1,4 @@
-"""A send hands its message to a waiting receiver in one transaction, or behaves as if no receiver waited."""
+"""A send hands the message to a waiting receiver in one transaction, or works as if no receiver waited."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,7 +34,7 @@ from tests.support.web.virtual_clock import settle
 
 
 class Pool:
-    """Stores the messages that the test names. A receive finds `found` messages. `pipelines` says whether calls can
+    """Stores messages for the test. A receive finds `found` messages. `pipelines` says whether calls can
     share a pipeline.
     """
 
@@ -74,7 +74,7 @@ class Pool:
 
 
 class Waiters:
-    """A dispatcher and the messages that it returned. Only the test sends to its queues."""
+    """A dispatcher, and the messages that the dispatcher returned. Only the test sends to the queues."""
 
     def __init__(self, pool: Pool) -> None:
         self.long_polls = LongPollDispatcher(self._nothing)
@@ -90,7 +90,7 @@ class Waiters:
         return self.long_polls.wait(queue, 20, self.long_polls.next_ticket(), receive=receive)
 
     def send(self, *numbers: int, arn: str = ORDERS, first_id: int = 1) -> Awaitable[list[list[Row]]]:
-        """Makes one call for several senders. `counts` has each sender's number of messages."""
+        """Makes one call for several senders. `counts` contains each sender's number of messages."""
         return self.send_effects([sent(arn, number, first_id) for number in numbers])
 
     def send_effects(self, effects: Sequence[Batch]) -> Awaitable[list[list[Row]]]:
@@ -218,7 +218,9 @@ async def test_as_many_are_served_as_messages_are_enough_for(
 
 @pytest.mark.virtual_time
 async def test_one_call_hands_over_a_bounded_number_of_messages() -> None:
-    """The process counts memory by messages, because the queue may hold larger messages than the arriving ones."""
+    """The process limits the number of messages, because the queue can contain larger messages than the arriving
+    messages.
+    """
     pool = Pool(found=MAX_RECEIVE + 20)
     waiters = Waiters(pool)
     responses = [waiters.wait(make_receive(1)) for _ in range(MAX_RECEIVE + 20)]
@@ -285,7 +287,7 @@ async def test_messages_for_a_receiver_that_left_go_to_others_or_back() -> None:
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("receive", [None, make_receive(1, f"{ORDERS}.fifo")])
 async def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[ReceivedRow] | None) -> None:
-    """A FIFO queue delivers a group's messages one after the other, and it stores a receive with an attempt id."""
+    """A FIFO queue delivers a group's messages one after the other, and stores receives that have an attempt id."""
     pool = Pool(found=1)
     waiters = Waiters(pool)
     waiting = waiters.wait(receive)
@@ -329,7 +331,9 @@ async def test_the_time_of_who_is_being_served_does_not_end() -> None:
 
 @pytest.mark.virtual_time
 def test_message_and_lease_are_one_transaction(database: Database) -> None:
-    """Sends through the whole service after it has a pipeline connection. Row versions show the writing transaction."""
+    """Sends through the whole service after the service has opened a pipeline connection. The row versions show which
+    transaction wrote the rows.
+    """
     same = "select count(*) from queue.log l join queue.lease x on x.xmin = l.xmin where x.pos = l.id"
     with (
         running_service(database.api_dsn, database.dsn) as service,
@@ -353,7 +357,7 @@ def test_message_and_lease_are_one_transaction(database: Database) -> None:
 
 
 class LossyPool:
-    """The server commits each transaction, and its response is lost."""
+    """The server commits each transaction, but the response is lost."""
 
     def __init__(self, pipeline: PipelineConnection) -> None:
         self._pipeline = pipeline
@@ -386,8 +390,8 @@ async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
 
 
 async def test_a_message_of_a_lost_handoff_counts_as_received(database: Database) -> None:
-    """The receive continues and finds the remaining messages. A message may therefore become a dead letter after
-    fewer answered receives than maxReceiveCount.
+    """The receive continues and finds the remaining messages. A message can therefore become a dead letter after fewer
+    delivered responses than maxReceiveCount.
     """
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("select queue.create('orders')")

@@ -176,8 +176,8 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
 
 
 def test_a_file_is_about_one_region(penstock: Command, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command uses the service's region unless an option names a region. It ignores the region of this shell's
-    SDKs.
+    """The command uses the service's region unless an option names a region. The command ignores the region that the
+    shell sets for SDKs.
     """
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.setenv(name, "eu-central-1")
@@ -250,7 +250,7 @@ def test_mistakes_are_found_before_anything_is_asked(
 def test_a_service_starts_with_a_file(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The service is ready once the file has been applied."""
+    """The service becomes ready after it has applied the file."""
     with running("--ephemeral", "--file", str(file)) as service:
         assert service.lines[:2] == ["9 changes made by --file", f"penstock ready on {service.address}"]
         monkeypatch.setenv("PENSTOCK_ENDPOINT", service.address)
@@ -419,7 +419,7 @@ def test_each_part_of_an_entry_is_checked(text: str, said: list[str]) -> None:
 
 
 def test_all_names_are_checked(file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command shows no plan that the service would refuse. It asks the service nothing."""
+    """The command does not show a plan that the service would refuse. The command sends no request to the service."""
     monkeypatch.setenv("PENSTOCK_ENDPOINT", "http://127.0.0.1:1")
     file.write_text(
         'queues:\n  "bad name!": {}\n  good: {tags: {"": x}}\n  "worse name!": {}\ntopics:\n  "a.b": {}\n'
@@ -451,7 +451,9 @@ def test_all_missing_queues_are_named(penstock: Command, file: Path) -> None:
 
 
 def test_missing_queues_are_named_beside_other_mistakes(penstock: Command, file: Path) -> None:
-    """The command asks the service only for these names. A name is not a mistake if the service does not answer."""
+    """The command asks the service only for these names. The command does not report a name as a mistake if the service
+    does not respond.
+    """
     file.write_text(MISSING.replace("1h", "1y"))
     for said in (f"{file}:9: ", "'m1' is missing", "'m2' is missing", "'m3' is missing", "'m4' is missing"):
         penstock("apply", "-f", str(file), error=said)

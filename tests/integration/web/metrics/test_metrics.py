@@ -1,6 +1,6 @@
 """GET /metrics of a real service counts known traffic correctly.
 
-Tests the right to read /metrics, which names the queues of all accounts (docs/reference/prometheus.md).
+Tests the right to read /metrics, which contains the queues of all accounts (docs/reference/prometheus.md).
 """
 
 import os
@@ -39,9 +39,9 @@ def create(service: Service, name: str = ORDERS, **attributes: str) -> str:
 
 
 def receive_three(sqs: Any, url: str) -> tuple[list[dict[str, Any]], int, int]:
-    """Returns three messages, the number of receives, and the number of empty ones.
+    """Returns three messages, the number of receives, and the number of empty receives.
 
-    A receive may skip messages that a worker has locked at this moment.
+    A receive can skip messages that a worker has currently locked.
     """
     received: list[dict[str, Any]] = []
     calls = empty = 0
@@ -92,7 +92,7 @@ def test_requests_and_messages(service: Service) -> None:
     }
     assert {name: found.value("penstock_queue_" + name, queue=ORDERS) for name in counts} == counts
     assert set(found.values("penstock_queue_messages_sent_total", "queue")) == {ORDERS, "_other"}
-    assert found.value("penstock_flush_messages_sum") == 4  # that for the missing queue was a call, too
+    assert found.value("penstock_flush_messages_sum") == 4  # the send to the missing queue was also a call
     assert found.value("penstock_http_requests_active") == 1  # the scrape itself
     assert found.value("penstock_processes") == 1
 
@@ -199,7 +199,7 @@ def test_gauges_of_queues(database: Database, service: Service) -> None:
 
 
 def test_health_of_the_metrics_job(database: Database, service: Service) -> None:
-    """A worker that never ran has only a count of 0 failures. A run under way changes no metric."""
+    """A worker that has never run has only a count of 0 failures. An unfinished run does not change the metrics."""
     create(service)
     until_row(database.dsn, "select from queue.reading")
     assert "penstock_metrics_job_last" not in scrape(service.url).text
@@ -241,7 +241,7 @@ def test_without_a_database_it_answers(database: Database, service: Service) -> 
 
 
 def test_promtool_is_content(database: Database, service: Service) -> None:
-    """Prometheus's own linter finds no fault in types, names and units."""
+    """Prometheus's linter finds no fault in types, names and units."""
     sqs, url = service.sqs(), create(service, "quote-and-backslash")
     sqs.send_message(QueueUrl=url, MessageBody="1")
     until_row(database.dsn, "select from queue.measurement where visible = 1")
@@ -264,7 +264,7 @@ def sent(url: str, queue: str, count: int) -> None:
     headers = {"x-amz-target": "AmazonSQS.SendMessage", "content-type": "application/x-amz-json-1.0"}
     body: dict[str, Any] = {"QueueUrl": f"{url}/000000000000/{queue}", "MessageBody": "1"}
     for _ in range(count):
-        # Each request has its own connection, which any process may accept.
+        # Each request opens a new connection, which any process can accept.
         with client_setup.Client() as client:
             assert client.post(url, headers=headers, json=body).status_code == 200
 
@@ -277,14 +277,14 @@ def test_whichever_process_is_asked_answers_for_all(database: Database) -> None:
         for found in responses:
             assert found.value("penstock_queue_messages_sent_total", queue=ORDERS) == 40
             assert found.value("penstock_processes") == 2
-        # One process may notice a connection's end a moment after another process has answered.
+        # A process can notice a closed connection a moment after another process has answered.
         wait_until(lambda: scrape(up.address).value("penstock_http_requests_active") == 1)
         victim = children(up.process.pid)[0]
         os.kill(victim, signal.SIGKILL)
         while victim in children(up.process.pid):
             pass
         sent_before = until_answered(up.address)
-        # The sum includes the counts of the dead process.
+        # The sum includes the dead process's counts.
         assert sent_before.value("penstock_queue_messages_sent_total", queue=ORDERS) == 40
 
 

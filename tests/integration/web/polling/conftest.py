@@ -1,4 +1,4 @@
-"""A service whose mappings invoke functions of a server beside it."""
+"""Provides a service, and a server with the functions that the service's mappings invoke."""
 
 from collections.abc import Iterator
 

@@ -23,7 +23,7 @@ from tests.support.web.prometheus_text import scrape
 
 
 def test_a_killed_worker_loses_nothing(database: Database) -> None:
-    """The worker dies in the middle of an invocation; another process takes over, and the message comes again."""
+    """The worker dies during an invocation. Another process takes over and delivers the message again."""
     began, gate = threading.Event(), threading.Event()
 
     def code(event: Any) -> None:
@@ -90,7 +90,7 @@ def test_a_process_that_stops_ends_its_invocations(database: Database) -> None:
 def test_a_process_leaves_a_mapping_that_it_cannot_invoke_to_others(
     database: Database, settings: dict[str, str]
 ) -> None:
-    """A rolling change of these settings disables no mapping."""
+    """A rolling change of these settings does not disable mappings."""
     unclaimed = (
         "select count(*) from queue.event_source_mapping m where enabled and not exists (select from queue.poller p"
         " where p.poller_id = m.poller_id and p.alive_until > clock_timestamp())"
@@ -153,7 +153,7 @@ def test_functions_have_no_mappings(database: Database) -> None:
 # --- rights ----------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def guarded(database: Database) -> Iterator[tuple[Service, Functions]]:
-    """A service that verifies signatures and may invoke only `f`."""
+    """Provides a service that verifies signatures and allows only `f` as a function."""
     with running_functions(f=lambda _: None) as functions:
         settings = {**SIGV4, "QUEUE_LAMBDA_ENDPOINT": functions.url, "QUEUE_LAMBDA_FUNCTIONS": "f"}
         with running_service(database.api_dsn, **settings) as service:
@@ -173,7 +173,7 @@ def user_key(database: Database, name: str, *policies: str, new: bool = True) ->
 
 
 def test_a_mapping_ends_with_the_rights_of_its_user(database: Database, guarded: tuple[Service, Functions]) -> None:
-    """No message reaches the function afterwards, and the mapping shows the reason."""
+    """The mapping then passes no messages to the function, and shows the reason."""
     service, functions = guarded
     root = new_key(database, OWNER)
     key = user_key(database, "ann", "admin")
@@ -185,7 +185,8 @@ def test_a_mapping_ends_with_the_rights_of_its_user(database: Database, guarded:
     sqs.send_message(QueueUrl=url, MessageBody="before")
     functions.wait(lambda: functions.seen() == ["before"])
     user_key(database, "ann", "read", new=False)
-    # The waiting poll began with the old rights. It may pass on messages that arrive within a second of its check.
+    # The waiting poll started with the old rights. The poll can pass on messages that arrive within a second of the
+    # rights check.
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("update queue.event_source_mapping set revision = revision + 1")
         connection.execute("notify penstock, 'mappings'")
@@ -202,8 +203,8 @@ def test_a_mapping_ends_with_the_rights_of_its_user(database: Database, guarded:
 def test_a_user_needs_rights_on_the_queue_to_create_a_mapping(
     database: Database, guarded: tuple[Service, Functions]
 ) -> None:
-    """A user without the right to receive from a queue can neither send its messages to a function nor see its
-    mappings.
+    """A user without the right to receive from a queue can neither send the queue's messages to a function nor see the
+    queue's mappings.
     """
     service, _ = guarded
     root = new_key(database, OWNER)
@@ -252,7 +253,7 @@ def test_a_policy_holds_for_each_spelling_of_an_id(database: Database, guarded: 
 
 
 # --- counts ----------------------------------------------------------------------------------------------------------
-# Mappings are counted in metrics for each queue and in the REST API for each mapping.
+# /metrics counts mappings' work for each queue, and the REST API for each mapping.
 #
 # Meanings: "Event source mapping metrics" (Types of metrics for Lambda functions, AWS Lambda Developer Guide),
 # https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
@@ -305,7 +306,7 @@ def test_messages_and_invocations(harness: Harness) -> None:
         page = scrape(harness.service.url)
         return {name: page.value(f"penstock_mapping_{name}_total", queue=queue) for name in COUNTERS}
 
-    # The service counts after the deletion of the message.
+    # The service counts a message after it has deleted the message.
     wait_until(lambda: counted() == COUNTERS)
     found = scrape(harness.service.url)
     for name in ("invocation_duration_seconds", "oldest_message_age_seconds"):
@@ -313,12 +314,12 @@ def test_messages_and_invocations(harness: Harness) -> None:
     wait_until(lambda: shown(harness, mapping)["invocations"] == 3)
     now = shown(harness, mapping)
     assert now["failed_invocations"] == 1
-    harness.sqs.send_message(QueueUrl=url, MessageBody='{"n": "last"}')  # The failed invocation may have ended last.
+    harness.sqs.send_message(QueueUrl=url, MessageBody='{"n": "last"}')  # The failed invocation can end last.
     wait_until(lambda: [shown(harness, mapping)[name] for name in ("failing_since", "last_result")] == [None, "OK"])
 
 
 def test_since_when_it_fails(harness: Harness) -> None:
-    """The time counts from the first failure until a success. Later failures do not change the time."""
+    """The time runs from the first failure until a success. Later failures do not change the time."""
     url, arn = harness.queue()
     responses: list[Any] = [b"{", {"batchItemFailures": 1}, None]
     name = harness.function(lambda _: responses.pop(0))

@@ -1,4 +1,4 @@
-"""Tests CreateEventSourceMapping and the related actions by boto3.
+"""Tests CreateEventSourceMapping and the related actions with boto3.
 
 Sources: botocore's model lambda/2015-03-31; "CreateEventSourceMapping" (AWS Lambda API reference); "Creating and
 configuring an Amazon SQS event source mapping" (AWS Lambda Developer Guide).
@@ -120,7 +120,7 @@ TAGGED = (
 
 @pytest.mark.parametrize("form", ["event-source-mapping:{}:alias", "foobar:{}", "event-source-mapping:x", "x"])
 def test_tags_of_no_arn(harness: Harness, form: str) -> None:
-    """The text was recorded at AWS. An ARN of another account has a valid form, but belongs to no mapping of this
+    """The text was recorded at AWS. Another account's ARN is valid, but does not belong to a mapping of this
     account.
     """
     start = "arn:aws:lambda:us-east-1:000000000000:"
@@ -210,7 +210,7 @@ def test_bodies_of_errors(harness: Harness) -> None:
 
 
 def test_members_without_effect_are_read_back(harness: Harness) -> None:
-    """Provisioned mode, metrics and keys occur in infrastructure as code."""
+    """Infrastructure as code sets provisioned mode, metrics and keys."""
     given: dict[str, Any] = {
         "ProvisionedPollerConfig": {"MinimumPollers": 2, "MaximumPollers": 10_000},
         "MetricsConfig": {"Metrics": ["EventCount"]},

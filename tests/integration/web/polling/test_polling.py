@@ -37,8 +37,8 @@ def send(harness: Harness, url: str, *bodies: str, **members: Any) -> None:
 
 # --- events ----------------------------------------------------------------------------------------------------------
 def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None:
-    """The event has each field of the example "Standard queue message event", and its values if they do not depend on
-    the time.
+    """The event has each field of the example "Standard queue message event", with the example's values except
+    times.
     """
     url, arn = harness.queue()
     name = harness.function(ignore)
@@ -199,8 +199,8 @@ def test_without_reports_the_response_says_nothing(harness: Harness) -> None:
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 def test_a_window_gathers_a_batch(harness: Harness) -> None:
-    """The batch has more than ten messages, so it needs several receives. AWS writes the digest of empty attributes
-    only for mappings with a window (recorded at AWS).
+    """The batch has more than ten messages, so it needs several receives. AWS adds the digest of empty attributes only
+    for mappings with a batching window (recorded at AWS).
     """
     url, arn = harness.queue()
     name = harness.function(ignore)
@@ -248,7 +248,7 @@ def test_a_filter_deletes_what_it_leaves_out(harness: Harness) -> None:
 
 
 def test_a_filter_deletes_no_message_because_of_a_parser(harness: Harness) -> None:
-    """RFC 8259 allows these texts. A message that is too complicated to judge reaches the function."""
+    """RFC 8259 allows these texts. A message that is too complex to filter reaches the function."""
     url, arn = harness.queue()
     name = harness.function(ignore)
     passing = [
@@ -278,7 +278,7 @@ def test_a_filter_of_text_and_of_what_is_not_the_body(harness: Harness) -> None:
 
 # --- order -----------------------------------------------------------------------------------------------------------
 def test_fifo_groups_keep_their_order_through_failures(harness: Harness) -> None:
-    """The messages of a group succeed in their order even if invocations fail meanwhile."""
+    """A group's messages succeed in order, even if invocations fail meanwhile."""
     url, arn = harness.queue(FifoQueue="true", ContentBasedDeduplication="true")
     handled: dict[str, list[int]] = defaultdict(list)
     failed: set[str] = set()

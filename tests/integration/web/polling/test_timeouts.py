@@ -63,13 +63,13 @@ class Size:
         return f"g{n % self.groups}-{n // self.groups}"
 
     def is_poison(self, body: str) -> bool:
-        """Three per cent of the messages always fail."""
+        """Three percent of the messages always fail."""
         group, number = body.removeprefix("g").split("-")
         return (int(number) * self.groups + int(group)) % 33 == 32
 
 
 class Ledger:
-    """Imitates the function, and records its invocations and handled messages. `waiting` counts the invocations that
+    """Imitates a function, and records the invocations and the handled messages. `waiting` counts the invocations that
     `pause` blocks.
     """
 
@@ -106,7 +106,7 @@ class Ledger:
             assert self._changed.wait_for(lambda: self.came.total() >= messages, MAX_SECONDS)
 
     def pause(self) -> list[str]:
-        """Returns the messages of the invocations that wait for `go_on`."""
+        """Returns the messages of invocations that wait for `go_on`."""
         with self._changed:
             self._goes_on = False
             assert self._changed.wait_for(lambda: bool(self.waiting), MAX_SECONDS)
@@ -119,10 +119,10 @@ class Ledger:
 
 
 def kill(service: Service, ledger: Ledger, dsn: str) -> Counter[str]:
-    """Returns the messages of the running invocations, each with its number of deliveries so far. These messages are
+    """Returns the running invocations' messages, each with the number of deliveries up to now. These messages are
     never deleted.
 
-    The kill ends the process's sessions, so other processes need not wait until its death is noticed.
+    The test ends the process's sessions, so other processes need not wait until PostgreSQL notices the process's death.
     """
     held = ledger.pause()
     before = Counter({body: ledger.came[body] for body in held})
@@ -135,7 +135,7 @@ def kill(service: Service, ledger: Ledger, dsn: str) -> Counter[str]:
 
 
 def prepare(service: Service, size: Size, fifo: bool) -> tuple[str, str]:
-    """Returns the URLs of a mapped queue that holds all messages, and of its dead-letter queue."""
+    """Returns the URLs of a mapped queue that contains all messages, and of its dead-letter queue."""
     sqs = service.sqs()
     suffix, kind = (".fifo", {"FifoQueue": "true", "ContentBasedDeduplication": "true"}) if fifo else ("", {})
     dead_url = sqs.create_queue(QueueName=f"dead{suffix}", Attributes=kind)["QueueUrl"]
@@ -155,7 +155,7 @@ def prepare(service: Service, size: Size, fifo: bool) -> tuple[str, str]:
 
 
 def send(sqs: Any, url: str, size: Size, fifo: bool, sender: int) -> None:
-    """Returns the messages of every fourth group, in their order."""
+    """Returns the messages of every fourth group, in order."""
     numbers = [n for n in range(size.messages) if n % size.groups % SENDERS == sender]
     for start in range(0, len(numbers), 10):
         entries = [
@@ -191,7 +191,9 @@ def drained(sqs: Any, url: str) -> Iterator[str]:
     "size", [Size(600, 20, 1), pytest.param(Size(100_000, 1_000, 5), marks=pytest.mark.slow)], ids=["600", "100000"]
 )
 def test_every_message_is_handled_or_a_dead_letter(database: Database, size: Size, fifo: bool) -> None:
-    """Five kills interrupt running invocations. Their messages were not deleted, so the worker delivers them again."""
+    """Five kills interrupt running invocations. The worker had not deleted the messages, so the worker delivers the
+    messages again.
+    """
     ledger, url, dead_url = Ledger(size), "", ""
     kills: list[Counter[str]] = []
     with running_functions(f=ledger) as functions:
@@ -299,7 +301,7 @@ def hidden_seconds(harness: Harness, arn: str) -> float:
 
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
 def test_messages_stay_invisible_while_a_url_handles_them(harness: Harness, fifo: bool) -> None:
-    """The URL answers after the end of the queue's timeout of one second."""
+    """The URL answers after the queue's visibility timeout of one second."""
     goes_on = threading.Event()
 
     def waits(_: Any) -> None:
@@ -377,7 +379,7 @@ def check_session(invocation: Invocation) -> None:
 
 
 def last_result(database: Database, functions: Functions, **credentials: str) -> str:
-    """Invokes a mapping's function by a name with an alias, and returns the result."""
+    """Invokes a mapping's function by a name that contains an alias, and returns the result."""
     settings = {"QUEUE_LAMBDA_ENDPOINT": functions.url, **ALONE, **credentials}
     with running_service(database.api_dsn, **settings) as service:
         sqs, client = service.sqs(), service.client("lambda")
@@ -403,7 +405,7 @@ def test_credentials_of_the_environment(database: Database) -> None:
 
 @contextmanager
 def container_role() -> Iterator[str]:
-    """Yields the address from which a container gets its role's credentials."""
+    """Yields the address that provides the credentials of a container's role."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""Tests the history in the file of `penstock metrics report`, from rows with known values."""
+"""Tests the history in the file that `penstock metrics report` writes, from rows with known values."""
 
 import html
 import json
@@ -74,7 +74,7 @@ def test_depth_and_lag_over_time(tmp_path: Path) -> None:
     page = report(tmp_path, *SPAN)
     shown = pictures(page)
     depth = shown["Depth of orders: at most 61, 61 at the end"]
-    # The rows say nothing about the time between, so no line crosses the gap.
+    # The rows do not cover the time between, so no line crosses the gap.
     assert len(of_class(depth, "line")) == 2
     lag = shown["Lag of orders: from 3 ms to 1.5 min"]
     assert [len(of_class(lag, name)) for name in ("first", "second")] == [2, 2]
@@ -203,7 +203,7 @@ def test_without_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 # --- state -----------------------------------------------------------------------------------------------------------
-# `penstock metrics report` shows the present state from stored minutes, without any run of the metrics job.
+# `penstock metrics report` shows the current state from stored minutes, even if the metrics job has never run.
 
 OTHERS = QUEUES_PER_PAGE
 """Adds idle queues, because the report must need more than one page of queues."""
@@ -211,7 +211,7 @@ OTHERS = QUEUES_PER_PAGE
 
 @dataclass
 class Service:
-    """A database, and the minute that was not over when the rows were written."""
+    """A database, and the minute that was incomplete when the test wrote the rows."""
 
     database: Database
     now: datetime
@@ -224,7 +224,7 @@ def minutes(now: datetime, first: int, last: int = 1, **counts: Any) -> list[Min
 
 
 def add(db: Connection, name: str, rows: list[Minute], oldest_at: datetime | None = None) -> None:
-    """Adds a queue with these minutes. The last minute's counts are its present counts."""
+    """Adds a queue with these minutes. The last minute's counts are the queue's current counts."""
     queue_id = new_queue(db, name)
     add_minutes(db, queue_id, rows)
     insert(
@@ -234,7 +234,7 @@ def add(db: Connection, name: str, rows: list[Minute], oldest_at: datetime | Non
 
 
 def fill(db: Connection, now: datetime) -> None:
-    """Adds a queue for each verdict. The last receive of `stopped` was ten minutes ago."""
+    """Adds a queue with each verdict. The last receive of `stopped` was ten minutes ago."""
     stopped = minutes(now, 60, 11)
     for waits, ago in enumerate(range(10, 0, -1), start=1):
         stopped += minutes(
@@ -323,4 +323,4 @@ def test_a_healthy_queue_that_was_asked_for(report_now: Callable[..., str]) -> N
     (row,) = table(page, "state")
     assert (row["Verdict"], row["Why"], row["What to do"]) == ("ok", "Consumers keep up.", "")
     assert "stopped" not in page
-    assert len(pictures(page)) == 1  # No message waits, so the chart does not draw the age.
+    assert len(pictures(page)) == 1  # The queue is empty, so the chart does not draw the age.

@@ -1,4 +1,4 @@
-"""Tests /v1/deliveries over a real service while its worker delivers. Shapes: docs/reference/webhooks.md."""
+"""Tests /v1/deliveries on a real service while the worker delivers. Shapes: docs/reference/webhooks.md."""
 
 import base64
 import hashlib
@@ -60,7 +60,7 @@ def test_a_delivery_that_will_be_repeated_has_a_time(http: httpx.Client, db: Con
 
 @pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_a_dead_letter_without_its_queue_is_counted_and_listed(http: httpx.Client, db: Connection) -> None:
-    """AWS has a metric for this case, NumberOfNotificationsFailedToRedriveToDlq ("Amazon SNS metrics")."""
+    """AWS counts such deliveries in NumberOfNotificationsFailedToRedriveToDlq ("Amazon SNS metrics")."""
     region = "arn:aws:{}:us-east-1:000000000000:{}".format
     for name in ("target", "letters"):
         http.post("/v1/queues", json={"name": name}).raise_for_status()
@@ -175,7 +175,7 @@ def are_sent(http: httpx.Client, number: int) -> bool:
 
 @pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_the_worker_carries_what_the_service_publishes(database: Database, receiver: Receiver) -> None:
-    """The worker sends at once, even if it was asleep."""
+    """The worker sends at once, even if the worker was asleep."""
     settings = {"SNS_GATEWAY_URL": receiver.url("/200")}
     with running_service(database.api_dsn, **settings) as service, service.http() as http:
         for number in range(3):
@@ -200,7 +200,7 @@ def test_without_a_gateway_it_is_kept(database: Database) -> None:
 
 @pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_the_quota_limits_opted_out_numbers(database: Database) -> None:
-    """A stored number can be stored again (QUOTA_OPTED_OUT_NUMBERS, docs/operate/quotas.md)."""
+    """At the quota, a client can still store an existing number (QUOTA_OPTED_OUT_NUMBERS, docs/operate/quotas.md)."""
     with running_service(database.api_dsn, QUOTA_OPTED_OUT_NUMBERS="2") as service, service.http() as http:
         responses = [http.put(f"/v1/outbox/opted-out/%2B1555010000{last}") for last in (1, 2, 3, 1)]
         assert [response.status_code for response in responses] == [200, 200, 429, 200]
@@ -230,7 +230,7 @@ SECRET = "whsec_" + base64.b64encode(KEY).decode()
 
 
 def bind(http: httpx.Client, url: str) -> None:
-    """Binds events of orders to this URL."""
+    """Binds the routing keys of orders to this URL."""
     hook = {"protocol": "http", "endpoint": url}
     http.post("/v1/events/order.*/subscriptions", json=hook).raise_for_status()
 

@@ -68,7 +68,7 @@ def test_an_event_reaches_the_queues_that_are_bound(http: httpx.Client) -> None:
     ],
 )  # fmt: skip
 def test_patterns(http: httpx.Client, pattern: str, key: str, matches: bool) -> None:
-    """As in AMQP: `*` matches one segment; `#` matches any number of segments. A dry run names the queues that a
+    """As in AMQP: `*` matches one segment; `#` matches any number of segments. A dry run lists the queues that a
     publish would reach.
     """
     made = bind(http, pattern, queue_name="q0")
@@ -123,7 +123,7 @@ def test_the_password_of_a_url_is_hidden(http: httpx.Client) -> None:
 
 
 def test_json_of_every_kind_passes_filters(http: httpx.Client) -> None:
-    """RFC 8259 allows these texts. REST shows U+FFFD for half a pair of surrogates, and keeps numbers as they are."""
+    """RFC 8259 allows these texts. The REST API shows U+FFFD for a lone surrogate, and does not change numbers."""
     bind(http, "a", queue_name="q0", filter_policy={"b": [1]})
     deep = '{"b":2,"a":' + "[" * 40 + "]" * 40 + "}"
     for message in (r'{"a":"\ud83d","b":1}', '{"a":1e400,"b":1}', r'{"a":"\ud83d","b":2}', deep):

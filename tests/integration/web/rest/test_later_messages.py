@@ -102,7 +102,7 @@ def test_with_its_schedule_it_is_gone(http: httpx.Client) -> None:
 
 
 def test_pruning_schedules_spares_messages(http: httpx.Client) -> None:
-    """An exported file contains no messages that clients have sent with a delay."""
+    """An exported file does not contain delayed messages."""
     name = send(http, {"message": 1, "delay": 1_000})["schedule"]
     every = {"name": "nightly", "cron": "0 0 * * *", "target": {"queue": "orders", "message": 1}}
     for wanted in ([every], []):
@@ -152,8 +152,8 @@ def test_a_refused_request_changes_nothing(http: httpx.Client, queue: str, body:
 @pytest.mark.parametrize("delay", [1, 900, 901, YEAR])
 @pytest.mark.parametrize("form", ["single", "list", "transaction"])
 def test_a_fifo_queue_refuses_a_delay_and_names_it(http: httpx.Client, form: str, delay: int) -> None:
-    """The refusal has the client's value ("SendMessage", API Reference: DelaySeconds cannot be set for a message of a
-    FIFO queue).
+    """The error contains the client's value ("SendMessage", API Reference: DelaySeconds cannot be set for a message of
+    a FIFO queue).
     """
     message = {"message": 1, "delay": delay, "group_id": "g", "dedup_id": "d"}
     if form == "transaction":

@@ -114,7 +114,9 @@ def test_a_mapping_that_is_not_there(http: httpx.Client) -> None:
 
 
 def test_a_user_needs_the_action_and_rights_on_the_queue(database: Database) -> None:
-    """A user who creates or changes a mapping needs that action and the rights to receive and delete on the queue."""
+    """A user who creates or changes a mapping needs the action's right, and the rights to receive and delete on the
+    queue.
+    """
     users = {"read": "read", "maker": allow("lambda:*"), "owner": allow("lambda:*", "sqs:*")}
     with running_service(database.api_dsn, **SIGV4, **LAMBDA) as service, service.http() as http:
         keys = {}
@@ -142,7 +144,7 @@ def test_a_user_needs_the_action_and_rights_on_the_queue(database: Database) -> 
 
 
 def allow(*actions: str) -> str:
-    """Returns a policy in the database's form."""
+    """Returns a policy in the database's format."""
     return json.dumps({"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Resource": "*", "Action": actions}})
 
 

@@ -11,7 +11,7 @@ import httpx
 import psycopg
 import pytest
 
-# The module is imported here before the server's threads start, because pydantic parses source, which Python 3.11
+# The test imports the module before the server's threads start, because pydantic parses source code, which Python 3.11
 # cannot do in two threads.
 import penstock_web.rest.application  # noqa: F401
 from penstock.settings import DRIVERS
@@ -30,7 +30,7 @@ COUNTS = ("arrivals", "deliveries", "redeliveries", "deletions", "dead_lettered"
 
 @pytest.fixture(scope="module")
 def database(postgres: TestServer) -> Iterator[Database]:
-    """`orders` has two minutes, one of them with counts alone. `bills` has no minute."""
+    """`orders` has two minutes, one of which has only counts. `bills` has no minute."""
     with postgres.database() as database:
         with psycopg.connect(database.api_dsn, autocommit=True) as db:
             db.execute(f"alter database {database.name} set timezone = 'Asia/Kolkata'".encode())

@@ -1,8 +1,8 @@
-"""Tests that no account can read or change another account's queues, bindings, deliveries and schedules over the REST
-API.
+"""Tests that an account cannot read or change another account's queues, bindings, deliveries and schedules over the
+REST API.
 
 Every name belongs to the caller's account (docs/operate/access.md), so the service does not find other accounts'
-resources. The tests try each request with all spellings of the other account's queue, and once with the owner's key.
+resources. The tests send each request with every spelling of the other account's queue, and once with the owner's key.
 """
 
 import json
@@ -43,8 +43,8 @@ class Account(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """The owner's resources: a queue with two messages, one of them in flight, bindings of the queue and of a URL for
-    `key`, a waiting delivery, and a schedule. `other` is a queue with a message that the partner has in flight.
+    """The owner's resources: a queue with a visible message and a message in flight, bindings of the queue and of a URL
+    to `key`, a waiting delivery, and a schedule. `other` is a queue with a message that is in flight to the partner.
     """
 
     owner: Account
@@ -141,7 +141,7 @@ def in_transaction(**parts: Any) -> Callable[[Setup, str], Asked]:
 
 
 SEND, ACK = {"queue": "NAME", **FORGED}, {"queue": "NAME", "receipt": "RECEIPT"}
-# The owner may make each of these requests, and the service refuses the same requests of the partner.
+# The service accepts each of these requests from the owner, and refuses the same request from the partner.
 BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),
@@ -160,7 +160,7 @@ BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "bind": lambda setup, name: ("POST", f"/events/{setup.key}.new/subscriptions", {"queue_name": name}),
 }  # fmt: skip
 HALF = {"queue": "OTHER", "message": "half"}
-# The service does not make the partner's change to its own queue in the same request either.
+# Requests that also change the partner's queue. The service does not apply that change either.
 WITH_OWN: dict[str, Callable[[Setup, str], Asked]] = {
     "own first": in_transaction(send=[HALF, SEND]),
     "own last": in_transaction(send=[SEND, HALF]),
@@ -261,7 +261,7 @@ def test_an_address_of_a_queue_is_no_url(setup: Setup) -> None:
 # --- what would send later -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("target", [{"queue": "{0}"}, {"topic": "{1}"}])
 def test_a_schedule_sends_to_its_own_account(setup: Setup, target: dict[str, str]) -> None:
-    """A missing queue may be a target, because the schedule's account may create it later."""
+    """A missing queue can be a target, because the schedule's account can create the queue later."""
     before = setup.state()
     for number, name in enumerate(spellings(setup.queue)):
         to = {kind: text.format(name, setup.key) for kind, text in target.items()}

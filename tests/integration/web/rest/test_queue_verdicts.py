@@ -1,4 +1,4 @@
-"""Verdicts on queues by every interface: REST in each deployment, /metrics, and the command line. The tests also read
+"""Verdicts on queues from every interface: REST in each deployment, /metrics, and the command line. The tests also read
 the minutes.
 
 The expected verdicts follow from docs/reference/verdicts.md.
@@ -17,7 +17,7 @@ import httpx
 import psycopg
 import pytest
 
-# The module is imported here before the server's threads start, because pydantic parses source, which Python 3.11
+# The test imports the module before the server's threads start, because pydantic parses source code, which Python 3.11
 # cannot do in two threads.
 import penstock_web.rest.application  # noqa: F401
 from penstock.settings import DRIVERS
@@ -44,14 +44,14 @@ KINDS = {
 
 @dataclass
 class Queues:
-    """A database with minutes of its queues up to `now`, the start of the present minute."""
+    """A database with queues' minutes up to `now`, the start of the current minute."""
 
     database: Database
     now: datetime
 
 
 def fill(db: Connection, now: datetime) -> None:
-    """Stores half an hour of each queue, and the number of messages in its last minute."""
+    """Stores half an hour of minutes for each queue, and the number of messages in the last minute."""
     for name in KINDS:
         add_minutes(db, new_queue(db, name), MINUTES[name](now))
     for name, count in {"behind": 3600, "draining": 3600, "stopped": 200, "dead-letters": 5}.items():
@@ -89,7 +89,7 @@ def fill(db: Connection, now: datetime) -> None:
 
 
 def busy(now: datetime, ago: int, **columns: Any) -> Minute:
-    """Returns the minute this many minutes ago."""
+    """Returns the start of a minute, `minutes` before the current minute."""
     start = now - ago * MINUTE
     known = {"sent": 300, "received": 300, "deleted": 300, "visible": 0, "in_flight": 5, "delayed": 0}
     return Minute(start, last_received_at=start + MINUTE, **{**known, **columns})
@@ -102,8 +102,8 @@ def behind(now: datetime) -> list[Minute]:
 
 
 def draining(now: datetime) -> list[Minute]:
-    """In each of ten minutes, deletes exceeded sends by 300, so twelve minutes are left. Messages expired in one
-    minute, because the last minute counts only some seconds after its end.
+    """In each of ten minutes, deletes exceeded sends by 300, so twelve minutes are left. Messages expired five minutes
+    ago, because the last minute's counts become complete some seconds after its end.
     """
     peak = [busy(now, 11, sent=300, visible=6600)]
     return peak + [
@@ -196,8 +196,8 @@ def test_when_it_will_be_empty(http: httpx.Client, queues: Queues) -> None:
 
 
 def test_consumers_for_a_target(http: httpx.Client) -> None:
-    """Five receivers are busy and handle 300 messages a minute, one second for each message. To process the backlog
-    of 3,600 in a minute takes 60 more receivers.
+    """Five receivers are busy and handle 300 messages a minute, one second for each message. Processing the backlog of
+    3,600 within a minute takes 60 more receivers.
     """
     slow, quick = (verdicts(http, target_lag_seconds=n)["behind"] for n in (3600, 60))
     assert (slow["consumers_now"], slow["target_lag_seconds"]) == (5, 3600)
@@ -257,7 +257,7 @@ def test_queues_and_endpoints_need_attention(http: httpx.Client, queues: Queues)
 
 
 def test_the_start_of_a_concern_does_not_move(queues: Queues) -> None:
-    """In an earlier commit, the verdict on a quiet dead-letter queue began again with each minute."""
+    """In an earlier commit, the verdict on a quiet dead-letter queue restarted every minute."""
     with running_service(queues.database.api_dsn) as service, service.http() as http:
         (first,) = (
             one for one in http.get("/v1/metrics/attention").json()["concerns"] if one["kind"] == "dead_letters"

@@ -20,7 +20,7 @@ from tests.support.sql.calls import Connection, arn_of, create
 from tests.support.wait import wait_until
 
 # --- moves -----------------------------------------------------------------------------------------------------------
-# Tests move tasks over the REST API, which move one message first and the rest on request, their audit, and
+# Tests move tasks over the REST API, which first move one message and the rest on request. Also tests the audit and
 # refusals.
 
 NO_MOVE = "00000000-0000-4000-8000-000000000000"
@@ -78,7 +78,7 @@ def test_one_first_then_the_rest_at_a_rate(moving: httpx.Client, shared_database
         rows = connection.execute(
             "select action, target, details from queue.audit where action like '%Move%' order by audit_id"
         ).fetchall()
-    started, continued = rows  # A refused request leaves no row.
+    started, continued = rows  # A refused request does not store a row.
     assert started[:2] == ("sqs:StartMessageMoveTask", "arn:aws:sqs:us-east-1:000000000000:dead")
     assert started[2]["filter"]["source_queue"] == "orders"
     assert continued[2]["move"] == move["id"]
@@ -193,7 +193,7 @@ def waits(db: Connection, name: str) -> bool:
 
 
 # --- search ----------------------------------------------------------------------------------------------------------
-# Tests searches over the REST API: requests, answers and refusals.
+# Tests searches over the REST API: requests, responses and refusals.
 
 SEARCH = "/v1/queues/orders/messages/search"
 
@@ -256,7 +256,7 @@ def test_failures_in_groups_have_a_filter_that_finds_them(searched: httpx.Client
     assert group["samples"][0]["message"]["order"]["id"] in range(3)
     again = searched.post(SEARCH, json={"filter": group["filter"]}).json()
     assert len(again["messages"]) == 3
-    # These messages have no source queue.
+    # These messages do not have a source queue.
     assert not searched.get("/v1/queues/orders/failures").json()["groups"][0]["filter"]
 
 
@@ -317,8 +317,8 @@ def report(agent: bytes, count: int = 1) -> ReceivedBy:
 
 
 async def test_the_counts_of_a_process_are_added_up(database: Database) -> None:
-    """Two writes of one receiver are one row, even if botocore lists its features in another order. Hostile agents
-    are stored, and deleted queues are left out.
+    """Two writes about one receiver make one row, even if botocore lists the features in another order. The service
+    stores hostile user agents, and omits deleted queues.
     """
     with psycopg.connect(database.api_dsn, autocommit=True) as db:
 

@@ -1,4 +1,4 @@
-"""Tests the REST API over a real service. Shapes: /v1/openapi.json."""
+"""Tests the REST API on a real service. Shapes: /v1/openapi.json."""
 
 import json
 import re
@@ -150,7 +150,7 @@ def test_an_asynchronous_commit_stores_as_well(http: httpx.Client) -> None:
 def test_up_to_1000_messages_a_receive(http: httpx.Client) -> None:
     http.post("/v1/queues/orders/messages", json=[{"message": n} for n in range(1000)]).raise_for_status()
     messages = receive(http, max=1000)
-    while len(messages) < 1000:  # a receive may return fewer messages than the queue holds
+    while len(messages) < 1000:  # a receive can return fewer messages than the queue contains
         messages += receive(http, max=1000)
     assert sorted(message["message"] for message in messages) == list(range(1000))
 
@@ -302,7 +302,7 @@ def test_a_body_that_is_not_json_is_400(http: httpx.Client, content: bytes) -> N
     ("kind", "is_json"),
     [
         ("application/x-www-form-urlencoded", False),  # `curl -d` sends this type.
-        # A page may send these two types, or no type, without a preflight request.
+        # A web page can send these two types, or no type, without a preflight request.
         ("text/plain;charset=UTF-8", False),
         (None, False),
         ("multipart/form-data; boundary=a", False),
@@ -318,7 +318,9 @@ def test_a_body_says_that_it_is_json(http: httpx.Client, path: str, kind: str | 
 
 
 def test_an_unknown_parameter_is_refused(http: httpx.Client) -> None:
-    """The service checks bodies as strictly as queries. A client that misspells a filter must not get all messages."""
+    """The service checks bodies as strictly as queries. A client that misspells a filter's name must not get all
+    messages.
+    """
     for path in ("/peek?body=ok", "?max=1&wait=1&x=", "?Max=1"):
         response = http.get(MESSAGES + path)
         assert error_of(response) == (400, "bad_request"), path
@@ -433,7 +435,7 @@ def test_megabytes_are_refused_unread(http: httpx.Client, method: str, path: str
 
 
 def test_a_thousand_messages_of_some_kilobytes(http: httpx.Client) -> None:
-    """The limit applies to the number of parts and the length of their headers, not to their content."""
+    """The limit applies to the number of parts and the length of the parts' headers, not to the content."""
     inner = [{"message": number, "headers": {}} for number in range(80)]
     many = [{"message": inner, "headers": {"n": number}} for number in range(1_000)]
     response = http.post("/v1/queues/orders/messages", json=many)

@@ -1,4 +1,4 @@
-"""Tests /v1/topics over a real service, with the topics of boto3."""
+"""Tests /v1/topics on a real service, with topics that boto3 created."""
 
 import json
 from typing import Any
@@ -107,7 +107,7 @@ def test_an_invalid_topic_request_is_refused(
 
 
 def test_a_url_must_confirm_a_subscription(http: httpx.Client) -> None:
-    """The list shows no ARN until the subscriber has confirmed, as on AWS."""
+    """As on AWS, the list does not show an ARN until the subscriber has confirmed."""
     http.post("/v1/topics", json={"name": "hooks"}).raise_for_status()
     made = http.post("/v1/topics/hooks/subscriptions", json={"url": "https://hooks.example/"})
     assert (made.status_code, made.json()) == (201, {"arn": None})

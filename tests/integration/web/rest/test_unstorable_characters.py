@@ -1,5 +1,5 @@
-"""NUL and lone surrogates in the REST API are a client error, or are stored in JSON's escaped form. They never cause
-a 500.
+"""NUL and lone surrogates in the REST API are a client error, or are stored in JSON's escaped form. These characters
+never cause a 500.
 
 PostgreSQL does not log an error, because the error would contain the client's text.
 """
@@ -41,7 +41,7 @@ ACCESS: list[tuple[str, str, Any]] = [
 
 PART = re.compile(r"\{[^}]*\}")
 
-# Method, path and body. The tests replace a text between braces by other values.
+# Method, path and body. The tests replace a text between braces with other values.
 REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "/queues", {"name": "new", "attributes": {"Policy": {"a": "b"}, "DelaySeconds": "1"}, "tags": {"a": "b"}}),
     ("GET", "/queues?next={x}", None),
@@ -125,7 +125,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
 
 
 def changed(value: Any, text: str) -> Iterator[Any]:
-    """Returns copies of the document. Each copy has one text or name replaced."""
+    """Returns copies of the document. Each copy has a different text or name replaced."""
     if isinstance(value, str):
         yield text
     elif isinstance(value, list):
@@ -205,7 +205,7 @@ def test_no_text_is_our_mistake(http: httpx.Client, method: str, path: str, body
 
 @pytest.mark.parametrize("headers", [{"a": {"b": "\0"}}, {"a": [{"\0": 1}]}, {"a": ["\\\0"]}])
 def test_headers_of_events_have_no_nul(http: httpx.Client, headers: Any) -> None:
-    """URLs get the characters in the stored JSON."""
+    """A delivery to a URL contains the headers as stored JSON."""
     response = http.post("/v1/events/bound", json={"message": 1, "headers": headers})
     assert (response.status_code, response.json()["error"]["message"]) == (400, "headers: NUL cannot be stored")
 

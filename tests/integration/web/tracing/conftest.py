@@ -1,4 +1,4 @@
-"""Provides a collector, and a service that sends the collector only the traces that callers sample
+"""Provides a collector, and a service that sends the collector only traces that callers sampled
 (docs/guides/tracing.md).
 """
 
@@ -49,7 +49,7 @@ def traceparent(trace_id: str, flags: str = "01") -> str:
 
 
 def call(http: httpx.Client, action: str, headers: dict[str, str] | None = None, **members: Any) -> Any:
-    """Calls an action of SQS in JSON and returns the response."""
+    """Calls an SQS action in JSON and returns the response."""
     response = http.post(
         "/",
         headers={

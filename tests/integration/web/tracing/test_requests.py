@@ -31,7 +31,7 @@ def header_of(span: Span) -> str:
 
 
 def received_header(http: httpx.Client, url: str) -> str | None:
-    """Returns AWSTraceHeader of the next message."""
+    """Returns the next message's AWSTraceHeader."""
     got = call(http, "ReceiveMessage", QueueUrl=url, MessageSystemAttributeNames=["AWSTraceHeader"])
     found: str | None = got["Messages"][0].get("Attributes", {}).get("AWSTraceHeader")
     return found
@@ -66,7 +66,7 @@ def test_a_send_is_a_child_of_its_caller(http: httpx.Client, collector: Collecto
 
 
 def test_calls_of_the_database(http: httpx.Client, collector: Collector) -> None:
-    """The span has the name of the query and no values."""
+    """The span contains the query's name, but no values."""
     url, trace = make_queue(http, "called"), new_trace()
     send(http, url, trace, "secret")
     (call_span,) = collector.calls(collector.request(trace))
@@ -106,7 +106,7 @@ def test_a_receive_links_to_those_who_sent(http: httpx.Client, collector: Collec
     call(http, "SendMessage", QueueUrl=url, MessageBody="untraced")
     own = new_trace()
     got: list[Any] = []
-    while len(got) < 3:  # a receive may return fewer messages than the queue holds
+    while len(got) < 3:  # a receive can return fewer messages than the queue contains
         members = {"QueueUrl": url, "MaxNumberOfMessages": 10}
         got += call(http, "ReceiveMessage", {"traceparent": traceparent(own)}, **members).get("Messages", [])
     senders = {(trace, collector.request(trace).span_id.hex()) for trace in traces}
@@ -142,7 +142,7 @@ def test_a_delete_settles(http: httpx.Client, collector: Collector) -> None:
 
 
 def test_a_failed_request_records_place_and_cause(http: httpx.Client, collector: Collector) -> None:
-    """`error.type` is the code of the error. A server's span with a 4xx is not an error (HTTP semantic conventions)."""
+    """`error.type` is the error's code. A server span with a 4xx status is not an error (HTTP semantic conventions)."""
     url, trace = make_queue(http, "failing"), new_trace()
     headers = {
         "content-type": "application/x-amz-json-1.0",
@@ -233,7 +233,9 @@ def test_a_message_s_own_header_wins(http: httpx.Client, collector: Collector) -
 
 
 def test_an_unsampled_request_is_not_recorded(http: httpx.Client, collector: Collector) -> None:
-    """At a rate of 0, the service does not begin a trace either. The message carries the caller's sampling decision."""
+    """At a rate of 0, the service does not begin a trace either. The message contains the caller's sampling
+    decision.
+    """
     url, trace, later = make_queue(http, "unrecorded"), new_trace(), new_trace()
     call(http, "SendMessage", {"traceparent": traceparent(trace, "00")}, QueueUrl=url, MessageBody="x")
     call(http, "SendMessage", QueueUrl=url, MessageBody="y")
@@ -254,7 +256,7 @@ def test_a_bad_traceparent_is_ignored(http: httpx.Client, bad: str) -> None:
 
 
 def test_the_native_api(http: httpx.Client, collector: Collector) -> None:
-    """Spans have the names of routes, and spans about messages have the same attributes as spans of SQS."""
+    """Spans have routes' names, and spans about messages have the same attributes as SQS spans."""
     trace, other, failed = new_trace(), new_trace(), new_trace()
     make_queue(http, "native")
     body = {"message": {"a": 1}}
@@ -309,8 +311,8 @@ def test_events_and_transactions(http: httpx.Client, collector: Collector) -> No
 
 
 def test_a_trace_begins_here(postgres: TestServer) -> None:
-    """The rate is 1, and the request has no header. Probes are not recorded. The service sends the remaining spans
-    before it ends.
+    """The sampling rate is 1, and the request has no trace header. Probes are not recorded. The service sends the
+    remaining spans before it ends.
     """
     with running_collector() as collector:
         settings = {"OTLP_SAMPLE_RATE": "1"}
@@ -329,7 +331,9 @@ def test_a_trace_begins_here(postgres: TestServer) -> None:
 def test_both_ways_of_a_request_make_the_same_span(
     service: Service, http: httpx.Client, collector: Collector, outcome: str
 ) -> None:
-    """The fast path takes a request that arrives in one write, and ASGI takes a request that arrives in two."""
+    """The fast path handles a request that arrives in one write, and ASGI handles a request that arrives in two
+    writes.
+    """
     url = make_queue(http, f"both-{outcome}")
     members = {"QueueUrl": url, "MessageBody": "" if outcome == "refused" else "hello"}
     body = b"{" if outcome == "undecodable" else json.dumps(members).encode()
@@ -373,14 +377,16 @@ def test_a_pipelined_request_is_not_in_the_trace_of_the_one_before(
 
 
 def describe(span: Span) -> tuple[str, str, dict[str, Any]]:
-    """Returns a span without the values that belong to one request."""
+    """Returns a span without the values that are specific to one request."""
     found = attributes(span.attributes)
     alone = ("aws.request_id", "messaging.message.id")
     return span.name, span.parent_span_id.hex() and PARENT, {k: v for k, v in found.items() if k not in alone}
 
 
 def post(service: Service, body: bytes, header: str, is_whole: bool) -> int:
-    """Sends a SendMessage in one write, or behind another request, which makes ASGI take it. Returns the status."""
+    """Sends a SendMessage in one write, or behind another request, so that ASGI handles the SendMessage. Returns the
+    status.
+    """
     request = write_request(service, body, header)
     with connect(service) as connection:
         if not is_whole:

@@ -39,7 +39,7 @@ MAX_SECONDS = 60
 
 
 class Stuck(SpanExporter):
-    """A collector that answers when the test allows a response: `held` is set while a batch is under way."""
+    """A collector that responds when the test allows a response: `held` is set while a batch waits."""
 
     def __init__(self, result: SpanExportResult = SpanExportResult.SUCCESS) -> None:
         self.held, self.go_on = Event(), Event()
@@ -66,7 +66,7 @@ def end_spans(span_queue: SpanQueue, *names: str) -> None:
 
 
 def test_spans_that_do_not_fit_are_dropped_and_counted() -> None:
-    """Two spans wait while the collector is stuck. The others are lost, and no request waits."""
+    """Two spans wait while the collector is stuck. The other spans are lost, and no request waits."""
     exporter = Stuck()
     span_queue = SpanQueue(exporter, most_spans=2)
     end_spans(span_queue, "under way")
@@ -112,7 +112,7 @@ def test_drops_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_over_a_real_connection() -> None:
-    """Sends spans by gRPC to a working collector, then to a missing one within the time for shutting down."""
+    """Sends spans over gRPC to a working collector, then to a missing collector within the shutdown time."""
     with running_collector() as collector:
         tracing = open_tracing(Settings.read({"OTLP_ENDPOINT": collector.endpoint, "OTLP_SAMPLE_RATE": "1"}))
         span = tracing.root("fire", {"n": 1})
@@ -151,8 +151,8 @@ def test_the_service_ends_in_time_without_its_collector(database: Database) -> N
 
 
 def test_without_traces_opentelemetry_is_not_imported() -> None:
-    """The process does not load the exporter of spans either, which need not be installed. FastAPI itself needs the
-    API package.
+    """The process does not load the span exporter either, so the exporter need not be installed. FastAPI itself needs
+    the API package.
     """
     code = (
         "import sys, asyncio, penstock_web.cli, penstock_web.server as s; from penstock.settings import Settings\n"
@@ -222,7 +222,7 @@ def test_a_webhook_goes_on_with_the_trace(http: httpx.Client, collector: Collect
 
 
 def test_a_webhook_that_fails(http: httpx.Client, collector: Collector, receiver: Receiver) -> None:
-    """A client's span is an error from status 400 on (HTTP semantic conventions)."""
+    """A client span is an error if the status is 400 or higher (HTTP semantic conventions)."""
     bind(http, "missing", receiver.url("/404"))
     trace = new_trace()
     publish(http, "missing", traceparent(trace))
@@ -232,7 +232,7 @@ def test_a_webhook_that_fails(http: httpx.Client, collector: Collector, receiver
 
 
 def test_a_webhook_of_an_unrecorded_trace(http: httpx.Client, collector: Collector, receiver: Receiver) -> None:
-    """The endpoint gets the caller's header without a new span. Without a trace, it gets no header."""
+    """The endpoint gets the caller's header without a new span. Without a trace, the endpoint gets no header."""
     receiver.responses |= {"/unrecorded": receiver.responses["/200"], "/untraced": receiver.responses["/200"]}
     bind(http, "unrecorded", receiver.url("/unrecorded"))
     bind(http, "untraced", receiver.url("/untraced"))
@@ -306,7 +306,7 @@ def test_a_schedule_that_fails_is_an_error(db: Connection, hour: Hour) -> None:
 
 
 def test_log_lines_say_which_trace(caplog: pytest.LogCaptureFixture) -> None:
-    """Log lines have the present span's trace_id and span_id."""
+    """Log lines contain the current span's trace_id and span_id."""
     token = CURRENT_TRACE.set(TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", True))
     try:
         record = logging.makeLogRecord({"name": "penstock.x", "msg": "hello"})

@@ -83,8 +83,7 @@ class PreparedSchedule(NamedTuple):
 
 @needs("operation", "scheduler:CreateSchedule")
 def create_schedule(new: NewSchedule, context: Context) -> Operation[ShownSchedule]:
-    """Creates a schedule. Raises ScheduleConflict if the name is taken, ScheduleUnusable, and
-    InvalidParameterValue."""
+    """Creates a schedule. Raises ScheduleConflict if the name is taken, ScheduleUnusable, and InvalidParameterValue."""
     check_schedules([new.name or ""], context, "CreateSchedule")
     shown, _ = yield from put_schedule(check_name(new.name or ""), "create", new, context)
     return shown

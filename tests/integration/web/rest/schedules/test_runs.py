@@ -1,7 +1,6 @@
-"""Tests lists of runs over a real service, and schedules that are read through both APIs. Shapes:
-docs/reference/schedules.md.
+"""Tests lists of runs, and schedules that both APIs read, on a real service. Shapes: docs/reference/schedules.md.
 
-Also tests documents that are not schedules. Shapes: docs/reference/schedules.md.
+Also tests documents that are not valid schedules. Shapes: docs/reference/schedules.md.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -198,7 +197,7 @@ def test_errors_of_expressions_help(
 
 
 def test_previews(http: httpx.Client) -> None:
-    """A preview has a number of times, a time zone, and a text for people (docs/reference/schedules.md)."""
+    """A preview has a number of times, a time zone, and a description in words (docs/reference/schedules.md)."""
     response = http.post("/v1/previews", json={"cron": "0 9 * * 1-5", "timezone": "America/New_York", "count": 3})
     assert response.status_code == 200
     found = response.json()

@@ -109,7 +109,7 @@ def test_put_makes_and_replaces(http: httpx.Client) -> None:
 def test_put_computes_anew_when_the_expression_or_time_zone_changes(
     http: httpx.Client, shared_database: Database
 ) -> None:
-    """Otherwise the next time stays, even if it has passed, because the schedule is late and still fires."""
+    """Otherwise the next time stays the same, even if it has passed, because a late schedule still fires."""
     create(http)
     with psycopg.connect(shared_database.dsn) as connection:
         connection.execute("update queue.schedule set next_fire_at = '2020-01-01T03:00:00Z', consecutive_failures = 2")
@@ -162,8 +162,8 @@ def test_a_time_that_has_passed(http: httpx.Client) -> None:
 
 
 def test_a_time_that_has_just_passed(http: httpx.Client) -> None:
-    """The time passed during the request, and the occurrence is not lost. A schedule that a client writes again may
-    have fired already.
+    """The time passes during the request, but the occurrence is not lost. A schedule can have fired before a client
+    writes it again.
     """
     just = (datetime.now(UTC) - timedelta(seconds=20)).strftime("%Y-%m-%dT%H:%M:%SZ")
     made = create(http, cron=None, fire_at=just)
@@ -262,7 +262,7 @@ def test_a_pause_in_autumn_is_said_at_once(
 
 
 def test_a_schedule_whose_times_have_passed_is_said_at_once(http: httpx.Client) -> None:
-    """A PUT makes a schedule paused if all its times have passed (docs/reference/schedules.md)."""
+    """A PUT pauses a schedule if all its times have passed (docs/reference/schedules.md)."""
     http.post("/v1/queues", json={"name": "q"})
     past: dict[str, object] = {"fire_at": "2020-01-01T00:00:00Z", "target": {"queue": "q", "message": 1}}
     ended = {**NEW, "end_at": "2020-01-01T00:00:00Z", "target": past["target"]}
@@ -279,7 +279,7 @@ def test_a_schedule_whose_times_have_passed_is_said_at_once(http: httpx.Client) 
 
 
 def test_a_queue_that_is_not_there_is_said_at_once(http: httpx.Client) -> None:
-    """The service creates the schedule anyway, because its queue may be created later."""
+    """The service creates the schedule anyway, because a client can create the queue later."""
     lost = {**NEW, "target": {"queue": "lost", "message": 1}}
     response = http.post("/v1/schedules", json=lost)
     warning = response.json()["warning"]
