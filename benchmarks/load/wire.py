@@ -86,7 +86,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A service's host and port, and one of its queues, which belongs to `owner`. `key` signs requests."""
+    """A service's host and port, and a queue that belongs to `owner`. `key` signs requests."""
 
     host: str
     port: int

@@ -67,7 +67,7 @@ class Pgmq:
         self._binaries = binaries
 
     def start(self) -> None:
-        """Raises UnavailableError, also if pgbench is missing."""
+        """Raises UnavailableError if the extension or pgbench is missing."""
         self._pgbench = Pgbench(find_pgbench(self._binaries), self._server.dsn)
         self._server.start()
         with psycopg.connect(self._server.dsn, autocommit=True) as connection:

@@ -1,8 +1,8 @@
 """Compares a queue under pressure with a quiet one.
 
 Under pressure, millions of messages wait, many are in flight, and another session's old snapshot keeps PostgreSQL from
-removing deleted rows. The study measures two equal services in turn. It does not store the ids of the waiting messages.
-The number of remaining messages reveals losses, and the received ids reveal duplicates.
+removing deleted rows. The study measures two equal services alternately. It does not store the ids of the waiting
+messages. The number of remaining messages reveals losses, and the received ids reveal duplicates.
 """
 
 from contextlib import closing
@@ -85,7 +85,7 @@ def count(address: Address) -> int:
 
 
 def measure(bench: Bench) -> Findings:
-    """Runs each scenario on both queues in turn. The goals are ratios of their medians."""
+    """Runs each scenario alternately on both queues. The goals are ratios of their medians."""
     quiet, other = bench.penstock, bench.another_penstock()
     bench.measure_insert(other)
     with closing(psycopg.connect(other.dsn)) as foreign:

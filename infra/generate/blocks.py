@@ -22,7 +22,7 @@ def replace_blocks(text: str, file: str, blocks: Mapping[str, Sequence[str]]) ->
 
 
 def read_block(text: str, file: str, name: str) -> list[str]:
-    """Returns the present lines of a block. Raises MarkerError."""
+    """Returns a block's current lines. Raises MarkerError."""
     lines = text.splitlines()
     first, last = _find_block(lines, file, name)
     return lines[first:last]

@@ -1,8 +1,8 @@
 """Generates priorities and routes of the load balancer's rules in infra/alb/template.yaml.
 
 A rule keeps its priority even if its action moves in the table, because CloudFormation cannot swap priorities in one
-update. Each request matches at most one rule, so the order has no other effect. A new action gets the number after the
-highest one of its service.
+update. Each request matches at most one rule, so the order has no other effect. A new action gets the number after its
+service's highest number.
 """
 
 import re
@@ -26,13 +26,15 @@ class PriorityError(Exception):
 
 
 def render_rules(service: str, actions: Sequence[Action[Any, Any]], present: Iterable[str]) -> list[str]:
-    """Returns the lines for a service's actions. `present` has the template's present lines. Raises PriorityError."""
+    """Returns the lines for a service's actions. `present` contains the template's current lines. Raises
+    PriorityError.
+    """
     numbers = assign_priorities(service, [action.name for action in actions], present)
     return [f"    {action.name}: {{Number: {numbers[action.name]}{_render_route(action)}}}" for action in actions]
 
 
 def assign_priorities(service: str, names: Sequence[str], present: Iterable[str]) -> dict[str, int]:
-    """Returns the number of each action: its present number, or a new one if that is invalid or taken."""
+    """Returns each action's number: the current number, or a new number if the current number is invalid or taken."""
     allowed = PRIORITIES[service]
     found = {match[1]: int(match[2]) for match in map(_row, present) if match}
     numbers: dict[str, int] = {}

@@ -37,7 +37,7 @@ from .transforms import deltas, latency, results
 from .transforms.columns import select_messages
 from .transforms.windows import build_calendar
 
-# After a change of the clock, a row's times may be this much later than its recording.
+# After a clock change, a row's times can be this much later than its `recorded_at`.
 _CLOCKS: Final = timedelta(days=1)
 # The run computes the windows around the last run again: they had not ended, and runs of schedules have no transaction.
 _MARGIN: Final = timedelta(hours=1)

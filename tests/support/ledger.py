@@ -21,8 +21,8 @@ from dataclasses import asdict, dataclass, field
 
 # The longest time between a response's arrival and its note in the ledger.
 NOTED_SECONDS = 0.5
-# The longest time until a receive without a response takes effect. The time exceeds the longest hang of a session in
-# our faults.
+# The longest time until a receive without a response takes effect. Exceeds the longest time for which a fault suspends
+# a session.
 LATE_SECONDS = 15
 
 

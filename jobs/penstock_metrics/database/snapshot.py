@@ -46,7 +46,7 @@ class Snapshot:
 
 @contextmanager
 def share_snapshot(address: str) -> Iterator[Snapshot]:
-    """Yields a snapshot that readers may import until the end of the block. The block must end within 30 s."""
+    """Yields a snapshot that readers can import until the end of the block. The block must end within 30 s."""
     with open_connection(address) as connection, connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
         for statement in TRANSACTION_SETTINGS:

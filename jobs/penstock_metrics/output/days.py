@@ -12,7 +12,7 @@ import psycopg
 from .datasets import MESSAGES, Dataset
 from .place import Slot
 
-_HOUR_FACTOR: Final = 12  # The retention of hour windows divided by the retention of minute windows.
+_HOUR_FACTOR: Final = 12  # The retention period of hour windows divided by that of minute windows.
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Kept:
     history_days: int
 
     def of(self, dataset: Dataset, part: int) -> int | None:
-        """Returns the retention of rows in days. None means for ever."""
+        """Returns the rows' retention period in days. None means for ever."""
         if dataset is MESSAGES:
             return self.history_days
         return {60: self.minute_days, 3600: _HOUR_FACTOR * self.minute_days}.get(part)
@@ -71,7 +71,7 @@ def find_replaceable(
 ) -> tuple[list[Slot], list[Slot]]:
     """Returns (days to write, days to leave unchanged).
 
-    The export does not replace files of days beyond the retention, because some of their rows may be gone.
+    The export does not replace files of days beyond the retention period, because some of the days' rows may be gone.
     """
     write, leave = list[Slot](), list[Slot]()
     for day in sorted(days):

@@ -28,7 +28,7 @@ from .write import KEY, WRITTEN, WriteTask, make_writer
 
 # The key of the advisory lock that lets one export work at a time. The number is the bytes of "exports".
 _LOCK_KEY: Final = 0x6578706F727473
-# After a change of the clock, a row's times may be this much later than its recording.
+# After a clock change, a row's times can be this much later than its `recorded_at`.
 _CLOCKS: Final = timedelta(days=1)
 UNUSED_SECONDS: Final = 3600.0  # Readers of an Iceberg table may need a replaced file for this long.
 
@@ -43,7 +43,7 @@ class ExportTarget:
 
 @dataclass(slots=True)
 class Exported:
-    """The result of an export. `left` lists the days beyond the retention, whose files stay unchanged."""
+    """The result of an export. `left` lists the days beyond the retention period, whose files stay unchanged."""
 
     files: int = 0
     rows: int = 0

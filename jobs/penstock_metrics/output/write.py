@@ -100,7 +100,7 @@ class _Folder:
         self.files[name] = rows.num_rows
 
     def close(self, place: Place, job: WriteTask) -> Iterator[pa.RecordBatch]:
-        """Removes replaced files and yields the present files."""
+        """Removes replaced files and yields the current files."""
         if not self.files:
             return
         if not job.keep_replaced:

@@ -65,8 +65,7 @@ def sum_from_then_on(since: DataFrame) -> Transform:
 
 
 def find_windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
-    """Finds the windows of whole queues with messages at the end, with counts of 0, because such windows need a row,
-    too."""
+    """Finds whole queues' windows that end with messages but have counts of 0, because such windows also need a row."""
 
     def transform(changed: DataFrame) -> DataFrame:
         order = Window.partitionBy(*GROUP).orderBy("at_us")

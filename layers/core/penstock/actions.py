@@ -1,8 +1,8 @@
 """The table of actions: each action of each service, its request and result types, and its operation.
 
 `make generate` reads ACTIONS and writes the entry points in `functions/`, the functions in `template.yaml`, the load
-balancer's rules and the alarms. The gateway reads the table, too, and tests compare the documentation with it. An
-action whose result type is None has a response without a body.
+balancer's rules and the alarms. The gateway also reads the table, and tests compare the documentation with the table.
+An action whose result type is None has a response without a body.
 """
 
 from collections.abc import Callable

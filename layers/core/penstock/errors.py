@@ -18,7 +18,7 @@
 JSON responses have `__type` and an `x-amzn-query-error: <Query code>;Sender` header; Query responses have the code.
 Sources: the error table of the SQS API reference, and the Query model of botocore 1.31.80, the last model with codes
 and statuses. Errors without a model belong to `com.amazon.coral.service`. RequestEntityTooLarge, ResponseTooLarge,
-MisdirectedRequest and the texts about Penstock's limits are our choice.
+MisdirectedRequest and the texts about Penstock's limits are Penstock's choice.
 """
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors

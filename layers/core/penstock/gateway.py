@@ -9,9 +9,8 @@ requests use the Query protocol, with parameters in the query string, a form bod
 is `/` or the path of a queue, which is then the QueueUrl. A queue's path accepts GetQueueUrl and the actions with a
 QueueUrl (recorded at AWS).
 
-A request that must be signed is not decoded here. Looking up its key is an effect, so `call.operation()` first
-verifies the signature and then decodes the request. A client that cannot sign does not learn about other errors in its
-request.
+A request that must be signed is not decoded here. Looking up its key is an effect, so `call.operation()` first verifies
+the signature and then decodes the request. A client that cannot sign does not learn about other errors in its request.
 """
 
 import logging
@@ -417,7 +416,7 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
     headers: list[tuple[bytes, bytes]] = []
     if protocol is Protocol.JSON:
         content_type = json.CONTENT_TYPE
-        body = b"" if result is None else json.encode(result)  # AWS responds like this to actions without a result, too
+        body = b"" if result is None else json.encode(result)  # AWS also responds like this to actions without a result
     elif protocol is Protocol.REST_JSON:
         content_type, body = rest_json.CONTENT_TYPE, rest_json.encode_result(result)
     elif protocol is Protocol.QUERY_JSON and action is not PEEK:

@@ -4,7 +4,7 @@
 -- The next rows, at most 4 * p_limit, have one queue each:
 --   - queues with the most messages, and queues with the oldest message
 --   - dead-letter queues with messages
---   - queues that moved the most messages to a dead-letter queue lately
+-- - queues that recently moved the most messages to a dead-letter queue
 -- The caller decides with a verdict whether a queue needs attention.
 --   queues         the first row: the number of the account's queues
 --   measured       the first row: the number of measured queues; the counts are sums over these queues

@@ -19,8 +19,8 @@ declare
     v_expired bigint[];
     v_late bigint;
 begin
-    -- Each id has a separate look-up: with an array the planner may read all messages. The caller has locked the
-    -- groups, so these ctids stay valid.
+    -- Each id has a separate look-up, because with an array the planner may read all messages. The caller has locked
+    -- the groups, so these ctids stay valid.
     select array_agg(f.place) filter (where f.alive), array_agg(f.id) filter (where not f.alive),
         array_agg(distinct f.group_key)
     into v_rows, v_expired, v_groups

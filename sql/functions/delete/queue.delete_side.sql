@@ -11,8 +11,8 @@ declare
     v_now timestamptz;
     v_late bigint;
 begin
-    -- Each id has a separate look-up: with an array the planner may read all messages of the queue. This statement
-    -- locks the rows, and the next statement sees their newest versions.
+    -- Each id has a separate look-up, because with an array the planner may read all the queue's messages. This
+    -- statement locks the rows, and the next statement sees their newest versions.
     v_rows := array(
         select (select s.ctid from queue.side s
                 where s.queue_id = p_queue_id and s.shard = p_shard and s.id = u.id

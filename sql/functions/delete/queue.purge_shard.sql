@@ -1,9 +1,8 @@
--- queue.purge_shard(queue, shard, before): ends the messages of a shard as purged. Returns the number of messages.
--- The function ends all leases and moves the cursor behind the unreceived messages.
--- If p_before is not null, the function only moves the cursor behind messages that were sent before then, and counts
--- them as expired. In that case, it ends at most 10,000 messages, and does nothing if the shard has a reader.
--- maintain_shard ends the leases.
--- Locks the shard's reader, then the leases' rows.
+-- queue.purge_shard(queue, shard, before): purges a shard's messages. Returns the number of messages. The function ends
+-- all leases and moves the cursor behind the unreceived messages. If p_before is not null, the function only moves the
+-- cursor behind messages that were sent before then, and counts them as expired. In that case, it ends at most 10,000
+-- messages, and does nothing if the shard has a reader. maintain_shard ends the leases. Locks the shard's reader, then
+-- the leases' rows.
 create or replace function queue.purge_shard(p_queue_id int, p_shard int, p_before timestamptz default null)
 returns bigint
 language plpgsql as $$

@@ -26,7 +26,7 @@ begin
         v_ids := array(
             select d.delivery_id from queue.outgoing_delivery d
             where d.waits_for = v_endpoint and d.state = 'pending' and d.waiting
-                -- The due_at of an invocation by a schedule may be later than its maximum age.
+                -- The due_at of a schedule's invocation can be later than its maximum age.
                 and case when d.endpoint like 'arn:%' and d.outgoing_id is null
                     then extract(epoch from clock_timestamp()) >= (d.subscription_policy::jsonb ->> 'Until')::float8
                     else d.due_at <= clock_timestamp()

@@ -118,12 +118,11 @@ begin
         group by e.id having count(*) = 1));
 end $$;
 
--- queue.sweep_shard(queue, shard, low, pos): deletes finished messages behind a lease that stays open for long.
--- For example, receives skip the messages of a noisy tenant while other tenants wait.
--- A call handles one range as large as that of clean_shard, without the last 2,000 messages, most of which are in
--- flight.
--- The next round begins when the shard has doubled in size, so the sweep reads each message a constant number of times.
--- The caller is the shard's reader. Locks the row in queue.sweep.
+-- queue.sweep_shard(queue, shard, low, pos): deletes finished messages behind a lease that stays open for long. For
+-- example, receives skip the messages of a noisy tenant while other tenants wait. A call handles one range of
+-- clean_shard's size, except the last 2,000 messages, most of which are in flight. The next round begins when the shard
+-- has doubled in size, so the sweep reads each message a constant number of times. The caller is the shard's reader.
+-- Locks the row in queue.sweep.
 create or replace function queue.sweep_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns void
 language plpgsql as $$
 declare

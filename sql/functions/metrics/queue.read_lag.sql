@@ -2,12 +2,10 @@
 -- queues' names.
 --   p_name   return only this queue; null: all queues
 --   p_after  return only queues after this name; null: all queues
--- Counts come from the live tables and describe the present.
--- Rates (messages per second), drain_seconds, the forecast and its outlook describe computed_at. computed_at is null if
--- the last run found the queue idle for an hour or did not see the queue.
--- latencies (JSON by measure, see merge_latency) describe the two 1-hour windows up to the end of the last run. Sixty
--- windows of a minute would take 30 times the work.
--- The first row has no name:
+-- Counts come from the live tables and describe the current state. Rates (messages per second), drain_seconds, the
+-- forecast and its outlook describe computed_at. computed_at is null if the last run found the queue idle for an hour
+-- or did not see the queue. latencies (JSON by measure, see merge_latency) describe the two 1-hour windows up to the
+-- end of the last run. Sixty windows of a minute would take 30 times the work. The first row has no name:
 --   from_at, to_at  the time of the latencies
 --   computed_at     when the last successful run ended; null: no run has succeeded, and the time ends now
 --   latencies       the installation's measures fire and delivery

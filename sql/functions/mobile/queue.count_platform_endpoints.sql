@@ -1,6 +1,6 @@
--- queue.count_platform_endpoints(accounts, changes): adds changes to the numbers of endpoints of accounts.
--- A negative change means removed endpoints. A part of a number may be negative, but the sum of all parts is not.
--- Locks rows of queue.platform_endpoint_count until commit, in the order of the accounts. Callers lock endpoints first.
+-- queue.count_platform_endpoints(accounts, changes): adds changes to the numbers of endpoints of accounts. A negative
+-- change counts removed endpoints. A part of a number can be negative, but the sum of all parts cannot. Locks rows of
+-- queue.platform_endpoint_count until commit, in the order of the accounts. Callers lock endpoints first.
 create or replace function queue.count_platform_endpoints(p_accounts text[], p_changes bigint[]) returns void
 language sql as $$
 insert into queue.platform_endpoint_count as c (account_id, part, endpoints)

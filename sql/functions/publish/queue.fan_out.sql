@@ -1,9 +1,8 @@
 -- queue.fan_out(topic, publications, enveloped): delivers messages to every subscription of a topic whose filter policy
--- matches.
--- If a queue refuses a message, or its policy denies the topic, the message goes to the subscription's dead-letter
--- queue, unless that queue's policy also denies the topic.
--- If the dead-letter queue refuses the message, too, the message becomes a delivery to the queue. The worker gives up,
--- counts and logs this delivery, which stays as exhausted.
+-- matches. If a queue refuses a message, or its policy denies the topic, the message goes to the subscription's
+-- dead-letter queue, unless that queue's policy also denies the topic. If the dead-letter queue also refuses the
+-- message, the message becomes a delivery to the queue. The worker gives up, counts and logs this delivery, which stays
+-- as exhausted.
 --   p_publications  in the format of publish_messages
 --   p_enveloped     whether the messages have envelopes, which all subscriptions need except queues with raw delivery
 -- If the messages have no envelopes, all standard queues without a filter share one set of arrays.

@@ -24,11 +24,10 @@ begin
         then 'base64' else 'text' end;
 end $$;
 
--- queue.json_shape(value, depth): returns the shape of a JSON value (body_shape).
--- For an object or a list, the result is the md5 of its names, types and nested shapes. For other values, it is the
--- type.
--- Only the first 100 elements of a list count. An object with more than 200 names is `wide`.
--- The function reads by JSON paths, because a query for each object would take three times as long.
+-- queue.json_shape(value, depth): returns the shape of a JSON value (body_shape). For an object or a list, the result
+-- is the md5 of its names, types and nested shapes. For other values, it is the type. Only the first 100 elements of a
+-- list count. An object with more than 200 names is `wide`. The function uses JSON paths, because a query for each
+-- object would take three times as long.
 create or replace function queue.json_shape(p_value jsonb, p_depth int) returns text
 language plpgsql immutable as $$
 declare

@@ -59,7 +59,8 @@ class JobInstallation:
 
     def check(self, zone: ZoneInfo = BERLIN) -> None:
         """Checks every existing queue's windows that began before the last run's end. The check excludes that run's
-        measurements, because plain SQL would measure the present."""
+        measurements, because plain SQL would measure the current state.
+        """
         at = self.scalar("select max(to_at) from queue.metrics_run where error is null")
         first = datetime.combine(datetime.now(zone).date() - timedelta(DAYS), datetime.min.time(), zone)
         end = datetime.combine(datetime.now(zone).date() + timedelta(1), datetime.min.time(), zone)

@@ -94,7 +94,7 @@ def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> N
 
 
 def test_windows_that_have_not_begun_are_not_computed(spark: SparkSession) -> None:
-    """A message still exists. The last windows of each length, also the day's, contain the present."""
+    """A message still exists. The last window of each length, even of a day, contains the current time."""
     day = to_datetime(at(0)).astimezone(UTC).replace(hour=0)
     now = datetime.fromtimestamp(at(61.5) / 1_000_000, UTC)
     span = DaySpan.of(day, day + timedelta(days=1), now, ZoneInfo("UTC"))

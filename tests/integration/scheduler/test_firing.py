@@ -36,8 +36,9 @@ def _jobs(db: Connection) -> None:
 
 
 def test_simple_ones_fire_together(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The schedules fire in one statement. A savepoint for each schedule would give each row another xmin. If a
-    schedule fails, each schedule gets a savepoint."""
+    """The schedules fire in one statement. A savepoint for each schedule would give each row another xmin. After a
+    schedule fails, each schedule of the batch fires in a savepoint.
+    """
     written_in = "select count(distinct xmin::text) from queue.schedule_run where fired_at is not null"
     for name in ("a", "b"):
         put(db, name, hour(), catchup=True)

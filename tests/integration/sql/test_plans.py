@@ -294,8 +294,9 @@ def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> N
 
 
 def test_a_file_that_is_empty_behind_its_rows_is_vacuumed_again(db: Connection) -> None:
-    """Vacuum ran while the table still had a row at its end. `move_cursors` rewrites a row, and the dead row version
-    starts autovacuum again."""
+    """Vacuum ran while the table's last page still had a row. `move_cursors` rewrites a row, and the dead row version
+    starts autovacuum again.
+    """
     create(db)
     db.execute("alter table queue.lease set (autovacuum_enabled = off)")
     db.execute(LEASES, (0,))
@@ -330,7 +331,7 @@ def test_a_few_dead_rows_do_not_keep_the_file(db: Connection) -> None:
     """Fewer than a fiftieth of the pages contain dead rows. By default, vacuum then does not clean indexes (VACUUM,
     INDEX_CLEANUP)."""
     db.execute("alter table queue.fifo_message set (autovacuum_enabled = off)")
-    db.execute(LARGE_MESSAGES.encode(), (secrets.token_hex(850),))  # A page holds a few rows.
+    db.execute(LARGE_MESSAGES.encode(), (secrets.token_hex(850),))  # A page contains a few rows.
     for gone in ("id < 400", "true"):
         db.execute(f"delete from queue.fifo_message where {gone}".encode())
         vacuum(db, "queue.fifo_message")

@@ -123,7 +123,7 @@ def hang_machine(scene: Scene) -> float:
 
 
 def _replace(scene: Scene, cluster: Cluster, former: Member, cut: float) -> float:
-    """Waits for another primary, notes the time in the ledgers, kills the former primary and restarts it."""
+    """Waits for another primary, notes the time in the ledgers, and kills and restarts the former primary."""
     promoted = _wait_for_another(cluster, former)
     former.signal(signal.SIGKILL)
     _rewind(scene, cut)

@@ -63,7 +63,7 @@ def printed(command: Sequence[str], **variables: str) -> Any:
 
 
 def check_what_is_left(up: Deployment, name: str) -> None:
-    """Checks with another client what a program's scenario has left on the server."""
+    """Checks, with another client, the state that a program's scenario has left on the server."""
     assert counts(up, name) == ["1", "0", "0"]
     assert counts(up, f"{name}.fifo") == ["0", "1", "0"]
     assert counts(up, f"{name}-topic") == ["0", "0", "0"]

@@ -297,7 +297,7 @@ def _target(rng: Random, good: Members) -> Any:
 
 
 def _schedule(rng: Random, target: Target) -> Members:
-    """Returns a schedule's members, one of which is wrong."""
+    """Returns a schedule's members, one of which is invalid."""
     good: Members = {
         "ScheduleExpression": "rate(1 hour)", "FlexibleTimeWindow": {"Mode": "OFF"},
         "Target": {"Arn": target.arn, "RoleArn": ROLE},

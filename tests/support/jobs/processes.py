@@ -27,7 +27,7 @@ WEEK: Final = 7 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The events in each minute, and the depth at its end."""
+    """Each minute's events, and the depth at the end of the minute."""
 
     arrivals: Ints
     drained: Ints

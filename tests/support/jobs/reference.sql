@@ -15,7 +15,8 @@ return (date_part('epoch', p_to - p_from) * 1000000)::bigint;    -- exact up to 
 create temp table oracle_span as
 select current_setting('oracle.from_at')::timestamptz as from_at, current_setting('oracle.to_at')::timestamptz as to_at;
 
--- The windows of each minute. Days are those of the zone; hours are those of UTC, and one may begin before the span.
+-- The windows of each minute. Days start at midnight in the zone, and hours start at full hours in UTC. An hour can
+-- begin before the span.
 create temp table oracle_calendar as
 select z.size, m.minute, w.starts_at, w.ends_at, w.starts_at >= s.from_at and w.ends_at <= s.to_at as whole
 from oracle_span s

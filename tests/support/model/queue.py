@@ -1,8 +1,8 @@
 """Models one queue from AWS's documentation: the messages that a receive may return, and the validity of receipt
 handles.
 
-Times are whole seconds of the model's clock, which stands still during a step. A timeout that ends now has already
-ended, because real time has passed in the service since the timeout's start.
+Times are whole seconds of the model's clock, which stops during a step. A timeout that ends now has already ended,
+because real time has passed in the service since the timeout's start.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class ServiceUnderTest:
 
     @property
     def is_too_slow(self) -> bool:
-        """Returns whether enough real time has passed since `begin` to end one of the example's timeouts."""
+        """Returns whether one of the example's timeouts can have ended in the real time since `begin`."""
         return time() - self.began > MINUTE
 
     def call(self, protocol: str, method: str, **parameters: Any) -> dict[str, Any] | Refusal:

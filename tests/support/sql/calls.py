@@ -232,7 +232,7 @@ def purge(connection: Connection, arn: str) -> int:
 
 
 def rows_of(connection: Connection, table: str, arn: str) -> int:
-    """Returns the number of a queue's rows in a table of the storage."""
+    """Returns the number of a queue's rows in a storage table."""
     assert re.fullmatch("[a-z_]+", table)
     where = queue_id(connection, arn)
     return int(value(connection, f"select count(*) from queue.{table} where queue_id = %s", where))

@@ -1,10 +1,10 @@
 """Simulates a queue and its consumers in steps of five seconds: the minutes that a service would store, and the truth.
 
 Each consumer takes one message at a time, and handling ends with the same probability in each step (exponential times).
-Arrivals are Poisson. A consumer that stops leaves its messages in flight until the visibility timeout. A bad message is
-never done, and comes again until it has been received `max_receives` times.
+Arrivals are Poisson. A consumer that stops leaves its messages in flight until the visibility timeout. A bad message
+always fails, and is redelivered until it has been received `max_receives` times.
 
-Describes days of queues: how each is used, and what a verdict should say when.
+Describes queues' days: how each queue is used, and which verdict is expected at which time.
 """
 
 import math

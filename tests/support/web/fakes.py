@@ -151,5 +151,5 @@ def stored(_: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
 
 
 async def empty(batcher: Batcher, arn: str) -> None:
-    """Makes an empty receive, so that the batcher knows the queue."""
+    """Makes an empty receive, after which the batcher has an entry for the queue."""
     assert len(await batcher.submit(make_receive(1, arn))) == 1

@@ -21,7 +21,7 @@ from tests.support.database import Database
 from tests.support.wait import wait_until
 
 # --- chaos -----------------------------------------------------------------------------------------------------------
-# `make test` leaves out this test, because CI runs `make chaos` for a minute.
+# `make test` omits this test, because CI runs `make chaos` for a minute.
 
 NAMES = ("kill_service", "kill_database", "kill_backend", "swallow_connections", "halve_answers")
 

@@ -123,7 +123,7 @@ async def test_the_end_of_an_invocation_waits_for_functions(database: Database, 
 
 
 def is_polled(database: Database) -> bool:
-    """Returns whether a polling invocation holds the mapping."""
+    """Returns whether a polling invocation has leased the mapping."""
     with psycopg.connect(database.dsn) as db:
         row = db.execute("select count(*) from queue.poller where alive_until > clock_timestamp()").fetchone()
     return row != (0,)

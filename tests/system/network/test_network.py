@@ -240,7 +240,7 @@ def test_a_function_asks_a_connection_that_was_idle(
     assert function.call(SERIES, (2, 2)) == [(2,)]
     assert len(proxy.links) == 1  # The connection responded, so the function keeps it.
     proxy.swallow()
-    for skew in (1, -1):  # After a freeze, the process's clock may go back.
+    for skew in (1, -1):  # After a freeze, the process's clock can go back.
         clock[0] += skew * (IDLE_SECONDS + 1)
         assert function.call(SERIES, (3, 3)) == [(3,)]
         proxy.swallow()

@@ -53,7 +53,7 @@ def test_the_blocks_of_a_page_run(page: str, postgres: TestServer, tmp_path: Pat
 
 @pytest.mark.docs
 def test_a_reader_follows_all_guides_on_one_installation(tmp_path: Path) -> None:
-    """Runs README.md and the guides one after the other. No page may break a later page."""
+    """Runs README.md and the guides one after the other. A page must not break a later page."""
     faults = []
     with trial() as where:
         for page in filter(RUN.__contains__, ["README.md", *GUIDES]):

@@ -235,7 +235,7 @@ LOST = psycopg.errors.IdleInTransactionSessionTimeout("terminating connection du
 
 
 def failing(*errors: Exception) -> Callable[[], str]:
-    """Returns a run that raises these errors in turn, and then succeeds."""
+    """Returns a run that raises these errors one after the other, and then succeeds."""
     left = list(errors)
 
     def run() -> str:

@@ -142,7 +142,7 @@ def test_images_have_them_where_terraform_looks(image: str) -> None:
 # Compares SQLSTATEs with PostgreSQL's names, psycopg's classes and the states that Penstock's SQL functions raise.
 
 
-# Every SQLSTATE that psycopg knows, from PostgreSQL's errcodes.txt.
+# Every SQLSTATE that psycopg defines, from PostgreSQL's errcodes.txt.
 KNOWN: dict[str, type[psycopg.Error]] = {
     kind.sqlstate: kind
     for kind in vars(errors).values()

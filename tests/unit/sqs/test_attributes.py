@@ -240,7 +240,7 @@ def test_json_that_is_nested_deeply_is_refused(name: str) -> None:
 
 
 def test_a_policy_has_at_most_8192_bytes() -> None:
-    """Developer Guide, "Amazon SQS policy quotas". No other attribute may be as long."""
+    """Developer Guide, "Amazon SQS policy quotas". No other attribute can be as long."""
     longest = ACCESS[:-1] + ',"Id":"' + "x" * (8_192 - len(ACCESS) - 8) + '"}'
     assert len(longest) == 8_192
     check_queue_attributes({"Policy": longest}, fifo=False)

@@ -163,7 +163,7 @@ def test_the_documented_algorithm(attributes: dict[str, tuple[str, str | bytes]]
 
 
 def test_a_digest_that_aws_published() -> None:
-    # The values are those of SendMessage in the SQS API reference, the example of the AWS JSON protocol.
+    # The values come from the AWS JSON example of SendMessage (SQS API reference).
     attributes = {
         "my_attribute_name_1": text("my_attribute_value_1"),
         "my_attribute_name_2": text("my_attribute_value_2"),

@@ -103,7 +103,9 @@ def test_overlapping(ledger: Ledger, clock: Clock, ended: float, found: dict[str
 
 
 def test_two_receives_side_by_side_may_have_come_in_either_order(ledger: Ledger, clock: Clock) -> None:
-    """The second recorded receive began first. Its timeout may have ended before the other receive got the message."""
+    """The second recorded receive began first. The message's timeout may have ended before the other receive got the
+    message.
+    """
     clock.now = 5.1
     ledger.delivered(["c"], 5, 10)
     clock.now = 6

@@ -238,7 +238,7 @@ def measurement(
 
 @pytest.mark.virtual_time
 async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process's round may have preceded the change, so a round follows each change."""
+    """Another process's round may have preceded the change, so the worker runs a round after each change."""
     rest = Rest()
     worker = measurement(rest, monkeypatch, 1, 0, 0, 1)
     assert await rest.times(

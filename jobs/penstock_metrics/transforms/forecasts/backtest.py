@@ -1,9 +1,9 @@
 """Tests every method on the last day, by comparing its forecast at every step (origin) with the forecast "no change".
 
-An origin counts if the whole hour after it is known. A loss is the mean absolute error over the twelve points. A method
-wins if it is at least a tenth better than "no change", no point is worse, the recent third is not worse, and the
-difference is significant. The test of significance is by Diebold and Mariano (1995), with the variance of a mean of
-correlated values (Newey and West 1987), because the hours after neighbouring origins overlap.
+An origin counts only if the depth is known for the whole next hour. A loss is the mean absolute error over the twelve
+points. A method wins if it is at least a tenth better than "no change", no point is worse, the recent third is not
+worse, and the difference is significant. The test of significance is by Diebold and Mariano (1995), with the variance
+of a mean of correlated values (Newey and West 1987), because the hours after neighbouring origins overlap.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def find_best(series: DepthSeries, methods: Mapping[str, Method]) -> Backtest | 
 
 
 def is_better(test: Backtest) -> bool:
-    """Returns whether a method was better than no change: by LEAST_GAIN, at each point, lately, and not by chance."""
+    """Returns whether a method was better than assuming no change: by LEAST_GAIN, at each point, recently, and not by
+    chance.
+    """
     if test.unchanged_loss == 0 or test.ratio > 1 - LEAST_GAIN:
         return False
     points = np.abs(test.errors).mean(axis=0) <= np.abs(test.unchanged_errors).mean(axis=0)

@@ -1,4 +1,4 @@
-"""Warns if messages will reach the retention in the next days, or if the consumers will never catch up."""
+"""Warns if messages will expire in the next days, or if the consumers will never catch up."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from .methods import compute_slopes
 from .series import Floats
 
-RETENTION_DAYS: Final = 3  # The function warns if a message will reach the retention within this many days.
-_LEAST_SLOPE: Final = 0.02  # Growth of the age in seconds per second. Slower growth may be chance.
+RETENTION_DAYS: Final = 3  # The function warns if a message will expire within this many days.
+_LEAST_SLOPE: Final = 0.02  # Growth of the age in seconds per second. Slower growth can be chance.
 _LEAST_HOURS: Final = 6
 HOURS_COMPARED: Final = 24
 
@@ -39,7 +39,7 @@ class Ages:
 class GrowthWarnings:
     """The warnings of a queue, or None for each missing warning.
 
-    `retention_seconds` is the time until the oldest message reaches the retention, if it is less than RETENTION_DAYS.
+    `retention_seconds` is the time until the oldest message expires, if the time is less than RETENTION_DAYS.
     `fastest_rate` is the rate of drained messages in the best hour, if it is less than the mean rate of arrivals
     (`mean_rate`). Rates are in messages per second.
     """
@@ -59,7 +59,9 @@ def find_warnings(backlog: int, ages: Ages, hours: Hours, retention_seconds: flo
 
 
 def estimate_until_retention(ages: Ages, retention_seconds: float) -> float | None:
-    """Returns the seconds until the oldest message reaches the retention, at the slower growth of last hour and day."""
+    """Returns the seconds until the oldest message expires, if its age grows at the slower rate of the last hour and
+    the last day.
+    """
     found = [
         slope
         for values, seconds in ((ages.steps, 300.0), (ages.hours, 3600.0))

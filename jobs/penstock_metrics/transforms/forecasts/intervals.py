@@ -56,7 +56,9 @@ def measure_activity(series: DepthSeries, origins: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Rolled:
-    """The past intervals for one horizon: whether each interval held, and the present share of allowed misses."""
+    """The past intervals for one horizon: whether each interval contained the actual value, and the current share of
+    allowed misses.
+    """
 
     held: Sequence[bool]
     miss: float

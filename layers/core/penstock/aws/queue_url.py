@@ -17,7 +17,8 @@ from .arn import is_account_id, resolve_queue
 from .named_queue import NamedQueue
 
 MAX_URL_LENGTH = 2_048
-"""The most characters of a QueueUrl. A name has at most 80 of them. The limit is our choice; it keeps caches small.
+"""The most characters of a QueueUrl. A name has at most 80 of them. The limit is Penstock's choice, and keeps caches
+small.
 """
 
 _HOST = re.compile(

@@ -142,6 +142,6 @@ def build_records(mapping: StoredMapping, rows: Sequence[ReceivedRow], context: 
 
 
 def delete_messages(mapping: StoredMapping, rows: Sequence[ReceivedRow]) -> Operation[None]:
-    """Deletes messages, except those that other consumers have received meanwhile."""
+    """Deletes messages, except messages that other consumers have received meanwhile."""
     if rows:
         yield from delete(mapping.queue, [ReceiptHandle._make(row.handle) for row in rows])

@@ -2,8 +2,8 @@
 
 Source: "Handling errors for an SQS event source in Lambda", the conditions of success and failure of
 ReportBatchItemFailures, https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html. Two rules are
-our choice. An unknown identifier fails the whole batch. A failed message of a FIFO queue fails all later messages of
-its group, because AWS tells functions to stop at the failed message.
+Penstock's choice. An unknown identifier fails the whole batch. A failed message of a FIFO queue fails all later
+messages of its group, because AWS tells functions to stop at the failed message.
 """
 
 from collections.abc import Sequence

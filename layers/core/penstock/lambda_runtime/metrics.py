@@ -33,7 +33,8 @@ class Value(NamedTuple):
 
 
 def build_emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str, Sequence[int]]]) -> str:
-    """Returns a line of the Embedded Metric Format. powertools could write it, too, but its import takes 20 ms.
+    """Returns a line of the Embedded Metric Format. powertools could also write the line, but importing powertools
+    takes 20 ms.
 
     `values` contains a unit and at most 100 numbers by metric name. `dimensions` are a queue's.
     """

@@ -131,7 +131,7 @@ def find_endpoint(region: str, variables: Mapping[str, str]) -> str:
 
 
 def find_credentials(variables: Mapping[str, str]) -> Credentials:
-    """Returns the credentials in the environment, or otherwise those that botocore finds. Raises SecretError.
+    """Returns the credentials in the environment, or otherwise the credentials that botocore finds. Raises SecretError.
 
     Lambda sets these variables, except for functions with SnapStart.
     """

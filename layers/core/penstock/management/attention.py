@@ -42,7 +42,7 @@ FAILING_SECONDS: Final = 120
 MAX_COUNTED: Final = 10_000
 """The most given-up deliveries that are counted, newest first."""
 MAX_QUEUES: Final = 200
-"""The most queues that are judged: those with the most messages, the oldest messages, and dead letters."""
+"""The most queues that get a verdict: the queues with the most messages, the oldest messages, and dead letters."""
 
 
 class Concern(Struct):

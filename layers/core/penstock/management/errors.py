@@ -44,8 +44,9 @@ class DeliveryNotFound(ObjectNotFound):
 
 
 class EndpointNotFound(ObjectNotFound):
-    """No subscription, binding or recent attempt of the account has this URL. Resuming an endpoint that is not
-    paused raises this error, too."""
+    """No subscription, binding or recent attempt of the account has this URL. Resuming an endpoint that is not paused
+    also raises this error.
+    """
 
     default_message = "The account delivers nothing to this endpoint."
 

@@ -1,4 +1,4 @@
-"""Message move tasks for selected messages. AWS's actions move all messages of a queue.
+"""Message move tasks for selected messages. AWS's actions move all messages in a queue.
 
     running ──> completed            the task has examined all selected messages
        │  └──> cancelled, failed

@@ -36,9 +36,9 @@ class Right(NamedTuple):
     """The actions that a caller's policies must allow for an operation, a page or a tool. A right without actions is
     granted to every key and session.
 
-    `scope` selects the resource: `*`, or the resource that the request names. The policy of a queue or topic counts,
-    too. If `scope` is `operation`, only the operation can find the resource. `is_public` means that the request needs
-    no key. `is_of_operation` means that the operation checks, and not the page or the tool.
+    `scope` selects the resource: `*`, or the resource that the request names. The policy of a queue or topic also
+    applies. If `scope` is `operation`, only the operation can find the resource. `is_public` means that the request
+    needs no key. `is_of_operation` means that the operation checks, and not the page or the tool.
     """
 
     actions: tuple[str, ...] = ()
@@ -112,9 +112,9 @@ def show(reading: Operation[T]) -> Operation[T | None]:
 def authorize_at_door(right: Right, names: Sequence[str], context: Context) -> Operation[None]:
     """Raises AccessDenied unless the caller has the right. `names` are the parameters in the request's path.
 
-    If the operation checks a right on a resource, this function refuses only callers whose policies do not allow
-    the action on any resource. Such callers learn nothing about the request. Policies of queues and topics can allow
-    an action, too, so only the operation checks rights on queues and topics.
+    If the operation checks a right on a resource, this function refuses only callers whose policies do not allow the
+    action on any resource. Such callers learn nothing about the request. Policies of queues and topics can also allow
+    an action, so only the operation checks rights on queues and topics.
     """
     if not right.is_of_operation or right.scope == "account":
         yield from authorize(right, names, context)

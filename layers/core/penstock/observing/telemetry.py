@@ -108,7 +108,7 @@ class OnceAMinute(logging.Filter):
 
 
 def make_lambda_logger(level: str) -> Logger:
-    """Returns the Logger of Lambda functions. Imports powertools, which the container never needs."""
+    """Returns the Logger for Lambda functions. Imports powertools, which the container never needs."""
     from aws_lambda_powertools import Logger  # noqa: PLC0415
     from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter  # noqa: PLC0415
 

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import Final, NamedTuple, Protocol
 
 MAX_HEADER_BYTES: Final = 1_024
-"""A longer X-Amzn-Trace-Id is not passed on (our choice; headers of X-Ray have about 100 characters)."""
+"""A longer X-Amzn-Trace-Id is not passed on (Penstock's choice; X-Ray's headers have about 100 characters)."""
 
 # The patterns are compiled at first use, because every function imports this module and few requests have a trace.
 # Headers of later versions can be longer ("Versioning of traceparent").
@@ -110,7 +110,7 @@ def find_message_trace_header(headers: Mapping[bytes, bytes]) -> str | None:
     span, or otherwise from X-Amzn-Trace-Id.
 
     A header without Parent= is not passed on, because load balancers and gateways add such a header to every request
-    (our choice).
+    (Penstock's choice).
     """
     current = CURRENT_TRACE.get()
     if current is not None:

@@ -30,7 +30,7 @@ class MissingRightsError(MigrationError):
 def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None = None) -> Applied:
     """Migrates the database like `migrate`.
 
-    Raises MigrationError for expected failures, and SettingError.
+    Raises MigrationError for expected failures, and SettingError for invalid settings.
     """
     try:
         conninfo_to_dict(dsn)

@@ -33,5 +33,7 @@ def read_schedule(token: str | None) -> tuple[str | None, str | None]:
 
 
 def make_token_error(token: str) -> ValidationException:
-    """Returns the error for a token that Penstock did not create. AWS documents no text, so the text is our choice."""
+    """Returns the error for a token that Penstock did not create. AWS does not document a text, so the text is
+    Penstock's choice.
+    """
     return ValidationException.member(token, "nextToken", "be a token of an earlier response")

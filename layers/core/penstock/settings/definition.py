@@ -296,9 +296,9 @@ class Settings:
         """Reads settings from environment variables. `overrides` (command line, tests) are values by attribute and
         take precedence.
 
-        An empty variable counts as not set, because containers often pass unset variables as empty. If a secret NAME
-        is not set, it is read from the file in `NAME_FILE` (our choice). Raises SettingError, also for the `NAME_FILE`
-        of a setting that is not secret.
+        An empty variable counts as not set, because containers often pass unset variables as empty. If a secret NAME is
+        not set, the service reads the secret from the file in `NAME_FILE` (Penstock's choice). Raises SettingError,
+        also for the `NAME_FILE` of a setting that is not secret.
         """
         values = {setting.attribute: setting.read(variables) for setting in SETTINGS}
         settings = cls(values | overrides)

@@ -1,9 +1,8 @@
 """Validates SNS's delivery policies, which set the message rate, retries and content type of HTTP(S) endpoints.
 
-The functions are pure. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery
-policies in the SNS Developer Guide. AWS's pages name the members, the limits, the phases and both ends of the
-back-off. They show the curves between the ends only as a picture, so the formulas are ours. AWS adds jitter; Penstock
-does not.
+The functions are pure. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery policies
+in the SNS Developer Guide. AWS's pages name the members, the limits, the phases and both ends of the back-off. They
+show the curves between the ends only as a picture, so the formulas are ours. AWS adds jitter; Penstock does not.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from .errors import InvalidParameter
 Policy = Mapping[str, Any]  # JSON whose members were checked before it was stored
 
 MAX_RETRY_SECONDS: Final = 3_600
-MAX_CHARACTERS: Final = 30_720  # our choice, as for an access policy; all members together have less than 1,000
+MAX_CHARACTERS: Final = 30_720  # Penstock's choice, as for an access policy; all members together have less than 1,000
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 
 # The minimum and the maximum of each member.
@@ -137,8 +136,7 @@ _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
 
 # --- checks ----------------------------------------------------------------------------------------------------------
 def check_delivery_policy(text: str) -> None:
-    """Validates a subscription's policy. Raises InvalidParameter. An empty text, which removes the policy, is
-    valid."""
+    """Validates a subscription's policy. Raises InvalidParameter. An empty text, which removes the policy, is valid."""
     document = _check_object(_parse_given(text), "")
     _check_sections(document, "", "healthyRetryPolicy", "throttlePolicy", "requestPolicy")
 

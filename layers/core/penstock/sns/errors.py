@@ -170,7 +170,7 @@ class Verification(SnsError):
     """The password of a phone number is wrong.
 
     The model has the exception's name as its only code, and requires a `Status`, "the status of the verification
-    error", but lists no values. The value is our choice.
+    error", but lists no values. The value is Penstock's choice.
     """
 
     json_type = "VerificationException"

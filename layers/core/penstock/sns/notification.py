@@ -62,8 +62,7 @@ def format_timestamp(at: datetime | None = None) -> str:
 
 
 def build_string_to_sign(members: Mapping[str, str], names: tuple[str, ...]) -> str:
-    """Joins the names and values of the present members, in the order of names. A line feed follows each name and
-    value."""
+    """Joins the names and values of the existing members, ordered by name. A line feed follows each name and value."""
     return "".join(f"{name}\n{members[name]}\n" for name in names if name in members)
 
 

@@ -1,4 +1,4 @@
-"""Computes MD5 digests and sizes of messages. SDKs compute the digests, too, and compare the results.
+"""Computes MD5 digests and sizes of messages. SDKs also compute the digests, and compare the results.
 
 Source: "Calculating the MD5 message digest for message attributes" in the SQS Developer Guide. Attributes are sorted
 by name. Each attribute adds its name, its data type and its value, each after its length in four bytes, big endian.

@@ -28,8 +28,8 @@ NOT_RECEIVED = "NOT-RECEIVED"
 def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
     """Returns visible messages, then messages in flight, then delayed messages, each in the order of arrival.
 
-    A response has at most 1,000 messages, and at most 8 MiB of bodies and attributes. A Lambda function returns at
-    most a seventh of its longest response. The response has at least one message (our choice, because responses are
+    A response has at most 1,000 messages, and at most 8 MiB of bodies and attributes. A Lambda function returns at most
+    a seventh of its longest response. The response has at least one message (Penstock's choice, because responses are
     not streamed). Raises QueueDoesNotExist.
     """
     queue = context.queue(request.queue_url)

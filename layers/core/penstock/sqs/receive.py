@@ -92,8 +92,9 @@ def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRo
 
     If a standard queue has reached the limit for messages in flight, a receive that does not wait raises OverLimit.
     Other receives retry each second (Developer Guide, "standard queue quotas" and "FIFO queue quotas"). Raises
-    QueueDoesNotExist, also if the queue is deleted meanwhile. Raises InvalidParameterValue for an attempt that cannot
-    be repeated, and ResponseTooLarge at the end of the wait if all available messages are too long for the response.
+    QueueDoesNotExist, even if the queue is deleted during the wait. Raises InvalidParameterValue for an attempt that
+    cannot be repeated, and ResponseTooLarge at the end of the wait if all available messages are too long for the
+    response.
     """
     began, deadline = monotonic(), None
     while True:
@@ -159,8 +160,9 @@ def build_message(
 def build_system_attributes(row: "ReceivedRow | PeekedRow", queue: NamedQueue) -> dict[str, str]:
     """Returns all system attributes of the message. Times are milliseconds since 1970, as text.
 
-    SenderId is the queue's account, because the service does not store the sender (our choice). In a dead-letter queue
-    ApproximateReceiveCount continues to rise, because it counts "across all queues" (ReceiveMessage, API reference).
+    SenderId is the queue's account, because the service does not store the sender (Penstock's choice). In a dead-letter
+    queue ApproximateReceiveCount continues to rise, because it counts "across all queues" (ReceiveMessage, API
+    reference).
     """
     values = {
         "SenderId": read_account(queue.arn),

@@ -14,8 +14,7 @@ TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
 BACK_MINUTES: Final = 2
 """If consumers have been back for less than this, changes before their return are ignored."""
 SIGMAS: Final = 3
-"""A change beyond chance is this multiple of the usual spread, which is the square root of arrivals plus
-departures."""
+"""A change beyond chance is this multiple of the usual spread, which is the square root of arrivals plus departures."""
 NOISE_MINUTES: Final = 5
 STANDING_SECONDS: Final = 300
 """A constant backlog counts if consumers need this long to process it."""
@@ -30,7 +29,7 @@ def has_backlog(visible: int, drain_rate: float) -> bool:
 def fit_trend(series: Series) -> int:
     """Returns 1 if the backlog grows, -1 if it shrinks, and 0 if it changed only by chance in the last hour.
 
-    If consumers have just come back, the result is the trend since their return.
+    If consumers have just returned, the result is the trend since the return.
     """
     values = series.visible
     if are_consumers_back(series):

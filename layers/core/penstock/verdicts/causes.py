@@ -11,12 +11,13 @@ from .types import Cause, Facts
 BEFORE_MINUTES: Final = 60
 SINCE_MINUTES: Final = 15
 ROSE: Final = 1.2
-"""Arrivals count as risen from this multiple of the former rate on."""
+"""Arrivals count as risen if the rate is at least this multiple of the earlier rate."""
 FELL: Final = 0.85
-"""Consumers count as slower at this fraction of the former rate."""
+"""Consumers count as slower at this fraction of the earlier rate."""
 SLOWER: Final = 1.3
-"""Handlers count as slow at this multiple of the former handling time. If handlers are faster than this, consumers
-have left."""
+"""Handlers count as slow at this multiple of the earlier handling time. If handlers are faster than this, consumers
+have left.
+"""
 TENANT_SHARE: Final = 0.5
 """If arrivals rose, a group that sends more than this fraction of all messages is the cause."""
 

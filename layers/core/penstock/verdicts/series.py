@@ -14,8 +14,7 @@ SETTLE: Final = timedelta(seconds=15)
 
 @dataclass(slots=True)
 class Series:
-    """One value per full minute, oldest first, up to the last known minute. Gauges are measured at the end of a
-    minute.
+    """One value per full minute, oldest first, up to the last known minute. Gauges are measured at the end of a minute.
 
     `now` has the current gauges. `last_received_at` is the time of the last receive that returned a message, or None.
     """
@@ -52,8 +51,8 @@ class Series:
 def build_series(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Series:
     """Returns the series of a queue. `minutes` has the newest minute last. Minutes that start after `now` are ignored.
 
-    A minute without a row had no activity, so its gauges stay the same. A row without gauges was not measured. Its
-    gauges are the former gauges plus arrivals minus departures.
+    A minute without a row had no activity, so its gauges stay the same. A row without gauges was not measured. The new
+    minute's gauges are the previous gauges plus arrivals minus departures.
     """
     ends_at = (now.astimezone(UTC) - SETTLE).replace(second=0, microsecond=0)
     rows = [row for row in minutes if row.starts_at <= now]

@@ -19,7 +19,7 @@ IDLE_MINUTES: Final = 5
 LIMIT_SHARE: Final = 0.95
 """From this fraction of the in-flight limit on, receives return fewer messages than they could."""
 STANDING_MINUTES: Final = 3
-"""A younger backlog does not count yet, because a batch may have just arrived."""
+"""A younger backlog does not count, because a batch may have just arrived."""
 BATCH_SHARE: Final = 0.5
 """A queue is fed in batches if this fraction of its minutes has no sends. It is emptied in batches if messages wait
 without a receive in this fraction of its minutes."""
@@ -199,8 +199,7 @@ def find_backlog(case: Case) -> RuleFinding | None:
 
 
 def can_cope_with(series: Series) -> bool:
-    """Returns whether a queue that is fed or emptied in batches has worked off a backlog of this size several
-    times."""
+    """Returns whether a queue that is fed or emptied in batches has worked off a backlog of this size several times."""
     rests = [
         sum(1 for count in series.sent if not count),
         sum(1 for visible, count in zip(series.visible, series.received, strict=True) if visible and not count),

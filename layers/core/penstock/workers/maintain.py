@@ -64,8 +64,8 @@ class Maintainer:
 
     `found_nothing` means that the last run had no rows to clean, in its queues and in the tables that belong to no
     queue. `idle` means that the last run ended a round in which this process cleaned no rows. Unlike with
-    `found_nothing`, queues may still contain messages. The worker then has no work until a change happens, or until
-    the retention of messages ends. `changes` is the result of queue.count_changes before the last run.
+    `found_nothing`, queues may still contain messages. The worker then has no work until a change, or until a message
+    expires. `changes` is the result of queue.count_changes before the last run.
     """
 
     def __init__(self) -> None:
@@ -86,8 +86,8 @@ class Maintainer:
     def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts:
         """Does one bounded run, in which each call is a transaction.
 
-        If a call that cleans fails, the run still makes the other calls, and raises the first such error at its end.
-        Errors of other calls are raised at once; earlier calls stay committed.
+        If a cleaning call fails, the run still makes the other calls, and raises the first error at the end. Errors of
+        other calls are raised at once; earlier calls stay committed.
         """
         deadline = monotonic() + MAX_RUN_SECONDS
         options = ("maintain", QUEUES_PER_PAGE, settings.queue_maintain_interval_ms)

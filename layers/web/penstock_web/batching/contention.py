@@ -26,9 +26,9 @@ from penstock_web.database.calls import ExecuteStatement
 
 from .merge import Mergeable
 
-# After this time the batcher assumes that the lock was released. The next call that meets the lock waits again, and
-# other requests' effects in the call wait, too. Every locked key must be tried again before this time, one second each
-# on a quarter of the connections: on two connections, 120 keys. A successful call makes the batcher forget the key.
+# After this time the batcher assumes that the lock was released. The next call that needs the lock waits again, and the
+# call's effects of other requests also wait. Every locked key must be tried again before this time, one second each on
+# a quarter of the connections: on two connections, 120 keys. A successful call makes the batcher forget the key.
 REMEMBER_SECONDS = 60.0
 MAX_KEYS = 10_000
 

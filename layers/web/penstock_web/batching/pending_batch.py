@@ -21,7 +21,7 @@ from .merge import Mergeable
 # connection.
 MAX_FLUSH_WEIGHT = 1000
 BYTES_PER_ENTRY = 1024
-# A send of this length does not share a call with shorter sends. The number is our choice.
+# A send of this length does not share a call with shorter sends. The number is Penstock's choice.
 LONG_WEIGHT = 64
 # The unit is weight. A batch stops collecting at this limit. If one call had all waiting entries, the service would
 # idle during the commit.
@@ -91,7 +91,7 @@ class PendingBatch:
         return self.queue is not None and self._lengths.most_for_one(self.queue) < MAX_RECEIVE
 
     def next_flush(self) -> list[PendingEffect]:
-        """Returns the next flush's entries. Entries of ended requests are left out."""
+        """Returns the next flush's entries. Omits entries of ended requests."""
         entries: list[PendingEffect] = []
         weight = 0
         max_weight = MAX_FLUSH_WEIGHT if self.queue is None else self._lengths.largest_receive(self.queue)

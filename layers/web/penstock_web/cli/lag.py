@@ -150,7 +150,7 @@ def emptying(verdict: Verdict) -> str:
 
 
 def consumers(verdict: Verdict) -> str:
-    """Formats the present and needed numbers of consumers. A question mark replaces an unknown number."""
+    """Formats the current and the needed number of consumers. A question mark replaces an unknown number."""
     if verdict.consumers_needed is None:
         return ""
     return f"{verdict.consumers_now or '?'} of {verdict.consumers_needed}"

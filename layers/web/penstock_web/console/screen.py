@@ -3,7 +3,7 @@
     @screen("/console/topics", right=require("sns:ListTopics"), title="Topics", position=30)
     async def topics(page: CurrentPage) -> Response: ...
 
-`console.py` imports every module of `screens/`. ARCHITECTURE.md lists what else a new page needs.
+`console.py` imports every module of `screens/`. ARCHITECTURE.md lists the other steps for a new page.
 """
 
 from collections.abc import Callable, Coroutine

@@ -28,7 +28,7 @@ RECONNECT_PAUSE_SECONDS = 1.0
 CHECK_SECONDS = 30.0
 """Sets the pause between two checks, unless a setting gives another."""
 EXPIRY_SECONDS = 1.0
-"""Sets the shortest pause before a check that comes early because the retention of a message ends."""
+"""Sets the shortest pause before a check that runs early because a message expires."""
 
 
 class NotificationHandler(Protocol):

@@ -4,7 +4,7 @@ One session holds an advisory lock with a random key, and a session at the other
 Name, oid, system identifier and secrets would not distinguish a restored copy from the original server.
 
 A pooler can switch to another database at any time without telling the clients. The open LISTEN connection therefore
-holds such a lock. A call through the pooler looks for this lock if no call has looked in the last LOOK_SECONDS. A call
+has such a lock. A call through the pooler looks for this lock if no call has looked in the last LOOK_SECONDS. A call
 that does not see the lock starts a proof, because the LISTEN connection could also have ended.
 
 Requests get 503 until the proof succeeds, because two databases could each store a part of the messages. The process

@@ -40,8 +40,8 @@ def usable_settings(variables: Mapping[str, str]) -> Settings:
 def _read_usable(variables: Mapping[str, str]) -> tuple[Settings, list[SettingError]]:
     """Returns the settings without the invalid values, and the errors of these values.
 
-    A default can conflict with another setting, so that no value can be left out. Then the settings are the addresses
-    of the database, and the defaults of all other settings.
+    Omitting a value can cause an error, because the default can conflict with another setting. Then the settings are
+    the addresses of the database, and the defaults of all other settings.
     """
     left = dict(variables)
     found: list[SettingError] = []

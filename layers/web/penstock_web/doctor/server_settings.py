@@ -15,7 +15,7 @@ _DIRECT_CONNECTIONS: Final = 5
 _SHORTEST_TIMEOUT_MS: Final = 5_000
 _FULL: Final = 0.9
 
-# Times are in milliseconds, and sizes are in MB. Settings that PostgreSQL's version lacks are left out.
+# Times are in milliseconds, and sizes are in MB. Omits settings that PostgreSQL's version lacks.
 _VALUES: Final = """
 select s.name, case s.unit
     when 's' then (s.setting::bigint * 1000)::text when 'min' then (s.setting::bigint * 60000)::text

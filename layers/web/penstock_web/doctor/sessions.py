@@ -50,8 +50,8 @@ cross join lateral (
         else pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn) end as bytes) k
 where not s.active and (coalesce(s.xmin, s.catalog_xmin) is not null or k.bytes > %(bytes)s) limit 20
 """
-# The connection for LISTEN has this name (database/listener.py). Young sessions may be the check's own, or those of a
-# process that starts.
+# The connection for LISTEN has this name (database/listener.py). Young sessions can belong to this check or to a
+# starting process.
 _SILENT: Final = """
 select string_agg(distinct a.usename, ', '), count(*) from pg_stat_activity a
 where a.datname = current_database() and a.usename = any (%(roles)s) and a.pid <> pg_backend_pid()

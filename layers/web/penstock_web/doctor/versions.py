@@ -13,7 +13,7 @@ from .examination import Examination, Finding
 
 MIGRATIONS = "migrations"
 VERSIONS = "versions"
-# The connection for LISTEN has this name (database/listener.py).
+# The LISTEN connection has this application name (database/listener.py).
 _RUNNING: Final = """
 select substr(application_name, 10), count(*) from pg_stat_activity
 where datname = current_database() and application_name like 'penstock %%' group by 1 order by 1

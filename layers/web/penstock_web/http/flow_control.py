@@ -54,7 +54,7 @@ class FlowControl:
 
 
 class LingeringClose(asyncio.Protocol):
-    """The protocol of a closing connection. `on_lost` is the former protocol's `connection_lost`."""
+    """The protocol of a closing connection. `on_lost` is the previous protocol's `connection_lost`."""
 
     def __init__(
         self, transport: asyncio.Transport, limits: HttpLimits, on_lost: Callable[[Exception | None], None]

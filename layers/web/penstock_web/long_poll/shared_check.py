@@ -124,7 +124,7 @@ class SharedCheck:
         self._handle_rows(rows)
 
     async def _check_new(self, queues: list[WaitedQueue]) -> None:
-        """Checks newly registered queues, regardless of the last check's result. The check leaves out queues whose
+        """Checks newly registered queues, regardless of the last check's result. The check skips queues whose
         registration never ended, because a sender notifies this process of each message.
         """
         if arns := [queue.resolved.arn for queue in queues if not queue.previous_unused]:

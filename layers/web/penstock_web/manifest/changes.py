@@ -71,7 +71,7 @@ def make(changes: Iterable[Change]) -> None:
 
 
 def differences(wanted: Mapping[str, object], there: Mapping[str, object]) -> Differences:
-    """Returns the present and the wanted value of each difference."""
+    """Returns the current and the wanted value of each difference."""
     return {key: (there.get(key), value) for key, value in wanted.items() if there.get(key) != value}
 
 

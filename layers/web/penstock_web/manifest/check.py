@@ -72,8 +72,9 @@ class Checker:
 
 
 def check(manifest: Manifest, given: Document, mistake: Mistake) -> list[LocalError]:
-    """Returns an error for each value that the service would refuse. `given` contains the file's schedules, with the
-    members that the manifest leaves out because their types are wrong."""
+    """Returns an error for each value that the service would refuse. `given` contains the file's schedules, including
+    members that the manifest omits because their types are wrong.
+    """
     checker = Checker(mistake)
     for name, queue in manifest.queues.items():
         _check_queue(checker, ("queues", name), name, queue)
@@ -222,7 +223,8 @@ def convert_schedule(schedule: object) -> NewSchedule:
 
 def _check_schedule(checker: Checker, place: Place, schedule: Document, given: Document) -> None:
     """Checks the members of a schedule one by one, and then together. `given` also has the members that `schedule`
-    leaves out."""
+    omits.
+    """
     before = len(checker.mistakes)
     checker.accepts(place, check_name, place[1])
     new = convert_schedule(schedule)

@@ -74,8 +74,8 @@ def _charts(reader: Reader, name: str, span: WindowSpan) -> str:
 
 
 def _queue(metrics: QueueMetrics, span: WindowSpan) -> str:
-    """Draws those of a queue's charts that have at least two points. A depth is the value at a window's end. A lag
-    covers the whole window.
+    """Draws a queue's charts that have at least two points. A depth is the value at a window's end. A lag covers the
+    whole window.
     """
     period = ChartPeriod(span.start, span.end, timedelta(seconds=span.seconds * 1.5))
     depth = [(window.ends_at, float(window.depth)) for window in metrics.windows]

@@ -1,5 +1,5 @@
 """Writes the report as HTML, section by section, while reading the database. The report has no scripts, fonts or links.
-The first part shows the queues' present state from the service's minutes (now.py, last_hours.py). The second part shows
+The first part shows the queues' current state from the service's minutes (now.py, last_hours.py). The second part shows
 the metrics job's results (history.py).
 """
 

@@ -28,7 +28,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 FOCUS = 6 * HOUR
 """Charts over time show the last hours of the default day."""
 PAST = timedelta(minutes=2)
-"""A report whose span ended longer ago omits the present state."""
+"""A report whose span ended earlier omits the current state."""
 
 
 class Reader:

@@ -1,4 +1,4 @@
-"""Reads the queues' present state from the service's minutes. Reads 200 queues at a time, and keeps only the queues
+"""Reads the queues' current state from the service's minutes. Reads 200 queues at a time, and keeps only the queues
 that the report shows.
 """
 

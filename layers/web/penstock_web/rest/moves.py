@@ -15,7 +15,7 @@ from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
 
 class ContinuedMoveTask(msgspec.Struct, forbid_unknown_fields=True):
-    """`per_second` is the move's new rate. The default is the present rate."""
+    """`per_second` is the move's new rate. The default is the current rate."""
 
     per_second: PerSecond | None = None
 

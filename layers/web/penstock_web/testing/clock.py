@@ -55,7 +55,7 @@ class Clock:
         command = [sys.executable, "-m", "penstock_web.testing.clock_server", json.dumps(server.databases)]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", env=build_server_environment()
-        ) as process:  # the block closes the pipes at its end, and waits for the process
+        ) as process:  # at the end, the block closes the pipes and waits for the process
             yield cls(process, _response(process))
 
 

@@ -1,4 +1,4 @@
-"""Tests a person who confirms and unsubscribes through the links in mails, in the container and in functions.
+"""Tests confirming and unsubscribing through the links in mails, in the container and in functions.
 
 The sources are "Email notifications" (SNS Developer Guide) and Subscribe, ConfirmSubscription, Unsubscribe (SNS API
 reference). RFC 8058, 3.2, defines a mail program's click.

@@ -182,7 +182,7 @@ def workers(database: Database, mail_server: MailServer) -> Iterator[list[subpro
 def test_nothing_is_lost_when_workers_are_killed(
     db: Connection, database: Database, mail_server: MailServer, workers: list[subprocess.Popen[bytes]]
 ) -> None:
-    """SIGKILL comes while the server has mails and has not responded. The workers send only those mails twice."""
+    """SIGKILL comes while the server has mails and has not responded. The workers send only these mails twice."""
     topic = make_topic(db)
     for reader in range(5):
         publish(db, subscribe(db, topic, f"slow+{reader}@example.com"), "m")

@@ -240,7 +240,7 @@ def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) 
 
 # --- old snapshot ----------------------------------------------------------------------------------------------------
 # Tests FIFO queues while an old snapshot prevents the removal of dead rows. A backup, a report or a forgotten
-# transaction holds such a snapshot.
+# transaction can have such a snapshot.
 
 
 MESSAGES = 200

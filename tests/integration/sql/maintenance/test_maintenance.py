@@ -168,7 +168,7 @@ def test_retention_ends_a_message_whatever_its_state(db: Connection, state: str)
 
 
 def test_retention_ends_a_message_behind_many_others(db: Connection) -> None:
-    """Retention ends the message although many messages are in front of it."""
+    """The message expires although many messages precede it."""
     arn = create(db, MessageRetentionPeriod="60")
     send(db, arn, "old", delay=900)
     age(db)

@@ -279,7 +279,7 @@ def test_the_oldest_snapshot_is_of_this_database(db: Connection, connect: Connec
     with psycopg.connect(empty_database.dsn) as stranger, connect() as holder:
         stranger.execute("set transaction isolation level repeatable read")
         stranger.execute("select 1")
-        # An autovacuum in this database can also hold a snapshot.
+        # An autovacuum in this database can also have a snapshot.
         wait_until(lambda: held_for() < 2000)
         for begin, statement in (
             ("begin isolation level repeatable read", "select 1"),

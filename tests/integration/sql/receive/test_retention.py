@@ -213,7 +213,7 @@ RECEIVES = [by_receive, by_one_at_a_time, by_sql, by_pop, by_move]
 def test_no_receive_hands_out_a_message_past_its_retention(
     db: Connection, name: str, state: str, door: Callable[[Connection, str], list[str]]
 ) -> None:
-    """The receive ends the message, and the queue's history and counts include the end."""
+    """The receive deletes the expired message, and the queue's history and counts include the expiry."""
     arn = prepare(db, name, state)
     if door is by_move:
         create(db, "source" + name[1:], RedrivePolicy=redrive(arn))

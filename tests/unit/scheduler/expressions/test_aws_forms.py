@@ -406,8 +406,8 @@ def utc(text: str) -> datetime:
 
 
 def check(expression: Expression, after: str, expected: list[str], anchor: str | None = None) -> None:
-    """Checks the first instants after a time. If `expected` has fewer than two instants, no other instant may
-    follow.
+    """Checks the first instants after a time. If `expected` has fewer than two instants, the expression must not have a
+    later instant.
     """
     count = max(2, len(expected))
     found = list_occurrences(expression, utc(after), count, utc(anchor) if anchor else None)

@@ -319,7 +319,7 @@ async def test_many_locks_that_last_are_not_met_again_by_the_calls_of_others() -
 
 # --- shares ----------------------------------------------------------------------------------------------------------
 async def test_a_place_goes_to_the_call_that_has_waited_longest() -> None:
-    """A cancelled call passes its place on, also if the place was free at the same moment."""
+    """A cancelled call passes its place on, even if the place became free at the same moment."""
     shares, queue = QueueShares(1), NamedQueue("busy")
     loop = asyncio.get_running_loop()
     await shares.start(queue)

@@ -436,7 +436,7 @@ WAIT = {"QueueUrl": "http://h/000000000000/orders", "WaitTimeSeconds": 20}
 
 @pytest.mark.parametrize("padding", [70_000, 1_500_000])
 async def test_a_request_with_memory_for_its_length_does_not_wait_for_messages(padding: int) -> None:
-    """Five such requests would otherwise hold all memory for 20 s."""
+    """Five such requests would otherwise occupy all memory for 20 s."""
     client = ClientInProcess(FakeDatabase(empty))
     body = json.dumps(WAIT).encode().ljust(padding)
     asking = (client.ask("/", body, f"192.0.2.{n}", x_amz_target=RECEIVE) for n in range(5))

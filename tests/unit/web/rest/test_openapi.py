@@ -91,7 +91,7 @@ def test_a_status_names_its_codes(routes: dict[str, Operation], operation: str, 
 
 
 def test_a_body_of_success_has_a_schema(routes: dict[str, Operation]) -> None:
-    """The document also contains the bodies that msgspec writes, which FastAPI does not know."""
+    """The document also describes bodies that msgspec writes without FastAPI."""
     bodies = {
         f"{name} {status}": form.get("schema")
         for name, route in routes.items()

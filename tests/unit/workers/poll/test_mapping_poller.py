@@ -122,7 +122,7 @@ class Target:
 class Harness:
     """A mapping that polls. `results` contains its reports. `lost_reports` counts reports that could not be stored.
 
-    `stored_result` is what the database has. The first report takes `first_report_seconds`.
+    `stored_result` is the result in the database. The first report takes `first_report_seconds`.
     """
 
     def __init__(

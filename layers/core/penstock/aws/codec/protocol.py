@@ -25,9 +25,9 @@ class Protocol(Enum):
 MAPPINGS = "2015-03-31/event-source-mappings"
 """The path of Lambda's event source mappings, without the slash at the front."""
 
-# Matches the paths of EventBridge Scheduler and of Lambda's event source mappings: a resource kind and a resource
-# name. Older clients append a slash to the path of all mappings. The paths of Lambda's other actions begin with a date,
-# too (botocore's model lambda/2015-03-31); these actions do not exist here.
+# Matches the paths of EventBridge Scheduler and of Lambda's event source mappings: a resource kind and a resource name.
+# Older clients append a slash to the path of all mappings. The paths of Lambda's other actions also begin with a date
+# (botocore's model lambda/2015-03-31); these actions do not exist here.
 _RESOURCE = re.compile(
     rf"/(schedules|schedule-groups|tags|{MAPPINGS}|2017-03-31/tags|20\d\d-\d\d-\d\d)(?:/(.*))?",
     re.DOTALL | re.ASCII,

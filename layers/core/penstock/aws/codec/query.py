@@ -38,8 +38,8 @@ _BOOLEANS = {"true": True, "false": False}
 
 # --- text to tree ----------------------------------------------------------------------------------------------------
 def parse(*texts: bytes) -> Tree:
-    """Returns the parameters of the query string and the form body. A later parameter replaces an earlier one of the
-    same name.
+    """Returns the parameters of the query string and the form body. A later parameter replaces an earlier parameter of
+    the same name.
 
     Raises MalformedQueryString for too many parameters, a name that is too deep or both a value and a prefix, and a
     text that is not UTF-8. Raises RequestEntityTooLarge if the unescaped texts are longer than any valid request.

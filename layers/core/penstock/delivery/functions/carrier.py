@@ -57,7 +57,7 @@ def build_event(delivery: Delivery) -> bytes:
     Other events have the members of the envelope that queues and URLs get. Two members have other names. Source: the
     example in "Invoking Lambda functions with Amazon SNS notifications",
     https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. A missing subject is null and missing attributes are an
-    empty object, so a function finds every member (our choice).
+    empty object, so a function finds every member (Penstock's choice).
     """
     if delivery.kind == SCHEDULE:
         return delivery.body.encode()

@@ -79,8 +79,7 @@ class AddressGuard:
     def check(self, addresses: Iterable[Address]) -> None:
         """Raises EndpointRefused unless every address of the name is permitted.
 
-        The error does not contain the address, because subscribers read the error and must not learn about the
-        network.
+        The error does not contain the address, because subscribers read the error and must not learn about the network.
         """
         if not all(map(self.permits, addresses)):
             raise EndpointRefused("an address of the host is not public and not in WEBHOOK_ALLOW_CIDRS")
@@ -97,7 +96,7 @@ def extract_ipv4(address: Address) -> IPv4Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """Returns whether the address is public. The end of a tunnel (ISATAP) must be public, too."""
+    """Returns whether the address is public. A tunnel's endpoint (ISATAP) must also be public."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NEVER_PUBLIC_4)
     if address not in _PUBLIC_6 or any(address in network for network in _NEVER_PUBLIC_6):

@@ -57,8 +57,8 @@ class Sender:
 
     `kept_bytes` is the number of bytes returned from each response's body. Bodies from addresses that are not public
     are not returned, because subscribers must not read responses from the operator's network. Set `keeps_private` if
-    only this process reads the bodies; these bodies are then returned, too. `drain_seconds` limits the time for a
-    response's body; None means the request's time limit. `dropped_bytes` limits the bytes that are read besides the
+    only this process reads the bodies; the sender then also returns private bodies. `drain_seconds` limits the time for
+    a response's body; None means the request's time limit. `dropped_bytes` limits the bytes that are read besides the
     kept bytes.
     """
 
@@ -109,7 +109,7 @@ class Sender:
             return response
 
     async def close(self) -> None:
-        """Closes all connections, including those that read a response."""
+        """Closes all connections, including connections that are reading a response."""
         for timer in self._timers.values():
             timer.cancel()
         for connection in list(self._open):

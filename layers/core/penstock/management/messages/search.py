@@ -1,4 +1,4 @@
-"""Searches a queue's messages, and groups dead letters. The messages are not received."""
+"""Searches a queue's messages, and groups dead letters. The search does not receive messages."""
 
 from typing import Annotated
 

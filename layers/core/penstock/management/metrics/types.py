@@ -112,10 +112,9 @@ class QueueMetrics(Struct, rename={"from_": "from"}):
 class QueueMinute(Struct):
     """The events of a minute, and the last counts measured in it. The counts are null if the minute was not measured.
 
-    `sent` counts messages that entered the queue. `received` counts deliveries, including those that are
-    `redelivered`. `dead_lettered` counts messages that moved to the dead-letter queue; `expired` counts messages whose
-    retention ended. `oldest_at` is the time when the oldest message entered. `last_received_at` is in this minute or
-    earlier.
+    `sent` counts messages that entered the queue. `received` counts all deliveries, including `redelivered`.
+    `dead_lettered` counts messages that moved to the dead-letter queue; `expired` counts messages whose retention
+    ended. `oldest_at` is the time when the oldest message entered. `last_received_at` is in this minute or earlier.
     """
 
     starts_at: datetime

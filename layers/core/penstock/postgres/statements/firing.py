@@ -22,8 +22,9 @@ NEXT_SCHEDULE = Statement("queue.next_schedule", (), NextScheduleRow)
 
 
 class NextLaterScheduleRow(NamedTuple):
-    """Milliseconds until the next schedule or retry becomes due, except those that are already due. None means
-    never."""
+    """Milliseconds until the next schedule or retry becomes due, ignoring schedules and retries that are already due.
+    None means never.
+    """
 
     ms: int | None
 

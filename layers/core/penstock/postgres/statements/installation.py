@@ -132,7 +132,7 @@ DELETED_QUEUES = Statement("queue.deleted_queues", ("text[]",), DeletedQueueRow)
 
 
 class DueQueueRow(NamedTuple):
-    """The next queue of the round. 0 stands for the work that belongs to no queue."""
+    """The next queue of the round. 0 means the work that does not belong to a queue."""
 
     queue_id: int
 

@@ -16,7 +16,7 @@ EXAMPLES = ("rate(5 minutes)", "rate(1 hour)", "rate(2 days)")
 _RATE = re.compile(r"rate\((\S+) (\S+?)\)", re.ASCII).fullmatch
 _SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400}
 _UNITS = ("minute", "minutes", "hour", "hours", "day", "days")
-_MAX_SECONDS = 230 * 366 * 86_400  # our choice, because a second time would come after 2199
+_MAX_SECONDS = 230 * 366 * 86_400  # Penstock's choice, because the second time would be after 2199
 
 
 def read_rate(text: str) -> tuple[int, str]:

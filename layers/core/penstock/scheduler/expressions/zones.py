@@ -2,7 +2,7 @@
 
 A schedule skips a local time that does not exist (the clock goes forward). A time that occurs twice (the clock goes
 back) means the first of the two instants. Source: the section on daylight saving in "Schedule types" (EventBridge
-Scheduler User Guide). AWS does not say which of the two instants counts, so the first instant is our choice. The rule
+Scheduler User Guide). AWS does not say which of the two instants counts. Penstock chooses the first instant. The rule
 applies to every change of a zone's offset.
 """
 

@@ -191,8 +191,7 @@ def list_keys(policy: Object) -> Iterator[PolicyKey]:
 
 
 def count_combinations(policy: Object) -> int:
-    """Returns the product of each key's values times depth. `$or` counts as the sum of its objects ("AND/OR
-    logic")."""
+    """Returns the product of each key's values times depth. `$or` counts as the sum of its objects ("AND/OR logic")."""
     return prod(
         len(part.operators) * part.depth
         if isinstance(part, PolicyKey)
@@ -202,8 +201,9 @@ def count_combinations(policy: Object) -> int:
 
 
 def list_branches(policy: Object) -> list[dict[str, PolicyKey]]:
-    """Returns every combination of choices from the `$or`s, as keys by path. The last of two keys with the same
-    path counts."""
+    """Returns every combination of choices from the `$or`s, as keys by path. If two keys have the same path, the last
+    key counts.
+    """
     found: list[dict[str, PolicyKey]] = [{}]
     for part in policy.parts:
         if isinstance(part, PolicyKey):

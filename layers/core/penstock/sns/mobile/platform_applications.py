@@ -36,7 +36,7 @@ ATTRIBUTES = frozenset((
     "ApplePlatformBundleID", "Enabled",
 ))  # fmt: skip
 MAX_NAME_LENGTH = 256
-MAX_CHARACTERS = 16_384  # the limit of one attribute (our choice); a certificate or a key file is shorter
+MAX_CHARACTERS = 16_384  # the limit of one attribute (Penstock's choice); a certificate or a key file is shorter
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
 

@@ -32,7 +32,7 @@ from .platform_applications import PAGE, describe_application, make_application_
 
 ATTRIBUTES = frozenset(("CustomUserData", "Enabled", "Token"))
 MAX_USER_DATA_BYTES = 2_048
-MAX_TOKEN_CHARACTERS = 4_096  # our choice; tokens of push services have less than 300 characters
+MAX_TOKEN_CHARACTERS = 4_096  # Penstock's choice; push services' tokens have less than 300 characters
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
 

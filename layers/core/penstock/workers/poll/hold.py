@@ -81,7 +81,9 @@ class Hold:
         return self._over.is_set()
 
     async def _change(self, seconds: int) -> None:
-        """Changes the timeout of the messages, except those that other consumers have received meanwhile."""
+        """Changes the messages' visibility timeout, except for messages that other consumers have received
+        meanwhile.
+        """
         if self._rows:
             handles = [ReceiptHandle._make(row.handle) for row in self._rows]
             with suppress(AwsError):  # the next renewal may succeed

@@ -35,7 +35,9 @@ Report = Callable[[str, str | None], Awaitable[bool]]
 succeeded."""
 
 WAIT_SECONDS: Final = 3600.0
-"""How long a receive waits. Waiting costs nothing, so the wait is long. Permissions are checked again at its end."""
+"""How long a receive waits. Waiting costs nothing, so the wait is long. The poller checks permissions again at the end
+of a long poll.
+"""
 FRESH_SECONDS: Final = 1.0
 """How long a check of permissions is valid."""
 DELETE_PAUSE_SECONDS: Final = 1.0

@@ -16,7 +16,7 @@ class Counts(Protocol):
     """Counts the worker's work by the queue's ARN."""
 
     def count_polled(self, arn: str, messages: int, filtered: int, /) -> None:
-        """Counts received messages, and those that did not match a filter."""
+        """Counts received messages, and messages that did not match a filter."""
 
     def count_invocation(self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float, /) -> None:
         """Counts an invocation, its messages and the failed messages. `oldest_seconds` is the oldest message's age."""

@@ -30,7 +30,7 @@ Url = Annotated[str, typer.Argument(metavar="URL", help="URL, exactly as in the 
 
 @app.command("list", help="list endpoints with their attempts, last responses and pauses")
 def list_(endpoint: Endpoint = None, json: Json = False) -> None:
-    """Prints endpoints, those with the most failures first. The counts cover the newest 10,000 attempts."""
+    """Prints endpoints, ordered by failures, the most first. The counts cover the newest 10,000 attempts."""
     rows = RestClient(endpoint).members("/deliveries/endpoints")
     columns = ("endpoint", "attempts", "delivered", "p95_ms", "last_status", "paused", "paused_until", "waiting")
     print_table(rows, json, columns)

@@ -38,7 +38,7 @@ async def asset(file: str, page: CurrentPage) -> Response:
 
 @screen("/console/sign-in", right=PUBLIC, title="Sign in")
 async def sign_in_page(page: CurrentPage) -> Response:
-    """Shows the form. Redirects a viewer who need not sign in."""
+    """Shows the form. Redirects a viewer if no sign-in is needed."""
     if await page.run(find_viewer(page.context)) is not None:
         return redirect(own_path(page.query.get("to", "")))
     return show_page(page, "sign_in.html", to=own_path(page.query.get("to", "")), problem="")

@@ -42,13 +42,13 @@ def read_installation(context: Context) -> Operation[list[InstallationRow]]:  # 
 
 @needs("account", "penstock:GetMetrics")
 def read_server(context: Context) -> Operation[list[ServerRow]]:  # noqa: ARG001 - the caller's rights
-    """Returns the server's present state."""
+    """Returns the server's current state."""
     return (yield from Call(READ_SERVER, ()))
 
 
 @screen("/console/system", right=right_of(read_installation, read_server), title="System", position=70)
 async def system(page: CurrentPage) -> Response:
-    """Shows the last measurements of the worker `measure`, and the server's present state."""
+    """Shows the last measurements of the worker `measure`, and the server's current state."""
     await page.refresh()
     rows = await page.read(("installation",), lambda: read_installation(page.context))
     known = {(row.name, row.label): row.value for row in rows}
