@@ -61,7 +61,7 @@ test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real Po
 test-system: .venv/test.stamp .tools/lambda/bin/python ## run the tests that start whole programs: servers, clients, `make lambda`, upgrades, kill -9
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --timeout $(TEST_SECONDS) tests/system $(ARGS)
 
-test-slow: .venv/test.stamp ## run only the tests that take minutes
+test-slow: .venv/test.stamp .tools/lambda/bin/python ## run only the tests that take minutes
 	@$(BIN)/python -m pytest -m slow -o testpaths=tests --timeout 1800 $(ARGS)
 
 test-metrics: .venv/test.stamp ## run the tests of the metrics job that start Spark, and with it a Java VM
@@ -80,7 +80,7 @@ chaos: .venv/test.stamp ## break a running installation at random and check that
 	@$(BIN)/python -m tests.support.chaos --seconds $(or $(SECONDS),60) $(ARGS)
 
 ha: .venv/test.stamp .tools/ha/bin/patroni ## run cells behind HAProxy, and failovers of three PostgreSQL servers under Patroni (ARGS="--rounds 5"; --record adds them to docs/reliability)
-	@$(BIN)/python -m pytest -q -m ha
+	@$(BIN)/python -m pytest -q -m ha tests/system/cells
 	@$(BIN)/python -m tests.support.chaos.ha $(ARGS)
 
 fuzz-api: .venv/test.stamp $(SAM) ## send random requests to the REST API by its OpenAPI document (SECONDS=25, ARGS="--seed 1")

@@ -107,5 +107,10 @@ begin
             v_deleted := v_deleted || v_message.id;
         end if;
     end loop;
+    -- A message leaves the log when another transaction moves it to the slow path after the first statement.
+    if not (v_deleted || p_already) @> p_ids then
+        v_deleted := v_deleted || queue.delete_side(
+            p_queue_id, p_shard, p_ids, p_message_ids, p_archives, p_keeps_history);
+    end if;
     return v_deleted;
 end $$;

@@ -6,6 +6,7 @@ create or replace function queue.delete_one(
 language plpgsql as $$
 declare
     v_lease record;
+    v_is_reader boolean := false;
 begin
     if p_shard = queue.fifo_shard() then
         return exists (
@@ -14,28 +15,30 @@ begin
                 p_numbers => array[1], p_archives => p_archives, p_keeps_history => p_keeps_history) d
             where d.outcome = 'deleted');
     end if;
-    if queue.delete_side(p_queue_id, p_shard, array[p_id], null, p_archives, p_keeps_history) <> '{}' then
-        return true;
-    end if;
-    if p_shard < 0 then
-        return false;
-    end if;
-    for v_attempt in 1 .. 3 loop       -- A receive may move the message to another lease before this function locks it.
+    -- Another transaction may move the message while this function waits for a lock: a receive from the log to a lease,
+    -- or from lease to lease; a change of its visibility to the slow path.
+    loop
+        if queue.delete_side(p_queue_id, p_shard, array[p_id], null, p_archives, p_keeps_history) <> '{}' then
+            return true;
+        elsif p_shard < 0 then
+            return false;
+        end if;
         select n.pos, n.nonce, p_id = any (n.ids) as held into v_lease from (
             select x.pos, x.nonce, x.ids from queue.lease x
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id order by x.pos limit 200) n
         order by held desc, n.pos limit 1;        -- Leases may overlap (take_fair).
-        if not found then
-            return queue.take_unreceived(p_queue_id, p_shard, p_id, null, p_archives, p_keeps_history);
-        end if;
-        if queue.delete_leased(p_queue_id, p_shard, v_lease.pos, v_lease.nonce, array[p_id], p_archives) <> '{}' then
+        if v_lease.held and queue.delete_leased(
+            p_queue_id, p_shard, v_lease.pos, v_lease.nonce, array[p_id], p_archives) <> '{}'
+        then
             insert into queue.activity (queue_id, deleted) values (p_queue_id, 1);
             return true;
+        elsif v_lease.held is null and not v_is_reader then
+            if queue.take_unreceived(p_queue_id, p_shard, p_id, null, p_archives, p_keeps_history) then
+                return true;
+            end if;
+            v_is_reader := true;        -- No other receive can now take the message from the log.
+        elsif v_lease.held is not true then
+            return queue.delete_side(p_queue_id, p_shard, array[p_id], null, p_archives, p_keeps_history) <> '{}';
         end if;
-        if queue.delete_side(p_queue_id, p_shard, array[p_id], null, p_archives, p_keeps_history) <> '{}' then
-            return true;
-        end if;
-        exit when not v_lease.held;
     end loop;
-    return false;
 end $$;

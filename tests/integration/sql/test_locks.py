@@ -7,6 +7,7 @@ calls.
 from collections.abc import Callable
 from typing import TypeVar
 
+import psycopg
 import pytest
 
 from tests.integration.sql.conftest import Connect
@@ -166,6 +167,40 @@ def test_delete_by_id_finds_a_message_that_is_being_received(db: Connection, con
         deleting = BackgroundCall(connect(), lambda c: delete_by_id(c, arn, sent.id or 0))
         deleting.wait_until_blocked(db)
     assert deleting.result() == [sent.id]
+    assert counts(db, arn) == Counts(0, 0, 0)
+
+
+@pytest.mark.parametrize("undone", [False, True], ids=["expired", "undone"])
+def test_delete_finds_a_message_that_is_being_received_again(db: Connection, connect: Connect, undone: bool) -> None:
+    """The handle's receive has expired, or a crash undid it. An acknowledged message must not be redelivered."""
+    arn = create(db)
+    send(db, arn, "m")
+    with db.transaction() as transaction:
+        handles = receive(db, arn, visibility=0)
+        if undone:
+            raise psycopg.Rollback(transaction)
+    receiver = connect()
+    with receiver.transaction():
+        assert bodies(receive(receiver, arn)) == ["m"]
+        deleting = BackgroundCall(connect(), lambda c: delete(c, handles))
+        deleting.wait_until_blocked(db)
+    assert deleting.result() == ["deleted"]
+    assert counts(db, arn) == Counts(0, 0, 0)
+
+
+def test_delete_finds_an_unreceived_message_that_is_being_hidden(db: Connection, connect: Connect) -> None:
+    """A crash undid the handle's receive. An operator moves the message to the slow path."""
+    arn = create(db)
+    (sent,) = send(db, arn, "m")
+    with db.transaction() as transaction:
+        handles = receive(db, arn)
+        raise psycopg.Rollback(transaction)
+    operator = connect()
+    with operator.transaction():
+        assert change_by_id(operator, arn, sent.id or 0, 60)
+        deleting = BackgroundCall(connect(), lambda c: delete(c, handles))
+        deleting.wait_until_blocked(db)
+    assert deleting.result() == ["deleted"]
     assert counts(db, arn) == Counts(0, 0, 0)
 
 
