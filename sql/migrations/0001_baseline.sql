@@ -431,32 +431,29 @@ create table queue.outcome_count (
 
 -- Outcomes of messages, without bodies, for metrics. Each row describes messages that were received together. A reader
 -- that stops at transactions below pg_snapshot_xmin misses no row that commits late.
-create sequence queue.history_id;
+create sequence queue.history_id cache 100;
 create table queue.history (
     recorded_at timestamptz not null default clock_timestamp(),
     first_received_at timestamptz,
+    transaction xid8 not null default pg_current_xact_id(),
     queue_id int not null,
     receive_count int not null,
+    -- Distinguishes rows of the same microsecond. The numbers repeat after 2,147,483,647.
+    history_id int not null default (nextval('queue.history_id') & 2147483647)::int,
     outcome text not null,
     group_id text,
     sent_at timestamptz[] not null,
     finished_at timestamptz[] not null,
     -- The group of each message, in the order of sent_at; null: all messages have group_id, which may also be null.
     group_ids text[],
-    transaction xid8 not null default pg_current_xact_id(),
     entered_at timestamptz[],       -- In the order of sent_at; null: the same as sent_at.
     entered_by text,                -- dead_lettered or moved; null: sent.
     redelivered_at timestamptz[],   -- Later receives of all messages of the row.
-    history_id bigint not null default nextval('queue.history_id'),
-    -- Readers use this index by queue and time. The last column makes the rows unique.
-    primary key (queue_id, recorded_at, history_id)
+    -- Readers find a range of times with this index, and in it the rows of a queue.
+    primary key (recorded_at, queue_id, history_id)
 ) partition by range (recorded_at);
 alter sequence queue.history_id owned by queue.history.history_id;
 create table queue.history_default partition of queue.history default;
--- Readers scan a partition without this index whole.
-create index history_recorded_at on only queue.history using brin (recorded_at);
-create index history_default_recorded_at on queue.history_default using brin (recorded_at);
-alter index queue.history_recorded_at attach partition queue.history_default_recorded_at;
 comment on column queue.history.outcome is 'deleted, purged, expired, dead_lettered or moved (by a message move task)';
 
 create table queue.history_drop (
@@ -905,7 +902,7 @@ comment on table queue.delivery_excess is
     'cannot publish by this protocol until fewer deliveries wait.';
 
 -- Outcomes of deliveries. Each row describes deliveries that were settled together.
-create sequence queue.outgoing_delivery_history_id;
+create sequence queue.outgoing_delivery_history_id cache 100;
 create table queue.outgoing_delivery_history (
     recorded_at timestamptz not null default clock_timestamp(),
     history_id bigint not null default nextval('queue.outgoing_delivery_history_id'),
@@ -917,7 +914,6 @@ create table queue.outgoing_delivery_history (
 ) partition by range (recorded_at);
 alter sequence queue.outgoing_delivery_history_id owned by queue.outgoing_delivery_history.history_id;
 create table queue.outgoing_delivery_history_default partition of queue.outgoing_delivery_history default;
-create index outgoing_delivery_history_recorded_at on queue.outgoing_delivery_history using brin (recorded_at);
 comment on table queue.outgoing_delivery_history is 'Deliveries that ended at recorded_at, without bodies, for metrics.';
 
 

@@ -10,11 +10,12 @@ create or replace function queue.history_row(
     p_redelivered_at timestamptz[], p_sent_at timestamptz, p_entered_at timestamptz, p_finished_at timestamptz)
 returns setof queue.history
 language sql stable as $$
-select clock_timestamp(), p_first_received_at, p_queue_id, p_receive_count,
+select clock_timestamp(), p_first_received_at, pg_current_xact_id(), p_queue_id, p_receive_count,
+    (nextval('queue.history_id') & 2147483647)::int,
     case when p_outcome in ('dead_lettered', 'moved') then p_outcome else e.outcome end,
     p_system ->> 'MessageGroupId', array[p_sent_at],
     array[case when p_outcome in ('dead_lettered', 'moved') then p_finished_at else e.finished_at end],
-    null::text[], pg_current_xact_id(), case when p_entered_at is not null then array[p_entered_at] end,
-    queue.entered_by(p_system), p_redelivered_at, nextval('queue.history_id')
+    null::text[], case when p_entered_at is not null then array[p_entered_at] end,
+    queue.entered_by(p_system), p_redelivered_at
 from queue.ending(p_queue_id, p_outcome, p_sent_at, p_entered_at, p_first_received_at, p_finished_at) e
 $$;

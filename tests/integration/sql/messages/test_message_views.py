@@ -125,6 +125,21 @@ def test_a_message_without_groups_costs_no_list(db: Connection) -> None:
     assert value(db, "select count(*) from queue.history where group_ids is null") == 1
 
 
+def test_the_key_of_the_history_writes_few_bytes(db: Connection) -> None:
+    """Logical replication needs the key. Readers need an index of its other columns, whose WAL is the base."""
+
+    def written() -> int:
+        insert = "insert into queue.history (queue_id, receive_count, outcome, sent_at, finished_at)"
+        rows = "select 1, 1, 'deleted', array[now()], array[now()] from generate_series(1, 1000)"
+        db.execute(f"{insert} {rows}".encode())  # Creates the first pages.
+        return int(value(db, f"explain (analyze, wal, format json) {insert} {rows}")[0]["Plan"]["WAL Bytes"])
+
+    with_key = written()
+    db.execute("alter table queue.history drop column history_id")
+    db.execute("create index on queue.history (recorded_at, queue_id)")
+    assert with_key - written() <= 8 * 1000
+
+
 def test_messages_of_a_noisy_tenant_that_were_passed_over(db: Connection) -> None:
     arn = create(db)
     send(db, arn, *["m"] * 50, group="noisy")
