@@ -849,10 +849,15 @@ create table queue.outgoing_delivery (
     last_status int,                -- Null: no response arrived.
     last_error text,
     waits_for text,
-    outgoing_id bigint
+    outgoing_id bigint,
+    carrier text not null generated always as (case
+        when endpoint like 'arn:aws:lambda:%' then 'lambda'
+        when endpoint like 'smtp:%' then 'mail'
+        when endpoint like 'sns:%' then 'gateway' else 'http' end) stored
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-create index outgoing_delivery_due on queue.outgoing_delivery (due_at, delivery_id) where state = 'pending' and not waiting;
-create index outgoing_delivery_account_due on queue.outgoing_delivery (account_id, due_at, delivery_id)
+create index outgoing_delivery_due on queue.outgoing_delivery (carrier, due_at, delivery_id)
+    where state = 'pending' and not waiting;
+create index outgoing_delivery_account_due on queue.outgoing_delivery (account_id, carrier, due_at, delivery_id)
     where state = 'pending' and not waiting;
 create index outgoing_delivery_waits_for on queue.outgoing_delivery (waits_for, due_at, delivery_id)
     where state = 'pending' and waiting;
@@ -864,6 +869,9 @@ comment on table queue.outgoing_delivery is
 comment on column queue.outgoing_delivery.waits_for is
     'The row of queue.delivery_endpoint that a waiting delivery waits for.';
 comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that the delivery carries.';
+comment on column queue.outgoing_delivery.carrier is
+    'Only processes with this carrier claim the delivery: lambda (functions), mail (the mail server), gateway (text '
+    'messages and pushes) or http (all other endpoints).';
 
 create table queue.delivery_endpoint (
     endpoint_key text primary key,
@@ -878,7 +886,11 @@ create table queue.delivery_endpoint (
     probe bigint,                   -- The delivery that is the probe.
     paced_at timestamptz not null default '-infinity', -- A throttled endpoint has used its rate up to this time.
     stopped boolean not null default false,
-    reported boolean not null default false -- The log has a warning that this endpoint fails or is paused.
+    reported boolean not null default false, -- The log has a warning that this endpoint fails or is paused.
+    carrier text not null generated always as (case     -- As in queue.outgoing_delivery.
+        when split_part(host, ' ', 2) like 'arn:aws:lambda:%' then 'lambda'
+        when split_part(host, ' ', 2) like 'smtp:%' then 'mail'
+        when split_part(host, ' ', 2) like 'sns:%' then 'gateway' else 'http' end) stored
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
 create index delivery_endpoint_next_at on queue.delivery_endpoint (next_at);
 create index delivery_endpoint_account_next_at on queue.delivery_endpoint (account_id, next_at);

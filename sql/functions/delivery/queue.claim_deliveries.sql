@@ -1,10 +1,11 @@
--- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host): leases due deliveries to a process of the
--- worker.
+-- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host, carriers): leases due deliveries to a
+-- process of the worker.
 -- For p_lease_ms, no other process gets these deliveries, and only the holder of the lease may write their outcome.
 --   p_limit      the number of free places of the process
 --   p_endpoints  the endpoint_key of the deliveries that the process has under way
 --   p_busy       the number of these deliveries for each of p_endpoints
 --   p_per_host   the maximum number of deliveries under way for a host of an account
+--   p_carriers   the carriers of the process (queue.outgoing_delivery.carrier); other deliveries stay for other processes
 -- Accounts take turns in random order. An account gets at most its share of the process (queue.delivery_share), so an
 -- account with slow hosts does not crowd out other accounts.
 -- If a due delivery has to wait for its host or endpoint, the function sets the delivery aside
@@ -19,7 +20,7 @@
 -- in the order of their names.
 -- Uses the indexes outgoing_delivery_account_due, outgoing_delivery_waits_for and delivery_endpoint_account_next_at.
 create or replace function queue.claim_deliveries(
-    p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_host int)
+    p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_host int, p_carriers text[])
 returns table (
     delivery_id bigint, endpoint_key text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text,
     raw boolean, subscription_policy text, topic_policy text, attempts int, body text, account_id text,
@@ -43,11 +44,14 @@ begin
     v_busy := array(
         select queue.delivery_host(split_part(b.endpoint_key, ' ', 1), split_part(b.endpoint_key, ' ', 2))
         from unnest(p_endpoints, p_busy) b(endpoint_key, busy), generate_series(1, b.busy));
-    if exists (select from queue.delivery_endpoint l where l.next_at <= v_now) then
+    if exists (
+        select from queue.delivery_endpoint l
+        where l.next_at <= v_now and l.carrier = any (p_carriers))
+    then
         v_free := (p_limit + 1) / 2;
     end if;
     select c.ids, c.hosts, c.aside, c.endpoint_keys into v_ids, v_hosts, v_aside, v_endpoint_keys
-    from queue.choose_due_deliveries(v_now, p_limit, v_free, v_busy, p_per_host) c;
+    from queue.choose_due_deliveries(v_now, p_limit, v_free, v_busy, p_per_host, p_carriers) c;
     v_busy := v_busy || v_hosts;
     if v_aside is not null then
         perform queue.set_deliveries_aside(v_aside, v_endpoint_keys);
@@ -64,6 +68,7 @@ begin
             cross join lateral (
                 select l as row, l.next_at from queue.delivery_endpoint l
                 where l.account_id = a.account_id and l.next_at <= v_now
+                    and l.carrier = any (p_carriers)
                     and (select count(*) from unnest(v_busy) h where h = l.host) < p_per_host
                 order by l.next_at limit greatest(1, p_limit / (select count(*) - 1 from accounts)::int)
                 for update skip locked) c)
@@ -98,7 +103,7 @@ begin
     order by d.delivery_id;
 end $$;
 
--- queue.choose_due_deliveries(now, limit, free, busy, per_host): chooses due deliveries for claim_deliveries.
+-- queue.choose_due_deliveries(now, limit, free, busy, per_host, carriers): chooses due deliveries for claim_deliveries.
 --   p_free         the number of places, of p_limit, for these deliveries
 --   p_busy         the host of each request under way
 --   ids, hosts     the deliveries that the worker can send now
@@ -106,7 +111,7 @@ end $$;
 --   endpoint_keys  the row of queue.delivery_endpoint for which each of `aside` waits
 -- Locks deliveries and skips locked ones. Uses the index outgoing_delivery_account_due.
 create or replace function queue.choose_due_deliveries(
-    p_now timestamptz, p_limit int, p_free int, p_busy text[], p_per_host int)
+    p_now timestamptz, p_limit int, p_free int, p_busy text[], p_per_host int, p_carriers text[])
 returns table (ids bigint[], hosts text[], aside bigint[], endpoint_keys text[])
 language plpgsql as $$
 #variable_conflict use_column
@@ -122,13 +127,14 @@ begin
                 order by d.account_id limit 1)
         from accounts a where a.account_id is not null),
     due as materialized (
-        select c.*, b.busy from accounts a
+        select c.*, b.busy from accounts a cross join unnest(p_carriers) k(carrier)
         cross join lateral (
             select d.delivery_id, d.account_id, d.account_id || ' ' || d.endpoint_key as endpoint,
                 queue.delivery_host(d.account_id, d.endpoint) as host,
                 queue.delivery_rate(d.subscription_policy, d.topic_policy) is not null as throttled
             from queue.outgoing_delivery d
-            where d.state = 'pending' and not d.waiting and d.account_id = a.account_id and d.due_at <= p_now
+            where d.state = 'pending' and not d.waiting and d.account_id = a.account_id and d.carrier = k.carrier
+                and d.due_at <= p_now
             order by d.due_at, d.delivery_id
             limit greatest(1, p_limit * 4 / (select count(*) - 1 from accounts)::int) for update skip locked) c
         cross join lateral (

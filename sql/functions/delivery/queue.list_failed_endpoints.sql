@@ -40,9 +40,12 @@ failing as materialized (
 retried as materialized (       -- This reads no delivery if all endpoints work.
     select n.endpoint, count(*)::int as number, max(n.last_error) as last_error
     from (
-        select d.endpoint, d.last_error from queue.outgoing_delivery d
-        where d.account_id = p_account_id and d.state = 'pending' and not d.waiting
-            and (exists (select from failing) or exists (select from paused))
+        select d.endpoint, d.last_error from unnest(queue.delivery_carriers()) k(carrier)
+        cross join lateral (
+            select d.endpoint, d.last_error, d.due_at from queue.outgoing_delivery d
+            where d.account_id = p_account_id and d.state = 'pending' and not d.waiting and d.carrier = k.carrier
+                and (exists (select from failing) or exists (select from paused))
+            order by d.due_at limit p_most) d
         order by d.due_at limit p_most) n
     group by 1)
 select e.endpoint, coalesce(g.number, 0), g.since, d.last_error, p.since, coalesce(p.stopped, false),

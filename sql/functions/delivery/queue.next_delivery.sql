@@ -1,5 +1,6 @@
--- queue.next_delivery(watcher): returns the milliseconds until the next delivery is due; 0: now.
--- Returns no row if no delivery is pending.
+-- queue.next_delivery(watcher, carriers): returns the milliseconds until the next delivery of these carriers
+-- (queue.outgoing_delivery.carrier) is due; 0: now.
+-- Returns no row if no such delivery is pending.
 -- If no delivery is due now, the function registers the process p_watcher for a notification of the next delivery.
 -- The notification arrives on the channel `penstock` with the text `deliveries`.
 -- A registration is valid for one notification and for five seconds. If no notification arrives within half a second,
@@ -8,16 +9,20 @@
 -- The call that creates a registration may miss a delivery that commits at that moment, so the process calls again
 -- soon.
 -- Uses the indexes outgoing_delivery_due and delivery_endpoint_next_at.
-create or replace function queue.next_delivery(p_watcher uuid) returns table (wait_ms int)
+create or replace function queue.next_delivery(p_watcher uuid, p_carriers text[]) returns table (wait_ms int)
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_next timestamptz;
 begin
     v_next := least(
-        (select d.due_at from queue.outgoing_delivery d
-         where d.state = 'pending' and not d.waiting order by d.due_at limit 1),
-        (select l.next_at from queue.delivery_endpoint l where l.next_at < 'infinity' order by l.next_at limit 1));
+        (select min(f.due_at) from unnest(p_carriers) k(carrier)
+         cross join lateral (
+            select d.due_at from queue.outgoing_delivery d
+            where d.state = 'pending' and not d.waiting and d.carrier = k.carrier order by d.due_at limit 1) f),
+        (select l.next_at from queue.delivery_endpoint l
+         where l.next_at < 'infinity' and l.carrier = any (p_carriers)
+         order by l.next_at limit 1));
     if p_watcher is not null and (v_next is null or v_next > v_now) then
         insert into queue.watcher (queue_id, watcher, registered_at)      -- watch_queues does the same.
         select 0, p_watcher, v_now + case when r.registered_at is null then interval '0'

@@ -24,7 +24,11 @@ begin
     changes := queue.count_changes();
     due := array_remove(array[
         case when exists (
-                select from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting and d.due_at <= v_now)
+                select from unnest(queue.delivery_carriers()) k(carrier)
+                cross join lateral (
+                    select from queue.outgoing_delivery d
+                    where d.state = 'pending' and not d.waiting and d.carrier = k.carrier and d.due_at <= v_now
+                    limit 1) d)
             or exists (select from queue.delivery_endpoint l where l.next_at <= v_now) then 'deliveries' end,
         case when exists (select from queue.schedule s where s.status = 'active' and s.due_at <= v_now)
             or exists (select from queue.schedule_retry r where r.due_at <= v_now) then 'schedules' end,

@@ -79,8 +79,10 @@ begin
             select s.due_at from queue.schedule s
             where s.status = 'active' and s.due_at is not null order by s.due_at limit 1))), 0)
         union all select 'deliveries_overdue', '', coalesce(greatest(0, extract(epoch from v_now - (
-            select d.due_at from queue.outgoing_delivery d
-            where d.state = 'pending' and not d.waiting order by d.due_at limit 1))), 0)
+            select min(d.due_at) from unnest(queue.delivery_carriers()) k(carrier)
+            cross join lateral (
+                select d.due_at from queue.outgoing_delivery d
+                where d.state = 'pending' and not d.waiting and d.carrier = k.carrier order by d.due_at limit 1) d))), 0)
         union all select 'endpoints_paused', '', count(*) from queue.delivery_endpoint l
             where l.paused_until is not null and not l.stopped
         union all select 'endpoints_failing', '', count(f.failing_since)

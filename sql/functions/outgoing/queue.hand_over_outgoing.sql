@@ -181,7 +181,7 @@ with notice as (
     from (select) one left join queue.platform_endpoint e on e.arn = p_message.destination
     returning notice_id)
 insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, outgoing_id,
-dead_letter_arn) select n.notice_id, p_message.account_id, p_message.subscription_arn, 'https://gateway/' ||
+dead_letter_arn) select n.notice_id, p_message.account_id, p_message.subscription_arn, 'sns://gateway/' ||
 p_message.protocol, true,     p_message.outgoing_id, p_message.dead_letter_arn
 from notice n
 $$;

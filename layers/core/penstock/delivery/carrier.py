@@ -1,6 +1,6 @@
 """The interface of carriers for URLs, the gateway, e-mail and functions.
 
-    claim     `Store.claim` leases due deliveries, so that no other worker sends them.
+    claim     `Store.claim` leases due deliveries of the process's carriers, so that no other worker sends them.
     carry     The carrier sends a delivery within the time limit of an attempt.
     settle    `Store.settle` writes the outcome: delivered, retried later, or given up.
 
@@ -11,7 +11,7 @@ only its protocol. `DeliveryRun` chooses the carrier by the delivery's kind.
 from typing import Final, Protocol
 
 from .delivery import Delivery
-from .outcome import NOT_ATTEMPTED, SHOWS_NOTHING, Outcome
+from .outcome import Outcome
 
 ATTEMPT_SECONDS: Final = 15.0
 """The time limit of an attempt, including the connection: half of a delivery's lease.
@@ -28,16 +28,3 @@ class Carrier(Protocol):
 
     def find_server(self, delivery: Delivery, /) -> tuple[str, int] | None:
         """Returns the endpoint's host and port for the span, or None if the endpoint is not a URL."""
-
-
-class NoCarrier:
-    """Leaves deliveries to processes that have the carrier. No attempt is counted."""
-
-    async def carry(self, _delivery: Delivery, /) -> Outcome:
-        """Sends no request. The delivery is due again after a minute."""
-        return Outcome(NOT_ATTEMPTED, "no carrier is set for it", 60_000, SHOWS_NOTHING)
-
-    def find_server(self, _delivery: Delivery, /) -> None: ...
-
-
-NO_CARRIER: Final = NoCarrier()

@@ -18,6 +18,7 @@ from penstock.postgres.statements.deliveries import (
     SettledDeliveriesRow,
 )
 from penstock.postgres.statements.sns.outgoing import HAND_OVER_OUTGOING
+from penstock.settings import PROTOCOLS
 
 from .delivery import read_delivery
 from .outcome import Claimed, Finished
@@ -46,8 +47,9 @@ UNLIMITED: Final = HandOver()
 class DeliveryStore:
     """Makes calls on one autocommit connection. Each call is a transaction. Raises psycopg.Error.
 
-    `traced` adds to each delivery the span that published it. Outgoing messages of `protocols` become deliveries, which
-    takes one more call. `hand_over` limits these messages.
+    The store claims only deliveries of `carriers` (the column `carrier` of queue.outgoing_delivery). Outgoing messages
+    of these carriers become deliveries, which takes one more call. `hand_over` limits these messages. `traced` adds to
+    each delivery the span that published it.
     """
 
     def __init__(
@@ -55,9 +57,9 @@ class DeliveryStore:
         connection: "psycopg.Connection[Row]",
         watcher: UUID | None,
         per_host: int,
+        carriers: Sequence[str] = ("http",),
         *,
         traced: bool = False,
-        protocols: Sequence[str] = (),
         hand_over: HandOver = UNLIMITED,
         warnings: "DeliveryWarnings | None" = None,
     ) -> None:
@@ -65,13 +67,14 @@ class DeliveryStore:
         self._watcher = watcher
         self._warnings = warnings or DeliveryWarnings()
         self._per_host = per_host
+        self._carriers = list(carriers)
+        self._protocols = [protocol for carrier in carriers for protocol in PROTOCOLS[carrier]]
         self._carry_traced = traced
-        self._protocols = list(protocols)
         self._hand_over_limits = hand_over
 
     def wait_ms(self) -> int | None:
         """Returns the milliseconds until a delivery may be due, or None. A publish notifies the watcher earlier."""
-        rows = self._calls.call(NEXT_DELIVERY, (self._watcher,))
+        rows = self._calls.call(NEXT_DELIVERY, (self._watcher, self._carriers))
         if self._hand_over():
             return 0
         return next((row.wait_ms for row in rows), None)
@@ -84,7 +87,7 @@ class DeliveryStore:
         self._hand_over()
         lease = uuid4()
         rows = self._calls.call(
-            CLAIM_DELIVERIES, (limit, lease, LEASE_MS, list(busy), list(busy.values()), self._per_host)
+            CLAIM_DELIVERIES, (limit, lease, LEASE_MS, list(busy), list(busy.values()), self._per_host, self._carriers)
         )
         return [Claimed(read_delivery(row), lease, self._read_trace(row.trace)) for row in rows]
 

@@ -8,7 +8,10 @@ them.
 This package does not read the environment. An invalid value raises SettingError, which names the setting.
 """
 
-from .definition import ADDRESSES, DRIVERS, IAM_TOKEN, SETTINGS, SUBJECTS, Settings
+from .definition import ADDRESSES, DRIVERS, IAM_TOKEN, PROTOCOLS, SETTINGS, SUBJECTS, Settings
 from .setting import Setting, SettingError, Value
 
-__all__ = ("ADDRESSES", "DRIVERS", "IAM_TOKEN", "SETTINGS", "SUBJECTS", "Setting", "SettingError", "Settings", "Value")
+__all__ = (
+    "ADDRESSES", "DRIVERS", "IAM_TOKEN", "PROTOCOLS", "SETTINGS", "SUBJECTS", "Setting", "SettingError", "Settings",
+    "Value",
+)  # fmt: skip

@@ -19,6 +19,14 @@ IAM_TOKEN: Final = "in-place-of-a-token-of-iam"  # noqa: S105 - no real password
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
+PROTOCOLS: Final[dict[str, tuple[str, ...]]] = {
+    "gateway": ("sms", "application"),
+    "http": (),
+    "lambda": ("lambda",),
+    "mail": ("email", "email-json"),
+}
+"""The SNS protocols whose outgoing messages a carrier of deliveries takes."""
+
 
 class Settings:
     """The values of all settings. The values do not change; `replace` returns a changed copy.
@@ -334,9 +342,13 @@ class Settings:
     @property
     def carried_protocols(self) -> tuple[str, ...]:
         """Returns the SNS protocols whose outgoing messages this installation carries."""
-        by_gateway = ("sms", "application") if self.sns_gateway_url else ()
-        by_mail = ("email", "email-json") if self.sns_smtp_url else ()
-        return by_gateway + by_mail + (("lambda",) if self.queue_lambda_endpoint else ())
+        return tuple(protocol for carrier in self.carriers for protocol in PROTOCOLS[carrier])
+
+    @property
+    def carriers(self) -> tuple[str, ...]:
+        """Returns the carriers of this process (the column `carrier` of queue.outgoing_delivery)."""
+        found = {"gateway": self.sns_gateway_url, "lambda": self.queue_lambda_endpoint, "mail": self.sns_smtp_url}
+        return ("http", *(name for name, address in found.items() if address))
 
     @property
     def console(self) -> str:

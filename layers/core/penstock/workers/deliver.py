@@ -19,7 +19,7 @@ from uuid import UUID
 
 import psycopg
 
-from penstock.delivery.carrier import NO_CARRIER, Carrier
+from penstock.delivery.carrier import Carrier
 from penstock.delivery.delivery import FUNCTION, GATEWAY, MAIL, SCHEDULE
 from penstock.delivery.functions.carrier import FunctionCarrier
 from penstock.delivery.functions.client import FunctionClient
@@ -95,8 +95,8 @@ class Deliverer:
             connection,
             self._watcher,
             MAX_PER_HOST,
+            settings.carriers,
             traced=self._tracer is not None,
-            protocols=settings.carried_protocols,
             hand_over=HandOver(settings.quota_confirmation_mails, settings.quota_text_messages),
             warnings=self._warnings,
         )
@@ -130,7 +130,7 @@ class Deliverer:
         sender = Sender(guard, self._resolver, self._tls, kept_bytes)
         gateway = Sender(AddressGuard(EVERY_NETWORK), self._resolver, self._tls)
         client = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
-        functions = FunctionCarrier(settings, client) if settings.queue_lambda_endpoint else NO_CARRIER
+        functions = FunctionCarrier(settings, client)
         secrets = read_secrets(settings.webhook_signing_secret)
         seconds = float(settings.queue_http_delivery_timeout_secs)
         urls = HttpCarrier(sender, secrets, seconds)
@@ -138,8 +138,9 @@ class Deliverer:
             GATEWAY: HttpCarrier(gateway, secrets, seconds, settings.sns_gateway_url),
             FUNCTION: functions,
             SCHEDULE: functions,
-            MAIL: self._mail_carrier(settings) if settings.sns_smtp_url else NO_CARRIER,
         }
+        if settings.sns_smtp_url:
+            carriers[MAIL] = self._mail_carrier(settings)
         run = DeliveryRun(
             settings, store, lambda kind: carriers.get(kind, urls), counts, self.unwritten, self._observer, self._tracer
         )

@@ -20,6 +20,7 @@ from aws_lambda_powertools.utilities.parser.models import SnsModel
 from botocore.exceptions import ClientError
 
 from tests.support.mappings.harness import Harness, Refusal, Throttle
+from tests.support.programs.penstock_service import running_service
 from tests.support.sns_signatures import verify
 from tests.support.wait import wait_until
 
@@ -245,6 +246,16 @@ def test_powertools_reads_the_event(harness: Harness) -> None:
     assert (parsed.EventSubscriptionArn, parsed.Sns.Message, parsed.Sns.Subject) == (subscription, '{"id": 1}', None)
     assert SNSEvent(event).sns_message == '{"id": 1}'
     assert (event["Records"][0]["Sns"]["Subject"], event["Records"][0]["Sns"]["MessageAttributes"]) == (None, {})
+
+
+def test_a_process_that_invokes_no_functions_claims_no_invocations(harness: Harness) -> None:
+    """A claim by such a process would delay the message."""
+    name = harness.function(ignore)
+    topic, _ = subscribed(harness, name)
+    with running_service(harness.dsn) as other:
+        for number in range(20):
+            other.client("sns").publish(TopicArn=topic, Message=str(number))
+        harness.functions.wait(lambda: len(harness.invocations(name)) == 20)
 
 
 def test_filters_and_texts_of_its_own(harness: Harness) -> None:

@@ -21,6 +21,7 @@ from penstock.delivery.http.outcome import judge_failure, judge_response
 from penstock.delivery.http.resolver import ResolverBusyError
 from penstock.delivery.outcome import Claimed, Finished
 from penstock.delivery.store import DeliveryStore
+from penstock.settings import Settings
 from tests.integration.delivery.http.conftest import Deliver
 from tests.support.delivery.receiver import Receiver, Request
 from tests.support.delivery.rows import TOPIC, deliveries, number, pass_time, publish
@@ -277,6 +278,39 @@ def test_another_process_may_take_what_one_set_aside(db: Connection, store: Deli
     publish(db, BAD, copies=50)
     assert len(store.claim(50, {})) == 20
     assert len(DeliveryStore(db, None, 20).claim(50, {})) == 20
+
+
+OF_CARRIER = {
+    "http": GOOD, "lambda": "arn:aws:lambda:us-east-1:000000000000:function:F", "mail": "smtp://mail/email",
+    "gateway": "sns://gateway/sms",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["due", "endpoint due"])
+@pytest.mark.parametrize("carrier", OF_CARRIER)
+def test_a_process_claims_only_deliveries_of_its_carriers(db: Connection, carrier: str, waits: bool) -> None:
+    """A process without the carrier leaves the delivery as it is, so that another process claims it at once."""
+    publish(db, OF_CARRIER[carrier])
+    if waits:
+        db.execute("update queue.outgoing_delivery set waiting = true, waits_for = account_id || ' ' || endpoint_key")
+        db.execute(
+            "insert into queue.delivery_endpoint (endpoint_key, next_at, account_id, host) select waits_for, now(),"
+            " account_id, queue.delivery_host(account_id, endpoint) from queue.outgoing_delivery"
+        )
+    others = DeliveryStore(db, None, 20, [name for name in OF_CARRIER if name != carrier])
+    assert (others.wait_ms(), others.claim(50, {}), others.wait_ms()) == (None, [], None)
+    able = DeliveryStore(db, None, 20, ["http", carrier])
+    assert able.wait_ms() == 0
+    assert endpoints(able.claim(50, {})) == [OF_CARRIER[carrier]]
+
+
+def test_the_carriers_have_one_list(db: Connection) -> None:
+    publish(db, *OF_CARRIER.values())
+    rows = db.execute("select carrier, queue.delivery_carriers() from queue.outgoing_delivery order by 1").fetchall()
+    settings = {"SNS_GATEWAY_URL": "http://a", "SNS_SMTP_URL": "smtp://a", "SNS_MAIL_FROM": "a@a.a"}
+    every = Settings.read({**settings, "QUEUE_LAMBDA_ENDPOINT": "http://a"}).carriers
+    assert [carrier for carrier, _ in rows] == rows[0][1] == sorted(every) == sorted(OF_CARRIER)
+    assert Settings.read({}).carriers == ("http",)
 
 
 def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(

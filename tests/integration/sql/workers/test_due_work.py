@@ -135,7 +135,7 @@ def test_idle_workers_cause_no_due_work(database: Database) -> None:
         assert maintainer.idle
         assert not maintainer.found_nothing
         assert measure.run_once(SETTINGS, TransactionExecutor(connection))["pages"] == 1
-        call(connection, NEXT_DELIVERY, WATCHER)
+        call(connection, NEXT_DELIVERY, WATCHER, ["http"])
         call(connection, TAKE_POLL_SLOT, "penstock-Gateway", uuid4(), 1, 7.0)
         connection.execute(COUNT_AT_ONCE)
     assert changes(database) == before == maintainer.changes
@@ -155,7 +155,7 @@ def test_a_round_that_cleaned_something_is_not_the_last(db: Connection) -> None:
 # --- registered for a notification of webhooks -----------------------------------------------------------------------
 def registered_seconds(db: Connection, watcher: UUID = WATCHER) -> int:
     """Makes a call. Returns the longest registration's remaining time."""
-    call(db, NEXT_DELIVERY, watcher)
+    call(db, NEXT_DELIVERY, watcher, ["http"])
     seconds: int = value(db, "select round(extract(epoch from max(registered_at) - now()))::int + 5 from queue.watcher")
     return seconds
 

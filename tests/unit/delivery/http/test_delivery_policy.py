@@ -174,7 +174,7 @@ def delivery(attempts: int) -> Delivery:
         1,
         "000000000000",
         "endpoint",
-        "https://gateway/sms",
+        "sns://gateway/sms",
         GATEWAY,
         UUID(int=1),
         None,

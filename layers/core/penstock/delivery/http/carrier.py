@@ -21,8 +21,7 @@ _log = logging.getLogger(__name__)
 class HttpCarrier:
     """Posts deliveries. `signed_seconds` is the time limit of events and gateways.
 
-    `url` is the gateway's address. An empty `url` means that this process has no gateway. None means that each
-    delivery goes to its own URL.
+    `url` is the gateway's address. None means that each delivery goes to its own URL.
     """
 
     def __init__(self, sender: Sender, secrets: Sequence[bytes], signed_seconds: float, url: str | None = None) -> None:
@@ -32,8 +31,6 @@ class HttpCarrier:
         self._url = url
 
     async def carry(self, delivery: Delivery) -> Outcome:
-        if self._url == "":  # the endpoint of such a delivery is a name, not a URL
-            return judge_failure(delivery, EndpointRefused("no SNS_GATEWAY_URL is set"))
         seconds = self._signed_seconds if delivery.kind in SIGNED else ATTEMPT_SECONDS
         outcome, sent_bytes, start = await self._post(delivery, seconds)
         return outcome._replace(sent_bytes=sent_bytes, response=None if start is None else _decode_text(start))

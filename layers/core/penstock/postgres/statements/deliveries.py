@@ -13,7 +13,7 @@ class NextDeliveryRow(NamedTuple):
     wait_ms: int
 
 
-NEXT_DELIVERY = Statement("queue.next_delivery", ("uuid",), NextDeliveryRow)
+NEXT_DELIVERY = Statement("queue.next_delivery", ("uuid", "text[]"), NextDeliveryRow)
 
 
 class ClaimedDeliveryRow(NamedTuple):
@@ -41,7 +41,7 @@ class ClaimedDeliveryRow(NamedTuple):
 
 
 CLAIM_DELIVERIES = Statement(
-    "queue.claim_deliveries", ("int4", "uuid", "int4", "text[]", "int4[]", "int4"), ClaimedDeliveryRow
+    "queue.claim_deliveries", ("int4", "uuid", "int4", "text[]", "int4[]", "int4", "text[]"), ClaimedDeliveryRow
 )
 
 
