@@ -76,6 +76,20 @@ class Actor:
         raise NotImplementedError
 
 
+class DatabaseOperator(Actor):
+    """The caller of a command that uses the database. In the audit log the actor is the command's database role."""
+
+    __slots__ = ("account_id",)
+
+    user = None
+    key_id = None
+    client_address = ""
+    interface_name = "database"
+
+    def __init__(self, account_id: str) -> None:
+        self.account_id = account_id
+
+
 def build_user_arn(account_id: str, name: str) -> str:
     return f"arn:aws:iam::{account_id}:user/{name}"
 

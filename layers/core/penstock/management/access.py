@@ -13,11 +13,12 @@ import msgspec
 from penstock import errors
 from penstock.access.audit.acts import Act, audited
 from penstock.access.authorization import check_user
-from penstock.access.keys import is_user_name, make_key
-from penstock.access.users import build_owner_arn, build_user_arn
+from penstock.access.keys import CreatedKey, is_user_name, make_key
+from penstock.access.users import Actor, build_owner_arn, build_user_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.access import (
+    CREATE_FIRST_KEY,
     CREATE_KEY,
     END_USER,
     LIMIT_KEY,
@@ -104,32 +105,18 @@ def list_users(context: Context) -> Operation[list[ShownUser]]:
 
 
 @needs("user", "penstock:SetUser")
-@audited(
-    lambda name, policies, context: Act(
-        "penstock:SetUser", build_user_arn(context.account_id, name), {"policies": policies}
-    )
-)
 def set_user(name: str, policies: list[str], context: Context) -> Operation[bool]:
     """Creates a user, or replaces the user's policies. Returns whether the user is new. Raises
     InvalidParameterValue."""
     check_access_is_on(context)
-    if not is_user_name(name):
-        raise errors.InvalidParameterValue("A user's name has 1 to 64 of A-Z a-z 0-9 _ + = , . @ -")
-    for policy in policies:
-        if problem := find_policy_problem(policy):
-            raise errors.InvalidParameterValue(problem)
-    (row,) = yield from Call(SET_USER, (context.account_id, name, policies))
-    return row.created
+    return (yield from store_user(name, policies, context))
 
 
 @needs("user", "penstock:EndUser")
-@audited(lambda name, context: Act("penstock:EndUser", build_user_arn(context.account_id, name)))
 def end_user(name: str, context: Context) -> Operation[None]:
     """Revokes a user's keys and deletes the user. Raises UserNotFound."""
     check_access_is_on(context)
-    (row,) = yield from Call(END_USER, (context.account_id, name))
-    if not row.found:
-        raise UserNotFound
+    yield from drop_user(name, context)
 
 
 @needs("account", "penstock:ReadKeys")
@@ -147,59 +134,27 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
     """
     check_access_is_on(context)
     check_expiry(new.expires_at)
-    if "\0" in new.description:
-        raise errors.InvalidParameterValue("description: NUL cannot be stored")
     check_user("penstock", "CreateKey", build_owner_arn(new.user, context.account_id), context)
     if new.user is None and not context.caller.principal.is_root:
         raise errors.AccessDenied("Only a key of the account itself can create another such key. Name a user.")
-    key_id, secret, stored = make_key(
-        bearer=new.bearer, account_id=context.account_id,
-        encryption_key=context.environment.settings.queue_encryption_key,
-    )  # fmt: skip
-    yield from store_key(new, key_id, stored, context)
-    return MadeKey(key_id, secret, f"{key_id}.{secret}" if new.bearer else None)
-
-
-@audited(
-    lambda new, key_id, _stored, context: Act(
-        "penstock:CreateKey", build_owner_arn(new.user, context.account_id), {"bearer": new.bearer, "key": key_id}
-    )
-)
-def store_key(new: NewKey, key_id: str, stored: bytes, context: Context) -> Operation[None]:
-    """Stores a new key. Raises UserNotFound, OverLimit."""
-    kind = "bearer" if new.bearer else "access"
-    (row,) = yield from Call(
-        CREATE_KEY, (kind, key_id, context.account_id, stored, new.description, new.user, new.expires_at)
-    )
-    if row.error == "UnknownUser":
-        raise UserNotFound
-    if row.error == "TooManyKeys":
-        raise errors.OverLimit(f"The user has two {kind} keys: revoke one first.")
-    if not row.created:
-        raise errors.ServiceUnavailable  # another key has this id, which has 80 random bits
+    return (yield from add_key(new, context.environment.settings.queue_encryption_key, context))
 
 
 @needs("operation", "penstock:LimitKey")
-@audited(
-    lambda key_id, expires_at, _context: Act(
-        "penstock:LimitKey", key_id, {"expires_at": None if expires_at is None else expires_at.isoformat()}
-    )
-)
 def limit_key(key_id: str, expires_at: datetime | None, context: Context) -> Operation[None]:
     """Sets when a key expires. Raises KeyNotFound, InvalidParameterValue."""
     check_access_is_on(context)
     check_expiry(expires_at)
     yield from _read_key("LimitKey", key_id, context)
-    yield from Call(LIMIT_KEY, (key_id, expires_at))
+    yield from store_expiry(key_id, expires_at, context)
 
 
 @needs("operation", "penstock:RevokeKey")
-@audited(lambda key_id, _context: Act("penstock:RevokeKey", key_id))
 def revoke_key(key_id: str, context: Context) -> Operation[None]:
     """Revokes a key. Raises KeyNotFound."""
     check_access_is_on(context)
     yield from _read_key("RevokeKey", key_id, context)
-    yield from Call(REVOKE_KEY, (key_id,))
+    yield from store_revocation(key_id, context)
 
 
 def check_expiry(expires_at: datetime | None) -> None:
@@ -219,3 +174,93 @@ def _read_key(action: str, key_id: str, context: Context) -> Operation[KeyRow]:
                 raise errors.AccessDenied("Only a key of the account itself can change another such key.")
             return row
     raise KeyNotFound
+
+
+# --- changes without a check of rights -------------------------------------------------------------------------------
+# Commands that use the database perform these operations, too.
+@audited(
+    lambda name, policies, actor: Act(
+        "penstock:SetUser", build_user_arn(actor.account_id, name), {"policies": policies}
+    )
+)
+def store_user(name: str, policies: list[str], actor: Actor) -> Operation[bool]:
+    """Creates a user, or replaces the user's policies. Returns whether the user is new. Raises
+    InvalidParameterValue."""
+    if not is_user_name(name):
+        raise errors.InvalidParameterValue(f"a user's name has 1 to 64 of A-Z a-z 0-9 _ + = , . @ -, not {name!r}")
+    for policy in policies:
+        if problem := find_policy_problem(policy):
+            raise errors.InvalidParameterValue(problem)
+    (row,) = yield from Call(SET_USER, (actor.account_id, name, policies))
+    return row.created
+
+
+@audited(lambda name, actor: Act("penstock:EndUser", build_user_arn(actor.account_id, name)))
+def drop_user(name: str, actor: Actor) -> Operation[None]:
+    """Revokes a user's keys and deletes the user. Raises UserNotFound."""
+    (row,) = yield from Call(END_USER, (actor.account_id, name))
+    if not row.found:
+        raise UserNotFound
+
+
+def add_key(new: NewKey, encryption_key: str, actor: Actor) -> Operation[MadeKey]:
+    """Creates a key. Raises InvalidParameterValue, UserNotFound, OverLimit. Raises SettingError if an access key has no
+    encryption key."""
+    if "\0" in new.description:
+        raise errors.InvalidParameterValue("description: NUL cannot be stored")
+    made = make_key(bearer=new.bearer, account_id=actor.account_id, encryption_key=encryption_key)
+    yield from _store_key(new, made, actor)
+    return MadeKey(made.key_id, made.secret, f"{made.key_id}.{made.secret}" if new.bearer else None)
+
+
+def _describe_new_key(new: NewKey, made: CreatedKey, actor: Actor) -> Act:
+    details = {"bearer": new.bearer, "key": made.key_id}
+    return Act("penstock:CreateKey", build_owner_arn(new.user, actor.account_id), details)
+
+
+@audited(_describe_new_key)
+def _store_key(new: NewKey, made: CreatedKey, actor: Actor) -> Operation[None]:
+    kind = "bearer" if new.bearer else "access"
+    (row,) = yield from Call(
+        CREATE_KEY, (kind, made.key_id, actor.account_id, made.stored, new.description, new.user, new.expires_at)
+    )
+    if row.error == "UnknownUser":
+        raise UserNotFound
+    if row.error == "TooManyKeys":
+        raise errors.OverLimit(f"The user has two {kind} keys: revoke one first.")
+    if not row.created:
+        raise errors.ServiceUnavailable  # another key has this id, which has 80 random bits
+
+
+def add_first_key(encryption_key: str, actor: Actor) -> Operation[MadeKey | None]:
+    """Creates an access key of the account itself. Returns None if the installation has had a key before. Raises
+    SettingError without an encryption key."""
+    made = make_key(bearer=False, account_id=actor.account_id, encryption_key=encryption_key)
+    is_created = yield from _store_first_key(NewKey(description="the first key"), made, actor)
+    return MadeKey(made.key_id, made.secret, None) if is_created else None
+
+
+@audited(_describe_new_key)
+def _store_first_key(new: NewKey, made: CreatedKey, actor: Actor) -> Operation[bool]:
+    (row,) = yield from Call(CREATE_FIRST_KEY, (made.key_id, actor.account_id, made.stored, new.description))
+    return row.created
+
+
+@audited(
+    lambda key_id, expires_at, _actor: Act(
+        "penstock:LimitKey", key_id, {"expires_at": None if expires_at is None else expires_at.isoformat()}
+    )
+)
+def store_expiry(key_id: str, expires_at: datetime | None, _actor: Actor) -> Operation[None]:
+    """Sets when a key of the actor's account expires. Raises KeyNotFound."""
+    rows = yield from Call(LIMIT_KEY, (key_id, expires_at))
+    if not any(row.found for row in rows):
+        raise KeyNotFound
+
+
+@audited(lambda key_id, _actor: Act("penstock:RevokeKey", key_id))
+def store_revocation(key_id: str, _actor: Actor) -> Operation[None]:
+    """Revokes a key of the actor's account. Raises KeyNotFound."""
+    rows = yield from Call(REVOKE_KEY, (key_id,))
+    if not any(row.revoked for row in rows):
+        raise KeyNotFound

@@ -10,27 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from penstock.access.audit.acts import Act, build_values, extend_statement
 from penstock.access.encryption_key import claim, list_keys_at_rest
-from penstock.access.keys import is_user_name
-from penstock.access.keys import make_key as new_api_key
-from penstock.access.users import BUILT_IN, build_owner_arn, build_user_arn
+from penstock.access.users import BUILT_IN, DatabaseOperator, build_user_arn
 from penstock.aws.arn import is_account_id
 from penstock.drivers import run
-from penstock.management.policies import find_policy_problem
+from penstock.effects import Operation
+from penstock.errors import InvalidParameterValue, OverLimit
+from penstock.management import access
+from penstock.management.errors import ObjectNotFound
 from penstock.postgres.database import Database
 from penstock.postgres.statement import Row, Statement
-from penstock.postgres.statements.access import (
-    CREATE_FIRST_KEY,
-    CREATE_KEY,
-    END_USER,
-    LIMIT_KEY,
-    LIST_KEYS,
-    LIST_USERS,
-    REVOKE_KEY,
-    SET_USER,
-    KeyRow,
-)
+from penstock.postgres.statements.access import LIST_KEYS, LIST_USERS, KeyRow
 from penstock.settings import SettingError, Settings
 from penstock.sns.signatures import build_certificate_path, make_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
@@ -40,6 +30,7 @@ from penstock_web.local_error import LocalError
 
 from .database import service_database
 
+T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
 
 
@@ -113,24 +104,12 @@ class KeyRing:
         encryption key. Raises SettingError if an access key has no encryption key.
         """
         account_id = self._account(account)
-        if "\0" in description:
-            raise LocalError("a description cannot contain NUL")
         if not bearer:
             self._use_encryption_key(may_be_new=new_encryption_key)
-        key_id, secret, stored = new_api_key(
-            bearer=bearer, account_id=account_id, encryption_key=self._settings.queue_encryption_key
-        )
-        kind = "bearer" if bearer else "access"
-        act = Act("penstock:CreateKey", build_owner_arn(user, account_id), {"bearer": bearer, "key": key_id})
-        (row,) = self._act(act, account_id, CREATE_KEY, kind, key_id, account_id, stored, description, user, expires_at)
-        if row.error == "UnknownUser":
-            raise LocalError(f"the account {account_id} has no user {user!r}")
-        if row.error == "TooManyKeys":
-            raise LocalError(f"the user {user!r} has two {kind} keys. Revoke one of the keys first")
-        if not row.created:
-            # The id has 80 random bits, so a collision is improbable.
-            raise LocalError("another key has this id. Try again")
-        return NewKey(key_id, secret, account_id, user, bearer)
+        new = access.NewKey(bearer, user, description, expires_at)
+        adding = access.add_key(new, self._settings.queue_encryption_key, DatabaseOperator(account_id))
+        made = self._run(adding, _no_user(account_id, user))
+        return NewKey(made.id, made.secret, account_id, user, bearer)
 
     def create_first(self) -> Iterator[str]:
         """Creates an access key of QUEUE_ACCOUNT_ID if the installation has never had a key, and yields the key's
@@ -139,14 +118,11 @@ class KeyRing:
         account_id = self._account(None)
         if not self._call(LIST_KEYS, None):
             self._use_encryption_key()
-        key_id, secret, stored = new_api_key(
-            bearer=False, account_id=account_id, encryption_key=self._settings.queue_encryption_key
-        )
-        act = Act("penstock:CreateKey", build_owner_arn(None, account_id), {"bearer": False, "key": key_id})
-        (row,) = self._act(act, account_id, CREATE_FIRST_KEY, key_id, account_id, stored, "the first key")
-        if row.created:
+        adding = access.add_first_key(self._settings.queue_encryption_key, DatabaseOperator(account_id))
+        made = run(adding, self._database)
+        if made is not None:
             yield "This is the first key. The key has every right in its account."
-            yield from NewKey(key_id, secret, account_id, None, is_bearer=False).lines()
+            yield from NewKey(made.id, made.secret, account_id, None, is_bearer=False).lines()
 
     def list_keys(self) -> Iterator[str]:
         """Yields one line for each key, from the oldest to the newest."""
@@ -167,15 +143,12 @@ class KeyRing:
                 yield from (f"{name}: {time}" for name, time in zip(names, _times(key), strict=True))
                 yield f"description: {key.description or '-'}"
                 return
-        raise LocalError(f"there is no key {key_id!r}")
+        raise LocalError(_no_key(key_id))
 
     def limit(self, key_id: str, expires_at: datetime | None) -> Iterator[str]:
         """Sets the time when a key expires. The key never expires if the time is None. Raises LocalError for an unknown
         key."""
-        expiry = {"expires_at": None if expires_at is None else expires_at.isoformat()}
-        rows = self._act_on_key(Act("penstock:LimitKey", key_id, expiry), LIMIT_KEY, key_id, expires_at)
-        if not any(row.found for row in rows):
-            raise LocalError(f"there is no key {key_id!r}")
+        self._run(access.store_expiry(key_id, expires_at, self._find_owner(key_id)), _no_key(key_id))
         yield f"expires: {_time(expires_at)}"
         yield f"every process applies the change within {self._settings.queue_access_cache_seconds} seconds"
 
@@ -186,16 +159,11 @@ class KeyRing:
         or if an existing user is missing.
         """
         account_id = self._account(account)
-        if not is_user_name(name):
-            raise LocalError(f"a user's name has 1 to 64 characters of A-Z a-z 0-9 _ + = , . @ -, not {name!r}")
-        for policy in policies:
-            check_user_policy(policy)
         exists = any(user.name == name for user in self._call(LIST_USERS, account_id))
         if exists == new:
             state = "has a user" if new else "has no user"
             raise LocalError(f"the account {account_id} {state} {name!r}")
-        act = Act("penstock:SetUser", build_user_arn(account_id, name), {"policies": list(policies)})
-        self._act(act, account_id, SET_USER, account_id, name, list(policies))
+        self._run(access.store_user(name, list(policies), DatabaseOperator(account_id)), _no_user(account_id, name))
         yield f"user {name} of the account {account_id}: {', '.join(map(_policy_name, policies)) or 'no policy'}"
         if not new:
             seconds = self._settings.queue_access_cache_seconds
@@ -224,15 +192,12 @@ class KeyRing:
                     ((key.kind, key.key_id, *_times(key), key.description) for key in keys),
                 )
                 return
-        raise LocalError(f"the account {account_id} has no user {name!r}")
+        raise LocalError(_no_user(account_id, name))
 
     def end_user(self, name: str, account: str | None) -> Iterator[str]:
         """Revokes a user's keys and deletes the user. Raises LocalError for an unknown user."""
         account_id = self._account(account)
-        act = Act("penstock:EndUser", build_user_arn(account_id, name))
-        (row,) = self._act(act, account_id, END_USER, account_id, name)
-        if not row.found:
-            raise LocalError(f"the account {account_id} has no user {name!r}")
+        self._run(access.drop_user(name, DatabaseOperator(account_id)), _no_user(account_id, name))
         seconds = self._settings.queue_access_cache_seconds
         yield f"deleted; every process refuses the user's keys within {seconds} seconds"
 
@@ -244,9 +209,7 @@ class KeyRing:
 
     def revoke(self, key_id: str) -> Iterator[str]:
         """Revokes a key. Raises LocalError for an unknown key."""
-        rows = self._act_on_key(Act("penstock:RevokeKey", key_id), REVOKE_KEY, key_id)
-        if not any(row.revoked for row in rows):
-            raise LocalError(f"there is no key {key_id!r}")
+        self._run(access.store_revocation(key_id, self._find_owner(key_id)), _no_key(key_id))
         seconds = self._settings.queue_access_cache_seconds
         yield f"revoked; every process refuses the key within {seconds} seconds"
 
@@ -278,15 +241,22 @@ class KeyRing:
         if not found.is_installations:
             claim(self._database, key)
 
-    def _act_on_key(self, act: Act, statement: Statement[RowT], key_id: str, *more: object) -> list[RowT]:
-        """Changes a key and returns the call's rows. Returns an empty list for an unknown key."""
-        account_id = next((key.account_id for key in self._call(LIST_KEYS, None) if key.key_id == key_id), None)
-        return [] if account_id is None else self._act(act, account_id, statement, key_id, *more)
+    def _find_owner(self, key_id: str) -> DatabaseOperator:
+        """Returns the operator of the key's account. Raises LocalError for an unknown key."""
+        for key in self._call(LIST_KEYS, None):
+            if key.key_id == key_id:
+                return DatabaseOperator(key.account_id)
+        raise LocalError(_no_key(key_id))
 
-    def _act(self, act: Act, account_id: str, statement: Statement[RowT], *arguments: object) -> list[RowT]:
-        """Calls a statement that also writes the account's audit. The actor in the audit is the database role."""
-        values = build_values(act, account_id, "database", None, None, "")
-        return self._call(extend_statement(statement, act.counted), *arguments, *values)
+    def _run(self, change: Operation[T], missing: str) -> T:
+        """Runs a change. Raises LocalError for a refused change. `missing` is the text if the user or key is
+        missing."""
+        try:
+            return run(change, self._database)
+        except ObjectNotFound:
+            raise LocalError(missing) from None
+        except (InvalidParameterValue, OverLimit) as error:
+            raise LocalError(error.message) from None
 
     def _call(self, statement: Statement[RowT], *arguments: object) -> list[RowT]:
         return self._database.call(statement, arguments)
@@ -308,10 +278,12 @@ def make_first_key(settings: Settings) -> None:
             print(line, flush=True)
 
 
-def check_user_policy(text: str) -> None:
-    """Raises LocalError unless the text is a built-in policy's name or a valid policy in JSON."""
-    if problem := find_policy_problem(text):
-        raise LocalError(problem)
+def _no_user(account_id: str, name: str | None) -> str:
+    return f"the account {account_id} has no user {name!r}"
+
+
+def _no_key(key_id: str) -> str:
+    return f"there is no key {key_id!r}"
 
 
 def _policy_name(policy: str) -> str:

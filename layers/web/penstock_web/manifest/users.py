@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 
+from penstock.access.users import DatabaseOperator
+from penstock.drivers import run
+from penstock.management import access
+from penstock.management.errors import UserNotFound
 from penstock.postgres.database import Database
-from penstock.postgres.statements.access import END_USER, LIST_USERS, SET_USER
+from penstock.postgres.statements.access import LIST_USERS
 
 from .changes import Change, Phase, Step
 from .model import Document, ManifestUser
@@ -36,11 +41,15 @@ class UserStore:
                 step: Step = (Phase.USERS, partial(self._set, name, stored))
                 yield Change("~" if old else "+", f"user {name}", [step], values)
         for name in there.keys() - wanted.keys() if prune else ():
-            step = (Phase.USERS, partial(self._database.call, END_USER, (self._account, name)))
+            step = (Phase.USERS, partial(self._drop, name))
             yield Change("-", f"user {name}", [step], remark=" (with its keys)")
 
     def _set(self, name: str, policies: list[str]) -> None:
-        self._database.call(SET_USER, (self._account, name, policies))
+        run(access.store_user(name, policies, DatabaseOperator(self._account)), self._database)
+
+    def _drop(self, name: str) -> None:
+        with suppress(UserNotFound):
+            run(access.drop_user(name, DatabaseOperator(self._account)), self._database)
 
 
 def _document(policy: str) -> str | Document:

@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import boto3
+import psycopg
 import pytest
 import yaml
 from moto import mock_aws
 
+from penstock.access.users import build_user_arn
+from penstock.postgres.statements.access import LIST_AUDIT
 from penstock_web.cli import main
 from penstock_web.local.announced import announce
 from penstock_web.local_error import LocalError
@@ -19,6 +22,7 @@ from penstock_web.manifest.source import read_text
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
 from tests.support.programs.penstock_up import COMMAND, running
+from tests.support.sql.calls import call
 
 Command = Callable[..., str]
 FILE = """
@@ -211,6 +215,13 @@ def test_users_are_in_the_database(
     assert yaml.safe_load(penstock("export"))["users"] == {"shop": {"policies": ["read", document]}}
     file.write_text("users: {shop: {policies: []}}")
     assert plan(penstock(*apply)) == ["~ user shop"]
+    file.write_text("users: {other: {policies: [read]}}")
+    assert set(plan(penstock(*apply, "--prune", "--yes"))) == {"+ user other", "- user shop (with its keys)"}
+    with psycopg.connect(dsn) as db:
+        rows = call(db, LIST_AUDIT, "000000000000", None, 100)
+    target = build_user_arn("000000000000", "shop")
+    acts = [row.action for row in rows if (row.target, row.interface) == (target, "database") and row.actor]
+    assert acts == ["penstock:EndUser", "penstock:SetUser", "penstock:SetUser"]
 
 
 @pytest.mark.parametrize(
