@@ -6,8 +6,12 @@ Failures of callers count by address; a site has at least a /64 (RFC 6177).
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 from penstock.access import failures, request_rate
 from penstock.access.authentication import (
@@ -20,9 +24,10 @@ from penstock.access.authentication import (
     make_access_rule,
 )
 from penstock.access.failures import MAX_ADDRESSES, MAX_FAILURES, WINDOW_SECONDS, FailureCounter, rate_limit_key
+from penstock.access.receipt_handle import ReceiptHandles
 from penstock.access.request_rate import MAX_CALLERS, RequestRate
 from penstock.access.users import build_user
-from penstock.effects import Call
+from penstock.effects import Call, Compute
 from penstock.environment import Environment
 from penstock.errors import (
     AccessDenied,
@@ -31,6 +36,7 @@ from penstock.errors import (
     InvalidClientTokenId,
     MissingAuthenticationToken,
     RequestThrottled,
+    SignatureDoesNotMatch,
 )
 from penstock.gateway import decode, encode
 from penstock.http import HttpRequest
@@ -214,7 +220,11 @@ LINK = "Action=ConfirmSubscription&Token=x"
 
 def make_rule() -> AccessRule:
     """Returns the sigv4 rule of a process that has cached two keys."""
-    rule = make_access_rule(Settings.read({**SIGV4, "DATABASE_URL": "postgresql://localhost/x"}))
+    return fill(make_access_rule(Settings.read({**SIGV4, "DATABASE_URL": "postgresql://localhost/x"})))
+
+
+def fill(rule: AccessRule | None) -> AccessRule:
+    """Returns the sigv4 rule of a process with two cached keys."""
     assert rule is not None
     user = build_user("000000000000", None, None)
     for cache, key_id, secret in (("_access_keys", KNOWN, b"s"), ("_bearer_keys", BEARER, hash_secret("s"))):
@@ -241,8 +251,8 @@ def find(rule: AccessRule, api: Api, header: str, query: str = "", address: str 
 @pytest.mark.parametrize(
     ("api", "header", "query", "caller"),
     [
-        (Api.AWS, SIGNED.format(KNOWN), "", KNOWN),
-        (Api.AWS, "", PRESIGNED.format(KNOWN), KNOWN),
+        (Api.AWS, SIGNED.format(KNOWN), "", UNKNOWN_CALLERS),
+        (Api.AWS, "", PRESIGNED.format(KNOWN), UNKNOWN_CALLERS),
         (Api.AWS, SIGNED.format(UNKNOWN), "", InvalidClientTokenId),
         (Api.AWS, "", PRESIGNED.format(UNKNOWN), InvalidClientTokenId),
         (Api.AWS, "Bearer x", "", IncompleteSignature),
@@ -268,6 +278,35 @@ def test_the_head_names_a_key_or_is_refused(api: Api, header: str, query: str, c
             find(make_rule(), api, header, query)
 
 
+def send(environment: Environment, secret: str, address: str) -> None:
+    """Runs a signed request on a database that returns no rows."""
+    request = AWSRequest(
+        "POST", "http://h/", {"X-Amz-Target": "AmazonSQS.ListQueues", "Content-Type": "application/x-amz-json-1.0"},
+        b"{}",
+    )  # fmt: skip
+    SigV4Auth(Credentials(KNOWN, secret), "sqs", "us-east-1").add_auth(request)
+    headers = {name.lower().encode(): value.encode() for name, value in request.headers.items()} | {b"host": b"h"}
+    operation = decode(HttpRequest("POST", "/", b"", headers, b"{}", address), environment).operation()
+    with suppress(StopIteration, SignatureDoesNotMatch):
+        effect = next(operation)
+        while True:
+            effect = operation.send(effect.function() if isinstance(effect, Compute) else [])
+
+
+def test_a_key_has_its_share_in_networks_that_have_signed_with_it() -> None:
+    """Anybody can claim a known key, because the signature is verified after the body."""
+    settings = Settings.read({**SIGV4, "DATABASE_URL": "postgresql://localhost/x"})
+    environment = Environment(settings, ReceiptHandles(bytes(32)))
+    rule = fill(environment.access)
+    send(environment, "wrong", "2001:db8::1")
+    assert find(rule, Api.AWS, SIGNED.format(KNOWN), address="2001:db8::1") == UNKNOWN_CALLERS
+    send(environment, "s", "2001:db8::1")
+    callers = [
+        find(rule, Api.AWS, SIGNED.format(KNOWN), address=address) for address in ("2001:db8::2", "2001:db8:0:1::1")
+    ]
+    assert callers == [KNOWN, UNKNOWN_CALLERS]
+
+
 def test_an_address_with_many_unknown_keys_delays_neither_others_nor_keys_in_use() -> None:
     rule = make_rule()
     for n in range(MAX_FAILURES + 1):
@@ -275,7 +314,7 @@ def test_an_address_with_many_unknown_keys_delays_neither_others_nor_keys_in_use
             find(rule, Api.AWS, SIGNED.format(f"PSTK{n:016}"))
     with pytest.raises(RequestThrottled):
         find(rule, Api.AWS, SIGNED.format(UNKNOWN))
-    assert find(rule, Api.AWS, SIGNED.format(KNOWN)) == KNOWN
+    assert find(rule, Api.AWS, SIGNED.format(KNOWN)) == UNKNOWN_CALLERS  # not refused
     with pytest.raises(InvalidClientTokenId):  # The service looked the key up.
         find(rule, Api.AWS, SIGNED.format(UNKNOWN), address="192.0.2.2")
 

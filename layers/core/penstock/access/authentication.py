@@ -39,7 +39,7 @@ from penstock.settings import Settings
 from . import sigv4
 from .audit.refusals import note_refusal
 from .authorization import AuthorizedAction, RequestContext, authorize
-from .failures import FailureCounter
+from .failures import FailureCounter, rate_limit_key
 from .public_links import PUBLIC_ACTIONS, is_public_link
 from .request_rate import check_rate
 from .resources import NO_TOKENS
@@ -63,7 +63,7 @@ _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _BEARER = re.compile(rb"(?i:bearer) +(.*)").fullmatch
 MAX_HEADER_LENGTH = 1_024
 UNKNOWN_CALLERS = "(unknown keys)"
-"""The shared caller name of all requests without a known key."""
+"""The shared caller name of all requests whose key is unknown or only claimed."""
 _log = logging.getLogger(__name__)
 
 
@@ -227,6 +227,10 @@ def _remember(cache: dict[str, V], key_id: str, value: V) -> None:
     cache[key_id] = value
 
 
+def _describe_origin(key_id: str, address: str) -> str:
+    return f"{key_id} {rate_limit_key(address)}"
+
+
 # --- signatures ------------------------------------------------------------------------------------------------------
 class RequireSignature:
     """QUEUE_ACCESS=sigv4: requests must be signed with a key of this installation."""
@@ -236,6 +240,8 @@ class RequireSignature:
         seconds = settings.queue_access_cache_seconds
         self._access_keys = KeyCache(FIND_ACCESS_KEY, self._read_access_key, seconds)
         self._bearer_keys = KeyCache(FIND_BEARER_KEY, read_bearer_key, seconds)
+        # The networks from which requests with verified signatures came, by `<key id> <network>`.
+        self._verified: dict[str, bool] = {}
 
     def check(self, http: HttpRequest) -> GuardedOperation:
         """Parses the signature and returns the guard that verifies it."""
@@ -263,6 +269,9 @@ class RequireSignature:
             body_bytes = len(context.http.body)
             verified = partial(sigv4.verify, context.http, claim, key.secret.decode(), time())
             yield from compute(verified, body_bytes, LONG_DIGEST_BYTES)
+            origin = _describe_origin(claim.access_key_id, context.client_address)
+            if origin not in self._verified:
+                _remember(self._verified, origin, True)
             context.account_id, context.region, context.user = key.account_id, claim.region, key.user
             context.key_id = claim.access_key_id
             check_rate(context, body_bytes)
@@ -296,11 +305,11 @@ class RequireSignature:
         context.account_id, context.user = key.account_id, key.user
 
     def find_caller(self, head: HttpRequest, api: Api, address: str, /) -> Operation[str]:
-        """Returns the request's key id. Public links, and pages without a bearer key, share one name. Cookies of
-        pages are read later.
+        """Returns the request's key id if an earlier request with this key came from the same network and had a correct
+        signature. The signature of this request is verified later, because the body has not arrived.
 
-        The signature is not verified, because the body has not arrived. Raises MissingAuthenticationToken,
-        InvalidClientTokenId and other authentication errors.
+        All other signed requests share one name with public links and with pages without a bearer key. Cookies of
+        pages are read later. Raises MissingAuthenticationToken, InvalidClientTokenId and other authentication errors.
         """
         header = head.headers.get(b"authorization", b"")
         if api is Api.AWS:
@@ -309,7 +318,7 @@ class RequireSignature:
             key_id = sigv4.parse(head).access_key_id
             if (yield from self._access_keys.find(key_id, address)) is None:
                 raise InvalidClientTokenId
-            return key_id
+            return key_id if _describe_origin(key_id, address) in self._verified else UNKNOWN_CALLERS
         if api is Api.REST and not header:
             raise MissingAuthenticationToken
         bearer = _BEARER(header[:MAX_HEADER_LENGTH])

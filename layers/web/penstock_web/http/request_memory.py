@@ -8,11 +8,11 @@ does not use this budget. An incomplete body has only one copy in memory.
 
 The service cannot verify a signature before the body's end, so addresses share the memory. Addresses take turns, and
 one address has at most half of the memory. If QUEUE_ACCESS is `sigv4`, keys take turns and have this share. The service
-looks up the key and refuses unknown keys before it reads the body. Anybody can claim a known key, so the addresses of a
-key take turns too, and one address has at most half of the key's share. Callers that need no key share one turn. A
-request counts after the first 16 KiB. While other requests wait, the service refuses a request below 64 KiB a second
-with 408. This rate doubles with each second that the next request has waited, up to 1 MiB a second. A long request does
-not wait for messages.
+looks up the key and refuses unknown keys before it reads the body. Anybody can claim a known key. A key therefore has
+its share only at addresses from which an earlier request had a correct signature. All other requests are one caller,
+whose addresses take turns, and one address has at most half of the caller's share. A request counts after the first 16
+KiB. While other requests wait, the service refuses a request below 64 KiB a second with 408. This rate doubles with
+each second that the next request has waited, up to 1 MiB a second. A long request does not wait for messages.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ CHECK_SECONDS = 0.25
 
 
 class Owner(NamedTuple):
-    """Says whose share a request takes. `caller` is the claimed key, or the address of a client without a key."""
+    """Says whose share a request takes. `caller` is the key, or the address of a client without a key."""
 
     caller: str
     address: str
