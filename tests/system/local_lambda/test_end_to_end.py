@@ -68,6 +68,9 @@ def test_paths_of_queues(address: str) -> None:
     send, none = {"Action": "SendMessage", "MessageBody": "m"}, {"Action": "None"}
     for path in (queue, f"{queue}/", f"/us-east-1{queue}", f"/{name}"):
         assert client_setup.post(f"{address}{path}", data=send).status_code == 200, path
+    for path in (f"/v1/queues/{name}", f"/%76%31/queues/{name}"):
+        found = client_setup.get(f"{address}{path}", timeout=60, follow_redirects=True)
+        assert (found.status_code, found.json()["name"]) == (200, name), path
     unknown = client_setup.post(f"{address}/a/b/c/d", data=none)
     assert (unknown.status_code, "<Code>InvalidAction</Code>" in unknown.text) == (400, True)
 
