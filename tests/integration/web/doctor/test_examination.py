@@ -384,6 +384,14 @@ def test_without_damage_no_check_finds_anything(database: Database) -> None:
     assert {check.name for check in CHECKS} - set(outcome.checked) == {"service", "ids", "keys", "subscriptions"}
 
 
+def test_the_page_has_a_row_for_each_check() -> None:
+    page = (Path(__file__).parents[4] / "docs/operate/doctor.md").read_text()
+    rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
+    assert rows[0] == "check"
+    names = sorted(name for row in rows[2:] for name in row.split(", "))
+    assert names == sorted(check.name for check in CHECKS)
+
+
 def test_a_schema_that_is_not_there(
     empty_database: Database, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
