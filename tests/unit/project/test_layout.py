@@ -8,11 +8,12 @@ import re
 import shlex
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[3]
 
@@ -289,10 +290,23 @@ def test_each_folder_has_a_target() -> None:
     assert "--timeout $(TEST_SECONDS) tests/system $(ARGS)" in (ROOT / "Makefile").read_text()
 
 
+def list_targets(commands: Iterable[str]) -> set[str]:
+    """Returns the targets and the variables of the commands that call make."""
+    words = map(shlex.split, commands)
+    return {target for command in words if command[:1] == ["make"] for target in command[1:]}
+
+
 def test_ci_runs_all_of_them() -> None:
-    commands = [shlex.split(line) for line in (ROOT / ".ci/run").read_text().splitlines()]
-    targets = {target for command in commands if command[:1] == ["make"] for target in command[1:]}
+    """The script, the workflow and CONTRIBUTING.md name the same targets."""
+    targets = list_targets((ROOT / ".ci/run").read_text().splitlines())
     assert {"check", "test", "test-system", "test-metrics", "test-docs", "test-browser"} <= targets
+    jobs = yaml.safe_load((ROOT / ".github/workflows/check.yml").read_text())["jobs"]
+    assert "macos" in jobs["macos"]["runs-on"]
+    steps = [step for name, job in jobs.items() if name != "macos" for step in job["steps"]]
+    assert list_targets(step.get("run", "") for step in steps) == targets
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    (sentence,) = re.findall(r"^CI \(`.+?\) runs (.+?)\. ", text, re.DOTALL | re.MULTILINE)
+    assert list_targets(re.findall(r"`(.+?)`", sentence)) == targets
 
 
 @pytest.mark.parametrize("path", sorted(SPARK.glob("test_*.py")), ids=lambda path: path.stem)
