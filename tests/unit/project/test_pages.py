@@ -347,6 +347,8 @@ def test_a_decision_has_a_number_and_says_what_was_decided(path: Path) -> None:
 def test_a_decision_has_a_status_and_a_date(path: Path) -> None:
     status, day = re.findall(r"\A# .+\n\nFor .+\n\n- Status: (.+)\n- Date: (.+)\n\n", path.read_text())[0]
     assert re.fullmatch(r"accepted( \(.+\))?|superseded by \d+", status)
+    unlinked = re.sub(r"\[decision \d+\]\(\d{4}-[\w-]+\.md\)", "", status)
+    assert "decision" not in unlinked, "a decision that changed this one has a link"
     assert date.fromisoformat(day) >= date(2026, 11, 21)
     numbers = {path.stem[:4] for path in DECISIONS}
     assert {f"{int(number):04}" for number in re.findall(r"by (\d+)", status)} <= numbers
