@@ -1438,11 +1438,12 @@ comment on table queue.reading is
 
 -- Workers ------------------------------------------------------------------------------------------------------------
 
--- Where the next run of a worker continues.
+-- When each worker last ran, and the queue after which the worker continues (next_queues).
 create table queue.worker_position (
     worker text primary key,
-    position bigint not null,
-    ran_at timestamptz not null default clock_timestamp()
+    position bigint not null,       -- The id of that queue; 0: the next round begins.
+    ran_at timestamptz not null default clock_timestamp(),
+    pause_ms bigint not null default 0  -- How long the worker pauses after ran_at. Only store_minutes uses this column.
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 
 

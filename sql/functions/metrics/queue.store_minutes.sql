@@ -22,7 +22,7 @@ begin
     perform from queue.worker_position w
     where w.worker = 'minutes'      -- A time in the future does not count, because the clock went back.
         and (p_pause_ms = 0 or w.ran_at > v_now
-            or w.ran_at <= v_now - greatest(p_pause_ms, w.position) * interval '1 millisecond')
+            or w.ran_at <= v_now - greatest(p_pause_ms, w.pause_ms) * interval '1 millisecond')
     for update skip locked;
     if not found then
         return;
@@ -67,7 +67,7 @@ begin
         returning u.routing_key)
     select count(*), min(t.routing_key) into unjudged, unjudged_key from taken t;
     update queue.worker_position w
-    set ran_at = clock_timestamp(), position = 20 * extract(epoch from clock_timestamp() - v_now) * 1000
+    set ran_at = clock_timestamp(), pause_ms = 20 * extract(epoch from clock_timestamp() - v_now) * 1000
     where w.worker = 'minutes';
     queues := cardinality(v_ids);
     return next;

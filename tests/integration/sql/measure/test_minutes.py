@@ -136,6 +136,15 @@ def test_of_too_many_queues_the_busiest_have_rows(db: Connection) -> None:
     assert counts(db, quiet)[0] == 0
 
 
+def test_a_worker_pauses_20_times_as_long_as_a_call(db: Connection) -> None:
+    store(db)
+    pause, position = db.execute("select pause_ms, position from queue.worker_position").fetchone() or (None, None)
+    assert (pause or 0) > 0
+    assert position == 0
+    db.execute("update queue.worker_position set pause_ms = 3600000")
+    assert call(db, STORE_MINUTES, 1000, 100, 1) == []
+
+
 def test_minutes_are_kept_for_25_hours(db: Connection) -> None:
     arn = create(db)
     for hours in (25, 26):
