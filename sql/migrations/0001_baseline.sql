@@ -47,20 +47,20 @@ create table queue.queues (
     max_receive_count int
         generated always as (((attributes ->> 'RedrivePolicy')::jsonb ->> 'maxReceiveCount')::int) stored,
     archives boolean not null generated always as (coalesce((attributes ->> 'archive')::boolean, false)) stored,
+    paused boolean not null generated always as (coalesce((attributes ->> 'paused')::boolean, false)) stored,
     keeps_history boolean not null generated always as (coalesce((attributes ->> 'history')::boolean, true)) stored,
     -- The queue may be near its limit of messages in flight, so receives count these messages.
     counts_in_flight boolean not null default false,
     -- The history is complete from this time on, when a user switched the attribute `history` on again. Null: from the
     -- creation of the queue on.
     history_since timestamptz,
-    paused boolean not null default false,
     unique (account_id, region, name)
 );
 -- This index finds the queues that use a queue as their dead-letter queue.
 create index queues_dead_letter_arn on queue.queues (dead_letter_arn, name) where dead_letter_arn is not null;
 comment on table queue.queues is 'Each row is a queue. Everywhere else, the ARN identifies it.';
 comment on column queue.queues.paused is
-    'While this is true, receives return no messages. The attribute `paused` has the same value.';
+    'While this column is true, receives return no messages.';
 
 create table queue.dropped_queue (
     queue_id int primary key,

@@ -23,9 +23,8 @@ begin
         return query select v_arn, false, 'QueueDeletedRecently'::text, p_recreate_seconds::text;
         return;
     end if;
-    insert into queue.queues (account_id, region, name, shards, attributes, tags, paused)
-    values (p_account_id, p_region, p_name, p_shards, p_defaults || p_supplied, coalesce(p_tags, '{}'),
-        coalesce((p_supplied ->> 'paused')::boolean, false))
+    insert into queue.queues (account_id, region, name, shards, attributes, tags)
+    values (p_account_id, p_region, p_name, p_shards, p_defaults || p_supplied, coalesce(p_tags, '{}'))
     on conflict do nothing
     returning * into v_queue;
     if found then

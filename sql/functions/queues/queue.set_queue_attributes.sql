@@ -29,7 +29,6 @@ begin
         return;
     end if;
     update queue.queues q set attributes = v_attributes, modified_at = clock_timestamp(),
-        paused = coalesce((v_attributes ->> 'paused')::boolean, false),
         history_since = case when not q.keeps_history and coalesce((v_attributes ->> 'history')::boolean, true)
             then clock_timestamp() else q.history_since end
     where q.arn = p_arn returning * into v_new;
