@@ -120,6 +120,8 @@ create table queue.log (
 -- A lease covers the messages from first_id to pos of a shard, which one receive returned. The row with a shard's
 -- highest pos is the shard's cursor: all messages up to this pos were received at least once. Receives insert cursor
 -- rows and never change their pos.
+-- If cursors had a table, each receive would also update a row in that table and leave a dead row behind. The insert
+-- of the lease therefore moves the cursor.
 create table queue.lease (
     pos bigint not null,
     first_id bigint not null,

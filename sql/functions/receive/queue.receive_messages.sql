@@ -33,6 +33,7 @@ declare
     v_rows int;
     v_full boolean := false;
     v_now timestamptz := clock_timestamp();
+    c_skipped_first constant double precision := 0.1;   -- The share of receives that begin with skipped messages.
 begin
     if p_attempt_id is not null then
         return query select * from queue.receive_attempt(p_queue, p_max, p_visibility_seconds, p_in_flight_limit,
@@ -75,9 +76,11 @@ begin
     if p_async_commit then
         set local synchronous_commit = off;
     end if;
-    -- One in ten receives begins with tenants that have been skipped for 10 seconds. A receive with a visibility
-    -- timeout of 0 would see these messages again, so they come last, as usual.
-    if random() < 0.1 and v_visibility > interval '0' and exists (
+    -- Skipped messages usually come last. If other groups always have messages, skipped messages would wait forever.
+    -- Some receives therefore begin with messages that were skipped 10 seconds ago. A counter would need a row, which
+    -- all receives would update, so the choice is random. A receive with a visibility timeout of 0 would return these
+    -- messages again and again, so they come last.
+    if random() < c_skipped_first and v_visibility > interval '0' and exists (
         select from queue.deferred d
         where d.queue_id = v_queue.queue_id and d.deferred_at < v_now - interval '10 seconds')
     then

@@ -1,6 +1,8 @@
 -- queue.transact: acknowledges, sends and publishes messages: all of them, or none.
 -- The first parameters are those of delete_messages, then those of send_messages, then arrays with an element for each
 -- event (publish_events). All events share the trace header.
+-- The parameters are arrays, because both drivers send an array without converting each body to JSON or to the text of
+-- a composite value. The function passes the arrays to delete_messages and send_messages unchanged.
 -- Callers name the parameters of events, because later releases may add parameters of messages.
 -- A delay of more than 900 seconds works as in send_later.
 --   kind send      a message, with its id
