@@ -315,10 +315,11 @@ def test_a_demo_without_an_address_says_so() -> None:
 
 
 @pytest.mark.parametrize("arguments", ["--help", "up --help", "up --unknown", "settings", "keys list"])
-def test_a_pipe_gets_no_escape_codes(arguments: str) -> None:
+def test_a_pipe_gets_no_escape_codes(arguments: str, tmp_path: Path) -> None:
     """The output to a pipe has no colours, even if a variable requests colours, as on GitHub's runners."""
-    plain = piped(*arguments.split())
-    forced = piped(*arguments.split(), FORCE_COLOR="1", GITHUB_ACTIONS="true", TERM="xterm-256color")
+    home = {"XDG_CACHE_HOME": str(tmp_path)}  # The output names the running services, which other tests start and stop.
+    plain = piped(*arguments.split(), **home)
+    forced = piped(*arguments.split(), **home, FORCE_COLOR="1", GITHUB_ACTIONS="true", TERM="xterm-256color")
     assert plain.stdout + plain.stderr != ""
     assert "\x1b" not in plain.stdout + plain.stderr
     assert (forced.stdout, forced.stderr) == (plain.stdout, plain.stderr)
