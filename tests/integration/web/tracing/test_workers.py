@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from threading import Event
-from time import monotonic
 from typing import Any
 
 import httpx
@@ -140,14 +139,14 @@ def test_the_rate_is_kept() -> None:
 
 # --- the whole service -----------------------------------------------------------------------------------------------
 def test_the_service_ends_in_time_without_its_collector(database: Database) -> None:
-    """The service ends within 10 s of SIGTERM if no collector takes its spans, and no request has waited for them."""
+    """The service ends after SIGTERM if no collector takes its spans, and no request has waited for them. `stop` fails
+    after 30 s, when ECS sends SIGKILL.
+    """
     settings = {"OTLP_ENABLED": "true", "OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}", "OTLP_SAMPLE_RATE": "1"}
     with running_service(database.api_dsn, **settings) as service, service.http() as http:
         for _ in range(20):
             http.get("/v1/queues").raise_for_status()
-        began = monotonic()
         assert service.stop() == 0
-        assert monotonic() - began < 10
 
 
 def test_without_traces_opentelemetry_is_not_imported() -> None:
