@@ -1,22 +1,17 @@
-"""Tests pipeline connections and the pool."""
+"""Tests the pool, the listener, and the addresses of the database."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 from unittest.mock import AsyncMock
-from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statement import Row, Statement
-from penstock.postgres.statements import messages
-from penstock.postgres.statements.access import READ_POLICIES
-from penstock.postgres.statements.installation import SHARED_SECRET
+from penstock.postgres.statement import Statement
 from penstock.settings import Settings
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database import listener
@@ -25,91 +20,15 @@ from penstock_web.database.connect import connect
 from penstock_web.database.listener import listen
 from penstock_web.database.one_database import DividedError
 from penstock_web.database.outage import Outage
-from penstock_web.database.pipeline_connection import BINARY_ENCODERS, PipelineConnection
-from penstock_web.database.pipeline_pool import PipelinePool
 from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, Pool, RolledBack, classify_error
 from penstock_web.local.migrating import look_at_database
 from penstock_web.local_error import LocalError
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.server import load_receipts
 from penstock_web.workers.background import choose_pause
-from tests.support.database import Database, end_sessions
+from tests.support.database import Database
 from tests.support.web.fakes import FakeDatabase, RowT, entries
 from tests.support.web.virtual_clock import settle
-
-# --- pipeline connection ---------------------------------------------------------------------------------------------
-# Tests pipeline connections, whose calls use libpq directly. Prepared statements and pooling: PgBouncer's
-# documentation, "features".
-
-
-class Value(NamedTuple):
-    """Selects the single column of a built-in PostgreSQL function."""
-
-    value: Any
-
-
-SERIES = Statement("generate_series", ("int4", "int4"), Value)
-REPEAT = Statement("repeat", ("text", "int4"), Value)
-UNNEST = Statement("unnest", ("text[]",), Value)
-
-
-@asynccontextmanager
-async def a_pipeline(dsn: str) -> AsyncIterator[PipelineConnection]:
-    pipelines = PipelinePool(dsn, 1)
-    pipeline = await taken(pipelines)
-    yield pipeline
-    pipelines.release(pipeline)
-    await pipelines.close()
-    assert pipeline.connection.closed
-
-
-async def taken(pipelines: PipelinePool) -> PipelineConnection:
-    """Returns a pipeline connection once it is open."""
-    while (pipeline := pipelines.acquire()) is None:  # noqa: ASYNC110 - no event tells
-        await asyncio.sleep(0)
-    return pipeline
-
-
-async def statements_of(pipeline: PipelineConnection) -> int:
-    """Returns the number of prepared statements on the server connection."""
-    count = Statement(
-        "(select count(*)::int as n from pg_prepared_statements where name like 'statement%') c --", (), Value
-    )
-    ((number,),) = await pipeline.call(count, [])
-    return int(number)
-
-
-async def test_without_a_pooler_statements_are_prepared_once(database: Database) -> None:
-    async with a_pipeline(database.api_dsn) as pipeline:
-        for number in range(3):
-            assert await pipeline.call(SERIES, [number, number + 1]) == [(number,), (number + 1,)]
-        assert await pipeline.call(REPEAT, ["ä", 2]) == [("ää",)]
-        assert await statements_of(pipeline) == 3
-
-
-async def test_through_a_pooler_none_is(database: Database) -> None:
-    async with a_pipeline(database.pooled_dsn) as pipeline:
-        assert await pipeline.call(SERIES, [1, 1]) == [(1,)]
-        assert await statements_of(pipeline) == 0
-
-
-WATCHER = Statement("current_setting", ("text", "bool"), Value)
-
-
-async def watcher_of(dsn: str, watcher: UUID) -> object:
-    pipelines = PipelinePool(dsn, 1, watcher)
-    pipeline = await taken(pipelines)
-    ((named,),) = await pipeline.call(WATCHER, ["queue.watcher", True])
-    pipelines.release(pipeline)
-    await pipelines.close()
-    return named
-
-
-async def test_a_pipeline_connection_names_who_waits_in_its_process(database: Database) -> None:
-    """The test connects directly, because a pooler would send the setting to another client's server connection."""
-    watcher = uuid4()
-    assert await watcher_of(database.api_dsn, watcher) == str(watcher)
-    assert not await watcher_of(database.pooled_dsn, watcher)
 
 
 class Ear:
@@ -141,178 +60,6 @@ async def test_whether_notifications_arrive(database: Database, dsn: str, receiv
     listening.cancel()
     await asyncio.wait([listening])
     assert not ear.receives_notifications
-
-
-async def test_large_calls_and_responses(database: Database) -> None:
-    """The request and the result are larger than a socket's buffer."""
-    texts = ["x" * 1_000_000] * 20
-    async with a_pipeline(database.api_dsn) as pipeline:
-        rows = await pipeline.call(UNNEST, [texts])
-        assert [row[0] for row in rows] == texts
-
-
-async def test_an_error_leaves_a_connection_that_works(database: Database) -> None:
-    async with a_pipeline(database.api_dsn) as pipeline:
-        with pytest.raises(psycopg.errors.UndefinedFunction):
-            await pipeline.call(Statement("no_such_function", ("int4",), Value), [1])
-        assert await pipeline.call(SERIES, [1, None]) == []
-        assert await pipeline.call(SERIES, [1, 1]) == [(1,)]
-
-
-async def test_calls_together_are_one_transaction(database: Database) -> None:
-    number = Statement("txid_current", (), Value)
-    async with a_pipeline(database.dsn) as pipeline:
-        first, second = await pipeline.call_in_transaction([(number, []), (number, [])])
-        assert first == second
-        (later,) = await pipeline.call(number, [])
-        assert later > first[0]
-
-
-@pytest.mark.parametrize("pooled", [True, False])
-async def test_of_calls_together_all_fail_with_one(database: Database, pooled: bool) -> None:
-    """Statements that were prepared before the error stay prepared. Later statements are prepared again."""
-    made = SHARED_SECRET
-    count = Statement("(select count(*)::int as n from queue.secret) c --", (), Value)
-    dsn = database.pooled_dsn if pooled else database.dsn
-    async with a_pipeline(dsn) as pipeline:
-        ((before,),) = await pipeline.call(count, [])
-        for _ in range(2):
-            with pytest.raises(psycopg.errors.ProgramLimitExceeded):
-                await pipeline.call_in_transaction(
-                    [(made, ["new", b"x"]), (REPEAT, ["x" * 1000, 2**31 - 1]), (SERIES, [1, 2])]
-                )
-        assert await pipeline.call_in_transaction([(SERIES, [1, 2]), (count, [])]) == [[(1,), (2,)], [(before,)]]
-
-
-async def test_calls_go_through_the_pool_until_there_is_a_pipeline_connection(database: Database) -> None:
-    pool = Pool(database.pooled_dsn, 4, 5, database.api_dsn)
-    await pool.open()
-    calls = 0
-    # The loop ends when a call has used a pipeline connection instead of the pool.
-    while pool.stats().get("requests_num", 0) == calls:
-        assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
-        calls += 1
-    assert pool.stats()["pool_size"] == 3
-    await pool.close()
-
-
-async def test_calls_go_through_the_pool_when_lines_cannot_be_made(database: Database, unused_tcp_port: int) -> None:
-    pool = Pool(database.pooled_dsn, 4, 5, f"postgresql://x@127.0.0.1:{unused_tcp_port}/x")
-    await pool.open()
-    for _ in range(5):
-        assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
-    await pool.close()
-
-
-async def pool_with_a_connection(database: Database) -> Pool:
-    pool = Pool(database.api_dsn, 2, 5, database.api_dsn)
-    await pool.open()
-    while not pool._pipelines.counts[1]:
-        await pool.call_pipelined(SERIES, [1, 1])
-    return pool
-
-
-def ended(database: Database) -> None:
-    """Makes the server close every connection from the service."""
-    with psycopg.connect(database.dsn, autocommit=True) as connection:
-        end_sessions(connection)
-
-
-async def test_a_pipeline_connection_that_broke_while_idle_is_not_used(database: Database) -> None:
-    pool = await pool_with_a_connection(database)
-    ended(database)
-    assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
-    await pool.close()
-
-
-async def test_a_pipeline_connection_that_breaks_during_a_call_is_lost(database: Database) -> None:
-    pool = await pool_with_a_connection(database)
-    sleeping = asyncio.ensure_future(pool.call_pipelined(Statement("pg_sleep", ("int4",), Value), [60]))
-    await asyncio.sleep(0)
-    await asyncio.to_thread(ended, database)
-    with pytest.raises(OutcomeUnknown):
-        await sleeping
-    assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
-    await pool.close()
-
-
-def create_changing(database: Database, columns: str, values: str) -> None:
-    """Replaces a function with a function whose result has these columns."""
-    with psycopg.connect(database.dsn, autocommit=True) as connection:
-        connection.execute("drop function if exists queue.changing()")
-        connection.execute(
-            f"create function queue.changing() returns table ({columns}) language sql as 'select {values}'"
-        )
-        connection.execute("grant execute on function queue.changing() to public")
-
-
-async def test_a_function_with_other_columns_is_prepared_anew(database: Database) -> None:
-    """PostgreSQL: "cached plan must not change result type" (0A000). The call does not name a single column."""
-    changing: Statement[Row] = Statement("queue.changing", (), Value)
-    create_changing(database, "a int, b int", "1, 2")
-    pool = await pool_with_a_connection(database)
-    assert await pool.call_pipelined(changing, []) == [(1, 2)]
-    create_changing(database, "a int, b int, c int", "1, 2, 3")
-    with pytest.raises(RolledBack):  # The pool reconnects once.
-        await pool.call_pipelined(changing, [])
-    assert await pool.call_pipelined(changing, []) == [(1, 2, 3)]
-    await pool.close()
-
-
-class Pair(NamedTuple):
-    """The call names two columns."""
-
-    a: int
-    b: int
-
-
-async def test_a_function_may_get_a_column_while_it_is_called(database: Database) -> None:
-    """The next release's migration can add a column in this way. A caller that does not name the new column does not
-    get the column.
-    """
-    changing = Statement("queue.changing", (), Pair)
-    create_changing(database, "a int, b int", "1, 2")
-    pool = await pool_with_a_connection(database)
-    assert await pool.call_pipelined(changing, []) == [Pair(1, 2)]
-    create_changing(database, "a int, b int, c int", "1, 2, 3")
-    assert await pool.call_pipelined(changing, []) == [Pair(1, 2)]
-    await pool.close()
-
-
-async def test_a_caller_that_is_cancelled_breaks_its_line(database: Database) -> None:
-    pool = await pool_with_a_connection(database)
-    sleeping = asyncio.ensure_future(pool.call_pipelined(Statement("pg_sleep", ("int4",), Value), [60]))
-    await asyncio.sleep(0)
-    sleeping.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await sleeping
-    assert pool._pipelines.counts == (0, 0)
-    assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
-    await pool.close()
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        messages.SEND_MESSAGES,
-        messages.RECEIVE_MESSAGES,
-        messages.DELETE_MESSAGES,
-        messages.CHANGE_VISIBILITIES,
-        READ_POLICIES,
-        messages.TRANSACT,
-    ],
-    ids=lambda statement: str(statement.name),
-)
-def test_every_merged_call_has_a_binary_form(statement: Statement[Row]) -> None:
-    assert all(kind in BINARY_ENCODERS for kind in statement.types)
-
-
-@pytest.mark.parametrize(("kind", "value"), [("text", "ä"), ("int2", -2), ("int4", 7), ("int8", 2**40), ("bool", True)])
-async def test_binary_forms(database: Database, kind: str, value: Any) -> None:
-    """The values have formats that PostgreSQL reads."""
-    async with a_pipeline(database.api_dsn) as pipeline:
-        same = Statement("coalesce", (kind, kind), Value)
-        assert await pipeline.call(same, [None, value]) == [(value,)]
 
 
 # --- pool ------------------------------------------------------------------------------------------------------------
