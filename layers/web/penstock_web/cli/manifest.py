@@ -161,7 +161,8 @@ def plan_changes(
     client = RestClient(endpoint, region=region)
     service = Service(client.endpoint, client.region)
     manifest, found = source.manifest, read_endpoint(service, client, lambda _: None)
-    source.refuse(source.find_missing(source.list_outside_queues() - found.manifest.queues.keys()))
+    missing = source.list_outside_queues() - found.manifest.queues.keys()
+    source.refuse([*source.find_missing(missing), *source.find_conflicts(found.manifest)])
     changes = list(Planner(manifest, found, service, client, prune).changes())
     if not manifest.users:
         return changes

@@ -20,6 +20,7 @@ from penstock.event_sources.filters import compile_filters
 from penstock.event_sources.operations import read_options
 from penstock.event_sources.targets import parse_target
 from penstock.management.mappings import create_request, read_mapping
+from penstock.management.policies import find_policy_problem
 from penstock.management.schedules.checks import (
     EXPRESSION_FORMS,
     build_new_fields,
@@ -127,6 +128,8 @@ def _check_queue(checker: Checker, place: Place, name: str, queue: ManifestQueue
     checker.accepts(place, partial(check_queue_name, name, fifo=fifo))
     if isinstance(queue.tags, dict):
         checker.check_each((*place, "tags"), queue.tags, check_queue_tags)
+    if isinstance(queue.dead_letters, DeadLetterTarget):
+        checker.accepts((*place, "dead_letters", "queue"), _check_dead_letters, queue.dead_letters.queue, fifo)
     check_attributes = partial(check_queue_attributes, fifo=fifo, extensions=True)
     attributes = {key: text(value) for key, value in queue.attributes.items()}
     checker.check_each((*place, "attributes"), attributes, check_attributes)
@@ -138,6 +141,27 @@ def _check_queue(checker: Checker, place: Place, name: str, queue: ManifestQueue
         checker.accepts((*here, "filter"), _check_filter, row.filter, "MessageBody")
     for number, mapping in enumerate(queue.mappings or ()):
         _check_mapping(checker, (*place, "mappings", str(number)), name, mapping)
+
+
+def _check_dead_letters(target: str, fifo: bool) -> None:
+    if is_fifo_name(target) != fifo:
+        raise LocalError("a FIFO queue's dead-letter queue is a FIFO queue, and a standard queue's a standard queue")
+
+
+def check_throughput(manifest: Manifest, found: Manifest, mistake: Mistake) -> list[LocalError]:
+    """Checks FIFO attributes that depend on each other, together with the service's current values in `found`."""
+    checker = Checker(mistake)
+    for name, queue in manifest.queues.items():
+        there = found.queues[name].attributes if name in found.queues else {}
+        values = {
+            key: text(value)
+            for key, value in (there | queue.attributes).items()
+            if key in ("DeduplicationScope", "FifoThroughputLimit")
+        }
+        place = ("queues", name, "attributes")
+        if is_fifo_name(name):
+            checker.accepts(place, partial(check_queue_attributes, values, fifo=True, creating=True))
+    return checker.mistakes
 
 
 def _fill_policy(policy: Document) -> str:
@@ -252,3 +276,5 @@ def _refuse_missing_target() -> None:
 def _check_user_policy(policy: str | Document) -> None:
     if isinstance(policy, str) and policy not in BUILT_IN:
         raise LocalError(f"a policy must be {', '.join(BUILT_IN)} or a document, not {policy!r}")
+    if problem := find_policy_problem(policy if isinstance(policy, str) else json.dumps(policy)):
+        raise LocalError(problem)

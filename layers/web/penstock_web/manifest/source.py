@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 import yaml
@@ -18,7 +17,7 @@ import yaml
 from penstock.management.schedules.types import NewSchedule
 from penstock_web.local_error import LocalError
 
-from .check import check, check_name_alone, convert_schedule, list_named_queues
+from .check import check, check_name_alone, check_throughput, convert_schedule, list_named_queues
 from .model import SECTIONS, Document, Manifest, build_schema
 
 MAX_MISTAKES: Final = 20
@@ -50,7 +49,7 @@ class Source:
     manifest: Manifest = field(default_factory=Manifest)
     mistakes: Sequence[LocalError] = ()
     queues: frozenset[str] = frozenset()
-    build_error: Callable[[Sequence[str], str], LocalError] | None = None
+    place: _Place | None = None
 
     def refuse(self, missing: Sequence[LocalError] = ()) -> None:
         """Raises one LocalError with one line for each mistake, if there are mistakes."""
@@ -68,13 +67,17 @@ class Source:
 
     def find_missing(self, missing: Container[str]) -> list[LocalError]:
         """Returns an error for each use of a missing queue."""
-        if self.build_error is None:
+        if self.place is None:
             return []
         return [
-            self.build_error(place, f"the queue {name!r} is missing in the file and at the service")
-            for place, name in list_named_queues(self.manifest)
+            self.place.error(self.place.restore(path), f"the queue {name!r} is missing in the file and at the service")
+            for path, name in list_named_queues(self.manifest)
             if name in missing
         ]
+
+    def find_conflicts(self, found: Manifest) -> list[LocalError]:
+        """Returns an error for each value that contradicts the service's current values in `found`."""
+        return [] if self.place is None else check_throughput(self.manifest, found, self.place.refused)
 
 
 def read_file(path: Path) -> Source:
@@ -99,7 +102,7 @@ def read_text(text: str, name: str) -> Source:
     manifest = msgspec.convert(_convert_sections(place, data, mistakes), Manifest)
     mistakes += check(manifest, _list_entries(data, "schedules"), place.refused)
     queues = frozenset(map(str, _list_entries(data, "queues")))
-    return Source(name, manifest, mistakes, queues, place.error)
+    return Source(name, manifest, mistakes, queues, place)
 
 
 def _list_entries(data: Document, section: str) -> Document:
@@ -155,7 +158,7 @@ def _convert_entry(place: _Place, section: str, key: str, value: object, mistake
     kind = NewSchedule if section == "schedules" else SECTIONS[section]
     convert = convert_schedule if section == "schedules" else partial(msgspec.convert, type=kind)
     rest = deepcopy(value)
-    removed: Counter[Steps] = Counter()
+    removed: set[Steps] = set()
     while True:
         try:
             convert(rest)
@@ -164,29 +167,22 @@ def _convert_entry(place: _Place, section: str, key: str, value: object, mistake
             steps = tuple(step or index for step, index in _STEP.findall(where.rstrip("`")))
             if unknown := re.search(r"unknown field `(.*?)`", said):
                 wrong: Steps = (*steps, unknown[1])
-                path = _count_removed([section, key, *wrong], removed)
+                path = place.restore((section, key, *wrong))
                 text = f"{unknown[1]!r} is not allowed here"
-                mistakes.append(place.error(path, text, unknown[1], _fields(kind)))
+                mistakes.append(place.error(path, text, unknown[1], _list_members(kind, steps)))
             else:
                 wrong = steps[:2] if len(steps) > 1 and steps[1].isdigit() else steps[:1]
                 wrong = steps if section == "schedules" else wrong  # No part of a schedule needs another part.
                 if steps not in removed:  # The removal of a part can cause this mistake.
-                    path = _count_removed([section, key, *steps], removed)
+                    path = place.restore((section, key, *steps))
                     mistakes.append(place.error(path, said[:1].lower() + said[1:]))
             if not _remove(rest, wrong):
                 return None
-            for former in [steps for steps in removed if steps[: len(wrong)] == wrong]:
-                del removed[former]  # The next row now has the removed row's number.
-            removed[wrong[:-1]] += 1
+            if wrong[-1].isdigit():
+                place.note_removal((section, key, *wrong))
+            removed = {steps for steps in removed if steps[: len(wrong)] != wrong} | {wrong[:-1]}
         else:
             return rest
-
-
-def _count_removed(path: list[str], removed: Counter[Steps]) -> list[str]:
-    """Converts a path to a path in the file. Adds the number of removed rows to the row's number."""
-    if len(path) > 3 and path[3].isdigit():
-        path[3] = str(int(path[3]) + removed[path[2],])
-    return path
 
 
 def _remove(entry: object, path: Steps) -> bool:
@@ -204,20 +200,53 @@ def _remove(entry: object, path: Steps) -> bool:
     return True
 
 
-def _fields(kind: object) -> list[str]:
-    """Returns all names that this kind of entry allows, at any depth."""
+def _list_members(kind: object, steps: Steps) -> list[str]:
+    """Returns the names that the part at `steps` of this kind of entry allows."""
     schema = build_schema(kind)
-    definitions = schema.get("$defs")
-    parts = [schema, *(definitions.values() if isinstance(definitions, dict) else ())]
-    return sorted({name for part in parts for name in part.get("properties", {})})
+    definitions = cast("dict[str, Document]", schema.get("$defs", {}))
+
+    def expand(part: Document) -> Iterator[Document]:
+        """Yields the part and the parts that it refers to or consists of."""
+        yield part
+        if isinstance(reference := part.get("$ref"), str):
+            yield from expand(definitions[reference.rpartition("/")[2]])
+        for choice in cast("list[Document]", part.get("anyOf", [])):
+            yield from expand(choice)
+
+    parts = list(expand(schema))
+    for step in steps:
+        inner = [_get_members(part).get(step, part.get("items")) for part in parts]
+        parts = [each for part in inner if isinstance(part, dict) for each in expand(part)]
+    return sorted({name for part in parts for name in _get_members(part)})
+
+
+def _get_members(schema: Document) -> Document:
+    return cast("Document", schema.get("properties", {}))
 
 
 class _Place:
-    """Finds the line of a part in the file."""
+    """Finds the line of a part in the file. A manifest lacks the rows of lists that have mistakes in their types."""
 
     def __init__(self, name: str, root: yaml.Node) -> None:
         self._name = name
         self._root = root
+        self._removed: dict[Steps, list[int]] = {}  # the numbers of each list's removed rows
+
+    def note_removal(self, path: Steps) -> None:
+        """Notes that the manifest's row at `path` is removed."""
+        *above, number = self.restore(path)
+        self._removed.setdefault(tuple(above), []).append(int(number))
+
+    def restore(self, path: Sequence[str]) -> Steps:
+        """Converts a path in the manifest to a path in the file."""
+        restored: Steps = ()
+        for step in path:
+            number = step
+            for removed in sorted(self._removed.get(restored, ())):
+                if int(number) >= removed:
+                    number = str(int(number) + 1)
+            restored = (*restored, number)
+        return restored
 
     def error(self, path: Sequence[str], text: str, word: str | None = None, known: Sequence[str] = ()) -> LocalError:
         """Returns an error with the line of `path`. `path` contains keys and numbers from the top of the file. The
@@ -228,7 +257,8 @@ class _Place:
         return LocalError(f"{self._name}:{self._line(path)}: {text}{hint}{where}")
 
     def refused(self, path: Sequence[str], text: str) -> LocalError:
-        """Returns an error for the value at `path`, or for the value's member if `text` contains the member's name."""
+        """Returns an error for the manifest's value at `path`, or for the value's member that `text` names."""
+        path = self.restore(path)
         node = self._find(path)[0]
         keys = [str(key.value) for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
         named = [key for key in keys if re.search(rf"\b{re.escape(key)}\b", text)]

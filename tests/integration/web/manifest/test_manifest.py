@@ -384,6 +384,21 @@ def test_all_mistakes_are_named() -> None:
             "f:4: 'quue'", "f:4: 'x'", "f:5: a subscription has", "f:6: 'y'",
         ]),
         ("users: {u: {policy: [read], polices: [read]}}", ["'policy'", "'polices'"]),
+        ("queues: {w: {archive: 1, mappings: [{function: f, filter: {a: 1}, batch: 1}], dead_letters: {max: 1}}}", [
+            "'archive' is not allowed here. Allowed: attributes, dead_letters", "Did you mean 'filters'?",
+            "Did you mean 'batch_size'?", "Allowed: max_receives, queue (",
+        ]),
+        (("topics:\n t:\n  subscriptions:\n  - {queue: a, raw: maybe}\n  - {url: notaurl}\n  - {queue: a, raw: 1}\n"
+          "  - {queue: good, filter: {k: [{suffixx: a}]}}"), [
+            "f:4: expected `bool`", "f:6: expected `bool`", "f:5: the url cannot be used", "f:7: ",
+        ]),
+        (("queues: {a.fifo: {dead_letters: {queue: b, max_receives: 1}}, b: {dead_letters: {queue: 'arn:a.fifo', "
+          "max_receives: 1}}}"), ["(queues.a.fifo.dead_letters.queue)", "(queues.b.dead_letters.queue)"]),
+        (("users: {u: {policies: [read, writ, {Statement: [{Effect: Denny, Action: 'sqs:Send*', Resource: '*'}]}, "
+          "{Statement: [{Effect: Deny, Action: 'sqs:SendMessageBatch', Resource: '*'}]}, {Statement: [{Effect: Allow, "
+          "Action: 'sqs:Fly', Resource: '*'}]}]}}"), [
+            "(users.u.policies.1)", "not 'Denny' (users.u.policies.2", "(users.u.policies.3", "(users.u.policies.4",
+        ]),
         ("queues:\n a: {attributes: {VisibilityTimeout: abc, DelaySeconds: 100000, MaximumMessageSize: 5, Nope: 1}}", [
             "(queues.a.attributes.VisibilityTimeout)", "(queues.a.attributes.DelaySeconds)",
             "(queues.a.attributes.MaximumMessageSize)", "(queues.a.attributes.Nope)",
@@ -459,6 +474,18 @@ def test_all_missing_queues_are_named(penstock: Command, file: Path) -> None:
     apply = ("apply", "-f", str(file))
     for number, line in ((1, 2), (2, 6), (3, 6), (4, 9)):
         penstock(*apply, error=f"{file}:{line}: the queue 'm{number}' is missing in the file and at the service (")
+
+
+def test_attributes_that_need_each_other_are_checked_with_the_current_ones(penstock: Command, file: Path) -> None:
+    text = "queues: {a: {}, b.fifo: {attributes: {%s}}}"
+    limit, apply = "FifoThroughputLimit: perMessageGroupId", ("apply", "-f", str(file), "--yes")
+    file.write_text(text % limit)
+    penstock(*apply, error="(queues.b.fifo.attributes.FifoThroughputLimit)")
+    assert "b.fifo" not in penstock("queues", "--json")
+    file.write_text(text % "DeduplicationScope: messageGroup")
+    penstock(*apply)
+    file.write_text(text % limit)
+    penstock(*apply)
 
 
 def test_missing_queues_are_named_beside_other_mistakes(penstock: Command, file: Path) -> None:
