@@ -5,6 +5,9 @@ notifications to HTTPS endpoints" (SNS retries 5xx and 429, and all other errors
 headers. Penstock makes 5 attempts for an event, with pauses of 10, 30, 60 and 300 seconds.
 """
 
+import base64
+import hashlib
+import hmac
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -24,7 +27,7 @@ from penstock.workers import deliver as worker
 from penstock.workers.deliver import Deliverer
 from tests.integration.delivery.http.conftest import Deliver
 from tests.support.database import Database
-from tests.support.delivery.receiver import Receiver
+from tests.support.delivery.receiver import Receiver, Request
 from tests.support.delivery.rows import TOPIC, Row, deliveries, due_in_seconds, number, pass_time, publish
 from tests.support.sql import calls
 from tests.support.sql.calls import ACCOUNT, Connection, bodies, create, receive
@@ -285,3 +288,90 @@ def test_an_observer_hears_of_each_attempt_and_outcome(
     assert sorted(heard.attempts) == [False, True]
     assert heard.counts == counts
     assert (counts["delivered"], counts["exhausted"]) == (1, 1)
+
+
+# --- bytes on the wire -----------------------------------------------------------------------------------------------
+# Tests headers for SNS ("HTTP/HTTPS headers"), events, and Standard Webhooks.
+SECRETS = [b"0" * 24, b"1" * 32]
+SETTING = " ".join("whsec_" + base64.b64encode(secret).decode() for secret in SECRETS)
+
+
+def posted(db: Connection, deliver: Deliver, receiver: Receiver, **notice: Any) -> tuple[str, Request]:
+    """Returns the message id and the received request."""
+    settings = notice.pop("settings", {})
+    message_id = publish(db, receiver.url("/200?a=1"), **notice)
+    receiver.responses["/200?a=1"] = receiver.responses["/200"]
+    assert deliver(**settings)["delivered"] == 1
+    return str(message_id), receiver.requests[-1]
+
+
+def test_a_notification(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    message_id, request = posted(db, deliver, receiver)
+    headers = request.headers
+    assert headers["x-amz-sns-message-type"] == "Notification"
+    assert headers["x-amz-sns-message-id"] == message_id
+    assert headers["x-amz-sns-topic-arn"] == TOPIC
+    assert headers["x-amz-sns-subscription-arn"].startswith(f"{TOPIC}:")
+    assert headers["Content-Type"] == "text/plain; charset=UTF-8"
+    assert headers["User-Agent"] == "Amazon Simple Notification Service Agent"
+    assert headers["Host"] == f"127.0.0.1:{receiver.port}"
+    assert headers["Accept-Encoding"] == "gzip,deflate"  # recorded from AWS
+    assert "x-amz-sns-rawdelivery" not in headers
+    envelope = json.loads(request.body)
+    assert envelope == {"arn": headers["x-amz-sns-subscription-arn"], "Message": "hello"}
+    assert request.path == "/200?a=1"
+
+
+def test_a_raw_notification(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    _, request = posted(db, deliver, receiver, raw=True, text="größer")
+    assert request.headers["x-amz-sns-rawdelivery"] == "true"
+    assert request.body.decode() == "größer"
+
+
+def test_a_subscription_to_be_confirmed_shows_no_arn(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    _, request = posted(db, deliver, receiver, kind="SubscriptionConfirmation")
+    assert request.headers["x-amz-sns-message-type"] == "SubscriptionConfirmation"
+    assert "x-amz-sns-subscription-arn" not in request.headers
+
+
+@pytest.mark.parametrize(
+    ("set_", "sent"), [("application/json", "application/json"), ("text/plain", "text/plain; charset=UTF-8")]
+)
+def test_a_policy_chooses_the_content_type(
+    db: Connection, deliver: Deliver, receiver: Receiver, set_: str, sent: str
+) -> None:
+    policy = {"requestPolicy": {"headerContentType": set_}}
+    _, request = posted(db, deliver, receiver, policy=policy)
+    assert request.headers["Content-Type"] == sent
+
+
+def test_an_event_is_json_without_signature(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    _, request = posted(db, deliver, receiver, kind="event", raw=True, text='{"n":1}')
+    assert request.headers["Content-Type"] == "application/json"
+    assert request.body == b'{"n":1}'
+    assert not [name for name in request.headers if name.startswith(("webhook-", "x-amz-"))]
+
+
+def test_an_event_is_signed_with_every_secret(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    """The signature is `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64 (Standard Webhooks 1.0)."""
+    settings = {"webhook_signing_secret": SETTING}
+    message_id, request = posted(db, deliver, receiver, kind="event", raw=True, settings=settings)
+    headers = request.headers
+    assert headers["webhook-id"] == message_id
+    signed = f"{message_id}.{int(headers['webhook-timestamp'])}.".encode() + request.body
+    assert headers["webhook-signature"].split(" ") == [
+        "v1," + base64.b64encode(hmac.digest(secret, signed, hashlib.sha256)).decode() for secret in SECRETS
+    ]
+
+
+def test_a_notification_has_no_such_signature(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    _, request = posted(db, deliver, receiver, settings={"webhook_signing_secret": SETTING})
+    assert not [name for name in request.headers if name.startswith("webhook-")]
+
+
+@pytest.mark.parametrize("secret", ["abc", "whsec_", "whsec_???", "whsec_" + base64.b64encode(b"short").decode()])
+def test_a_bad_secret_is_refused(secret: str) -> None:
+    from penstock.delivery.http.request import read_secrets
+
+    with pytest.raises(ValueError, match="whsec_"):
+        read_secrets(secret)
