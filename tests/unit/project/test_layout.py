@@ -170,6 +170,7 @@ def test_the_root_of_the_container_has_three_modules() -> None:
 TESTS = ROOT / "tests"
 KINDS = {"unit", "integration", "conformance", "system", "support"}
 LARGEST_FOLDER = 20
+LONGEST_FILE = 500  # lines
 # These folders may contain more files, because they have one file for each operation. Each folder has a reason.
 LARGER = {
     "functions/sqs": "a function of Lambda per action, generated",
@@ -214,6 +215,25 @@ def test_no_folder_is_too_large(root: str) -> None:
     assert files
     too_large = {folder for folder, number in files.items() if number > LARGEST_FOLDER}
     assert too_large == {folder for folder in LARGER if folder.partition("/")[0] == root}
+
+
+def test_no_file_is_too_long() -> None:
+    folders = [ROOT / name for name in ("benchmarks", "infra", "jobs", "layers", "tests")]
+    counts = {path: path.read_text().count("\n") for folder in folders for path in folder.rglob("*.py")}
+    assert counts
+    assert [path.relative_to(ROOT).as_posix() for path, lines in counts.items() if lines >= LONGEST_FILE] == []
+
+
+def test_no_test_asserts_a_duration() -> None:
+    """A slow machine would decide the result. A test waits for an event, or moves a clock."""
+    clock = re.compile(r"(?:time\.)?(?:monotonic|perf_counter|time)(?:_ns)?\(\) - ")
+    found = {
+        f"{path.relative_to(TESTS)}:{node.lineno}"
+        for path in TESTS.rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Assert) and clock.match(ast.unparse(node.test))
+    }
+    assert found == set()
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
