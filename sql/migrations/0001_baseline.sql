@@ -4,7 +4,7 @@
 --   history and archive · long polls · topics · phones and mobile apps · mail · routed events · deliveries
 --   event source mappings · schedules · access and keys · the console · metrics · workers · compression
 --
--- Until release 0.1.0, every change of a table is an edit of this file. From then on it is a migration
+-- Until release 0.1.0, every change to a table is an edit of this file. After the release, every change is a migration
 -- (CONTRIBUTING.md).
 --
 -- Functions pass these values to each other by settings, which last until the end of the transaction:
@@ -49,16 +49,16 @@ create table queue.queues (
     archives boolean not null generated always as (coalesce((attributes ->> 'archive')::boolean, false)) stored,
     paused boolean not null generated always as (coalesce((attributes ->> 'paused')::boolean, false)) stored,
     keeps_history boolean not null generated always as (coalesce((attributes ->> 'history')::boolean, true)) stored,
-    -- The queue may be near its limit of messages in flight, so receives count these messages.
+    -- The queue can be near its limit of messages in flight, so receives count these messages.
     counts_in_flight boolean not null default false,
-    -- The history is complete from this time on, when a user switched the attribute `history` on again. Null: from the
-    -- creation of the queue on.
+    -- The history is complete from this time on, when a user switched the attribute `history` on again. Null: since the
+    -- queue was created.
     history_since timestamptz,
     unique (account_id, region, name)
 );
 -- This index finds the queues that use a queue as their dead-letter queue.
 create index queues_dead_letter_arn on queue.queues (dead_letter_arn, name) where dead_letter_arn is not null;
-comment on table queue.queues is 'Each row is a queue. Everywhere else, the ARN identifies it.';
+comment on table queue.queues is 'Each row is a queue. Everywhere else, the ARN identifies the queue.';
 comment on column queue.queues.paused is
     'While this column is true, receives return no messages.';
 
@@ -83,8 +83,8 @@ comment on column queue.dropped_queue.cleaned_at is
 -- Autovacuum cleans the indexes in each run.
 
 -- Indexes by time start with this expression. If they started with queue_id, the planner might use them for a look-up
--- by queue, shard and id while the statistics describe a small table, and read a thousand rows to find one.
--- Indexes use the function, so its definition cannot change. Therefore it is not in sql/functions.
+-- by queue, shard and id while the statistics describe a small table, and read a thousand rows to find one. Indexes use
+-- the function, so its definition cannot change. The function is therefore not in sql/functions.
 create function queue.time_key(p_queue_id int, p_shard int) returns bigint
 language sql immutable parallel safe
 return (p_queue_id::bigint << 8) | (p_shard + 2);
@@ -102,8 +102,8 @@ create function queue.fifo_key(p_queue_id int) returns bigint
 language sql immutable parallel safe
 return queue.time_key(p_queue_id, -2);
 
--- Transactions only append messages to the log. A shard has one writing transaction at a time. The ids of a shard
--- therefore have no gaps and become visible in order, and a cursor never passes an uncommitted row.
+-- Transactions only append messages to the log. A shard has one writing transaction at a time. A shard's ids therefore
+-- have no gaps and become visible in order, and a cursor never passes an uncommitted row.
 create table queue.log (
     id bigint not null,
     sent_at timestamptz not null,
@@ -173,7 +173,7 @@ create table queue.side (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
     vacuum_index_cleanup = on);
 create index side_visible_at on queue.side (queue.side_key(queue_id), visible_at);
--- A worker finds messages past their retention with this index.
+-- A worker finds expired messages with this index.
 create index side_sent_at on queue.side (queue.side_key(queue_id), sent_at);
 create sequence queue.side_id;
 
@@ -195,7 +195,7 @@ create table queue.sweep (
     primary key (queue_id, shard)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 
--- A row that a receive returns. The first row is a header: it has error and wait_seconds, and its other members are
+-- A row that a receive returns. The first row is a header, which has error and wait_seconds; its other members are
 -- null.
 create type queue.received_row as (
     error text,
@@ -231,13 +231,13 @@ create type queue.received_message as (
 -- Fair queues: receives set back a tenant (message group) of a standard queue that keeps the consumers busy ----------
 create table queue.noise (
     queue_id int primary key,
-    -- The noisy tenants, which are set back. Tenants with the fewest messages in flight come first.
+    -- The noisy tenants, whose messages receives skip. Tenants with the fewest messages in flight come first.
     noisy text[],
     judged_at timestamptz not null default '-infinity'
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
--- Messages that a receive skipped. Each row has the messages of one tenant in one lease, which ends at 'infinity' and
--- has a receive count of 0. ids may contain messages that no longer belong to the lease.
+-- Messages that a receive skipped. Each row has one tenant's messages in one lease, which ends at 'infinity' and has a
+-- receive count of 0. ids can contain messages that no longer belong to the lease.
 create table queue.deferred (
     queue_id int not null,
     group_id text not null,
@@ -251,8 +251,8 @@ create table queue.deferred (
 
 -- FIFO queues: rows for messages, for groups, and for each change of the time at which a group is ready -------------
 
--- A group's row serves as its lock, and never changes. A sender keeps the lock until the commit, so the ids of a group
--- become visible in order. A receiver skips a locked group.
+-- A group's row serves as the group's lock and never changes. A sender keeps the lock until the commit, so a group's
+-- ids become visible in order. A receiver skips a locked group.
 create table queue.fifo_group (
     group_key bigint generated always as identity primary key,
     queue_id int not null,
@@ -349,7 +349,7 @@ create table queue.server (
     noticed_at timestamptz not null default clock_timestamp(),
     jump_after int                          -- Queues up to this id have jumped; null: all queues have.
 );
-comment on table queue.server is 'The server that assigned the ids of this database.';
+comment on table queue.server is 'The server that assigned the database''s ids.';
 
 create table queue.id_jump (
     queue_id int not null,
@@ -417,7 +417,7 @@ comment on table queue.move_task is
 comment on column queue.move_task.ids is
     'A task without ids and without a filter moves all messages, as StartMessageMoveTask does.';
 
--- Numbers of messages that moved to dead-letter queues or expired, and that queue.measurement does not contain yet.
+-- Numbers of messages that moved to dead-letter queues or expired, which queue.measurement does not yet contain.
 -- Transactions only add rows, so they never wait for each other. The next measurement adds up the rows.
 create table queue.outcome_count (
     queue_id int not null,          -- The queue that the messages left.
@@ -432,7 +432,7 @@ create table queue.outcome_count (
 -- Each logged table has a primary key, which logical replication needs.
 
 -- Outcomes of messages, without bodies, for metrics. Each row describes messages that were received together. A reader
--- that stops at transactions below pg_snapshot_xmin misses no row that commits late.
+-- that stops at transactions below pg_snapshot_xmin does not miss a row that commits late.
 create sequence queue.history_id cache 100;
 create table queue.history (
     recorded_at timestamptz not null default clock_timestamp(),
@@ -446,7 +446,7 @@ create table queue.history (
     group_id text,
     sent_at timestamptz[] not null,
     finished_at timestamptz[] not null,
-    -- The group of each message, in the order of sent_at; null: all messages have group_id, which may also be null.
+    -- Each message's group, in the order of sent_at; null: all messages have group_id, which can also be null.
     group_ids text[],
     entered_at timestamptz[],       -- In the order of sent_at; null: the same as sent_at.
     entered_by text,                -- dead_lettered or moved; null: sent.
@@ -481,9 +481,9 @@ create index archive_queue on queue.archive (queue_id, archive_id);
 
 -- Long polls ---------------------------------------------------------------------------------------------------------
 
--- Processes that wait for messages of a queue. A sender that finds a fresh row deletes the row and sends a
+-- Processes that wait for messages of a queue. A sender that finds a valid row deletes the row and sends a
 -- notification. The table is unlogged, because waiting processes also check the queue every second. The key contains
--- the time, so that a check starts above the dead entries of the past.
+-- the time, so a check starts after the dead entries of earlier times.
 create unlogged table queue.watcher (
     queue_id int not null,
     registered_at timestamptz not null default clock_timestamp(),
@@ -497,8 +497,8 @@ create unlogged table queue.watcher (
 -- waits. Therefore PREPARE TRANSACTION would fail only sometimes. If the server allows prepared transactions, each
 -- transaction that sends through the SQL interface inserts a row here (queue.guard_prepare), and PREPARE TRANSACTION
 -- always fails. Deferred triggers run before PostgreSQL commits or prepares a transaction. current_query() shows which
--- of the two PostgreSQL does. If the query's text has further statements, the trigger notifies, so PostgreSQL refuses
--- the PREPARE. Maintenance deletes the rows. Sources: PostgreSQL, "PREPARE TRANSACTION"; PrepareTransaction in
+-- of the two PostgreSQL does. If the query's text contains other statements, the trigger notifies, so PostgreSQL
+-- refuses the PREPARE. Maintenance deletes the rows. Sources: PostgreSQL, "PREPARE TRANSACTION"; PrepareTransaction in
 -- src/backend/access/transam/xact.c.
 create unlogged table queue.prepare_guard (
     guarded_at timestamptz not null default clock_timestamp()
@@ -616,7 +616,7 @@ create table queue.endpoint_password (
 );
 comment on table queue.endpoint_password is
     'Passwords of subscribed URLs. Other tables have the URL with **** in place of the password.';
-comment on column queue.endpoint_password.password is 'The password as it was in the URL, with the escapes of URLs.';
+comment on column queue.endpoint_password.password is 'The password from the URL, still percent-encoded.';
 
 create table queue.former_subscription (
     topic_id int not null references queue.topic on delete cascade,
@@ -967,7 +967,7 @@ create table queue.event_source_mapping (
     -- The last editor, whose permissions the mapping uses; null: the root user of the account.
     user_name text,
     options jsonb not null,         -- Members of the API as the caller gave them: BatchSize, FilterCriteria, …
-    -- Compiled filter policies. A message has to match one of them. Null: every message matches.
+    -- Compiled filter policies. A message must match one of them. Null: every message matches.
     filters jsonb,
     enabled boolean not null,
     reason text not null default 'USER_INITIATED',          -- Why the mapping is in its state.

@@ -53,9 +53,8 @@ language sql stable as $$
 $$;
 
 -- queue.create_first_key(id, account, secret, description): stores an access key if no key of any kind has ever
--- existed.
--- Revoked keys count: if an operator revoked the last key, the next start must not write a new key into a log.
--- An advisory lock admits one caller at a time.
+-- existed. Revoked keys count, because a start after an operator has revoked the last key must not write a new key into
+-- a log. An advisory lock admits one caller at a time.
 create or replace function queue.create_first_key(
     p_key_id text, p_account_id text, p_secret bytea, p_description text)
 returns table (created boolean)
@@ -79,8 +78,8 @@ begin
     return query select found;
 end $$;
 
--- queue.revoke_key(id): revokes a key. revoked: whether the key exists.
--- A key that is already revoked keeps the time of its first revocation.
+-- queue.revoke_key(id): revokes a key. revoked: whether the key exists. A key that is already revoked keeps its
+-- revocation time.
 create or replace function queue.revoke_key(p_key_id text) returns table (revoked boolean)
 language plpgsql as $$
 begin

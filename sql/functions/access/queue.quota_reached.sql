@@ -4,10 +4,9 @@
 --   p_group  the group of a schedule
 --   p_name   the item's name, the ARN of a platform application, or a phone number; null: a subscription or a mapping
 --   p_most   the quota
--- Concurrent calls may exceed a quota, because each call counts before the others add an item.
--- If a quota is at least 1,000, the function first reads PostgreSQL's estimate for the whole installation. It counts
--- only if that estimate exceeds half of the quota.
--- Uses the index by account of each table.
+-- Concurrent calls may exceed a quota, because each call counts before the others add an item. If a quota is at least
+-- 1,000, the function first reads PostgreSQL's estimate for the whole installation. The function counts only if that
+-- estimate exceeds half of the quota. Uses each table's index by account.
 create or replace function queue.quota_reached(
     p_account_id text, p_region text, p_kind text, p_group text, p_name text, p_most int)
 returns table (reached boolean)

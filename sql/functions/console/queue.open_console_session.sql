@@ -1,8 +1,8 @@
--- queue.open_console_session(session, kind, key, seconds): signs a browser in. Removes sessions that are over.
+-- queue.open_console_session(session, kind, key, seconds): signs a browser in. Removes expired sessions.
 --   p_session  the SHA-256 of the cookie, in hexadecimal
 --   p_kind     access or bearer
--- The session ends after p_seconds, or when its key expires or is revoked.
--- A key has at most 100 sessions. A further session replaces the oldest one.
+-- The session ends after p_seconds, or when its key expires or is revoked. A key has at most 100 sessions. A new
+-- session then replaces the oldest session.
 create or replace function queue.open_console_session(p_session text, p_kind text, p_key_id text, p_seconds int)
 returns table (expires_at timestamptz)
 language plpgsql as $$
@@ -20,10 +20,9 @@ begin
     returning s.expires_at;
 end $$;
 
--- queue.find_console_session(session): returns the user and the policies of a signed-in browser.
--- Returns no row if the session is unknown or over, or if its key is revoked or expired.
--- user_name and policies: the user that the key belongs to; null: the account itself.
--- expires_at: when the session or its key expires, whichever is earlier.
+-- queue.find_console_session(session): returns the user and the policies of a signed-in browser. Returns no row if the
+-- session is unknown or expired, or if its key is revoked or expired. user_name and policies: the user that the key
+-- belongs to; null: the account itself. expires_at: when the session or its key expires, whichever is earlier.
 create or replace function queue.find_console_session(p_session text)
 returns table (account_id text, key_id text, user_name text, policies text[], expires_at timestamptz)
 language sql stable as $$

@@ -4,8 +4,7 @@
 --   p_before        the result of queue.audited_state before the act
 --   p_changed       false or null: the act was refused or had no effect
 --   p_when_changed  write nothing if no value changed
--- The columns of queue.audit explain the other parameters.
--- An account keeps its last 100,000 rows, for 400 days.
+-- The columns of queue.audit explain the other parameters. The audit keeps an account's last 100,000 rows for 400 days.
 create or replace function queue.write_audit(
     p_account_id text, p_interface text, p_actor text, p_key_id text, p_address text, p_action text, p_target text,
     p_details jsonb, p_when_changed boolean, p_affected bigint, p_before jsonb, p_changed boolean)
@@ -43,8 +42,8 @@ end $$;
 --   a schedule         the definition without the message
 --   a mapping          function, options, tags and user
 --   a user             policies
--- Returns null if the resource does not exist, and {} if the audit compares nothing of this kind.
--- The function is stable: a statement that also changes the resource gets the state before the change.
+-- Returns null if the resource does not exist, and {} if the audit compares nothing of this kind. The function is
+-- STABLE, so a statement that also changes the resource gets the state before the change.
 create or replace function queue.audited_state(p_arn text) returns jsonb
 language sql stable as $$
 select case
@@ -119,10 +118,9 @@ begin
 end $$;
 
 -- queue.note_refusals(accounts, interfaces, actors, keys, addresses, actions, targets, errors, counts): records refused
--- requests, failed sign-ins and readings of messages.
--- A refusal or failed sign-in has one row for each minute, caller and error. The row counts these requests.
--- A reading has a null error, and one row for each minute, caller and target.
--- All processes share the rows.
+-- requests, failed sign-ins and readings of messages. A refusal or failed sign-in has one row for each minute, caller
+-- and error. The row contains the number of requests. A reading has a null error, and one row for each minute, caller
+-- and target. All processes share the rows.
 create or replace function queue.note_refusals(
     p_account_ids text[], p_interfaces text[], p_actors text[], p_key_ids text[], p_addresses text[], p_actions text[],
     p_targets text[], p_errors text[], p_counts int[])

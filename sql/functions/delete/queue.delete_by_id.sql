@@ -13,7 +13,7 @@ begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
     perform queue.lock_readers_of_messages(v_queue.queue_id, p_public_ids);
     if v_queue.fifo then
-        -- The caller may keep the locks for long, so the function locks only groups of this queue.
+        -- The caller can keep the locks for long, so the function locks only this queue's groups.
         perform queue.lock_groups_of_messages(array(
             select (select m.id from queue.fifo_message m where m.id = u >> 8 and m.queue_id = v_queue.queue_id)
             from unnest(p_public_ids) u));

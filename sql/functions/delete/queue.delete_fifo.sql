@@ -2,9 +2,9 @@
 -- Returns a row for each id, as delete_messages does.
 --   p_receive_count  delete only messages in flight with this receive count; null: delete messages in any state
 --   p_message_ids    delete only messages with these message ids; null: any message id
--- A message past its retention is never `expired`: it is `gone`, or `deleted` if it was in flight.
--- For a message that the function deletes after its retention, the history has `expired` (queue.ending).
--- The caller holds the groups' rows (lock_groups_of_messages).
+-- A message past its retention is never `expired`: it is `gone`, or `deleted` if it was in flight. If the function
+-- deletes a message after its retention period, the history records `expired` (queue.ending). The caller has locked the
+-- groups' rows (lock_groups_of_messages).
 create or replace function queue.delete_fifo(
     p_queue_id int, p_receive_count int, p_ids bigint[], p_message_ids uuid[], p_numbers int[], p_archives boolean,
     p_keeps_history boolean)
@@ -63,7 +63,7 @@ begin
                 p_queue_id, 'deleted', m.sent_at, null, m.first_received_at, v_now) e
             where p_keeps_history order by 1, 2, 3, 4, 5, m.id) d
         group by d.receive_count, d.first_received_at, d.redelivered_at, d.entered_by, d.outcome)
-    -- Younger messages need no look-up, because 60 seconds is the shortest retention.
+    -- Younger messages need no look-up, because 60 seconds is the shortest retention period.
     select array_agg(d.id), count(*) filter (where d.sent_at < v_now - interval '60 seconds' and d.sent_at < v_now - (
         select q.retention_seconds from queue.queues q where q.queue_id = p_queue_id) * interval '1 second')
     into v_deleted, v_late from deleted d;

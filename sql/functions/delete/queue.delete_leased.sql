@@ -1,7 +1,6 @@
--- queue.delete_leased: takes messages out of a lease. Returns the ids that were in the lease.
--- p_ids are in ascending order. The lease must have the nonce p_nonce.
--- clean_shard later deletes the messages' rows in the log, together with neighbouring rows.
--- Locks the lease's row.
+-- queue.delete_leased: removes messages from a lease. Returns the ids that were in the lease. p_ids are in ascending
+-- order. The lease must have the nonce p_nonce. clean_shard later deletes the messages' rows from the log, together
+-- with neighbouring rows. Locks the lease's row.
 create or replace function queue.delete_leased(
     p_queue_id int, p_shard int, p_pos bigint, p_nonce int, p_ids bigint[], p_archives boolean)
 returns bigint[]

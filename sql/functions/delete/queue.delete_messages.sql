@@ -3,11 +3,11 @@
 --   n        the position of the handle, from 1
 --   outcome  deleted; gone: the message was deleted before; no_queue; expired: the visibility timeout of a FIFO
 --            message is over, even if another consumer has received the message since then
--- docs/reference/compatibility.md, "an old receipt handle", says which handles work.
--- Another message may have the same id after a failover or a restore. A handle never deletes such a message: the
--- function compares the lease's nonce, or the message id if the handle has no lease.
--- Locks FIFO groups, then leases and messages from the highest shard to the lowest, each in the order of their keys.
--- Concurrent calls may wait for each other, but they deadlock only with handles of earlier receives (delete_received).
+-- docs/reference/compatibility.md, "an old receipt handle", says which handles work. Another message can have the same
+-- id after a failover or a restore. A handle never deletes such a message: the function compares the lease's nonce, or
+-- the message id if the handle contains no lease. Locks FIFO groups, then leases and messages from the highest shard to
+-- the lowest, each in the order of their keys. Concurrent calls can wait for each other, but deadlock only with handles
+-- from earlier receives (delete_received).
 create or replace function queue.delete_messages(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[])
@@ -78,15 +78,14 @@ begin
     end if;
 end $$;
 
--- queue.delete_received: deletes messages that are no longer in the leases of their handles. Returns the deleted ids.
--- Such a message is in the slow path, was received again, or waits again after a crash undid its receive
--- (receive_messages, asynchronous commit).
+-- queue.delete_received: deletes messages that are no longer in their handles' leases. Returns the deleted ids. Such a
+-- message is in the slow path, was received again, or waits again after a crash undid its receive (receive_messages,
+-- asynchronous commit).
 --   p_ids          the ids, with an element for each handle
 --   p_message_ids  the message ids, by which the function recognises the messages
 --   p_already      ids to skip, because the caller has deleted them
--- Takes the same locks as delete_by_id, but after leases. A purge locks readers before leases, so PostgreSQL may abort
--- one of the two transactions because of a deadlock.
--- Uses the indexes side_pkey, log_pkey and lease_pkey.
+-- Takes the same locks as delete_by_id, but after leases. A purge locks readers before leases, so PostgreSQL can abort
+-- one of the two transactions because of a deadlock. Uses the indexes side_pkey, log_pkey and lease_pkey.
 create or replace function queue.delete_received(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean,
     p_keeps_history boolean)

@@ -1,5 +1,4 @@
--- queue.delete_one: deletes one message in any state by its shard and id.
--- Returns false if the message does not exist.
+-- queue.delete_one: deletes a message in any state by its shard and id. Returns false if the message does not exist.
 -- Takes the same locks as delete_by_id.
 create or replace function queue.delete_one(
     p_queue_id int, p_shard int, p_id bigint, p_archives boolean, p_keeps_history boolean) returns boolean

@@ -2,8 +2,8 @@
 -- Returns the number of messages.
 --   p_before  null: delete all messages as purged; otherwise: delete messages that were sent before then, as expired
 --   p_limit   the maximum number of groups; null: all groups
--- The search compares only the first message of a group, because it is the oldest. Locks the groups' rows in the order
--- of their keys. If p_before is not null, the function skips locked groups, because a sender can lock a group for long.
+-- The search compares only a group's first message, which is the oldest. Locks the groups' rows in the order of their
+-- keys. If p_before is not null, the function skips locked groups, because a sender can lock a group for long.
 create or replace function queue.purge_groups(
     p_queue_id int, p_before timestamptz default null, p_limit int default null)
 returns bigint

@@ -2,10 +2,9 @@
 --   purged  the number of messages
 --   error   QueueDoesNotExist, or PurgeQueueInProgress: the last purge was less than p_interval_seconds ago
 -- A FIFO queue also forgets its deduplication ids (recorded at AWS), so a client can send the same id again at once.
--- Messages of open transactions stay, with their deduplication ids.
--- Locks the queue's row, then the readers of all shards, leases and messages from the highest shard to the lowest.
--- For a FIFO queue, locks the groups' rows, then the deduplication ids in their order.
--- Raises QU004 (not under READ COMMITTED).
+-- Messages that open transactions have sent stay, with their deduplication ids. Locks the queue's row, then the readers
+-- of all shards, leases and messages from the highest shard to the lowest. For a FIFO queue, locks the groups' rows,
+-- then the deduplication ids in their order. Raises QU004 (not under READ COMMITTED).
 create or replace function queue.purge_messages(p_arn text, p_interval_seconds int)
 returns table (purged bigint, error text, detail text)
 language plpgsql as $$

@@ -1,8 +1,8 @@
 -- queue.purge_shard(queue, shard, before): purges a shard's messages. Returns the number of messages. The function ends
 -- all leases and moves the cursor behind the unreceived messages. If p_before is not null, the function only moves the
--- cursor behind messages that were sent before then, and counts them as expired. In that case, it ends at most 10,000
--- messages, and does nothing if the shard has a reader. maintain_shard ends the leases. Locks the shard's reader, then
--- the leases' rows.
+-- cursor behind messages that were sent before then, and counts them as expired. In that case, the function deletes at
+-- most 10,000 messages, and does nothing if the shard has a reader. maintain_shard ends the leases. Locks the shard's
+-- reader, then the leases' rows.
 create or replace function queue.purge_shard(p_queue_id int, p_shard int, p_before timestamptz default null)
 returns bigint
 language plpgsql as $$
@@ -28,7 +28,7 @@ begin
         update queue.lease x set ids = '{}', done_at = v_now, outcome = 'purged'
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}';
     else
-        -- This finds the last of the first 10,000 messages before a message that stays. The search stops there.
+        -- This query finds the last of the first 10,000 messages before a message that stays. The search stops there.
         select max(l.id) into v_last_id from (
             select k.id from queue.log k
             where k.queue_id = p_queue_id and k.shard = p_shard and k.id > v_cursor.pos and k.id < coalesce((

@@ -7,11 +7,9 @@
 --   p_per_host   the maximum number of deliveries under way for a host of an account
 --   p_carriers   the carriers of the process (queue.outgoing_delivery.carrier); other deliveries stay for other processes
 -- Accounts take turns in random order. An account gets at most its share of the process (queue.delivery_share), so an
--- account with slow hosts does not crowd out other accounts.
--- If a due delivery has to wait for its host or endpoint, the function sets the delivery aside
--- (queue.delivery_endpoint).
--- Later claims then do not read it.
--- If a row of queue.delivery_endpoint is due, half of p_limit is reserved for such rows.
+-- account with slow hosts does not crowd out other accounts. If a due delivery must wait for its host or endpoint, the
+-- function makes it wait there (queue.delivery_endpoint). Later claims then do not read this delivery. If a row of
+-- queue.delivery_endpoint is due, half of p_limit is reserved for such rows.
 --   endpoint_key         the account and the endpoint
 --   subscription_policy  for a schedule: with the remaining seconds of its age
 --   trace                the trace header of the publish; null: the publish was not traced
@@ -116,7 +114,7 @@ returns table (ids bigint[], hosts text[], aside bigint[], endpoint_keys text[])
 language plpgsql as $$
 #variable_conflict use_column
 begin
-    -- The search takes four times p_limit, so that enough deliveries are left when the first ones have to be set aside.
+    -- The search reads four times p_limit, so that enough deliveries remain if the first deliveries must wait.
     return query
     with recursive accounts as (    -- Each account takes one step in the index.
         (select d.account_id from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting
@@ -166,9 +164,9 @@ begin
     from sorted s;
 end $$;
 
--- queue.set_deliveries_aside(ids, endpoint_keys): makes deliveries wait for a host or an endpoint.
--- Later claims then do not read these deliveries. The caller holds their rows.
--- Locks rows of queue.delivery_endpoint in the order of their names.
+-- queue.set_deliveries_aside(ids, endpoint_keys): makes deliveries wait for a host or an endpoint. Later claims then do
+-- not read these deliveries. The caller has locked the deliveries' rows. Locks rows of queue.delivery_endpoint in the
+-- order of their names.
 create or replace function queue.set_deliveries_aside(p_delivery_ids bigint[], p_endpoint_keys text[]) returns void
 language plpgsql as $$
 begin
@@ -196,25 +194,23 @@ return (coalesce(
         else nullif(p_subscription, '')::jsonb #>> '{throttlePolicy,maxReceivesPerSecond}' end,
     nullif(p_topic, '')::jsonb #>> '{http,defaultThrottlePolicy,maxReceivesPerSecond}'))::int;
 
--- queue.delivery_share(free, busy): returns how many of a process's free places an account may get.
--- p_busy: the number of places that the account has now.
--- An account may have four times the number of places that stay free, and at least one place.
--- A single account gets four fifths of all places. With more accounts, each gets fewer, and a few places stay free.
--- Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
+-- queue.delivery_share(free, busy): returns how many of a process's free places an account may get. p_busy: the number
+-- of places that the account has now. An account can have four times the number of places that stay free, and at least
+-- one place. A single account gets four fifths of all places. With more accounts, each account gets fewer places, and a
+-- few places stay free. Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet
+-- switches" (1998).
 create or replace function queue.delivery_share(p_free int, p_busy int) returns int
 language sql immutable parallel safe
 return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 
 -- queue.claim_endpoint_deliveries(endpoint_key, limit, until): chooses deliveries that wait for a host or an endpoint.
--- Returns up to p_limit ids, and stores when a worker checks the host or endpoint again.
--- A paused endpoint gives no deliveries. After the pause of a failed endpoint, the endpoint gives one delivery as a
--- probe, which has time until p_until.
--- If no delivery waits, the pause of a failed endpoint stays for an hour, because retries may be due later.
--- A throttled endpoint gives the deliveries of a tenth of a second at once, at least one, and later ones at its rate.
--- The deliveries of a host whose endpoint is paused wait for the endpoint.
--- The caller holds the row of queue.delivery_endpoint, and leases the deliveries.
--- Locks deliveries and, for a host, rows of paused endpoints. Skips locked rows.
--- Uses the indexes outgoing_delivery_waits_for and delivery_endpoint_paused.
+-- Returns up to p_limit ids, and stores when a worker checks the host or endpoint again. A paused endpoint gives no
+-- deliveries. After a failed endpoint's pause, the endpoint gives one delivery as a probe, which must end by p_until.
+-- If no delivery waits, a failed endpoint's row stays for an hour, because retries can become due later. A throttled
+-- endpoint gives a tenth of a second's deliveries at once, at least one, and later deliveries at its rate. A host's
+-- deliveries to a paused endpoint wait for the endpoint. The caller has locked the row of queue.delivery_endpoint, and
+-- leases the deliveries. Locks deliveries and, for a host, rows of paused endpoints. Skips locked rows. Uses the
+-- indexes outgoing_delivery_waits_for and delivery_endpoint_paused.
 create or replace function queue.claim_endpoint_deliveries(
     p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz)
 returns bigint[]
@@ -277,7 +273,7 @@ begin
     where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting and d.delivery_id <> all (v_ids)
     order by d.due_at limit 1;
     if v_next is null and v_ids = '{}' and v_paused_until > v_now - interval '1 hour' then
-        -- Retries may be due later.
+        -- Retries can become due later.
         update queue.delivery_endpoint l set next_at = v_paused_until + interval '1 hour'
         where l.endpoint_key = p_endpoint_key.endpoint_key;
         return v_ids;

@@ -1,13 +1,11 @@
--- queue.give_up_deliveries(ids): ends the attempts of deliveries. Returns the number of messages sent to a dead-letter
--- queue.
--- If a delivery has a dead-letter queue, the function sends the message there and deletes the delivery. Otherwise, or
--- if that queue refuses the message, the delivery stays as exhausted.
+-- queue.give_up_deliveries(ids): gives up deliveries. Returns the number of messages sent to a dead-letter queue. If a
+-- delivery has a dead-letter queue, the function sends the message there and deletes the delivery. Otherwise, or if
+-- that queue refuses the message, the delivery stays as exhausted.
 --   a URL                   the text that the worker would have posted; a raw message keeps its attributes
 --   a gateway or a mail     the message in its envelope (notice.head)
 --   a schedule's function   the input, with the failure as attributes
--- The history records the outcome. An outgoing message becomes failed.
--- The caller holds the deliveries' rows, and deletes the notices.
--- Takes the same locks as queue.send_messages.
+-- The history records the outcome. An outgoing message becomes failed. The caller has locked the deliveries' rows, and
+-- deletes the notices. Takes the same locks as queue.send_messages.
 create or replace function queue.give_up_deliveries(p_ids bigint[]) returns int
 language plpgsql as $$
 declare
@@ -20,7 +18,7 @@ begin
         array_agg(b.body order by d.delivery_id) as bodies,
         array_agg(octet_length(b.body) + coalesce(octet_length(b.attributes::text), 0) order by d.delivery_id) as sizes,
         array_agg(b.attributes order by d.delivery_id) as attributes,
-        -- A FIFO queue also accepts such messages. Each has a separate group, so that no message waits for another.
+        -- A FIFO queue also accepts such messages. Each message has a separate group, so no message waits for another.
         array_agg(d.delivery_id::text order by d.delivery_id) as groups
     into v_dead_letters
     from queue.outgoing_delivery d join queue.notice n on n.notice_id = d.notice_id
@@ -60,7 +58,7 @@ begin
 end $$;
 
 -- queue.function_failure(delivery, notice): returns the attributes that describe a schedule's failed invocation in a
--- dead-letter queue. The error code is the part of the last error before the colon.
+-- dead-letter queue. The error code is the last error's text before the colon.
 create or replace function queue.function_failure(p_delivery queue.outgoing_delivery, p_notice queue.notice) returns jsonb
 language sql stable as $$
 select queue.schedule_failure(jsonb_populate_record(null::queue.schedule, n.headers -> 'schedule'),

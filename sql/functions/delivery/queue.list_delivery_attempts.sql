@@ -1,4 +1,4 @@
--- queue.list_delivery_attempts(account, endpoint, failed, since, before, limit, most): returns attempts to deliver, the
+-- queue.list_delivery_attempts(account, endpoint, failed, since, before, limit, most): returns delivery attempts, the
 -- newest first.
 --   p_endpoint  null: any endpoint
 --   p_failed    return only failed attempts

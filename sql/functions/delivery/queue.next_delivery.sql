@@ -1,14 +1,12 @@
 -- queue.next_delivery(watcher, carriers): returns the milliseconds until the next delivery of these carriers
--- (queue.outgoing_delivery.carrier) is due; 0: now.
--- Returns no row if no such delivery is pending.
--- If no delivery is due now, the function registers the process p_watcher for a notification of the next delivery.
--- The notification arrives on the channel `penstock` with the text `deliveries`.
--- A registration is valid for one notification and for five seconds. If no notification arrives within half a second,
--- the next call extends the registration to a minute, because the process can then no longer miss a delivery. Later
--- calls extend it to two hours, in the last ten seconds of the minute and when less than 70 minutes are left.
--- The call that creates a registration may miss a delivery that commits at that moment, so the process calls again
--- soon.
--- Uses the indexes outgoing_delivery_due and delivery_endpoint_next_at.
+-- (queue.outgoing_delivery.carrier) is due; 0: now. Returns no row if no such delivery is pending. If no delivery is
+-- due now, the function registers the process p_watcher for a notification of the next delivery. The notification
+-- arrives on the channel `penstock` with the text `deliveries`. A registration is valid for one notification and for
+-- five seconds. If no notification arrives within half a second, the next call extends the registration to a minute,
+-- because the process can then no longer miss a delivery. Later calls extend the registration to two hours, in the last
+-- ten seconds of the minute and when less than 70 minutes are left. The call that creates a registration can miss a
+-- delivery that commits at that moment, so the process soon calls again. Uses the indexes outgoing_delivery_due and
+-- delivery_endpoint_next_at.
 create or replace function queue.next_delivery(p_watcher uuid, p_carriers text[]) returns table (wait_ms int)
 language plpgsql as $$
 declare

@@ -6,7 +6,7 @@
 --   p_statuses   0: the worker sent no request, and the attempt does not count
 --   p_healths    1: the endpoint responds; -1: it fails; 0: neither (queue.record_endpoint_health);
 --                2: a mail server refused the recipient permanently (queue.record_mail_refusals)
--- Only the holder of a lease may write an outcome. After another worker claimed the delivery, an outcome has no effect.
+-- Only the holder of a lease may write an outcome. An outcome has no effect if another worker has claimed the delivery.
 --   lost       the number of deliveries that another worker had claimed
 --   paused     the endpoints whose pauses begin now
 --   failing    the endpoints that have now failed for two minutes
@@ -93,10 +93,8 @@ begin
 end $$;
 
 -- queue.record_mail_refusals(subscriptions, refused): counts mails that a server refused permanently because of the
--- recipient.
--- Each mail has an element in each array.
--- An accepted mail resets the count of its subscription. hand_over_mail reads the count.
--- Locks subscriptions in the order of their ARNs. Uses the index subscription_arn_key.
+-- recipient. Each mail has an element in each array. An accepted mail resets its subscription's count. hand_over_mail
+-- reads the count. Locks subscriptions in the order of their ARNs. Uses the index subscription_arn_key.
 create or replace function queue.record_mail_refusals(p_subscriptions text[], p_refused boolean[]) returns void
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- queue.group_head(group, first id, bytes, format): returns the first message of a FIFO group.
--- Returns no row if the group is empty.
+-- queue.group_head(group, first id, bytes, format): returns a FIFO group's first message. Returns no row if the group
+-- is empty.
 --   p_first_id  no message of the group has a lower id
 --   fits        whether the response has room for the message (receive_messages); true if its length is unknown
 -- PostgreSQL inlines the function into the calling statement. Uses the index fifo_message_of_group.

@@ -1,20 +1,17 @@
--- queue.take_groups: receives messages of a FIFO queue, group by group.
--- The group that has been ready longest comes first.
--- The function takes a group's messages only up to the first invisible one, so no message overtakes one in flight.
--- The first p_share rows are for one receiver, and the next p_share rows are for the next receiver. Each group goes to
--- one receiver.
+-- queue.take_groups: receives messages of a FIFO queue, group by group. The group that has been ready for the longest
+-- time comes first. The function takes a group's messages only up to the first invisible message, so no message
+-- overtakes a message in flight. The first p_share rows are for one receiver, and the next p_share rows are for the
+-- next receiver. Each group goes to one receiver.
 --   p_before         do not return messages that were sent earlier, because their retention is over
 --   p_response_bytes, p_response_format   the limit of the response, as in receive_messages
 --   p_again          search once more if the first search finds only messages past their retention
--- A group is ready when the retention of its first message ends. The function ends such messages, even in flight.
--- If the response has no room for a group's first message, this receive passes over the group and does not lock it,
--- unless the message has to become a dead letter. The group stays ready for other receives.
--- If a receive finds nothing, the setting queue.passed_over says whether it passed over a group.
--- Dead entries of the index by time make searches long. The search therefore begins where store_search says.
--- Smaller functions would cost more: a query that PostgreSQL inlines for the start of the search took 2 to 6 % of a
--- receive.
--- Locks the groups' rows and skips locked ones.
--- Uses the indexes fifo_ready_visible_at, fifo_ready_pkey and fifo_message_of_group.
+-- A group is ready when the retention of its first message ends. The function deletes such messages, even in flight. If
+-- the response has no room for a group's first message, this receive passes over the group and does not lock it, unless
+-- the message has to become a dead letter. The group stays available to other receives. If a receive finds no message,
+-- the setting queue.passed_over says whether the receive passed over a group. Dead entries in the index by time make
+-- searches long. The search therefore begins where store_search says. Smaller functions would cost more: a query that
+-- PostgreSQL inlines for the start of the search took 2 to 6 % of a receive. Locks the groups' rows and skips locked
+-- ones. Uses the indexes fifo_ready_visible_at, fifo_ready_pkey and fifo_message_of_group.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
     p_before timestamptz, p_response_bytes int, p_response_format text, p_again boolean default true)
@@ -165,10 +162,10 @@ end $$;
 --   p_search    the row with which this search began
 --   p_first_at  the first entry that this search found
 --   p_got_less  the receive returned fewer messages than the client asked for
--- Each change of a group leaves a dead entry in the index by time. The entry stays while an old snapshot may read it,
--- and a search from the beginning of the index passes all dead entries.
--- Therefore the next search begins at the first entry that this search found. However, a transaction that commits late
--- adds an entry with an earlier time. A search therefore begins at one of three places:
+-- Each change to a group leaves a dead entry in the index by time. The entry stays while an old snapshot can read the
+-- entry, and a search from the beginning of the index passes all dead entries. Therefore the next search begins at the
+-- first entry that this search found. However, a transaction that commits late adds an entry with an earlier time. A
+-- search therefore begins at one of three places:
 --   usually: the stored time, at least 0.1 seconds before the search that stored it. 0.1 seconds later, a search stores
 --   a new time.
 --   once a second (late): a second stored time, at least 2 seconds before the last late search. A late search finds the
@@ -230,10 +227,9 @@ begin
 end $$;
 
 -- queue.first_ready_messages(group, first id, limit, now, before, response bytes, response format): returns the visible
--- messages at the head of a FIFO group, at most p_limit.
--- The list ends before the first message that is invisible or too long for the response (pass_over).
--- A message that was sent before p_before counts as visible: its retention is over, so it must not block other
--- messages.
+-- messages at the head of a FIFO group, at most p_limit. The list ends before the first message that is invisible or
+-- too long for the response (pass_over). A message that was sent before p_before counts as visible, because an expired
+-- message must not block other messages.
 --   p_first_id     no message of the group has a lower id
 --   ids            null: the group has no such message
 --   ctids          the rows; the ctids stay valid while the caller has locked the group
@@ -255,15 +251,14 @@ from (select m.id, m.message_ctid, m.receive_count, m.sent_at,
             where f.group_key = p_group_key and f.group_key > 0 and f.id >= p_first_id order by f.id limit p_limit) m) h
 $$;
 
--- queue.dead_letter_group: moves the first messages of a group to the FIFO dead-letter queue.
--- The function moves visible messages that were received p_max_receive_count times, at most 100 in a call.
--- The messages keep their group and order. The message id becomes the deduplication id, and the retention starts again.
--- Both rules are AWS's (Developer Guide, "dead-letter queue redrive" and "Using dead-letter queues").
--- Messages that were sent before p_before end instead, because their retention is over.
--- Returns false if more messages have to move, or if another transaction has locked the target's group. The caller must
--- then not return a message of the group.
--- The caller holds the group's row.
--- Locks the target's group row without waiting, because two queues may share a dead-letter queue.
+-- queue.dead_letter_group: moves the first messages of a group to the FIFO dead-letter queue. The function moves
+-- visible messages that were received p_max_receive_count times, at most 100 in a call. The messages keep their group
+-- and order. The message id becomes the deduplication id, and the retention period starts again. AWS defines both rules
+-- (Developer Guide, "dead-letter queue redrive" and "Using dead-letter queues"). The function deletes messages that
+-- were sent before p_before, because these messages have expired. Returns false if more messages must move, or if
+-- another transaction has locked the target's group. The caller must then not return a message from the group. The
+-- caller has locked the group's row. Locks the target's group row without waiting, because two queues can share a
+-- dead-letter queue.
 create or replace function queue.dead_letter_group(
     p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text,
     p_before timestamptz)

@@ -1,14 +1,12 @@
--- queue.claim_schedules(limit, per second): locks up to p_limit due schedules until the caller's transaction ends.
--- The caller computes the occurrences that fire, calls fire_schedules and commits. If the caller dies, the transaction
--- ends after 10 seconds without effect.
--- Accounts share p_limit equally, so no account delays another. Other accounts get the places that an account does not
--- need.
--- The function takes the schedules that have waited longest, at most p_per_second for an account; 0: no maximum.
--- Returns a row for each schedule, in the order of penstock.scheduler.firing.plan.Due.
+-- queue.claim_schedules(limit, per second): locks up to p_limit due schedules until the caller's transaction ends. The
+-- caller computes the occurrences that fire, calls fire_schedules and commits. If the caller dies, the transaction is
+-- rolled back after 10 seconds. Accounts share p_limit equally, so no account delays another. Other accounts get an
+-- account's unused places. The function takes the schedules that have waited longest, at most p_per_second for an
+-- account; 0: no maximum. Returns a row for each schedule, in the order of penstock.scheduler.firing.plan.Due.
 --   now    the database's time, the only clock that counts
 --   topic  the ARN if the target is an SNS topic; the caller signs messages to topics
--- rewind_schedules first makes schedules due if the clock has gone back. Their next_fire_at is in the future.
--- Skips schedules that another worker has locked. The transaction waits 250 ms for other locks (FIFO groups).
+-- rewind_schedules first makes schedules due if the clock has gone back. These schedules have a next_fire_at in the
+-- future. Skips schedules that another worker has locked. The transaction waits 250 ms for other locks (FIFO groups).
 -- Uses the index schedule_account_due.
 create or replace function queue.claim_schedules(p_limit int, p_per_second int default 0)
 returns table (
@@ -66,14 +64,12 @@ begin
     order by s.due_at;
 end $$;
 
--- queue.rewind_schedules(limit, now): makes schedules due that fired while the database's clock was ahead.
--- The next occurrence of such a schedule may be far away, so the caller computes it again.
--- If a run was recorded more than ten seconds after p_now, the clock has gone back since then. The function sets the
--- time of such runs to p_now, so it finds each run once.
--- The function handles at most p_limit schedules in a call.
--- The function also makes retries due that would wait longer than the maximum of 300 seconds.
--- Skips locked schedules and retries. Locks the runs.
--- Uses the indexes schedule_run_recorded_at and schedule_retry_due.
+-- queue.rewind_schedules(limit, now): makes schedules due that fired while the database's clock was ahead. Such a
+-- schedule's next occurrence can be far away, so the caller recomputes the occurrence. If a run was recorded more than
+-- ten seconds after p_now, the clock has gone back since then. The function sets the time of such runs to p_now, so it
+-- finds each run once. The function handles at most p_limit schedules in a call. The function also makes retries due if
+-- they would wait longer than the maximum of 300 seconds. Skips locked schedules and retries. Locks the runs. Uses the
+-- indexes schedule_run_recorded_at and schedule_retry_due.
 create or replace function queue.rewind_schedules(p_limit int, p_now timestamptz) returns void
 language plpgsql as $$
 declare

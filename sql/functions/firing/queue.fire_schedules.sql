@@ -143,12 +143,11 @@ begin
 end $$;
 
 -- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires simple schedules with one
--- statement each for their messages, runs and rows. Returns the ids of the schedules that fired.
--- A simple schedule belongs to the REST API, sends to a standard queue and has no overlap rule. It has a next
--- occurrence, or it is a one-shot, which the function deletes.
--- A batch takes two fifths of the time of separate firings (docs/decisions/0006-firing-together.md).
--- Raises QU006 or QU008 if one of the schedules cannot fire. In that case no schedule has fired.
--- Takes the same locks as send_messages.
+-- statement each for their messages, runs and rows. Returns the ids of the schedules that fired. A simple schedule
+-- belongs to the REST API, sends to a standard queue and has no overlap rule. It has a next occurrence, or it is a
+-- one-shot, which the function deletes. A batch takes two fifths of the time that separate firings take
+-- (docs/decisions/0006-firing-together.md). Raises QU006 or QU008 if one of the schedules cannot fire. In that case, no
+-- schedule has fired. Takes the same locks as send_messages.
 create or replace function queue.fire_schedule_batch(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_topic_messages jsonb[]) returns bigint[]
 language plpgsql as $$
@@ -263,10 +262,9 @@ begin
     return v_retry;
 end $$;
 
--- queue.advance_schedule(schedule, next occurrence, note, fired, failed): stores the next occurrence of a schedule and
--- the outcomes of earlier ones.
--- If no occurrence remains, a one-shot of the REST API is deleted, and other schedules of the REST API are paused. A
--- schedule of EventBridge Scheduler is deleted if its ActionAfterCompletion is DELETE.
+-- queue.advance_schedule(schedule, next occurrence, note, fired, failed): stores a schedule's next occurrence and the
+-- outcomes of earlier occurrences. If no occurrence remains, a one-shot of the REST API is deleted, and other schedules
+-- of the REST API are paused. A schedule of EventBridge Scheduler is deleted if its ActionAfterCompletion is DELETE.
 -- Locks the schedule.
 create or replace function queue.advance_schedule(
     p_schedule_id bigint, p_next_fire_at timestamptz, p_note text, p_fired int, p_failed int) returns void

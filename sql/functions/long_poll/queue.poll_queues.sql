@@ -1,13 +1,11 @@
 -- queue.poll_queues(arns, seen): returns the queues of a list that have a message to receive now, or that do not exist.
--- A paused queue has no message to receive.
--- The last row has no arn. Its wait_ms says how long the result stays the same if no transaction commits; 0: the result
--- may change at once; at most an hour.
--- p_seen: the `snapshot` of the previous result's last row. If no transaction has ended since then, the function does
--- not read the queues and returns no row.
--- Leases and delays end without a commit, so wait_ms lasts until the earliest such end. That lease may contain no
--- message, because an unnecessary poll is cheaper than a search among thousands of leases.
--- Uses the indexes side_visible_at, deferred_pkey, fifo_search_pkey, fifo_ready_visible_at and lease_visible_at, and
--- those of ready_shards.
+-- A paused queue has no message to receive. The last row has no arn. Its wait_ms says how long the result stays the
+-- same if no transaction commits; 0: the result may change at once; at most an hour. p_seen: the `snapshot` of the
+-- previous result's last row. If no transaction has ended since then, the function does not read the queues and returns
+-- no row. Leases and delays end without a commit, so wait_ms lasts until the earliest such end. That lease can be
+-- without messages, because an unnecessary poll is cheaper than a search among thousands of leases. Uses the indexes
+-- side_visible_at, deferred_pkey, fifo_search_pkey, fifo_ready_visible_at and lease_visible_at, and ready_shards'
+-- indexes.
 create or replace function queue.poll_queues(p_arns text[], p_seen text default null)
 returns table (arn text, snapshot text, wait_ms int)
 language plpgsql as $$

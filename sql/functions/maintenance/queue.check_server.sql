@@ -1,11 +1,9 @@
--- queue.check_server(after restore): detects that the database has moved to another server. Returns whether ids jump.
--- A move is a failover, or a restore into another cluster. A move changes the cluster's system identifier or the log's
--- timeline.
--- The last messages may be lost, and the new server would assign their ids again. Therefore sequences jump at once, and
--- jump_ids lets shards jump later.
--- p_after_restore: the caller reports a restore into the same cluster, which changes neither value.
--- If the server hides the timeline, it counts as 0. Aurora hides the timeline, and its storage loses no data.
--- Locks the row in queue.server.
+-- queue.check_server(after restore): detects that the database has moved to another server. Returns whether ids jump. A
+-- move is a failover, or a restore into another cluster. A move changes the cluster's system identifier or the log's
+-- timeline. The last messages may be lost, and the new server would then assign their ids again. Sequences therefore
+-- jump at once, and jump_ids makes shards jump later. p_after_restore: the caller reports a restore into the same
+-- cluster, which changes neither value. If the server hides the timeline, it counts as 0. Aurora hides the timeline,
+-- and its storage loses no data. Locks the row in queue.server.
 create or replace function queue.check_server(p_after_restore boolean default false) returns boolean
 language plpgsql as $$
 declare

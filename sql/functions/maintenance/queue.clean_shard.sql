@@ -1,11 +1,9 @@
 -- queue.clean_shard(queue, shard, low, pos): deletes the finished messages of a shard above p_low, up to the first
--- unfinished one, and records them in the history. Returns the id up to which the shard is now clean.
--- The function cleans whole leases. A receive that skipped noisy tenants has leases that overlap; the function cleans
--- them together (take_fair).
--- The caller is the shard's reader and writes the result into the cursor's `low`. If the result is p_pos, the cursor's
--- row stays until the next cleaning.
--- sweep_shard deletes finished messages behind the first open lease.
--- A call cleans at most 20,000 ids, or one longer lease.
+-- unfinished one, and records them in the history. Returns the id up to which the shard is now clean. The function
+-- cleans whole leases. A receive that skipped noisy tenants has leases that overlap; the function cleans them together
+-- (take_fair). The caller is the shard's reader and writes the result into the cursor's `low`. If the result is p_pos,
+-- the cursor's row stays until the next cleaning. sweep_shard deletes finished messages after the first open lease. A
+-- call cleans at most 20,000 ids, or one longer lease.
 create or replace function queue.clean_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns bigint
 language plpgsql as $$
 declare
@@ -37,13 +35,10 @@ begin
 end $$;
 
 -- queue.clear_range(queue, shard, after, up to, cursor): deletes the finished messages of a shard above p_after up to
--- p_to, and records them in the history.
--- No lease crosses the ends of the range (lease_boundary).
--- The function records all messages of a lease together. The messages of an open lease stay, even acknowledged ones.
--- The function reads the open leases once. If a consumer acknowledges a lease at the same time, the lease stays for the
--- next call.
--- The cursor's row stays. The next cleaning begins at this row and deletes it.
--- The caller is the shard's reader.
+-- p_to, and records them in the history. No lease crosses the ends of the range (lease_boundary). The function records
+-- a lease's messages together. An open lease's messages stay, even acknowledged messages. The function reads the open
+-- leases once. If a consumer acknowledges a lease at the same time, the lease stays for the next call. The cursor's row
+-- stays. The next cleaning begins at this row and deletes it. The caller is the shard's reader.
 create or replace function queue.clear_range(p_queue_id int, p_shard int, p_after bigint, p_to bigint, p_cursor bigint)
 returns void
 language plpgsql as $$
@@ -118,11 +113,11 @@ begin
         group by e.id having count(*) = 1));
 end $$;
 
--- queue.sweep_shard(queue, shard, low, pos): deletes finished messages behind a lease that stays open for long. For
--- example, receives skip the messages of a noisy tenant while other tenants wait. A call handles one range of
--- clean_shard's size, except the last 2,000 messages, most of which are in flight. The next round begins when the shard
--- has doubled in size, so the sweep reads each message a constant number of times. The caller is the shard's reader.
--- Locks the row in queue.sweep.
+-- queue.sweep_shard(queue, shard, low, pos): deletes finished messages after a lease that stays open for long. For
+-- example, receives skip a noisy tenant's messages while other tenants wait. A call handles one range of clean_shard's
+-- size, except the last 2,000 messages, most of which are in flight. The next round begins when the shard has doubled
+-- in size, so the sweep reads each message a constant number of times. The caller is the shard's reader. Locks the row
+-- in queue.sweep.
 create or replace function queue.sweep_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns void
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
 -- queue.due_work(): returns the workers that have work, for a process whose workers wait for notifications.
--- Notifications can get lost, and a change of another process may not notify this process.
+-- Notifications can get lost, and another process's change may not notify this process.
 --   changes       the result of count_changes
 --   due           the names of these notifications:
 --     deliveries    a delivery is due

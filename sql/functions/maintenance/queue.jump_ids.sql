@@ -35,12 +35,10 @@ begin
     return v_queues;
 end $$;
 
--- queue.jump_shard(queue, shard): makes the ids of a shard continue 2^32 above the last one.
--- Returns false if the shard has a writer now.
--- 2^32 ids last for more than an hour at a million messages per second.
--- Ids in SQL and REST (queue.public_id) stay below 2^53 for 8,000 jumps. Many languages cannot represent greater
--- integers of JSON.
--- Locks the writer of the shard until the end of the transaction.
+-- queue.jump_shard(queue, shard): makes a shard's ids continue 2^32 above the last id. Returns false if the shard has a
+-- writer now. 2^32 ids last for more than an hour at a million messages per second. Ids in SQL and REST
+-- (queue.public_id) stay below 2^53 for 8,000 jumps. Many languages cannot represent greater JSON integers. Locks the
+-- writer of the shard until the end of the transaction.
 create or replace function queue.jump_shard(p_queue_id int, p_shard int) returns boolean
 language plpgsql as $$
 declare

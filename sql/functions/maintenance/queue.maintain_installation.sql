@@ -1,8 +1,8 @@
--- queue.maintain_installation(limit, history days, part): removes rows that no maintenance of a single queue removes.
--- Returns the number of removed rows. If rows were removed, the worker soon calls again and is not idle, so the number
--- leaves out the rows that clean_expired_rows does not count, partitions and outcome counts.
--- p_limit: the maximum number of rows of each table.
--- p_part: the part to run; null: all parts. With separate calls, a table that cannot be cleaned delays only its part.
+-- queue.maintain_installation(limit, history days, part): removes rows that maintain_queue does not remove. Returns the
+-- number of removed rows. If rows were removed, the worker soon calls again and is not idle, so the number leaves out
+-- the rows that clean_expired_rows does not count, partitions and outcome counts. p_limit: the maximum number of rows
+-- of each table. p_part: the part to run; null: all parts. With separate calls, a table that cannot be cleaned delays
+-- only the table's part.
 --   expired_rows    expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers, passwords
 --                   of URLs without a subscription, counts of past firings; after a day: receivers and ClientTokens of
 --                   schedules' deletions; after 30 days: retired signing keys
@@ -43,10 +43,10 @@ begin
 end $$;
 
 -- queue.clean_expired_rows(limit): runs the part expired_rows of maintain_installation. Returns the number of removed
--- rows without the rows of watcher, prepare_guard, recent_firing, receiver and endpoint_password. One call removes nearly
--- all expired rows of these tables, and running processes add new ones, so these rows need no further call.
--- If the clock went back, a deduplication id would last longer than five minutes. The function shortens it to five
--- minutes from now.
+-- rows without the rows of watcher, prepare_guard, recent_firing, receiver and endpoint_password. One call removes
+-- nearly all expired rows from these tables, and running processes add new rows, so these rows do not need another
+-- call. If the clock went back, a deduplication id would last longer than five minutes. The function shortens it to
+-- five minutes from now.
 create or replace function queue.clean_expired_rows(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -97,16 +97,13 @@ begin
     return v_removed;
 end $$;
 
--- queue.maintain_topics(limit): removes expired rows of topics. Returns the number of removed rows.
--- The rows are deduplication ids, unconfirmed subscriptions, deleted subscriptions after the time for their
--- restoration, and notices without deliveries.
--- An unconfirmed subscription expires after two days ("Deleting an Amazon SNS topic and subscription", SNS Developer
--- Guide).
--- If the clock went back, deduplication ids last five minutes from now, as in clean_expired_rows.
--- Each call checks p_limit notices, starting at a random one.
--- p_limit: the maximum number of rows of each table. The function skips locked rows.
--- Uses the indexes topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey
--- and outgoing_delivery_notice.
+-- queue.maintain_topics(limit): removes expired rows of topics. Returns the number of removed rows. The rows are
+-- deduplication ids, unconfirmed subscriptions, deleted subscriptions after the time for their restoration, and notices
+-- without deliveries. An unconfirmed subscription expires after two days ("Deleting an Amazon SNS topic and
+-- subscription", SNS Developer Guide). If the clock went back, deduplication ids last five minutes from now, as in
+-- clean_expired_rows. Each call checks p_limit notices, starting at a random notice. p_limit: the maximum number of
+-- rows of each table. The function skips locked rows. Uses the indexes topic_deduplication_expires_at,
+-- subscription_pending, former_subscription_expires_at, notice_pkey and outgoing_delivery_notice.
 create or replace function queue.maintain_topics(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -207,8 +204,7 @@ begin
 end $$;
 
 -- queue.clean_deleted_queue(queue, limit): removes up to p_limit rows of each table from a deleted queue. Returns their
--- number.
--- Locked rows stay for a later call, because a sender may keep a FIFO group locked for long.
+-- number. Locked rows stay for a later call, because a sender can keep a FIFO group locked for long.
 create or replace function queue.clean_deleted_queue(p_queue_id int, p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -294,9 +290,8 @@ exception when lock_not_available then
 end $$;
 
 -- queue.compact_outcome_counts(limit): adds up the rows of queue.outcome_count to one row for each queue if there are
--- over 1,000.
--- The container adds them up while it measures. An installation of only Lambda functions has no such process.
--- p_limit: the maximum number of rows. Skips locked rows.
+-- over 1,000. The container adds up these rows while it measures. An installation that has only Lambda functions does
+-- not measure in this way. p_limit: the maximum number of rows. Skips locked rows.
 create or replace function queue.compact_outcome_counts(p_limit int) returns void
 language plpgsql as $$
 begin

@@ -1,11 +1,8 @@
--- queue.maintain_queue(queue): cleans a queue and ends messages past their retention. Returns the number of cleaned or
--- expired messages.
--- The function also decides whether receives count messages in flight.
--- FIFO queues: the function removes groups that have been empty for a minute, and mends groups after the clock went
--- back (rewind_groups).
--- The function removes up to 10,000 archived messages that are older than the queue's `archive_seconds` (14 days).
--- A call starts at a random shard and ends after the shard in which a second has passed.
--- Uses the index archive_queue.
+-- queue.maintain_queue(queue): cleans a queue and deletes expired messages. Returns the number of cleaned or expired
+-- messages. The function also decides whether receives count messages in flight. In FIFO queues, the function removes
+-- groups that have been empty for a minute, and repairs groups after the clock went back (rewind_groups). The function
+-- removes up to 10,000 archived messages that are older than the queue's `archive_seconds` (14 days). A call starts at
+-- a random shard, and ends after the shard at which one second has passed. Uses the index archive_queue.
 create or replace function queue.maintain_queue(p_queue_id int) returns bigint
 language plpgsql as $$
 declare
@@ -56,10 +53,10 @@ begin
     return v_messages;
 end $$;
 
--- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute.
--- The function reads every group. The index by time would not help: it has an entry for each time that a group became
--- empty, and an old snapshot keeps these entries.
--- Skips locked groups. Uses the index fifo_ready_pkey for the newest row of each group.
+-- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute. The function
+-- reads every group. The index by time would not help, because it has an entry for each time that a group became empty,
+-- and an old snapshot keeps these entries. Skips locked groups. Uses the index fifo_ready_pkey for the newest row of
+-- each group.
 create or replace function queue.remove_empty_groups(p_queue_id int, p_limit int) returns void
 language plpgsql as $$
 declare
@@ -80,12 +77,11 @@ begin
     delete from queue.fifo_group g where g.group_key = any (v_groups);
 end $$;
 
--- queue.rewind_groups(queue, ARN, now, limit): mends up to p_limit groups that wait for a time in the future, after the
--- clock went back.
--- If an unreceived message was sent more than ten seconds after p_now, it counts as sent at p_now, and its delay starts
--- then. A group whose first message is visible becomes ready.
--- A group whose first message is in flight waits, because no row has its visibility timeout.
--- Skips locked groups. Uses the indexes fifo_ready_visible_at and fifo_message_of_group.
+-- queue.rewind_groups(queue, ARN, now, limit): repairs up to p_limit groups that wait for a time in the future, after
+-- the clock went back. If an unreceived message was sent more than ten seconds after p_now, it counts as sent at p_now,
+-- and its delay starts then. A group whose first message is visible becomes ready. A group whose first message is in
+-- flight waits, because no row has its visibility timeout. Skips locked groups. Uses the indexes fifo_ready_visible_at
+-- and fifo_message_of_group.
 create or replace function queue.rewind_groups(p_queue_id int, p_arn text, p_now timestamptz, p_limit int) returns void
 language plpgsql as $$
 declare
@@ -112,10 +108,9 @@ begin
 end $$;
 
 -- queue.maintain_shard(queue, shard, before): cleans finished messages and moves old leases to the slow path. Returns
--- about how many messages it cleaned.
--- An old lease is far behind the cursor and has been open for 10 seconds, or its first message was sent before
--- p_before, so its retention is over.
--- The function has no effect if the shard has a reader now. Locks the shard's reader.
+-- the approximate number of cleaned messages. An old lease is far behind the cursor and has been open for 10 seconds,
+-- or its first message was sent before p_before and has expired. The function has no effect if the shard has a reader
+-- now. Locks the shard's reader.
 create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_before timestamptz)
 returns bigint
 language plpgsql as $$

@@ -7,7 +7,7 @@
 --   connections        the number of clients of any database
 --   wal_bytes          the size of the write-ahead log on disk, for roles that may list it (pg_monitor)
 --   slots, kept_bytes  the number of replication slots, and the size of the log that the slowest one retains
--- The call reads each session and each file of the log.
+-- The call reads each session and each file of the write-ahead log.
 create or replace function queue.read_server()
 returns table (server_version text, migrations int[], sees_sessions boolean, snapshot_seconds double precision,
     connections bigint, most_connections int, wal_bytes bigint, slots bigint, kept_bytes bigint)

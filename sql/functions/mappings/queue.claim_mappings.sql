@@ -1,6 +1,7 @@
 -- queue.claim_mappings(poller, seconds, declined, revisions): registers a process as a poller for p_seconds, and assigns
 -- mappings to it. The process gets the enabled event source mappings whose poller is not alive.
---   p_declined, p_revisions  the mappings that the settings of the process do not let it invoke. Other processes get them
+--   p_declined, p_revisions  the mappings that the settings of the process do not let it invoke. Other processes get
+--   these mappings
 -- p_seconds 0: the process stops, and the function notifies the other processes.
 -- Returns the mappings of the process with their revisions, or one row without a mapping if the process has no
 -- mappings.
@@ -49,8 +50,8 @@ begin
                 select from unnest(p_declined, p_revisions) d(mapping_id, revision)
                 where d.mapping_id = f.mapping_id and d.revision = f.revision)
         for update skip locked);
-    -- This checks again with a new snapshot. The search did not see the poller of a mapping that another process has
-    -- just taken.
+    -- This statement checks again with a new snapshot. The search did not see the new poller of a mapping that another
+    -- process has just taken.
     update queue.event_source_mapping m set poller_id = p_poller_id
     where m.mapping_id = any (v_ids) and not exists (
         select from queue.poller p where p.poller_id = m.poller_id and p.alive_until > clock_timestamp());

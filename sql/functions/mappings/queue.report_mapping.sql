@@ -1,7 +1,6 @@
--- queue.report_mapping(id, revision, result, reason): stores the result of an event source mapping's last batch.
--- If p_reason is not null, the function disables the mapping of this revision and stores the reason.
--- The first result other than OK sets failing_since. OK clears it.
--- Locks the mapping's row.
+-- queue.report_mapping(id, revision, result, reason): stores the result of an event source mapping's last batch. If
+-- p_reason is not null, the function disables the mapping if it still has this revision, and stores the reason. The
+-- first result other than OK sets failing_since. OK clears it. Locks the mapping's row.
 create or replace function queue.report_mapping(p_mapping_id uuid, p_revision bigint, p_result text, p_reason text)
 returns table (known boolean)
 language plpgsql as $$

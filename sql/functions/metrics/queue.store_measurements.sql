@@ -1,8 +1,7 @@
--- queue.store_measurements(limit, pause ms): measures the next p_limit queues. Returns their number.
--- All processes share a round through all queues. The next round begins p_pause_ms after the end of the last one, with
--- measure_installation.
--- Returns no row during the pause.
--- Locks the worker's row, so one process measures at a time. The cost is count_messages for each queue.
+-- queue.store_measurements(limit, pause ms): measures the next p_limit queues. Returns their number. All processes
+-- share a round through all queues. The next round begins p_pause_ms after the previous round's end, with
+-- measure_installation. Returns no row during the pause. Locks the worker's row, so one process measures at a time. The
+-- cost is count_messages for each queue.
 create or replace function queue.store_measurements(p_limit int, p_pause_ms int) returns table (queues int)
 language plpgsql as $$
 #variable_conflict use_column
@@ -25,7 +24,7 @@ begin
     return next;
 end $$;
 
--- queue.measure_installation(): stores measurements that belong to no queue in queue.reading, and deletes the
+-- queue.measure_installation(): stores measurements that do not belong to a queue in queue.reading, and deletes
 -- measurements of deleted queues.
 --   dead_rows, live_rows   numbers for each table of this schema, with partitions under their parent's name
 --   oldest_xmin            transactions since the oldest snapshot, prepared transaction or replication slot that
@@ -41,7 +40,7 @@ end $$;
 --   metrics_job_failed     1 if its last run failed, otherwise 0
 --   metrics_job_seconds    the duration of that run
 -- Without pg_monitor a role does not see when a transaction of another role began. Sessions are hidden if such a role
--- has any. The call costs 3 ms and reads each pending delivery.
+-- has sessions. The call costs 3 ms and reads each pending delivery.
 create or replace function queue.measure_installation() returns void
 language plpgsql as $$
 declare
@@ -59,9 +58,9 @@ begin
         left join pg_class p on p.oid = i.inhparent
         where s.schemaname = 'queue' group by 1),
     held as (
-        -- Snapshots of other databases do not hold back vacuum here. Snapshots of a standby (hot_standby_feedback)
-        -- belong to no database and do hold back vacuum here.
-        -- A transaction that has written and runs no statement has a transaction id and no snapshot.
+        -- Snapshots of other databases do not hold back vacuum here. A standby's snapshots (hot_standby_feedback) do
+        -- not belong to a database, but hold back vacuum here. An idle transaction that has written rows has a
+        -- transaction id but no snapshot.
         select greatest(age(a.backend_xid), age(a.backend_xmin)) as transactions from pg_stat_activity a
             where coalesce(a.datname, current_database()) = current_database() and not v_hidden
         union all select age(s.xmin) from pg_replication_slots s

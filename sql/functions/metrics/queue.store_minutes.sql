@@ -1,9 +1,8 @@
 -- queue.store_minutes(limit, most queues, pause ms): adds up to p_limit rows of queue.activity to queue.minute, and
--- counts the messages of their queues (store_gauges).
--- If more than p_most queues had activity, only the busiest ones get rows.
--- The function deletes rows that are older than 25 hours, and up to p_limit rows of queue.unjudged_event.
--- All processes share the pause after a call. It lasts p_pause_ms (0: no pause), or 20 times the duration of the call
--- if that is longer, because each call reads the dead rows of queue.activity that an old snapshot keeps.
+-- counts the messages of their queues (store_gauges). If more than p_most queues had activity, only the busiest queues
+-- get rows. The function deletes rows that are older than 25 hours, and up to p_limit rows of queue.unjudged_event. All
+-- processes share the pause after a call. It lasts p_pause_ms (0: no pause), or 20 times the duration of the call if
+-- that is longer, because each call reads the dead rows of queue.activity that an old snapshot keeps.
 --   calls         the number of added rows of queue.activity
 --   queues        the number of their queues
 --   unjudged      the number of unjudged events

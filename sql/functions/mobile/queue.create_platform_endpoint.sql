@@ -45,7 +45,7 @@ begin
 end $$;
 
 -- queue.describe_platform_endpoint(arn): returns the token and attributes of an endpoint. Returns no row for an unknown
--- one.
+-- endpoint.
 create or replace function queue.describe_platform_endpoint(p_arn text) returns table (token text, attributes text)
 language sql stable as $$
 select e.token, e.attributes::text
@@ -82,9 +82,8 @@ where e.application_id = (select a.application_id from queue.platform_applicatio
 order by e.endpoint_id limit p_limit
 $$;
 
--- queue.drop_platform_endpoint(arn): deletes an endpoint. dropped: whether the endpoint existed.
--- The subscriptions of the endpoint stay, as on AWS.
--- Takes the locks of count_platform_endpoints.
+-- queue.drop_platform_endpoint(arn): deletes an endpoint. dropped: whether the endpoint existed. The endpoint's
+-- subscriptions stay, as on AWS. Takes the locks of count_platform_endpoints.
 create or replace function queue.drop_platform_endpoint(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

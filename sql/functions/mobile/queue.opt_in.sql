@@ -1,6 +1,6 @@
--- queue.opt_in(account, region, number): lets a phone number get text messages again.
--- error: TooSoon, if the account opted the number in within the last 30 days (OptInPhoneNumber, API reference).
--- A number that is not opted out does not change.
+-- queue.opt_in(account, region, number): allows text messages to a phone number again. error: TooSoon, if the account
+-- opted the number in within the last 30 days (OptInPhoneNumber, API reference). A number that is not opted out does
+-- not change.
 create or replace function queue.opt_in(p_account_id text, p_region text, p_phone_number text) returns table (error text)
 language plpgsql as $$
 declare
@@ -17,9 +17,8 @@ begin
     return query select null::text;
 end $$;
 
--- queue.opt_out(account, region, number): stops an account's text messages to a phone number in a region, as its owner
--- wants.
--- changed: whether the number was not opted out before.
+-- queue.opt_out(account, region, number): stops an account's text messages to a phone number in a region, on the
+-- request of the phone's owner. changed: whether the number was not opted out before.
 create or replace function queue.opt_out(p_account_id text, p_region text, p_phone_number text)
 returns table (changed boolean)
 language plpgsql as $$

@@ -6,7 +6,7 @@
 --   place      where the next step continues
 --   done       the selection has ended
 --   failure    why a message had no target queue
--- Takes the locks of move_selected_side and move_selected_group. The function waits for no lock.
+-- Takes the locks of move_selected_side and move_selected_group. The function does not wait for locks.
 create or replace function queue.move_selected(
     p_task queue.move_task, p_limit int, out moved int, out skipped int, out looked_at int, out place text,
     out done boolean, out failure text)
@@ -68,8 +68,8 @@ end $$;
 -- The function selects messages that were in the queue when the task started.
 --   can_move             a receive could return the message now
 --   target_arn, failure  as in move_target
--- The last row has no id. It has the number of examined messages, and the place after which the task continues; null:
--- the end.
+-- The last row has no id. This row has the number of examined messages, and the place after which the task continues;
+-- null: the end.
 create or replace function queue.selected_messages(p_task queue.move_task, p_limit int)
 returns table (shard int, id bigint, group_id text, can_move boolean, target_arn text, failure text, looked_at int,
     next text)
@@ -184,7 +184,7 @@ begin
         select h.id from (
             select f.id, bool_and(f.visible_at <= clock_timestamp()) over (order by f.id) as due
             from queue.fifo_message f where f.group_key = v_key and f.id = any (p_ids)) h
-        -- Earlier steps have removed the messages of a list that they moved.
+        -- Earlier steps have removed moved messages from a list.
         where h.due and not exists (
             select from queue.fifo_message e
             where e.group_key = v_key and e.group_key > 0 and e.id < p_ids[1]

@@ -1,16 +1,12 @@
--- queue.run_move_task(task, limit): makes one step of a message move task in this transaction.
--- The step moves up to p_limit messages, at most as many as the task's rate and canary allow. It does not move messages
--- in flight or delayed messages. It ends messages whose retention is over.
--- The task ends when no visible message remains, or when it has examined all selected messages.
--- If no user continues a waiting task for 24 hours, the function cancels it (NotContinued).
--- The rate allows the messages of one second at once, and then messages in proportion to the time, for all workers
--- together.
--- Returns the number of moved messages and the task's status. Returns no row if the task does not run or another worker
--- has locked the task.
--- Locks the task's row, then messages, shards and groups. A step waits for no lock, so it delays no other transaction
--- and cannot deadlock.
--- Uses the index fifo_ready_visible_at, and those of poll_queues.
--- Raises QU004 (not under READ COMMITTED).
+-- queue.run_move_task(task, limit): makes one step of a message move task in this transaction. The step moves up to
+-- p_limit messages, at most as many as the task's rate and canary allow. A step does not move messages in flight or
+-- delayed messages. A step deletes expired messages. The task ends when no visible message remains, or when it has
+-- examined all selected messages. If no user continues a waiting task for 24 hours, the function cancels it
+-- (NotContinued). The rate allows the messages of one second at once, and then messages in proportion to the time, for
+-- all workers together. Returns the number of moved messages and the task's status. Returns no row if the task does not
+-- run or another worker has locked the task. Locks the task's row, then messages, shards and groups. A step does not
+-- wait for locks, so the step cannot delay other transactions or deadlock. Uses the index fifo_ready_visible_at and
+-- poll_queues' indexes. Raises QU004 (not under READ COMMITTED).
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$
@@ -43,7 +39,7 @@ begin
     end if;
     if v_task.maximum_per_second is not null then
         v_paced_at := greatest(v_task.paced_at, clock_timestamp() - interval '1 second');
-        -- No step uses up this much of the rate, so the clock went back.
+        -- One step does not use this much of the rate, so the clock went back.
         if v_paced_at > clock_timestamp() + interval '2 minutes' then
             v_paced_at := clock_timestamp();
         end if;
@@ -99,13 +95,12 @@ begin
     returning v_step.moved, t.status;
 end $$;
 
--- queue.move_groups(queue, limit, destination, before): moves messages of a FIFO queue, group by group.
--- The group that has been ready longest comes first.
--- The function moves the first visible messages of a group that have the same target queue. It stops at a message that
--- cannot move, so no message of the group overtakes another.
--- The function deletes messages that were sent before p_before, because their retention is over.
--- failure: why the next message could not move (move_target).
--- Skips locked groups in both queues. Uses the index fifo_ready_visible_at.
+-- queue.move_groups(queue, limit, destination, before): moves messages of a FIFO queue, group by group. The group that
+-- has been ready for the longest time comes first. The function moves the first visible messages of a group that have
+-- the same target queue. The function stops at a message that cannot move, so no message of the group overtakes
+-- another. The function deletes messages that were sent before p_before, because these messages have expired. failure:
+-- why the next message could not move (move_target). Skips locked groups in both queues. Uses the index
+-- fifo_ready_visible_at.
 create or replace function queue.move_groups(
     p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
 language plpgsql as $$
@@ -141,10 +136,9 @@ begin
 end $$;
 
 -- queue.move_group: moves the first visible messages of a FIFO group to the same group of p_target_arn
--- (move_group_messages).
--- Returns the number of messages, at most p_limit. The result is 0 if another transaction has locked the target's group
--- or deleted the target.
--- The caller holds the group's row. Locks the target's group row without waiting.
+-- (move_group_messages). Returns the number of messages, at most p_limit. The result is 0 if another transaction has
+-- locked the target's group or deleted the target. The caller has locked the group's row. Locks the target's group row
+-- without waiting.
 create or replace function queue.move_group(
     p_queue_id int, p_group_key bigint, p_group_id text, p_limit int, p_destination text, p_target_arn text)
 returns int
@@ -186,10 +180,9 @@ begin
     end loop;
 end $$;
 
--- queue.move_side(queue, limit, destination, before): moves messages of the slow path (queue.side).
--- The messages that have been visible longest come first. Messages from other queues are on the slow path.
--- failure: why other messages could not move (move_target).
--- Skips locked messages. Uses the index side_visible_at.
+-- queue.move_side(queue, limit, destination, before): moves messages of the slow path (queue.side). The messages that
+-- have been visible for the longest time come first. Messages from other queues are on the slow path. failure: why
+-- other messages could not move (move_target). Skips locked messages. Uses the index side_visible_at.
 create or replace function queue.move_side(
     p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
 language plpgsql as $$
@@ -215,11 +208,9 @@ begin
 end $$;
 
 -- queue.move_log(queue, shards, limit, destination, before): moves messages that clients sent to a dead-letter queue
--- directly.
--- The function receives them and ends their leases at once. They came from no other queue, so they cannot move without
--- a destination.
--- failure: why the messages could not move, as in move_target.
--- Locks readers of shards without waiting. The setting queue.reads says that this transaction reads a shard.
+-- directly. The function receives these messages and ends their leases at once. These messages have no source queue, so
+-- they cannot move without a destination. failure: why the messages could not move, as in move_target. Locks readers of
+-- shards without waiting. The setting queue.reads says that this transaction reads a shard.
 create or replace function queue.move_log(
     p_queue_id int, p_shards int, p_limit int, p_destination text, p_before timestamptz, out moved int,
     out failure text)

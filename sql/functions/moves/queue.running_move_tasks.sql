@@ -1,9 +1,8 @@
--- queue.running_move_tasks(): returns the message move task to run next for each account.
--- That task ran longest ago among the tasks that no other worker has locked. Tasks whose rate allows a message come
--- first.
--- A turn is one step of each account, so an account with many tasks gets no more turns than an account with one.
--- If no task runs, the function costs one probe of an empty index.
--- Locks the tasks until the caller's transaction ends, which is usually at once. Skips locked tasks.
+-- queue.running_move_tasks(): returns the message move task to run next for each account. The account's next task is
+-- the unlocked task that has not run for the longest time. Tasks whose rate allows a message come first. Each turn
+-- makes one step for each account, so an account with many tasks does not get more steps than an account with one task.
+-- If no task is running, the function costs one probe of an empty index. Locks the tasks until the caller's transaction
+-- ends, which is usually at once. Skips locked tasks.
 create or replace function queue.running_move_tasks() returns table (task_id uuid)
 language sql as $$
 with running as (

@@ -1,8 +1,7 @@
 -- queue.dead_letter_outgoing(ids): sends the envelopes of failed outgoing messages to the dead-letter queues of their
--- subscriptions.
--- Messages without such a queue stay. The function records the errors of queues that refuse a message.
--- SNS does not retry client-side errors ("Amazon SNS dead-letter queues", SNS Developer Guide).
--- The caller holds the messages' rows. Takes the same locks as queue.send_messages.
+-- subscriptions. Messages without such a queue stay. If a queue refuses a message, the function records the error. SNS
+-- does not retry client-side errors ("Amazon SNS dead-letter queues", SNS Developer Guide). The caller has locked the
+-- messages' rows. Takes the same locks as queue.send_messages.
 create or replace function queue.dead_letter_outgoing(p_ids bigint[]) returns void
 language plpgsql as $$
 declare

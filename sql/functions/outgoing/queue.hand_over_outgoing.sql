@@ -1,8 +1,7 @@
 -- queue.hand_over_outgoing(protocols, limit, confirmations, text messages): creates deliveries for outgoing messages
--- that have no delivery.
--- The deliveries go to the gateway, to the mail server or to functions. Returns the number of deliveries.
--- The oldest messages of each account come first. Accounts share p_limit, so no account waits for another's backlog.
--- Messages that are older than six hours stay, because SNS tries for at most six hours.
+-- that have no delivery. The deliveries go to the gateway, to the mail server or to functions. Returns the number of
+-- deliveries. The oldest messages of each account come first. Accounts share p_limit, so no account waits for another
+-- account's backlog. Messages that are older than six hours stay, because SNS tries for at most six hours.
 --   p_confirmations  the maximum number of mails per hour and account that ask for a confirmation
 --   p_text_messages  the maximum number of text messages per day and account that go to the gateway; 0: no limit
 -- If a destination has become impossible since the publish, the message fails and goes to its dead-letter queue.
@@ -63,13 +62,13 @@ begin
     return next;
 end $$;
 
--- queue.hand_over_mail(message, confirmations): creates a delivery to the mail server. Returns null or an error.
--- The text of the delivery is JSON, which delivery/mail/message.py reads. Its endpoint is a name for each protocol, as
--- for the gateway. A confirmation is valid for two days after its sending.
+-- queue.hand_over_mail(message, confirmations): creates a delivery to the mail server. Returns null or an error. The
+-- text of the delivery is JSON, which delivery/mail/message.py reads. The delivery's endpoint is a name for each
+-- protocol, as for the gateway. A confirmation is valid for two days after it was sent.
 --   NotSubscribed             the subscription has ended
 --   AddressDisabled           the server has refused five mails of the subscription in a row
 --   ConfirmationRateExceeded  confirmation_time finds no time for a confirmation
--- The caller holds the message's row. Takes the locks of confirmation_time, then locks the subscription of a
+-- The caller has locked the message's row. Takes the locks of confirmation_time, then locks the subscription of a
 -- confirmation.
 create or replace function queue.hand_over_mail(p_message queue.outgoing, p_confirmations int) returns text
 language plpgsql as $$
@@ -106,12 +105,10 @@ begin
     return null;
 end $$;
 
--- queue.confirmation_time(account, address, limit): reserves the time at which a mail may ask an address for a
--- confirmation.
--- The time is an hour after the last such mail of any account, and late enough that the account sends at most p_limit
--- such mails within an hour; 0: no limit.
--- Returns null if that time is more than two days away.
--- Returns null if ten mails of the account already wait for this address, because other accounts may also need it.
+-- queue.confirmation_time(account, address, limit): reserves the time at which a mail can ask an address for a
+-- confirmation. The time is an hour after the last such mail of any account, and late enough that the account sends at
+-- most p_limit such mails within an hour; 0: no limit. Returns null if that time is more than two days away. Returns
+-- null if ten of the account's mails already wait for this address, because other accounts may also need the address.
 -- An advisory lock admits one caller at a time. Uses the indexes confirmation_mail_account and
 -- confirmation_mail_address.
 create or replace function queue.confirmation_time(p_account_id text, p_address text, p_limit int) returns timestamptz
@@ -140,7 +137,7 @@ end $$;
 -- The text of the invocation is the envelope, from which delivery/functions/event.py makes the event.
 --   NotSubscribed       the subscription has ended
 --   FunctionNotAllowed  the function belongs to another account than the subscriber
--- The caller holds the message's row.
+-- The caller has locked the message's row.
 create or replace function queue.hand_over_to_function(p_message queue.outgoing) returns text
 language plpgsql as $$
 declare
@@ -163,9 +160,8 @@ begin
 end $$;
 
 -- queue.hand_over_to_gateway(message): creates a delivery to the gateway. docs/reference/topics.md describes its text.
--- Its endpoint is a name for each protocol, so text messages and pushes pause independently. The worker has the
--- gateway's address, which accounts do not see.
--- The caller holds the message's row.
+-- The delivery's endpoint is a name for each protocol, so text messages and pushes pause independently. The worker has
+-- the gateway's address, which accounts do not see. The caller has locked the message's row.
 create or replace function queue.hand_over_to_gateway(p_message queue.outgoing) returns void
 language sql as $$
 with notice as (
@@ -186,11 +182,9 @@ p_message.protocol, true,     p_message.outgoing_id, p_message.dead_letter_arn
 from notice n
 $$;
 
--- queue.count_text_message(account, limit): counts a text message of today (UTC). Returns whether the account may send
--- it.
--- Returns false, without counting, if the account has reached the limit.
--- p_limit 0: no limit, and the function counts nothing.
--- Locks the row of the account and day.
+-- queue.count_text_message(account, limit): counts a text message for today (UTC). Returns whether the account can send
+-- the message. Returns false, without counting, if the account has reached the limit. p_limit 0: no limit, and the
+-- function counts nothing. Locks the row of the account and day.
 create or replace function queue.count_text_message(p_account_id text, p_limit int) returns boolean
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- queue.create_queue: creates a queue. Returns the ARN.
--- If the queue exists and has the value of every supplied attribute, the function only returns its ARN.
+-- queue.create_queue: creates a queue. Returns the ARN. If the queue exists with the supplied attributes' values, the
+-- function only returns the queue's ARN.
 --   p_supplied          the attributes from the request
 --   p_defaults          the values of the other attributes
 --   p_shards            the number of concurrent writers

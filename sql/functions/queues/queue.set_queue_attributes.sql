@@ -1,8 +1,7 @@
--- queue.set_queue_attributes(arn, attributes, allowed, refused): replaces the given attributes. A null value removes
--- one.
--- A changed delay of a FIFO queue applies to the messages in the queue (delay_groups).
--- If a queue starts to keep a history again, the function stores the time.
--- p_allowed and p_refused: the subscriptions that a changed policy allows and refuses (allow_subscriptions).
+-- queue.set_queue_attributes(arn, attributes, allowed, refused): replaces the given attributes. A null value removes an
+-- attribute. A change of a FIFO queue's delay also applies to messages in the queue (delay_groups). If a queue starts
+-- to record a history again, the function stores the time. p_allowed and p_refused: the subscriptions that a changed
+-- policy allows and refuses (allow_subscriptions).
 --   QueueDoesNotExist     the queue does not exist
 --   SubscriptionsChanged  the lists are incomplete
 --   ScopeNeeded           high throughput needs DeduplicationScope messageGroup; the function changes nothing

@@ -1,6 +1,5 @@
--- queue.add_redelivery(times, at): returns the times of a message's later receives with one further time.
--- The array keeps the first 100 times, so that minutes that were counted do not change. The receive count has the
--- total.
+-- queue.add_redelivery(times, at): returns the times of a message's later receives, with one time added. The array
+-- keeps the first 100 times, so minutes that are already counted do not change. The receive count contains the total.
 -- PostgreSQL inlines the function.
 create or replace function queue.add_redelivery(p_times timestamptz[], p_at timestamptz) returns timestamptz[]
 language sql immutable parallel safe

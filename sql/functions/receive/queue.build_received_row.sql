@@ -1,10 +1,9 @@
--- queue.build_received_row: returns a message in the format of a receive.
--- A new column belongs in the type queue.received_row in the baseline, and in the row here. send_moved reads columns of
--- the type.
--- The caller passes the message as the row of its table. For a message of the log it also passes facts of the lease:
--- position, receive count, first receive, end and nonce.
--- The function records messages of more than 12,000 bytes for receive_response (note_long_message).
--- PostgreSQL inlines the function at no cost if its arguments are neither volatile nor subqueries.
+-- queue.build_received_row: returns a message in the format of a receive. A new column must be added to the type
+-- queue.received_row in the baseline, and to the row here. send_moved reads columns of the type. The caller passes the
+-- message as a row of the message's table. For a message of the log, the caller also passes the lease's position,
+-- receive count, first receive, end and nonce. The function records messages of more than 12,000 bytes for
+-- receive_response (note_long_message). PostgreSQL inlines the function at no cost if its arguments are neither
+-- volatile nor subqueries.
 create or replace function queue.build_received_row(
     p_log queue.log default null, p_pos bigint default 0, p_receive_count int default null,
     p_first_received_at timestamptz default null, p_visible_at timestamptz default null, p_nonce int default null,

@@ -1,9 +1,8 @@
 -- queue.lease_again(lease, want, lease size, now, visibility): receives the first p_want messages of an existing lease
--- again.
--- The messages move to new leases of at most p_lease_size messages, each with its last id as key. If all messages of
--- the lease are received, the last ones keep the lease.
--- The function records acknowledged messages in the history.
--- The caller is the shard's reader and holds the lease's row. p_now is above the shard's watermark.
+-- again. The messages move to new leases of at most p_lease_size messages, each with its last id as key. If the
+-- function receives all of the lease's messages, the last messages keep the lease. The function records acknowledged
+-- messages in the history. The caller is the shard's reader and has locked the lease's row. p_now is above the shard's
+-- watermark.
 create or replace function queue.lease_again(
     p_lease queue.lease, p_want int, p_lease_size int, p_now timestamptz, p_visibility interval)
 returns setof queue.received_row
@@ -12,7 +11,7 @@ declare
     v_ids bigint[] := p_lease.ids[1:p_want];
     v_gone_at timestamptz[] := p_lease.gone_at;
     v_all boolean := v_ids = p_lease.ids;
-    -- How many messages move to new leases. If all messages are received, the last ones keep this lease.
+    -- How many messages move to new leases. If all messages are received, the last messages keep this lease.
     v_split int := cardinality(v_ids);
     -- The handles of the previous receive stay valid.
     v_nonce int := p_lease.nonce;
@@ -58,10 +57,9 @@ begin
     order by u.n;
 end $$;
 
--- queue.record_acknowledged(queue, shard, lease): records the acknowledged messages of a lease in the history.
--- The caller then receives the other messages again.
--- Returns the lease's new gone_at, which is null for all messages.
--- The caller holds the lease's row.
+-- queue.record_acknowledged(queue, shard, lease): records the acknowledged messages of a lease in the history. The
+-- caller then receives the other messages again. Returns the lease's new gone_at, which is null for all messages. The
+-- caller has locked the lease's row.
 create or replace function queue.record_acknowledged(p_queue_id int, p_shard int, p_lease queue.lease) returns timestamptz[]
 language plpgsql as $$
 begin

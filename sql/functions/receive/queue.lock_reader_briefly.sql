@@ -1,7 +1,6 @@
--- queue.lock_reader_briefly(key): makes this transaction the reader of a shard.
--- Returns false if another transaction stays the reader for a quarter of a second. That is an application's open
--- transaction, because receives of the service are shorter.
--- Locks the reader until the end of the transaction.
+-- queue.lock_reader_briefly(key): makes this transaction the reader of a shard. Returns false if another transaction
+-- stays the reader for a quarter of a second. Such a transaction belongs to an application, because the service's
+-- receives are shorter. Locks the reader until the end of the transaction.
 create or replace function queue.lock_reader_briefly(p_key bigint) returns boolean
 language plpgsql set lock_timeout = '250ms' as $$
 begin

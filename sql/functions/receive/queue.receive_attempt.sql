@@ -1,10 +1,9 @@
--- queue.receive_attempt: receives messages under a ReceiveRequestAttemptId.
--- If a client repeats a receive of a FIFO queue with the same id within five minutes, it gets the same messages under
--- the same handles (repeat_receive). For a standard queue the id has no effect.
--- The parameters are the same as in receive_response. The function does not measure repeated messages.
--- error: also ReceiveAttemptOver, if the messages have changed.
--- Locks the attempt until the end of the transaction, then takes the locks of repeat_receive and receive_messages.
--- Raises QU004 (not under READ COMMITTED).
+-- queue.receive_attempt: receives messages under a ReceiveRequestAttemptId. If a client retries a receive from a FIFO
+-- queue with the same id within five minutes, the client gets the same messages under the same handles
+-- (repeat_receive). For a standard queue, the id has no effect. The parameters are the same as in receive_response. The
+-- function does not measure a retry's messages. error: also ReceiveAttemptOver, if the messages have changed. Locks the
+-- attempt until the end of the transaction, then takes the locks of repeat_receive and receive_messages. Raises QU004
+-- (not under READ COMMITTED).
 create or replace function queue.receive_attempt(
     p_queue text, p_max int, p_visibility_seconds int, p_in_flight_limit int, p_attempt_id text,
     p_response_bytes int, p_response_format text)
@@ -46,15 +45,12 @@ begin
             receive_counts = excluded.receive_counts;
 end $$;
 
--- queue.repeat_receive: repeats a receive of a FIFO queue by its ReceiveRequestAttemptId.
--- If all its messages are invisible and unchanged, the client gets them again under the same handles, and their
--- visibility timeout starts again. The five minutes count from the first receive.
--- error: ReceiveAttemptOver, if a message was deleted, received again or sent before p_before (its retention is over),
--- or if its visibility has changed.
--- Returns no row if there was no such receive in the last five minutes, or if its timeout is over and the messages are
--- unchanged.
--- The caller has the attempt's advisory lock. Locks the groups' rows.
--- Uses the indexes receive_attempt_pkey and fifo_message_pkey.
+-- queue.repeat_receive: repeats a receive from a FIFO queue by its ReceiveRequestAttemptId. If all its messages are
+-- invisible and unchanged, the client gets them again under the same handles, and their visibility timeout starts
+-- again. The five minutes count from the first receive. error: ReceiveAttemptOver, if a message was deleted, received
+-- again or sent before p_before (its retention is over), or if its visibility has changed. Returns no row if there was
+-- no such receive in the last five minutes, or if its timeout is over and the messages are unchanged. The caller holds
+-- the attempt's advisory lock. Locks the groups' rows. Uses the indexes receive_attempt_pkey and fifo_message_pkey.
 create or replace function queue.repeat_receive(
     p_queue_id int, p_attempt_id text, p_visibility interval, p_wait_seconds int, p_before timestamptz)
 returns setof queue.received_row

@@ -10,9 +10,8 @@
 --   p_refuse_over         a longer received message (of 12,000 bytes or more) raises QU010, which undoes the receive;
 --                         the caller then calls receive_response
 --   p_response_bytes, p_response_format   pass over messages that are known to be too long for such a response (pass_over)
--- The function does not return messages whose retention is over. If it finds one, it ends such messages, as
--- maintain_queue does.
--- Returns a header row, then the messages. A paused queue returns no messages.
+-- The function does not return messages whose retention is over. If the function finds an expired message, it deletes
+-- such messages, as maintain_queue does. Returns a header row, then the messages. A paused queue returns no messages.
 --   error         QueueDoesNotExist or OverLimit
 --   wait_seconds  the queue's ReceiveMessageWaitTimeSeconds
 -- Locks the reader of a shard, and rows of the slow path or of FIFO groups (locked rows are skipped). The call needs a
@@ -122,12 +121,12 @@ begin
     end if;
 end $$;
 
--- queue.in_flight_capacity(queue, want, limit): returns how many of p_want messages a receive may return.
--- At most p_limit messages may be in flight; null: no limit. 0: the limit is reached.
--- A count of 120,000 messages takes 2 ms in the log, 50 ms in the slow path and 130 ms in FIFO groups. The function
--- therefore uses a count until 50,000 messages per second could use up the capacity, and at least four times as long as
--- the count took. If the limit is below 100,000, each call counts the messages.
--- Locks the queue's count without waiting. A receiver that does not get the lock does not store its count.
+-- queue.in_flight_capacity(queue, want, limit): returns how many of p_want messages a receive may return. At most
+-- p_limit messages may be in flight; null: no limit. 0: the limit is reached. A count of 120,000 messages takes 2 ms in
+-- the log, 50 ms in the slow path and 130 ms in FIFO groups. The function therefore uses a count until 50,000 messages
+-- per second could use up the capacity, and at least four times as long as the count took. If the limit is below
+-- 100,000, each call counts the messages. Locks the queue's count without waiting. A receiver that does not get the
+-- lock does not store the count.
 create or replace function queue.in_flight_capacity(p_queue_id int, p_want int, p_limit int) returns int
 language plpgsql as $$
 declare
@@ -163,14 +162,12 @@ begin
         using errcode = 'QU010';
 end $$;
 
--- queue.take_deferred: receives skipped messages of noisy tenants, tenant by tenant.
--- The tenant with the fewest messages in flight comes first (SQS Developer Guide, "How Amazon SQS fair queues work").
--- The receiver gets the lease that take_fair made without a receiver, or its first messages.
--- The function skips a shard with another reader. Like take_log, it waits for that reader only while this transaction
--- holds no lock that a reader could wait for.
--- The messages' time is later than p_begun, even if the clock goes back (take_side).
--- Locks readers of the shards, then rows of leases, and skips locked rows. Uses the indexes deferred_pkey and
--- lease_pkey.
+-- queue.take_deferred: receives skipped messages of noisy tenants, tenant by tenant. The tenant with the fewest
+-- messages in flight comes first (SQS Developer Guide, "How Amazon SQS fair queues work"). The receiver gets the lease
+-- that take_fair made without a receiver, or its first messages. The function skips a shard with another reader. Like
+-- take_log, the function waits for that reader only while this transaction holds no lock that a reader could wait for.
+-- The messages' time is later than p_begun, even if the clock goes back (take_side). Locks readers of the shards, then
+-- rows of leases, and skips locked rows. Uses the indexes deferred_pkey and lease_pkey.
 create or replace function queue.take_deferred(
     p_queue_id int, p_max int, p_lease_size int, p_begun timestamptz, p_visibility interval, p_before timestamptz)
 returns setof queue.received_row
@@ -208,8 +205,8 @@ begin
             where x.queue_id = p_queue_id and x.shard = v_deferred.shard and x.pos = v_deferred.pos
                 and x.visible_at = 'infinity' and x.ids <> '{}'
             for update skip locked;
-            -- Without a row, another transaction has received, deleted or purged the messages of the lease, or a
-            -- consumer that acknowledges messages has locked the lease.
+            -- Without a row, another transaction has received, deleted or purged the lease's messages, or a consumer
+            -- that acknowledges messages has locked the lease.
             if found then
                 v_lease := queue.expire_leased(v_lease, p_before);
             end if;
@@ -229,9 +226,9 @@ begin
     end loop;
 end $$;
 
--- queue.take_side: receives messages of the slow path (queue.side).
--- If the dead-letter queue exists, messages that were received p_max_receive_count times move there. The function
--- examines the first p_max + 100 visible messages, so that few remain for the next receive.
+-- queue.take_side: receives messages from the slow path (queue.side). If the dead-letter queue exists, messages that
+-- were received p_max_receive_count times move there. The function examines the first p_max + 100 visible messages, so
+-- that few remain for the next receive.
 --   p_now     when the receive began. Messages that it has returned with a timeout of 0 became visible later, so the
 --             function does not see them
 --   p_before  messages that were sent earlier are past their retention. If such a message comes first, the function

@@ -21,7 +21,7 @@ returns setof queue.received_row
 language plpgsql as $$
 declare
     v_any boolean := p_response_format in ('json', 'xml');
-    -- The greatest growth of a text by escapes, without control characters, which no interface accepts.
+    -- The greatest growth of a text through escapes, ignoring control characters, which no interface accepts.
     v_growth int := case p_response_format when 'json' then 2 when 'xml' then 6 else 7 end;
     v_max int := p_max;
     v_rows queue.received_row[];
@@ -98,7 +98,7 @@ begin
     return query select * from unnest(v_rows[:1]);
 end $$;
 
--- queue.stored_bytes(message): returns the bytes of body and attributes before escapes.
+-- queue.stored_bytes(message): returns the size of body and attributes before escaping.
 create or replace function queue.stored_bytes(p_message queue.received_row) returns int
 language sql immutable parallel safe as $$
 select octet_length(p_message.body) + coalesce(octet_length(p_message.attributes), 0)
@@ -106,13 +106,10 @@ select octet_length(p_message.body) + coalesce(octet_length(p_message.attributes
 $$;
 
 -- queue.passes_over_all(arn, bytes, format): returns whether all receivable messages of a queue are too long for a
--- response.
--- The caller has just received no message.
--- Returns false if another transaction may have other messages. Messages of a locked shard or group become receivable
--- again if that transaction fails.
--- For a FIFO queue, the function searches only if take_groups has set queue.passed_over, because dead entries of the
--- index make the search long.
--- Uses the indexes side_visible_at and fifo_ready_visible_at, and those of ready_shards and group_head.
+-- response. The caller has just received no message. Returns false if another transaction can have other messages.
+-- Messages of a locked shard or group become receivable again if that transaction fails. For a FIFO queue, the function
+-- searches only if take_groups has set queue.passed_over, because dead entries of the index make the search long. Uses
+-- the indexes side_visible_at and fifo_ready_visible_at, and the indexes of ready_shards and group_head.
 create or replace function queue.passes_over_all(p_arn text, p_response_bytes int, p_response_format text) returns boolean
 language plpgsql as $$
 declare
@@ -139,13 +136,12 @@ begin
 end $$;
 
 -- queue.pass_over(arn, message, format, bytes): records the size of a visible message in responses of a format.
--- receive_messages then leaves the message to receives with a larger limit. The message stays visible, and its receive
--- count does not change. A message of the log moves to the slow path.
--- p_message: the message as the undone receive returned it. Another receive may have received the message in the
--- meantime, because the undone receive has released its locks.
--- Returns false, and records nothing, if the message's state has changed, or if another transaction has locked the
--- message, its lease, group or shard.
--- Locks the shard's reader and then the lease's row, or the row of the group or of the message, without waiting.
+-- receive_messages then leaves the message for receives with a larger limit. The message stays visible, and its receive
+-- count does not change. A message of the log moves to the slow path. p_message: the message as the undone receive
+-- returned it. Another receive may have received the message in the meantime, because the undone receive has released
+-- its locks. Returns false, and records nothing, if the message's state has changed, or if another transaction has
+-- locked the message, its lease, group or shard. Locks the shard's reader and then the lease's row, or the row of the
+-- group or of the message, without waiting.
 create or replace function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes int)
 returns boolean
 language plpgsql as $$

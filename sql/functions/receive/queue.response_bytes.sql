@@ -1,8 +1,8 @@
--- queue.response_bytes(message, format): returns the size of a message in a response.
--- The size includes all attributes, even if the request does not ask for them, so it depends only on the message.
--- p_format: as in encoded_bytes, which measures body and attributes exactly.
--- For the text around them, the function adds the maximum: 1,500 bytes for each message and 200 for each attribute
--- (json and xml: 1,000 for each message; json: 100 for each attribute).
+-- queue.response_bytes(message, format): returns the size of a message in a response. The size includes all attributes,
+-- even if the request does not ask for attributes, so the size depends only on the message. p_format: as in
+-- encoded_bytes, which measures body and attributes exactly. For the text around them, the function adds the maximum:
+-- 1,500 bytes for each message and 200 for each attribute (json and xml: 1,000 for each message; json: 100 for each
+-- attribute).
 create or replace function queue.response_bytes(p_message queue.received_row, p_format text) returns int
 language sql stable as $$
 select case when p_format in ('json', 'xml') then 1000 else 1500 end + queue.encoded_bytes(p_message.body, p_format)
@@ -34,8 +34,8 @@ select case p_format when 'json' then octet_length(to_json(p_text)::text) - 2
             select to_json(queue.xml_text(p_text))::text, 2 where p_format like 'function-xml%') e) end
 $$;
 
--- queue.xml_text(text): returns a text as XML of the Query protocol.
--- `escape_text` and `write_document` in penstock/aws/codec/xml.py are the counterparts in Python.
+-- queue.xml_text(text): returns a text as XML for the Query protocol. `escape_text` and `write_document` in
+-- penstock/aws/codec/xml.py are the counterparts in Python.
 create or replace function queue.xml_text(p_text text) returns text
 language sql immutable parallel safe as $$
 select regexp_replace(

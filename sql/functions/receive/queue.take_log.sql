@@ -1,8 +1,7 @@
--- queue.take_log: receives messages of the log, shard by shard.
--- The function skips shards with another reader. If all shards with messages have a reader, the function waits for one
--- of them, a quarter of a second at most.
--- It waits only if this transaction holds no lock that a reader could wait for, so it cannot deadlock. Such a
--- transaction has locked no row (it has no transaction id) and reads no shard (the setting queue.reads, until the
+-- queue.take_log: receives messages from the log, shard by shard. The function skips shards with another reader. If all
+-- shards with messages have a reader, the function waits for one of them, a quarter of a second at most. The function
+-- waits only if this transaction holds no lock that a reader could wait for, so the wait cannot cause a deadlock. Such
+-- a transaction has locked no row (it has no transaction id) and reads no shard (the setting queue.reads, until the
 -- transaction's end).
 --   p_before  messages that were sent earlier are past their retention
 --   p_fair    skip messages of noisy tenants
@@ -51,11 +50,10 @@ begin
     end if;
 end $$;
 
--- queue.take_shard: receives up to p_max messages of one shard.
--- Messages of expired leases come first, then unreceived messages.
--- A shard's time never falls behind its watermark, even if the clock goes back.
--- p_shards: the queue's number of shards; null: skip no messages of noisy tenants.
--- The caller is the shard's reader. Uses the indexes lease_pkey, lease_visible_at and log_pkey.
+-- queue.take_shard: receives up to p_max messages from one shard. Messages from expired leases come first, then
+-- unreceived messages. A shard's time never falls behind its watermark, even if the clock goes back. p_shards: the
+-- queue's number of shards; null: skip no messages of noisy tenants. The caller is the shard's reader. Uses the indexes
+-- lease_pkey, lease_visible_at and log_pkey.
 create or replace function queue.take_shard(
     p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_before timestamptz, p_shards int)
@@ -139,15 +137,14 @@ begin
     end if;
 end $$;
 
--- queue.lease_nonce(): returns a random number above 0. It identifies a lease together with the lease's position.
+-- queue.lease_nonce(): returns a random number above 0. The number and the lease's position together identify a lease.
 create or replace function queue.lease_nonce() returns int
 language sql volatile return 1 + floor(random() * 2147483647)::int;
 
--- queue.take_expired: receives the messages of a shard's leases that ended in (p_after, p_now) again.
--- If the dead-letter queue exists, messages that were received p_max_receive_count times move there. They keep their
--- MessageId, body and time of sending.
--- The function skips locked leases, because a consumer acknowledges their messages.
--- The caller is the shard's reader. Uses the index lease_visible_at.
+-- queue.take_expired: receives messages again from a shard's leases that ended in (p_after, p_now). If the dead-letter
+-- queue exists, messages that were received p_max_receive_count times move there. These messages keep their MessageId,
+-- body and send time. The function skips locked leases, because a consumer is acknowledging their messages. The caller
+-- is the shard's reader. Uses the index lease_visible_at.
 create or replace function queue.take_expired(
     p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
     p_max_receive_count int, p_dead_letter_arn text, p_before timestamptz)
@@ -294,14 +291,12 @@ select array_agg(n.group_id order by n.messages, n.group_id)
 from (select m.group_id, max(m.messages) as messages from noisy m group by m.group_id) n
 $$;
 
--- queue.take_fair: receives unreceived messages of a shard, and skips messages of noisy tenants.
--- The function reads up to 5,000 messages, 200 at a time. Skipped messages stay in the log.
--- The skipped messages of each tenant get a lease without a receiver. It ends at 'infinity' and has a row in
--- queue.deferred, and take_deferred returns its messages.
--- The other messages get leases as usual, with at most p_lease_size messages each.
--- The ranges of these leases overlap. Each lease therefore lists in `gone`, without a time, the ids in its range that
--- belong to other leases, which record them.
--- The caller is the shard's reader. Uses the index log_pkey.
+-- queue.take_fair: receives a shard's unreceived messages, and skips noisy tenants' messages. The function reads up to
+-- 5,000 messages, 200 at a time. Skipped messages stay in the log. Each tenant's skipped messages get a lease without a
+-- receiver. This lease ends at 'infinity' and has a row in queue.deferred, and take_deferred returns the lease's
+-- messages. The other messages get leases as usual, with at most p_lease_size messages each. These leases' ranges
+-- overlap. Each lease therefore lists in `gone`, without a time, the ids in its range that belong to other leases,
+-- which record them. The caller is the shard's reader. Uses the index log_pkey.
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
     p_watermark timestamptz, p_low bigint, p_noisy text[], p_before timestamptz)

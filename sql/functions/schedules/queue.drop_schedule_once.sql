@@ -25,8 +25,8 @@ begin
             insert into queue.schedule_deletion (account_id, region, group_name, name, client_token)
             values (p_account_id, p_region, p_group, p_name, p_client_token);
         end if;
-        -- A concurrent call may have deleted the same schedule. This call has waited for the row, and sees the deletion
-        -- only now.
+        -- A concurrent call may have deleted the same schedule. This call has waited for the row, and only now sees the
+        -- deletion.
         if v_dropped or p_client_token is null then
             return query select v_dropped;
             return;

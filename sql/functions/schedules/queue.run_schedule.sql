@@ -1,5 +1,5 @@
--- queue.run_schedule(account, region, group, name): fires a schedule now, out of band, in this transaction.
--- The function also fires a paused schedule. The next occurrence does not change.
+-- queue.run_schedule(account, region, group, name): fires a schedule now, out of band, in this transaction. The
+-- function also fires paused schedules. The next occurrence does not change.
 --   scheduled_for  now, to the second
 --   message_ids    as in queue.schedule_run
 --   error          NotFound, or TargetFailed with detail; the function then sends nothing

@@ -1,5 +1,5 @@
--- queue.body_shape(body): returns the shape of a message body, a text of at most 32 characters for comparison.
--- Bodies have the same shape if they differ only in values, in the order of names or in the length of lists.
+-- queue.body_shape(body): returns a message body's shape, a text of at most 32 characters that can be compared. Bodies
+-- have the same shape if they differ only in values, in the order of names or in the length of lists.
 --   base64   the body is not JSON, and has 16 or more characters of base64
 --   text     the body is not JSON
 --   long     the body has more than 64 KiB
@@ -25,9 +25,9 @@ begin
 end $$;
 
 -- queue.json_shape(value, depth): returns the shape of a JSON value (body_shape). For an object or a list, the result
--- is the md5 of its names, types and nested shapes. For other values, it is the type. Only the first 100 elements of a
--- list count. An object with more than 200 names is `wide`. The function uses JSON paths, because a query for each
--- object would take three times as long.
+-- is the md5 of its names, types and nested shapes. For other values, the result is the type. Only the first 100
+-- elements of a list count. An object with more than 200 names is `wide`. The function uses JSON paths, because a query
+-- for each object would take three times as long.
 create or replace function queue.json_shape(p_value jsonb, p_depth int) returns text
 language plpgsql immutable as $$
 declare

@@ -1,8 +1,7 @@
--- queue.send_later: sends messages as send_messages does, with delays of up to a year for standard queues.
--- SQS delays a message by at most 900 seconds. A message with a longer delay waits as a one-shot schedule of the
--- queue's account, named delayed-…. When the schedule fires, the message enters its queue and gets its id, and its
--- retention begins.
--- p_delays is not null.
+-- queue.send_later: sends messages as send_messages does, with delays of up to a year for standard queues. SQS delays a
+-- message by at most 900 seconds. A message with a longer delay waits as a one-shot schedule of the queue's account,
+-- named delayed-…. When the schedule fires, the message enters the queue and gets an id, and the retention period
+-- begins. p_delays is not null.
 --   n         the position of the message, from 1
 --   id        as in send_messages; null: the message waits as a schedule
 --   schedule  the schedule's name, or null

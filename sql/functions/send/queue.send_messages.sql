@@ -47,7 +47,7 @@ begin
             from unnest(p_queues, p_sizes) with ordinality u(arn, size, n)
             where u.arn = v_arn and u.size > v_queue.maximum_message_bytes;
         end if;
-        -- The code below sorts and keeps only the numbers of the messages, so a body is copied only once, into its row.
+        -- The code below sorts only the messages' numbers, so PostgreSQL copies a body only once, into its row.
         if v_queue.fifo then
             return query
             with entry as materialized (
@@ -127,8 +127,8 @@ begin
 end $$;
 
 -- queue.number_fifo_messages: assigns ids to the messages of a FIFO queue, and finds duplicates of the last five
--- minutes.
--- The arrays are those of send_messages. The caller stores the other messages at sent_at. This function counts them.
+-- minutes. The function takes the same arrays as send_messages. The caller stores the other messages at sent_at. This
+-- function counts them.
 --   n                 the position of the message, from 1
 --   id, message_id    a duplicate has the values of the original; a new message has no message_id
 --   error, detail     as in send_messages
@@ -151,7 +151,7 @@ begin
     v_groups := array(      -- This excludes groups of other queues in the arrays.
         select distinct u.group_id from unnest(p_queues, p_groups, p_sizes) u(arn, group_id, size)
         where u.arn = p_arn and u.group_id is not null and u.size <= v_queue.maximum_message_bytes);
-    -- A message past its retention blocks no group (take_groups), even if it is still delayed.
+    -- An expired message does not block its group (take_groups), even if the message is still delayed.
     perform queue.lock_groups(v_queue.queue_id, v_groups,
         least(v_queue.delay_seconds, v_queue.retention_seconds) * interval '1 second');
     v_now := clock_timestamp();
@@ -207,12 +207,10 @@ begin
 end $$;
 
 -- queue.lock_groups(queue, groups, delay): locks message groups until the end of the transaction, for a caller that
--- appends messages to each of them.
--- The function creates missing groups. New and empty groups become ready after p_delay, when their first message
--- becomes visible or its retention is over.
--- The function locks existing groups in the order of their keys, then new ones in the order of their names, so that
--- senders do not deadlock.
--- Uses the indexes fifo_group_queue_id_group_id_key, fifo_group_pkey and fifo_ready_pkey.
+-- appends messages to each of them. The function creates missing groups. New and empty groups become ready after
+-- p_delay, when their first message becomes visible or expires. The function locks existing groups in the order of
+-- their keys, then new ones in the order of their names, so that senders do not deadlock. Uses the indexes
+-- fifo_group_queue_id_group_id_key, fifo_group_pkey and fifo_ready_pkey.
 create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void
 language plpgsql as $$
 declare
@@ -256,12 +254,10 @@ begin
     select e.group_key, p_queue_id, clock_timestamp() + p_delay, coalesce(e.first_id, 0) from empty e;
 end $$;
 
--- queue.fifo_entries: returns the messages of a FIFO queue with their groups' keys and deduplication ids.
--- The arrays are those of send_messages. A missing id is the SHA-256 of the body if the queue deduplicates by content.
--- If the queue's scope was all groups when an id arrived, the id keeps this scope for its five minutes (recorded at
--- AWS).
--- Only a queue whose setting has changed since then has such ids.
--- Uses the index fifo_group_queue_id_group_id_key.
+-- queue.fifo_entries: returns the messages of a FIFO queue with their groups' keys and deduplication ids. The function
+-- takes the same arrays as send_messages. A missing id is the SHA-256 of the body if the queue deduplicates by content.
+-- If the queue's scope was all groups when an id arrived, the id keeps this scope for five minutes (recorded at AWS).
+-- Such ids exist only if the queue's setting has changed since then. Uses the index fifo_group_queue_id_group_id_key.
 create or replace function queue.fifo_entries(
     p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
     p_deduplication_ids text[])

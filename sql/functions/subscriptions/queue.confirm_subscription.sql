@@ -1,13 +1,9 @@
--- queue.confirm_subscription(topic's ARN, token, authenticated unsubscribe): confirms the pending subscription of a
--- token.
--- Returns the subscription's ARN.
--- Of the topic's ARN, only the region and the account have to match.
--- A used token confirms the same subscription again.
--- The token of an UnsubscribeConfirmation restores the subscription under its ARN. If the endpoint has a new
--- subscription, the function confirms the new one.
--- error: NotFound (the topic), BadToken (unknown, or older than two days), or the result of subscription_refusal for a
--- subscription that the token would restore.
--- Takes a shared lock on the topic's row.
+-- queue.confirm_subscription(topic's ARN, token, authenticated unsubscribe): confirms a token's pending subscription.
+-- Returns the subscription's ARN. Only the region and the account in the topic's ARN must match. A used token confirms
+-- the same subscription again. The token of an UnsubscribeConfirmation restores the subscription under its ARN. If the
+-- endpoint has a new subscription, the function confirms the new subscription. error: NotFound (the topic), BadToken
+-- (unknown, or older than two days), or the result of subscription_refusal for a subscription that the token would
+-- restore. Takes a shared lock on the topic's row.
 create or replace function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
 returns table (arn text, error text)
 language plpgsql as $$

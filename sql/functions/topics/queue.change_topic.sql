@@ -1,4 +1,4 @@
--- queue.change_topic(arn, attributes): replaces the given attributes. A null value removes one.
+-- queue.change_topic(arn, attributes): replaces the given attributes. A null value removes an attribute.
 --   NotFound       the topic does not exist
 --   LargeMessages  with a MaximumMessageSize of more than 256 KiB, a topic may have at most 100 subscriptions, of
 --                  queues, Firehose or Lambda (SetTopicAttributes, API reference)

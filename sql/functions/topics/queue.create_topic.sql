@@ -1,5 +1,5 @@
--- queue.create_topic: creates a topic. Returns the topic's ARN.
--- If the topic exists and has the given attributes and tags, the function only returns its ARN.
+-- queue.create_topic: creates a topic. Returns the topic's ARN. If the topic exists with the given attributes and tags,
+-- the function only returns the topic's ARN.
 --   p_defaults  the values of attributes that the topic does not store
 --   error       TopicExists
 --   detail      the part that differs: Attributes or Tags

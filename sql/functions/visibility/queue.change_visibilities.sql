@@ -39,9 +39,9 @@ begin
             return next;
             continue;
         end if;
-        -- This finds the message's lease (0: none), receive count and first receive. A FIFO queue's handle is valid
-        -- only until the next receive of the message. A handle of a standard queue is valid while the message is the
-        -- same.
+        -- This query finds the message's lease (0: none), receive count and first receive. A FIFO queue's handle is
+        -- valid only until the next receive of the message. A standard queue's handle is valid while the message
+        -- exists.
         if v_handle.shard = queue.fifo_shard() then
             select 0::bigint as pos, m.receive_count, m.first_received_at into v_received from queue.fifo_message m
             where m.id = v_handle.id and m.queue_id = v_handle.queue_id and m.receive_count = v_handle.receive_count
