@@ -32,8 +32,8 @@ run "balancer" {
     error_message = "a stopping task must finish long polls of 20 s"
   }
   assert {
-    condition     = aws_lb_target_group.this.health_check[0].path == "/readyz" && aws_lb_target_group.this.health_check[0].timeout > 2
-    error_message = "the health check must call /readyz and wait more than 2 s for its response"
+    condition     = aws_lb_target_group.this.health_check[0].path == "/livez"
+    error_message = "an outage of the database must not make ECS replace all tasks"
   }
   assert {
     condition     = aws_lb_listener.https.protocol == "HTTPS" && aws_lb_listener.https.port == 443

@@ -235,11 +235,13 @@ def test_no_pod_goes_before_another_is_ready(rendered: Rendered) -> None:
         assert deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
 
 
-def test_a_database_that_is_away_restarts_nothing(rendered: Rendered) -> None:
+def test_a_database_that_is_away_restarts_nothing_and_takes_no_pod_out(rendered: Rendered) -> None:
+    """A pod gets its first request after its database responded once."""
     probes = container(rendered.pods["penstock-service"])
-    assert probes["livenessProbe"]["httpGet"]["path"] == probes["startupProbe"]["httpGet"]["path"] == "/livez"
-    assert probes["readinessProbe"]["httpGet"]["path"] == "/readyz"
-    assert probes["readinessProbe"]["timeoutSeconds"] > 2  # /readyz responds within 2 s.
+    assert probes["livenessProbe"]["httpGet"]["path"] == probes["readinessProbe"]["httpGet"]["path"] == "/livez"
+    assert probes["startupProbe"]["httpGet"]["path"] == "/readyz"
+    assert probes["startupProbe"]["timeoutSeconds"] > 2  # /readyz responds within 2 s.
+    assert probes["startupProbe"]["failureThreshold"] * probes["startupProbe"]["periodSeconds"] >= 300
 
 
 # --- workers ----------------------------------------------------------------------------------------------------------

@@ -67,13 +67,14 @@ resource "aws_lb_target_group" "this" {
   deregistration_delay          = var.deregistration_delay_seconds
   load_balancing_algorithm_type = "least_outstanding_requests" # long polls take longer than sends
 
-  # A task without a writable database is not ready, and its requests go to other tasks. If no task is ready, the
-  # balancer sends requests to all tasks, and clients get the service's 503 with Retry-After.
+  # ECS replaces the tasks that this check fails. All tasks share the database, so /readyz would fail for all of them in
+  # an outage. With /livez they stay, and clients get the service's 503 with Retry-After, which SDKs retry. A task starts
+  # the service after its migration, which needs the database.
   health_check {
-    path                = "/readyz"
+    path                = "/livez"
     matcher             = "200"
     interval            = 5
-    timeout             = 4 # /readyz responds within 2 s
+    timeout             = 4
     healthy_threshold   = 2
     unhealthy_threshold = 2
   }
