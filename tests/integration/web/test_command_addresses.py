@@ -160,7 +160,7 @@ def test_a_certificate_that_is_not_trusted_is_named(
         monkeypatch.delenv("AWS_CA_BUNDLE")
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
         assert main(["status", "--endpoint", address]) == 1
-        assert "cannot be written to: a test" in capsys.readouterr().out
+        assert "not ready: a test" in capsys.readouterr().out
         for command in COMMANDS_OVER_TLS:  # The certificate is trusted now.
             main(command.format(file=tmp_path / "penstock.yaml", url=address).split())
             assert "certificate" not in "".join(capsys.readouterr())

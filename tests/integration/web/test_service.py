@@ -272,7 +272,7 @@ def test_readyz_says_when_the_database_cannot_be_written_to(
         assert (response.status_code, response.json()) == (503, {"status": "degraded", "reason": reason})
         monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
         assert main(["status"]) == 1
-        assert f"cannot be written to: {reason}" in capsys.readouterr().out
+        assert f"not ready: {reason}" in capsys.readouterr().out
         assert http.get("/livez").json()["status"] == "ok"
         set_read_only(connection, database.name, "off")
         assert http.get("/readyz").status_code == 200

@@ -216,8 +216,9 @@ class Settings:
         "sooner wakes it.")
     queue_schedule_batch_size = Setting(32, unit="schedules", minimum=1, maximum=1000, help="The maximum number of "
         "schedules that a process fires in one transaction.")
-    queue_schedule_misfire_grace_seconds = Setting(60, unit="seconds", minimum=0, help="How late a schedule without "
-        "catch-up may fire. The service skips firings that would be later.")
+    queue_schedule_misfire_grace_seconds = Setting(60, unit="seconds", minimum=0, help="How late a recurring "
+        "schedule of REST or SQL without `catchup` may fire. The service skips later firings. One-time schedules of "
+        "REST and SQL always fire, and schedules of EventBridge Scheduler until `MaximumEventAgeInSeconds`.")
     queue_schedule_history_seconds = Setting(604_800, unit="seconds", minimum=60, help="How long the service lists the "
         "runs of schedules.")
     queue_schedule_preview_count = Setting(5, unit="times", minimum=1, maximum=100, help="How many future times the "

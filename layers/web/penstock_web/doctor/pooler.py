@@ -56,7 +56,7 @@ def check_connection(examined: Examination) -> Iterator[Finding]:
         yield Finding(
             CONNECTION,
             f"PgBouncer at {place} (DATABASE_URL) {problem}, PostgreSQL (DATABASE_DIRECT_URL) answers: {cause}",
-            "the service answers 503 without it",
+            "calls through PgBouncer get 503; sends, receives and deletes may continue on open direct connections",
             remedy,
             page=page,
         )

@@ -36,7 +36,7 @@ class Life(msgspec.Struct):
 
 
 class HealthState(msgspec.Struct, omit_defaults=True):
-    """The response of /readyz. `reason` says why the database cannot be written to."""
+    """The response of /readyz. `reason` says why DATABASE_URL accepts no writes."""
 
     status: Literal["ok", "degraded"]
     reason: str = ""
@@ -90,7 +90,7 @@ def health_router(
         return json_response(Life("stuck" if stuck else "ok", __version__, region), 503 if stuck else 200)
 
     @router.get(
-        "/readyz", response_class=Response, responses=describe_states(HealthState, "The database cannot be written to.")
+        "/readyz", response_class=Response, responses=describe_states(HealthState, "DATABASE_URL accepts no writes.")
     )
     async def readyz() -> Response:
         """The database can be written to."""

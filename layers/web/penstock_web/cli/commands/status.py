@@ -31,7 +31,7 @@ def status(endpoint: Endpoint = None, json: Json = False) -> int:
         "service": client.endpoint,
         "version": life.get("version"),
         "process": life.get("status"),
-        "database": "ok" if works else f"cannot be written to: {ready.get('reason') or 'the reason is unknown'}",
+        "database": "ok" if works else f"not ready: {ready.get('reason') or 'the reason is unknown'}",
     }
     found = client.call("GET", "/metrics/attention") if works else {"queues": None, "concerns": []}
     concerns = found["concerns"]
