@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_bytes
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -80,8 +82,9 @@ def trial() -> Iterator[PageInstallation]:
     with TemporaryDirectory(prefix="reader-") as home:
         Path(home).chmod(0o755)  # As root, `penstock up` runs PostgreSQL as another user.
         data = f"{home}/.local/state/penstock"
-        with running("--data-dir", data, port=ports["9324"]) as up:
-            service = {"PENSTOCK_ENDPOINT": up.address, "DATABASE_URL": up.dsn, "HOME": home}
+        secret = {"WEBHOOK_SIGNING_SECRET": f"whsec_{b64encode(token_bytes(32)).decode()}"}
+        with running("--data-dir", data, port=ports["9324"], **secret) as up:
+            service = {"PENSTOCK_ENDPOINT": up.address, "DATABASE_URL": up.dsn, "HOME": home} | secret
             yield PageInstallation(service, ports)
 
 

@@ -22,9 +22,10 @@ RUN = [page for page, found in ALL.items() if any(block.is_run for block in foun
 NOT_RUN = [block for found in ALL.values() for block in found if block.kind == "not run"]
 # These blocks take minutes with Spark, so only `make test-slow` runs them.
 SLOW = ("docs/operate/metrics_job.md", "docs/guides/export.md")
-# The pages for users in the site's order, without pages that need another installation.
+# The pages for users in the site's order. The pages in OTHERS need another installation: Spark takes minutes,
+# OWN_CLUSTER begins on a PostgreSQL without Penstock's roles, and only a new service process gets a collector.
 NAVIGATION = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
-OTHERS = {*SLOW, *OWN_CLUSTER, "docs/guides/tracing.md", "docs/guides/webhook_endpoints.md"}
+OTHERS = {*SLOW, *OWN_CLUSTER, "docs/guides/tracing.md"}
 GUIDES = [f"docs/{page}" for page, _ in list_pages(NAVIGATION[:2]) if f"docs/{page}" not in OTHERS]
 
 
