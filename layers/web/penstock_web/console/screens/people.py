@@ -7,8 +7,9 @@ from fastapi import Response
 from penstock.access.users import BUILT_IN
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.access import ShownKey, ShownUser, list_keys, list_users
 from penstock.management.rights import needs, right_of
-from penstock.postgres.statements.access import LIST_AUDIT, LIST_KEYS, LIST_USERS, AuditRow, KeyRow, UserRow
+from penstock.postgres.statements.access import LIST_AUDIT, AuditRow
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
@@ -20,18 +21,17 @@ LAST_ID = 2**63 - 1
 class People(NamedTuple):
     """The account's users and keys."""
 
-    users: list[UserRow]
-    keys: list[KeyRow]
+    users: list[ShownUser]
+    keys: list[ShownKey]
 
 
-@needs("account", "penstock:ReadKeys")
 def read_people(context: Context) -> Operation[People]:
     """Returns the keys and users of the caller's account."""
-    users = yield from Call(LIST_USERS, (context.account_id,))
-    return People(users, (yield from Call(LIST_KEYS, (context.account_id,))))
+    users = yield from list_users(context)
+    return People(users, (yield from list_keys(context)))
 
 
-@screen("/console/keys", right=right_of(read_people), title="Keys", position=80)
+@screen("/console/keys", right=right_of(list_users, list_keys), title="Keys", position=80)
 async def keys(page: CurrentPage) -> Response:
     """Shows keys without secrets."""
     found = await page.run(read_people(page.context))
