@@ -1,5 +1,9 @@
-"""Compares message types, limits, routes and errors with botocore's model of EventBridge Scheduler."""
+"""Compares message types, limits, routes and errors with botocore's model of EventBridge Scheduler.
 
+Also tests which names a sync of the REST API reads.
+"""
+
+import json
 from functools import cache
 from typing import Any, cast
 
@@ -7,11 +11,21 @@ import botocore.session
 import pytest
 from msgspec import Struct
 
+from penstock.access.receipt_handle import ReceiptHandles
+from penstock.access.users import build_user
 from penstock.actions import ACTIONS, BY_ROUTE, SERVICES, AnyAction
 from penstock.aws.codec.schema import Limits, List, Member, Scalar, Shape, Structure, read_structure
+from penstock.context import Context
+from penstock.effects import Call
+from penstock.environment import Environment
+from penstock.errors import AccessDenied
+from penstock.http import HttpRequest
+from penstock.management.schedules.operations import check_pruned
+from penstock.postgres.statements.schedules import LIST_PRUNABLE_SCHEDULES, PrunableScheduleRow
 from penstock.scheduler import errors as errors_scheduler
 from penstock.scheduler.errors import SchedulerError, UnknownOperationException
 from penstock.scheduler.types import Target
+from penstock.settings import Settings
 
 SCALARS = {"string": str, "integer": int, "timestamp": float}
 # Penstock ignores the parameters of unsupported targets.
@@ -114,3 +128,18 @@ def test_errors() -> None:
     }
     assert ours.pop(UnknownOperationException.json_type) == 404  # "Common Errors", API reference
     assert ours == stated
+
+
+# --- synchronising ---------------------------------------------------------------------------------------------------
+def test_a_sync_reads_the_names_that_it_may_delete_in_pages() -> None:
+    environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
+    context = Context("000000000000", "us-east-1", "", environment, HttpRequest("POST", "/", b"", {}, b""))
+    own = {"Effect": "Allow", "Action": "scheduler:DeleteSchedule", "Resource": "*/default/own-*"}
+    context.user = build_user("000000000000", "ann", [json.dumps({"Statement": own})])
+    checking = check_pruned({"kept"}, context)
+    place = ("000000000000", "us-east-1")
+    assert next(checking) == Call(LIST_PRUNABLE_SCHEDULES, (*place, "", 1_000))
+    page = [PrunableScheduleRow(f"own-{number:03}") for number in range(1_000)]
+    assert checking.send(page) == Call(LIST_PRUNABLE_SCHEDULES, (*place, "own-999", 1_000))
+    with pytest.raises(AccessDenied, match="schedule/default/other"):
+        checking.send([PrunableScheduleRow("kept"), PrunableScheduleRow("other")])
