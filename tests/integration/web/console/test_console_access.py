@@ -1,5 +1,6 @@
 """Tests access to the console: the users that can sign in, the allowed client addresses, and each role's rights."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -185,6 +186,10 @@ def test_policies_are_read_again_and_a_user_ends(installation: ConsoleInstallati
         client = ConsoleClient(installation.service)
         client.sign_in(bearer(installation.database, "ana"))
         assert installation.may_see(client)
+        key_id = ring.create(None, "the spare", bearer=True, user="ana").key_id
+        users, keys = client.get("/console/keys").text.split('id="keys"')
+        assert re.search(r">ana</th>\s*<td data-label=\"Policies\"><span class=\"badge\">admin<", users)
+        assert re.search(rf"<code>{key_id}</code></th>.*?>bearer</td>.*?>ana</td>.*?>the spare<", keys, re.DOTALL)
         list(ring.set_user("ana", [SENDS_ONLY], None, new=False))
         assert client.get("/console/queues").status_code == 403
         list(ring.end_user("ana", None))
