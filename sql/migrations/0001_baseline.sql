@@ -62,6 +62,16 @@ comment on table queue.queues is 'Each row is a queue. Everywhere else, the ARN 
 comment on column queue.queues.paused is
     'While this column is true, receives return no messages.';
 
+create table queue.new_queue_default (
+    only_row boolean primary key default true check (only_row),
+    shards smallint not null check (shards between 1 and 64),
+    visibility_timeout_seconds int not null
+);
+insert into queue.new_queue_default (shards, visibility_timeout_seconds) values (4, 30);
+comment on table queue.new_queue_default is
+    'Defaults of queues that the SQL interface creates. `penstock migrate` stores QUEUE_SHARDS and '
+    'QUEUE_DEFAULT_VISIBILITY_TIMEOUT here.';
+
 create table queue.dropped_queue (
     queue_id int primary key,
     arn text not null,

@@ -1,4 +1,5 @@
 -- queue.create(name, attributes): creates a standard queue. Returns the queue's ARN.
+-- `penstock migrate` stores QUEUE_SHARDS and QUEUE_DEFAULT_VISIBILITY_TIMEOUT for this function.
 -- If a queue with this name and these attributes exists, the function only returns its ARN.
 -- The attributes are the same as in CreateQueue. Their values are texts.
 -- The dead-letter queue must exist and belong to the same account.
@@ -21,8 +22,8 @@ begin
     end if;
     select * into v_made from queue.create_queue(
         p_account_id => v_caller.account_id, p_region => v_caller.region, p_name => name, p_supplied => attributes,
-        p_defaults => queue.default_attributes(right(name, 5) = '.fifo'), p_tags => '{}', p_shards => 4,
-        p_recreate_seconds => 0);
+        p_defaults => queue.default_attributes(right(name, 5) = '.fifo'), p_tags => '{}',
+        p_shards => (select d.shards from queue.new_queue_default d), p_recreate_seconds => 0);
     if v_made.error is not null then
         raise exception 'queue "%" exists with another %', name, v_made.detail using errcode = 'QU002';
     end if;

@@ -1,8 +1,11 @@
 -- queue.default_attributes(fifo): returns the default attributes of a queue.
--- penstock/sqs/attributes.py has the same values; a test compares the two.
+-- The visibility timeout comes from queue.new_queue_default. penstock/sqs/attributes.py has the same other values; a
+-- test compares them.
 create or replace function queue.default_attributes(p_fifo boolean) returns jsonb
-language sql immutable
+language sql stable
 return jsonb_build_object('DelaySeconds', '0', 'MaximumMessageSize', '1048576', 'MessageRetentionPeriod', '345600',
-    'ReceiveMessageWaitTimeSeconds', '0', 'VisibilityTimeout', '30', 'SqsManagedSseEnabled', 'true')
+    'ReceiveMessageWaitTimeSeconds', '0',
+    'VisibilityTimeout', (select d.visibility_timeout_seconds::text from queue.new_queue_default d),
+    'SqsManagedSseEnabled', 'true')
     || case when p_fifo then jsonb_build_object('FifoQueue', 'true', 'ContentBasedDeduplication', 'false',
         'DeduplicationScope', 'queue', 'FifoThroughputLimit', 'perQueue') else '{}' end;

@@ -10,6 +10,7 @@ import pytest
 from penstock.postgres.migrations import RELEASE, MigrationError, find_missing, find_sql_directory, migrate
 from penstock.postgres.schema_dump import dump_schema
 from penstock.postgres.session_settings import SESSION_SETTINGS
+from penstock.settings import Settings
 from penstock_web.local.postgres import ROLE
 from tests.support.database import Database, TestServer
 from tests.support.sql.hostile_settings import give_all
@@ -222,6 +223,14 @@ def test_a_database_of_another_encoding_is_refused(postgres: TestServer) -> None
             migrate(postgres.server.superuser_dsn("ascii"))
     finally:
         postgres.administration.execute("drop database ascii with (force)")
+
+
+def test_the_defaults_of_new_queues_are_stored(empty_database: Database) -> None:
+    stored = "select shards, visibility_timeout_seconds from queue.new_queue_default"
+    variables = {"QUEUE_SHARDS": "8", "QUEUE_DEFAULT_VISIBILITY_TIMEOUT": "45"}
+    for service, expected in ((None, (4, 30)), (Settings.read(variables), (8, 45)), (None, (8, 45))):
+        migrate(empty_database.api_dsn, service=service)
+        assert rows(empty_database.dsn, stored) == [expected]
 
 
 def test_hostile_settings_of_the_database_change_nothing(empty_database: Database, database: Database) -> None:

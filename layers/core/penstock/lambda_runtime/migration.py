@@ -44,7 +44,7 @@ def migrate(event: Mapping[str, object], directory: Path, environment: Execution
         settings = environment.settings
     except ServiceUnavailable as error:
         raise SecretUnavailableError(f"the secret cannot be read: {error.__cause__ or error}") from error
-    applied = migrate_or_explain(settings.direct_url, role, directory)
+    applied = migrate_or_explain(settings.direct_url, role, directory, settings)
     return {"release": RELEASE, **asdict(applied), "report": list(describe_applied(applied))}
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from penstock.settings import Settings
+
 from .iam_token import TokenError
 from .migrations import Applied, MigrationError, migrate
 
@@ -27,7 +29,9 @@ class MissingRightsError(MigrationError):
     """The role does not have a permission. The text is PostgreSQL's error and a remedy."""
 
 
-def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None = None) -> Applied:
+def migrate_or_explain(
+    dsn: str, role: str | None = None, directory: Path | None = None, service: Settings | None = None
+) -> Applied:
     """Migrates the database like `migrate`.
 
     Raises MigrationError for expected failures, and SettingError for invalid settings.
@@ -41,7 +45,7 @@ def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None
             "An example is postgresql://user:password@host:5432/name"
         ) from None
     try:
-        return migrate(dsn, directory, role)
+        return migrate(dsn, directory, role, service)
     except psycopg.errors.InsufficientPrivilege as error:
         raise MissingRightsError(
             f"the role of DATABASE_URL cannot migrate: {_join_lines(error)}; let it own the database, "

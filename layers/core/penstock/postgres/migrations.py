@@ -35,6 +35,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock import __version__
+from penstock.settings import Settings
 
 from . import function_settings, roles
 from .iam_token import add_token
@@ -46,6 +47,10 @@ Connection = psycopg.Connection[Row]
 
 # The bytes of "penstock". All releases must use the same number.
 _LOCK_KEY: Final = 0x70656E73746F636B
+_STORE_DEFAULTS: Final = (
+    "update queue.new_queue_default set shards = %s, visibility_timeout_seconds = %s "
+    "where (shards, visibility_timeout_seconds) is distinct from (%s, %s)"
+)
 _LOCK_TIMEOUT_MS: Final = 2000
 _LOCK_ATTEMPTS: Final = 30
 _FILE_NAME: Final = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
@@ -176,8 +181,13 @@ def find_sql_directory() -> Path:
     return installed if installed.is_dir() else Path(__file__).parents[4] / "sql"
 
 
-def migrate(dsn: str, directory: Path | None = None, role: str | None = None) -> Applied:
-    """Applies the missing scripts and gives `role` its settings. Raises MigrationError, TokenError."""
+def migrate(
+    dsn: str, directory: Path | None = None, role: str | None = None, service: Settings | None = None
+) -> Applied:
+    """Applies the missing scripts and gives `role` its settings. Raises MigrationError, TokenError.
+
+    `service` has the defaults of queues that the SQL interface creates. If it is None, the stored defaults stay.
+    """
     directory = directory or find_sql_directory()
     with _connect(dsn) as connection:
         wrong_settings = _pin_settings(connection)
@@ -195,6 +205,9 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
             raise MigrationError(problem)
         applied = _apply_missing(connection, directory)
         applied.missing_roles = missing_roles
+        if service:
+            defaults = (service.queue_shards, service.queue_default_visibility_timeout)
+            connection.execute(_STORE_DEFAULTS.encode(), (*defaults, *defaults))
         if role:
             tune_role(connection, role)
         else:

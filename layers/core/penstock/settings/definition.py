@@ -109,7 +109,8 @@ class Settings:
 
     _queues = Subject("Queues")
     queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=43_200, help="The "
-        "VisibilityTimeout of a queue that is created without one.")
+        "VisibilityTimeout of a queue that is created without one. `penstock migrate` stores the number for "
+        "`queue.create` in SQL.")
     queue_in_flight_limit = Setting(120_000, unit="messages", minimum=0, help="About how many messages of a queue may "
         "be in flight, as on AWS. Beyond the limit, short polls of a standard queue fail with `OverLimit`, and a FIFO "
         "queue returns no messages. If the limit is below 100,000, every receive counts the messages. 0 means no "
@@ -119,7 +120,8 @@ class Settings:
     queue_recreate_interval_seconds = Setting(60, unit="seconds", minimum=0, help="The minimum time between "
         "DeleteQueue and CreateQueue of the same name, as on AWS. 0 means no limit.")
     queue_shards = Setting(4, unit="writers", minimum=1, maximum=64, help="How many transactions can write to a new "
-        "queue at the same time. With more of them, an empty receive takes slightly longer.")
+        "queue at the same time. With more of them, an empty receive takes slightly longer. `penstock migrate` stores "
+        "the number for `queue.create` in SQL.")
 
     _requests = Subject("Requests")
     queue_request_timeout_seconds = Setting(30, unit="seconds", minimum=1, help="The maximum duration of a request, "

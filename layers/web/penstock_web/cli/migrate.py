@@ -38,12 +38,13 @@ def migrate(
         raise typer.BadParameter("not allowed with argument --database", param_hint="--ephemeral")
     variables = variables_with(database)
     with _database(ephemeral, variables) as dsn:
-        for line in describe_applied(migrate_or_explain(dsn, tune_role)):
+        settings = Settings.read({**variables, "DATABASE_DIRECT_URL": dsn})
+        for line in describe_applied(migrate_or_explain(dsn, tune_role, settings)):
             print(line)
         if first_key:
             from .key_ring import make_first_key
 
-            make_first_key(Settings.read({**variables, "DATABASE_DIRECT_URL": dsn}))
+            make_first_key(settings)
         if dump:
             dump.write_text(dump_schema(dsn))
 

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from penstock.settings import Settings
 
 
-def migrate_or_explain(dsn: str, role: str | None) -> Applied:
+def migrate_or_explain(dsn: str, role: str | None, service: Settings | None = None) -> Applied:
     """Migrates the database and writes any warning to stderr. Raises LocalError for errors that the database's owner
-    can correct.
+    can correct. `service` has the defaults of queues that the SQL interface creates.
     """
     from penstock.postgres import migrating  # noqa: PLC0415 - not for `penstock --help`
     from penstock.postgres.migrations import MigrationError  # noqa: PLC0415
 
     try:
-        applied = migrating.migrate_or_explain(dsn, role)
+        applied = migrating.migrate_or_explain(dsn, role, service=service)
     except migrating.MissingRightsError as error:
         raise LocalError(f"{error} and start with --no-migrate") from error
     except MigrationError as error:

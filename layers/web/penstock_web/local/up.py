@@ -156,12 +156,12 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
     """
     if settings.database_url:
         if options.migrate:
-            warn_of_missing_roles(migrate_or_explain(settings.direct_url, None))
+            warn_of_missing_roles(migrate_or_explain(settings.direct_url, None, settings))
         return settings, without_password(settings.direct_url), None  # The password must not be logged.
     place = stack.enter_context(ephemeral_state()) if options.ephemeral else options.state or default_state_directory()
     say(f"starting PostgreSQL in {place}" + ("" if place.exists() else ", a new database: this takes some seconds"))
     try:
-        server, pooler = _own_database(place, options, stack)
+        server, pooler = _own_database(place, settings, options, stack)
         settings = with_encryption_key(settings, place)
     except OSError as error:
         raise LocalError(
@@ -176,13 +176,15 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
     return settings, server.display_dsn(), place
 
 
-def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Postgres, PgBouncer | None]:
+def _own_database(
+    place: Path, settings: Settings, options: UpOptions, stack: ExitStack
+) -> tuple[Postgres, PgBouncer | None]:
     """Starts and migrates the server in a folder, and starts the pooler. A watchdog restarts both after their death."""
     account = SystemAccount.choose()
     state = stack.enter_context(lock_state(place, account))
     server = stack.enter_context(running_postgres(state, account))
     say("PostgreSQL runs; migrating")
-    migrate_or_explain(server.service_dsn(), ROLE)
+    migrate_or_explain(server.service_dsn(), ROLE, settings)
     pooler = _pooler(state, server, stack) if options.pooler else None
     stack.enter_context(watch_servers(state, server, pooler))
     return server, pooler

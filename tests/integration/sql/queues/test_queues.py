@@ -32,6 +32,15 @@ def test_the_defaults_in_sql_are_those_of_the_service(db: Connection, fifo: bool
     assert value(db, "select queue.default_attributes(%s)", fifo) == attributes.build_defaults(fifo, Settings.read({}))
 
 
+def test_queues_of_the_sql_interface_have_the_stored_defaults(db: Connection) -> None:
+    settings = Settings.read({})
+    stored = "select array[shards, visibility_timeout_seconds] from queue.new_queue_default"
+    assert value(db, stored) == [settings.queue_shards, settings.queue_default_visibility_timeout]
+    db.execute("update queue.new_queue_default set shards = 3, visibility_timeout_seconds = 45")
+    db.execute("select queue.create('q')")
+    assert value(db, "select array[shards, visibility_timeout_seconds] from queue.queues where name = 'q'") == [3, 45]
+
+
 def test_a_queue_is_made_once(db: Connection) -> None:
     """Equal or absent attributes find the existing queue. Different attributes raise an error (CreateQueue, API
     reference)."""
