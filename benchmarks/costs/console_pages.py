@@ -61,7 +61,7 @@ with made as (
 leased as (
     insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids)
     select 0, 1, '-infinity', '-infinity', 0, queue_id, 0, 0, '{}' from made)
-insert into queue.noise (queue_id) select queue_id from made
+insert into queue.noisy_neighbors (queue_id) select queue_id from made
 """
 SUBSCRIPTIONS: Final = """
 with topic as (

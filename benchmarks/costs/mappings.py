@@ -36,7 +36,7 @@ leased as (
     insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids)
     select 0, 1, '-infinity', '-infinity', 0, queue_id, 0, 0, '{}' from made),
 noise as (
-    insert into queue.noise (queue_id) select queue_id from made)
+    insert into queue.noisy_neighbors (queue_id) select queue_id from made)
 insert into queue.event_source_mapping (account_id, region, queue_arn, function_arn, options, enabled)
 select '000000000000', 'us-east-1', arn, 'arn:aws:lambda:us-east-1:000000000000:function:f', '{}', true from made
 """

@@ -149,7 +149,7 @@ create table queue.lease (
     gone_at timestamptz[],
     done_at timestamptz,            -- When the last messages were acknowledged.
     outcome text,                   -- purged, expired, dead_lettered or moved; null: a consumer deleted the messages.
-    has_tenants boolean,            -- Newest row: its messages have groups.
+    has_groups boolean,             -- Newest row: its messages have groups.
     redelivered_at timestamptz[],   -- Later receives of all its messages (queue.add_redelivery).
     primary key (queue_id, shard, pos)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
@@ -238,15 +238,18 @@ create type queue.received_message as (
 );
 
 
--- Fair queues: receives set back a tenant (message group) of a standard queue that keeps the consumers busy ----------
-create table queue.noise (
+-- Fair queues: standard queues whose messages have groups ------------------------------------------------------------
+
+-- The message groups that keep the consumers of a queue busy. AWS calls such a group a noisy neighbor. Receives skip the
+-- messages of these groups while other messages wait (SQS Developer Guide, "Amazon SQS fair queues").
+create table queue.noisy_neighbors (
     queue_id int primary key,
-    -- The noisy tenants, whose messages receives skip. Tenants with the fewest messages in flight come first.
+    -- The noisy groups, whose messages receives skip. Groups with the fewest messages in flight come first.
     noisy text[],
     judged_at timestamptz not null default '-infinity'
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
--- Messages that a receive skipped. Each row has one tenant's messages in one lease, which ends at 'infinity' and has a
+-- Messages that a receive skipped. Each row has one group's messages in one lease, which ends at 'infinity' and has a
 -- receive count of 0. ids can contain messages that no longer belong to the lease.
 create table queue.deferred (
     queue_id int not null,
@@ -1237,8 +1240,8 @@ create table queue.audit (
 create index audit_account_id on queue.audit (account_id, audit_id);
 create index audit_happened_at on queue.audit (happened_at);
 comment on table queue.audit is
-    'Acts, refusals and readings of messages. The transaction of an act writes its row. Equal refusals and readings '
-    'within a minute share a row. An account keeps its last 100,000 rows, for 400 days.';
+    'Actions, refusals and readings of messages. The transaction of an action also writes the row. Equal refusals and '
+    'readings within a minute share a row. An account keeps its last 100,000 rows, for 400 days.';
 
 
 -- Metrics ------------------------------------------------------------------------------------------------------------
@@ -1429,7 +1432,7 @@ create table queue.measurement (
     in_flight bigint not null,
     delayed bigint not null,
     oldest_at timestamptz,          -- When the oldest message was sent; null: the queue is empty.
-    noisy_groups int not null,      -- Tenants that are set back.
+    noisy_groups int not null,      -- Groups whose messages receives skip.
     dead_lettered bigint not null,  -- Messages that have ever moved to the dead-letter queue.
     expired bigint not null default 0,  -- Messages whose retention has ever ended.
     -- When the first message was sent, including messages whose retention is over; null: the queue is empty.

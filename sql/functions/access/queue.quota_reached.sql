@@ -1,14 +1,14 @@
--- queue.quota_reached(account, region, kind, group, name, most): returns whether an account has reached a quota.
+-- queue.quota_reached(account, region, kind, group, name, max): returns whether an account has reached a quota.
 -- Returns false if the named item exists already.
 --   p_kind   queues, topics, subscriptions, schedules, platform_applications, opted_out_numbers or mappings
 --   p_group  the group of a schedule
 --   p_name   the item's name, the ARN of a platform application, or a phone number; null: a subscription or a mapping
---   p_most   the quota
+--   p_max   the quota
 -- Concurrent calls may exceed a quota, because each call counts before the others add an item. If a quota is at least
 -- 1,000, the function first reads PostgreSQL's estimate for the whole installation. The function counts only if that
 -- estimate exceeds half of the quota. Uses each table's index by account.
 create or replace function queue.quota_reached(
-    p_account_id text, p_region text, p_kind text, p_group text, p_name text, p_most int)
+    p_account_id text, p_region text, p_kind text, p_group text, p_name text, p_max int)
 returns table (reached boolean)
 language plpgsql stable as $$
 declare
@@ -18,26 +18,26 @@ declare
         when 'opted_out_numbers' then 'queue.opted_out_number'::regclass
         when 'mappings' then 'queue.event_source_mapping'::regclass end;
 begin
-    if p_most >= 1000 and (select c.reltuples between 0 and p_most / 2 from pg_class c where c.oid = v_table) then
+    if p_max >= 1000 and (select c.reltuples between 0 and p_max / 2 from pg_class c where c.oid = v_table) then
         return query select false;
         return;
     end if;
     return query
-    select p_most <= case p_kind
+    select p_max <= case p_kind
         when 'queues' then (
-            select count(*) from (select from queue.queues q where q.account_id = p_account_id limit p_most) k)
+            select count(*) from (select from queue.queues q where q.account_id = p_account_id limit p_max) k)
         when 'topics' then (
-            select count(*) from (select from queue.topic t where t.account_id = p_account_id limit p_most) k)
+            select count(*) from (select from queue.topic t where t.account_id = p_account_id limit p_max) k)
         when 'subscriptions' then (
-            select count(*) from (select from queue.subscription s where s.owner = p_account_id limit p_most) k)
+            select count(*) from (select from queue.subscription s where s.owner = p_account_id limit p_max) k)
         when 'platform_applications' then (
-            select count(*) from (select from queue.platform_application a where a.account_id = p_account_id limit p_most) k)
+            select count(*) from (select from queue.platform_application a where a.account_id = p_account_id limit p_max) k)
         when 'opted_out_numbers' then (
-            select count(*) from (select from queue.opted_out_number o where o.account_id = p_account_id limit p_most) k)
+            select count(*) from (select from queue.opted_out_number o where o.account_id = p_account_id limit p_max) k)
         when 'mappings' then (
-            select count(*) from (select from queue.event_source_mapping m where m.account_id = p_account_id limit p_most) k)
+            select count(*) from (select from queue.event_source_mapping m where m.account_id = p_account_id limit p_max) k)
         else (
-            select count(*) from (select from queue.schedule s where s.account_id = p_account_id limit p_most) k) end
+            select count(*) from (select from queue.schedule s where s.account_id = p_account_id limit p_max) k) end
         and not case p_kind
         when 'queues' then exists (
             select from queue.queues q where (q.account_id, q.region, q.name) = (p_account_id, p_region, p_name))

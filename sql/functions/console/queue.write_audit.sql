@@ -1,8 +1,8 @@
 -- queue.write_audit(account, interface, actor, key, address, action, target, details, when changed, affected, before,
--- changed): records an act in the act's transaction.
--- The function writes nothing if the act was refused or had no effect.
---   p_before        the result of queue.audited_state before the act
---   p_changed       false or null: the act was refused or had no effect
+-- changed): records an action in the action's transaction.
+-- The function writes nothing if the action was refused or had no effect.
+--   p_before        the result of queue.audited_state before the action
+--   p_changed       false or null: the action was refused or had no effect
 --   p_when_changed  write nothing if no value changed
 -- The columns of queue.audit explain the other parameters. The audit keeps an account's last 100,000 rows for 400 days.
 create or replace function queue.write_audit(
@@ -36,7 +36,7 @@ begin
     return query select v_id;
 end $$;
 
--- queue.audited_state(arn): returns the values of a resource that the audit compares before and after an act.
+-- queue.audited_state(arn): returns the values of a resource that the audit compares before and after an action.
 --   a queue or topic   attributes and tags
 --   a subscription     attributes, endpoint and confirmation
 --   a schedule         the definition without the message
@@ -149,7 +149,7 @@ begin
     return query select v_noted;
 end $$;
 
--- queue.list_audit(account, before, limit): returns the acts and refusals in an account, the newest first.
+-- queue.list_audit(account, before, limit): returns the actions and refusals in an account, the newest first.
 -- p_before: return only rows before this audit_id; null: start at the newest row.
 create or replace function queue.list_audit(p_account_id text, p_before bigint, p_limit int)
 returns table (audit_id bigint, happened_at timestamptz, interface text, actor text, key_id text, address text, action text,

@@ -1,15 +1,15 @@
--- queue.list_delivery_attempts(account, endpoint, failed, since, before, limit, most): returns delivery attempts, the
+-- queue.list_delivery_attempts(account, endpoint, failed, since, before, limit, max): returns delivery attempts, the
 -- newest first.
 --   p_endpoint  null: any endpoint
 --   p_failed    return only failed attempts
 --   p_since     null: any time
 --   p_before    return only smaller ids; null: all ids
---   p_most      the maximum number of attempts that the function examines
+--   p_max      the maximum number of attempts that the function examines
 -- The first row is a header: looked_at is the number of examined attempts, and attempt_id is the p_before of the next
 -- call; null: there are no more attempts.
 -- Times are in milliseconds since 1970.
 create or replace function queue.list_delivery_attempts(
-    p_account_id text, p_endpoint text, p_failed boolean, p_since timestamptz, p_before bigint, p_limit int, p_most int)
+    p_account_id text, p_endpoint text, p_failed boolean, p_since timestamptz, p_before bigint, p_limit int, p_max int)
 returns table (
     attempt_id bigint, looked_at int, recorded_at_ms bigint, delivery_id bigint, message_id uuid,
     subscription_arn text, endpoint text, attempt int, outcome text, status int, error text, duration_ms int,
@@ -18,7 +18,7 @@ language sql stable as $$
 with newest as materialized (
     select a.* from queue.outgoing_delivery_attempt a
     where a.account_id = p_account_id and a.attempt_id < coalesce(p_before, 9223372036854775807)
-    order by a.attempt_id desc limit p_most),
+    order by a.attempt_id desc limit p_max),
 found as materialized (
     select n.*, n.recorded_at >= coalesce(p_since, '-infinity') and (p_endpoint is null or n.endpoint = p_endpoint)
         and (n.error is not null or not p_failed) as fits
@@ -28,7 +28,7 @@ page as materialized (
 ended as (
     select coalesce(
         (select min(p.attempt_id) from page p having count(*) = p_limit), (select min(n.attempt_id) from newest n)) as at)
-select case when (select count(*) from page) = p_limit or (select count(*) from newest) = p_most then e.at end,
+select case when (select count(*) from page) = p_limit or (select count(*) from newest) = p_max then e.at end,
     (select count(*)::int from newest n where n.attempt_id >= e.at),
     null, null, null, null, null, null, null, null, null, null, null, null
 from ended e

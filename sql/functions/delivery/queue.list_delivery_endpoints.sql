@@ -1,20 +1,20 @@
--- queue.list_delivery_endpoints(account, most): returns the endpoints of an account's newest attempts, and paused
+-- queue.list_delivery_endpoints(account, max): returns the endpoints of an account's newest attempts, and paused
 -- endpoints.
 -- Stopped endpoints come first, then paused ones, then the endpoints with the most failures; at most 1,000.
---   p_most           the number of attempts that count
+--   p_max           the number of attempts that count
 --   stopped          a user paused the endpoint
 --   paused_until_ms  the end of the worker's pause after failures
 --   waiting          the number of deliveries that wait for a paused endpoint, up to 10,001
 -- Times are in milliseconds since 1970. Uses the indexes outgoing_delivery_attempt_pkey,
 -- delivery_endpoint_account_next_at and outgoing_delivery_waits_for.
-create or replace function queue.list_delivery_endpoints(p_account_id text, p_most int)
+create or replace function queue.list_delivery_endpoints(p_account_id text, p_max int)
 returns table (
     endpoint text, attempts int, delivered int, p95_ms int, last_status int, last_error text, last_at_ms bigint,
     stopped boolean, paused_until_ms bigint, waiting int)
 language sql stable as $$
 with newest as materialized (
     select a.* from queue.outgoing_delivery_attempt a
-    where a.account_id = p_account_id order by a.attempt_id desc limit p_most),
+    where a.account_id = p_account_id order by a.attempt_id desc limit p_max),
 tried as (
     select n.endpoint, count(*)::int as attempts, count(*) filter (where n.error is null)::int as delivered,
         percentile_disc(0.95) within group (order by n.duration_ms) as p95_ms, max(n.attempt_id) as last_id

@@ -1,7 +1,7 @@
--- queue.list_failed_endpoints(account, most, seconds): returns up to 200 endpoints of an account that do not work.
+-- queue.list_failed_endpoints(account, max, seconds): returns up to 200 endpoints of an account that do not work.
 -- Such an endpoint is paused, has exhausted deliveries, or has failed for p_seconds without a response.
 -- The endpoints with the most exhausted deliveries come first.
---   p_most         count only the newest exhausted deliveries and the first due ones, up to this number
+--   p_max         count only the newest exhausted deliveries and the first due ones, up to this number
 --   given_up_at    when the first of the counted deliveries was given up
 --   paused_at      the beginning of the pause; null: the endpoint is not paused
 --   stopped        a user paused the endpoint
@@ -10,7 +10,7 @@
 --   waiting        the number of deliveries that wait for the end of the pause
 -- Uses the indexes outgoing_delivery_exhausted, outgoing_delivery_account_due, outgoing_delivery_waits_for and
 -- delivery_endpoint_account_next_at.
-create or replace function queue.list_failed_endpoints(p_account_id text, p_most int, p_seconds int)
+create or replace function queue.list_failed_endpoints(p_account_id text, p_max int, p_seconds int)
 returns table (
     endpoint text, given_up int, given_up_at timestamptz, last_error text, paused_at timestamptz, stopped boolean,
     failing_since timestamptz, retried int, retry_error text, waiting int)
@@ -19,7 +19,7 @@ with given_up as (
     select n.endpoint, count(*)::int as number, min(n.due_at) as since, max(n.delivery_id) as last_id
     from (
         select d.endpoint, d.due_at, d.delivery_id from queue.outgoing_delivery d
-        where d.account_id = p_account_id and d.state = 'exhausted' order by d.delivery_id desc limit p_most) n
+        where d.account_id = p_account_id and d.state = 'exhausted' order by d.delivery_id desc limit p_max) n
     group by n.endpoint),
 paused as materialized (
     select split_part(l.endpoint_key, ' ', 2) as endpoint, min(l.paused_at) as since, bool_or(l.stopped) as stopped,
@@ -28,7 +28,7 @@ paused as materialized (
     cross join lateral (
         select count(*) as number from (
             select d.account_id || ' ' || d.endpoint_key as endpoint_key from queue.outgoing_delivery d
-            where d.waits_for in (l.endpoint_key, l.host) and d.state = 'pending' and d.waiting limit p_most) d
+            where d.waits_for in (l.endpoint_key, l.host) and d.state = 'pending' and d.waiting limit p_max) d
         where d.endpoint_key = l.endpoint_key) w
     where l.account_id = p_account_id and l.paused_until is not null group by 1),
 failing as materialized (
@@ -45,8 +45,8 @@ retried as materialized (       -- This reads no delivery if all endpoints work.
             select d.endpoint, d.last_error, d.due_at from queue.outgoing_delivery d
             where d.account_id = p_account_id and d.state = 'pending' and not d.waiting and d.carrier = k.carrier
                 and (exists (select from failing) or exists (select from paused))
-            order by d.due_at limit p_most) d
-        order by d.due_at limit p_most) n
+            order by d.due_at limit p_max) d
+        order by d.due_at limit p_max) n
     group by 1)
 select e.endpoint, coalesce(g.number, 0), g.since, d.last_error, p.since, coalesce(p.stopped, false),
     case when r.number > 0 then f.since end, coalesce(r.number, 0), r.last_error,

@@ -1,6 +1,6 @@
 -- queue.clean_shard(queue, shard, low, pos): deletes the finished messages of a shard above p_low, up to the first
 -- unfinished one, and records them in the history. Returns the id up to which the shard is now clean. The function
--- cleans whole leases. A receive that skipped noisy tenants has leases that overlap; the function cleans them together
+-- cleans whole leases. A receive that skipped noisy groups has leases that overlap; the function cleans them together
 -- (take_fair). The caller is the shard's reader and writes the result into the cursor's `low`. If the result is p_pos,
 -- the cursor's row stays until the next cleaning. sweep_shard deletes finished messages after the first open lease. A
 -- call cleans at most 20,000 ids, or one longer lease.
@@ -114,7 +114,7 @@ begin
 end $$;
 
 -- queue.sweep_shard(queue, shard, low, pos): deletes finished messages after a lease that stays open for long. For
--- example, receives skip a noisy tenant's messages while other tenants wait. A call handles one range of clean_shard's
+-- example, receives skip a noisy group's messages while other groups wait. A call handles one range of clean_shard's
 -- size, except the last 2,000 messages, most of which are in flight. The next round begins when the shard has doubled
 -- in size, so the sweep reads each message a constant number of times. The caller is the shard's reader. Locks the row
 -- in queue.sweep.
@@ -141,21 +141,21 @@ begin
     end if;
 end $$;
 
--- queue.lease_boundary(queue, shard, low, most): returns the highest pos from p_low to p_most that no lease crosses.
+-- queue.lease_boundary(queue, shard, low, max): returns the highest pos from p_low to p_max that no lease crosses.
 -- The result is at most 20,000 above p_low, unless the first such pos is higher.
 -- Returns null if no such pos exists.
 -- Leases overlap only within 200 messages (take_fair), so a lease that overlaps another is among the next 200.
-create or replace function queue.lease_boundary(p_queue_id int, p_shard int, p_low bigint, p_most bigint)
+create or replace function queue.lease_boundary(p_queue_id int, p_shard int, p_low bigint, p_max bigint)
 returns bigint
 language plpgsql stable as $$
 declare
-    v_most bigint := least(p_most, p_low + 20000);
+    v_max bigint := least(p_max, p_low + 20000);
     v_end bigint;
     v_candidate bigint;
 begin
     loop
         select max(x.pos) into v_end from queue.lease x
-        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_most;
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_max;
         exit when v_end is null;
         select min(n.first_id) - 1 into v_candidate from (
             select x.first_id from queue.lease x
@@ -163,13 +163,13 @@ begin
         if coalesce(v_candidate >= v_end, true) then
             return v_end;
         end if;
-        v_most := v_candidate;
+        v_max := v_candidate;
     end loop;
     v_candidate := p_low;
     loop
         select min(x.pos) into v_end from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_candidate;
-        exit when v_end is null or v_end > p_most;
+        exit when v_end is null or v_end > p_max;
         select max(n.pos) into v_candidate from (
             select x.pos, x.first_id from queue.lease x
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_end order by x.pos limit 200) n

@@ -1,9 +1,9 @@
--- queue.find_delivery_excess(most): records the accounts with p_most or more waiting deliveries; 0: no limit. Returns
+-- queue.find_delivery_excess(max): records the accounts with p_max or more waiting deliveries; 0: no limit. Returns
 -- the number of removed rows. The function removes accounts that are below the limit. A recorded account cannot publish
 -- (publish_messages, publish_events). The function counts deliveries to a gateway, a mail server or a function
 -- separately by protocol, which is the last part of the endpoint. A broken gateway therefore stops only publishes that
 -- need it (publish_messages, send_outgoing). The call reads each pending delivery.
-create or replace function queue.find_delivery_excess(p_most int) returns bigint
+create or replace function queue.find_delivery_excess(p_max int) returns bigint
 language plpgsql as $$
 declare
     v_forgotten bigint;
@@ -12,7 +12,7 @@ begin
     select d.account_id, case when d.outgoing_id is null then '' else split_part(d.endpoint, '/', 4) end as protocol,
         count(*), clock_timestamp()
     from queue.outgoing_delivery d
-    where p_most > 0 and d.state = 'pending' group by 1, 2 having count(*) >= p_most order by 1, 2
+    where p_max > 0 and d.state = 'pending' group by 1, 2 having count(*) >= p_max order by 1, 2
     on conflict (account_id, protocol) do update set waiting = excluded.waiting, counted_at = excluded.counted_at;
     delete from queue.delivery_excess e where e.counted_at < now();     -- This transaction has not counted these rows.
     get diagnostics v_forgotten = row_count;

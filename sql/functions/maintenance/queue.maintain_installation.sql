@@ -221,7 +221,7 @@ begin
     end if;
     foreach v_table in array
         array['log', 'lease', 'side', 'fifo_group', 'fifo_ready', 'fifo_search', 'deduplication', 'archive', 'hole',
-            'id_jump', 'late_id_jump', 'watcher', 'move_task', 'deferred', 'noise', 'sweep', 'in_flight',
+            'id_jump', 'late_id_jump', 'watcher', 'move_task', 'deferred', 'noisy_neighbors', 'sweep', 'in_flight',
             'receive_attempt']
     loop
         execute format('delete from queue.%I where ctid = any (array('

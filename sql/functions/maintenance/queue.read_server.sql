@@ -10,7 +10,7 @@
 -- The call reads each session and each file of the write-ahead log.
 create or replace function queue.read_server()
 returns table (server_version text, migrations int[], sees_sessions boolean, snapshot_seconds double precision,
-    connections bigint, most_connections int, wal_bytes bigint, slots bigint, kept_bytes bigint)
+    connections bigint, max_connections int, wal_bytes bigint, slots bigint, kept_bytes bigint)
 language plpgsql stable as $$
 begin
     server_version := current_setting('server_version');
@@ -21,7 +21,7 @@ begin
     where a.datname = current_database() and a.pid <> pg_backend_pid()
         and coalesce(a.backend_xid, a.backend_xmin) is not null;
     select count(*) into connections from pg_stat_activity a where a.datid is not null and a.usesysid is not null;
-    most_connections := current_setting('max_connections')::int;
+    max_connections := current_setting('max_connections')::int;
     if has_function_privilege('pg_ls_waldir()', 'execute') then
         select sum(w.size)::bigint into wal_bytes from pg_ls_waldir() w;
     end if;

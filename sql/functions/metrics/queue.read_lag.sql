@@ -35,7 +35,7 @@ begin
         order by q.name limit p_limit),
     latency as (
         select l.queue_id,
-            jsonb_object_agg(l.measure, to_jsonb(l) - array['queue_id', 'measure', 'slot'])::text as measures
+            jsonb_object_agg(l.measure, to_jsonb(l) - array['queue_id', 'measure', 'step_at'])::text as measures
         from queue.merge_latency((select array_agg(p.queue_id) || 0 from page p), '', 3600, v_from, v_to) l
         group by 1)
     select null::text, v_from, v_to, v_computed_at, null::bigint, null::bigint, null::bigint,

@@ -1,13 +1,13 @@
 -- queue.read_lag_heat(account, region, names, window, from, to, step, zone): returns the 95th percentile of the time
 -- from sending to deletion, in microseconds.
--- A slot has p_step_seconds, counted from p_from. A slot without a deletion has no row.
+-- A step has p_step_seconds, counted from p_from. A step without a deletion has no row.
 -- p_zone: the zone of windows of days. Uses the index metrics_latency_pkey.
 create or replace function queue.read_lag_heat(
     p_account_id text, p_region text, p_names text[], p_window_seconds int, p_from timestamptz, p_to timestamptz,
     p_step_seconds int, p_zone text default 'UTC')
-returns table (name text, slot timestamptz, count bigint, p95_us bigint)
+returns table (name text, step_at timestamptz, count bigint, p95_us bigint)
 language sql stable as $$
-select q.name, l.slot, l.count, l.p95_us
+select q.name, l.step_at, l.count, l.p95_us
 from queue.merge_latency(
     p_queue_ids => (
         select array_agg(k.queue_id) from queue.queues k

@@ -29,7 +29,7 @@ sums as (
         coalesce(sum(w.expired), 0)::bigint as expired, coalesce(sum(w.moved), 0)::bigint as moved
     from windows w)
 select null, newest.ends_at, newest.computed_at, s.*, null, null, null, null, null, null, null, null, null, null,
-    (select jsonb_object_agg(l.measure, to_jsonb(l) - array['queue_id', 'measure', 'slot'])::text
+    (select jsonb_object_agg(l.measure, to_jsonb(l) - array['queue_id', 'measure', 'step_at'])::text
      from queue.merge_latency(array[q.queue_id], p_group_id, p_window_seconds, p_from, p_to, p_zone => p_zone) l),
     (select jsonb_agg(to_jsonb(g) - array['name', 'arrivals_of_all'])::text
      from queue.read_hot_groups(

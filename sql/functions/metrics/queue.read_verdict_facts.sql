@@ -3,7 +3,7 @@
 --   n                  the ARN's position in p_arns, from 1
 --   read_at            now, by the clock of the minutes
 --   dead_letters       whether other queues use this queue as their dead-letter queue
---   noisy_groups       the number of tenants of a fair queue that are set back
+--   noisy_groups       the number of noisy groups of a fair queue
 --   top_group_share    the share in the newest hour of the metrics job; null: that hour is older than two hours
 --   paused             receives return no messages
 --   paused_endpoints   the number of failing URLs whose exhausted deliveries go to this queue

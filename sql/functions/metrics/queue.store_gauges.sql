@@ -9,7 +9,7 @@ counted as materialized (
     select q.queue_id, clock_timestamp() as measured_at, c.visible, c.in_flight, c.delayed, c.oldest, c.first_sent,
         (coalesce(m.visible, 0), coalesce(m.in_flight, 0), coalesce(m.delayed, 0))
             is distinct from (c.visible, c.in_flight, c.delayed) as changed,
-        coalesce((select cardinality(n.noisy) from queue.noise n
+        coalesce((select cardinality(n.noisy) from queue.noisy_neighbors n
                   where n.queue_id = q.queue_id and n.judged_at > clock_timestamp() - interval '1 minute'), 0)
             as noisy_groups
     from queue.queues q

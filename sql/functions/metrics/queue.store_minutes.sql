@@ -1,5 +1,5 @@
--- queue.store_minutes(limit, most queues, pause ms): adds up to p_limit rows of queue.activity to queue.minute, and
--- counts the messages of their queues (store_gauges). If more than p_most queues had activity, only the busiest queues
+-- queue.store_minutes(limit, max queues, pause ms): adds up to p_limit rows of queue.activity to queue.minute, and
+-- counts the messages of their queues (store_gauges). If more than p_max queues had activity, only the busiest queues
 -- get rows. The function deletes rows that are older than 25 hours, and up to p_limit rows of queue.unjudged_event. All
 -- processes share the pause after a call. It lasts p_pause_ms (0: no pause), or 20 times the duration of the call if
 -- that is longer, because each call reads the dead rows of queue.activity that an old snapshot keeps.
@@ -9,7 +9,7 @@
 --   unjudged_key  one of their routing keys
 -- Returns no row during the pause, or while another process runs this function.
 -- Skips a locked worker's row. Uses the indexes minute_pkey and minute_starts_at.
-create or replace function queue.store_minutes(p_limit int, p_most int, p_pause_ms int)
+create or replace function queue.store_minutes(p_limit int, p_max int, p_pause_ms int)
 returns table (calls bigint, queues int, unjudged bigint, unjudged_key text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -39,7 +39,7 @@ begin
     busiest as materialized (
         select s.queue_id from summed s
         where s.queue_id in (select q.queue_id from queue.queues q)
-        group by s.queue_id order by sum(s.calls) desc limit p_most),
+        group by s.queue_id order by sum(s.calls) desc limit p_max),
     stored as (
         insert into queue.minute as m (queue_id, starts_at, sent, received, redelivered, deleted, dead_lettered,
             expired, last_received_at)
@@ -59,7 +59,7 @@ begin
     perform queue.store_gauges(v_ids);
     delete from queue.minute m where m.ctid = any (array(
         select e.ctid from queue.minute e
-        where e.starts_at < v_now - interval '25 hours' order by e.starts_at limit 2 * p_most + 1000));
+        where e.starts_at < v_now - interval '25 hours' order by e.starts_at limit 2 * p_max + 1000));
     with taken as (
         delete from queue.unjudged_event u
         where u.ctid = any (array(select e.ctid from queue.unjudged_event e limit p_limit))

@@ -1,12 +1,12 @@
--- queue.add_sandbox_number(account, region, number, password, text, most): adds a phone number to the SMS sandbox and
+-- queue.add_sandbox_number(account, region, number, password, text, max): adds a phone number to the SMS sandbox and
 -- sends the text with its password.
 -- An unverified number gets the text again.
 --   OptedOut          the number is opted out
---   TooMany           the account has p_most other numbers
+--   TooMany           the account has p_max other numbers
 --   RequestThrottled  too many text messages of the account wait (send_outgoing); the function stores nothing
 -- An advisory lock admits one caller for an account's sandbox.
 create or replace function queue.add_sandbox_number(
-    p_account_id text, p_region text, p_phone_number text, p_password text, p_text text, p_most int)
+    p_account_id text, p_region text, p_phone_number text, p_password text, p_text text, p_max int)
 returns table (error text)
 language plpgsql as $$
 begin
@@ -19,7 +19,7 @@ begin
         return;
     end if;
     perform pg_advisory_xact_lock(queue.lock_key(8, hashtext(p_account_id || p_region) & 2147483647, 0));
-    if p_most <= (
+    if p_max <= (
         select count(*) from queue.sandbox_number s
         where s.account_id = p_account_id and s.region = p_region and s.phone_number <> p_phone_number)
     then

@@ -1,11 +1,11 @@
--- queue.create_platform_endpoint(application's ARN, id, token, attributes, most): creates an endpoint, or finds the
+-- queue.create_platform_endpoint(application's ARN, id, token, attributes, max): creates an endpoint, or finds the
 -- endpoint with this token.
 --   NotFound  the application does not exist
 --   Differs   the existing endpoint has another CustomUserData, or another Enabled if p_attributes has one
---   TooMany   the application's account has p_most endpoints; 0: no limit; concurrent calls may exceed the limit
+--   TooMany   the application's account has p_max endpoints; 0: no limit; concurrent calls may exceed the limit
 -- Takes a shared lock on the application's row, then takes the locks of count_platform_endpoints.
 create or replace function queue.create_platform_endpoint(
-    p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb, p_most int)
+    p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb, p_max int)
 returns table (arn text, error text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -22,7 +22,7 @@ begin
         select * into v_endpoint from queue.platform_endpoint e
         where e.application_id = v_application.application_id and md5(e.token) = md5(p_token);
         exit when found;
-        if p_most > 0 and p_most <= (
+        if p_max > 0 and p_max <= (
             select sum(c.endpoints) from queue.platform_endpoint_count c where c.account_id = v_application.account_id)
         then
             return query select null::text, 'TooMany'::text;

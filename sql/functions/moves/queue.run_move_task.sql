@@ -160,7 +160,7 @@ begin
         then cardinality(v_ids) else 0 end;
 end $$;
 
--- queue.release_deferred(queue, shards): makes the skipped messages of noisy tenants the next ones to receive.
+-- queue.release_deferred(queue, shards): makes the skipped messages of noisy groups the next ones to receive.
 -- The function omits shards that have a reader now. Locks the readers of the shards.
 create or replace function queue.release_deferred(p_queue_id int, p_shards int) returns void
 language plpgsql as $$

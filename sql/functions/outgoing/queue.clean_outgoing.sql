@@ -1,13 +1,13 @@
--- queue.clean_outgoing(limit, days, most, protocols): removes old outgoing messages. Returns the number of removed
+-- queue.clean_outgoing(limit, days, max, protocols): removes old outgoing messages. Returns the number of removed
 -- rows.
 --   p_limit      the maximum number of each kind and account
 --   p_days       remove messages that are older
---   p_most       keep only the newest messages of each account, up to this number; 0: no limit
+--   p_max       keep only the newest messages of each account, up to this number; 0: no limit
 --   p_protocols  protocols with a carrier; their messages of the last six hours stay for the carrier
 --                (hand_over_outgoing)
 -- Skips locked messages, so the function does not wait for settle_deliveries. Uses the indexes outgoing_pkey and
 -- outgoing_account.
-create or replace function queue.clean_outgoing(p_limit int, p_days int, p_most int, p_protocols text[]) returns bigint
+create or replace function queue.clean_outgoing(p_limit int, p_days int, p_max int, p_protocols text[]) returns bigint
 language plpgsql as $$
 declare
     v_removed bigint;
@@ -22,7 +22,7 @@ begin
             and e.created_at < clock_timestamp() - p_days * interval '1 day'
         order by e.outgoing_id for update skip locked));
     get diagnostics v_removed = row_count;
-    while p_most > 0 loop
+    while p_max > 0 loop
         v_account := (
             select o.account_id from queue.outgoing o where o.account_id > v_account order by o.account_id limit 1);
         exit when v_account is null;
@@ -30,7 +30,7 @@ begin
             select e.outgoing_id from queue.outgoing e
             where e.account_id = v_account and e.outgoing_id <= (
                 select n.outgoing_id from queue.outgoing n where n.account_id = v_account
-                order by n.outgoing_id desc offset p_most limit 1)
+                order by n.outgoing_id desc offset p_max limit 1)
                 and not (e.protocol = any (p_protocols) and (e.state = 'waiting' or e.state = 'kept'
                     and e.created_at > clock_timestamp() - interval '6 hours'))
             order by e.outgoing_id limit p_limit for update skip locked));

@@ -40,7 +40,7 @@ begin
             if v_subscription.protocol in ('http', 'https') then
                 perform queue.publish_to_endpoint(p_topic, v_subscription, v_match.publications);
             else
-                perform queue.publish_to_outbox(p_topic, v_subscription, v_match.publications);
+                perform queue.store_outgoing(p_topic, v_subscription, v_match.publications);
             end if;
             v_adds_deliveries := true;    -- This includes messages for a gateway.
             continue;
@@ -52,12 +52,12 @@ begin
         else
             if v_bodies is null then
                 select array_agg(k.body), array_agg(octet_length(k.body) + k.attribute_bytes), array_agg(k.attributes),
-                    array_agg(queue.system_attributes(k.tenant, k.trace))
+                    array_agg(queue.system_attributes(k.sent_group, k.trace))
                 into v_bodies, v_sizes, v_attributes, v_system
                 from (
                     select coalesce(u.p #>> '{contents,sqs,raw}', u.p #>> '{contents,*,raw}') as body,
                         (u.p ->> 'attribute_bytes')::int as attribute_bytes, u.p -> 'attributes' as attributes,
-                        case when not p_topic.fifo then u.p ->> 'group_id' end as tenant, u.p ->> 'trace' as trace
+                        case when not p_topic.fifo then u.p ->> 'group_id' end as sent_group, u.p ->> 'trace' as trace
                     from unnest(p_publications) with ordinality u(p, n) order by u.n) k;
             end if;
             v_failed := (
@@ -106,7 +106,7 @@ declare
     v_failed int[];
 begin
     select array_agg(k.n), array_agg(k.body), array_agg(octet_length(k.body) + k.bytes), array_agg(k.attributes),
-        array_agg(queue.system_attributes(k.tenant, k.trace)), array_agg(k.group_id), array_agg(k.deduplication_id)
+        array_agg(queue.system_attributes(k.sent_group, k.trace)), array_agg(k.group_id), array_agg(k.deduplication_id)
     into v_numbers, v_bodies, v_sizes, v_attributes, v_system, v_groups, v_deduplication_ids
     from (
         select u.n,
@@ -115,7 +115,7 @@ begin
                 else queue.publication_text(u.p, p_subscription) end as body,
             case when r.raw then (u.p ->> 'attribute_bytes')::int else 0 end as bytes,
             case when r.raw then u.p -> 'attributes' end as attributes,
-            case when not v_fifo and not p_topic.fifo then u.p ->> 'group_id' end as tenant, u.p ->> 'trace' as trace,
+            case when not v_fifo and not p_topic.fifo then u.p ->> 'group_id' end as sent_group, u.p ->> 'trace' as trace,
             case when v_fifo then coalesce(u.p ->> 'group_id', p_topic.name) end as group_id,
             case when v_fifo then coalesce(u.p ->> 'deduplication_id', u.p ->> 'message_id') end as deduplication_id
         from unnest(p_publications) with ordinality u(p, n)

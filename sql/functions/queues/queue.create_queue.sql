@@ -32,7 +32,7 @@ begin
         select 0, 1, '-infinity', '-infinity', 0, v_queue.queue_id, 0, s, '{}'
         from generate_series(0, p_shards - 1) s
         where not v_queue.fifo;
-        insert into queue.noise (queue_id) select v_queue.queue_id where not v_queue.fifo;
+        insert into queue.noisy_neighbors (queue_id) select v_queue.queue_id where not v_queue.fifo;
         return query select v_arn, true, null::text, null::text;
         return;
     end if;

@@ -162,7 +162,7 @@ begin
         using errcode = 'QU010';
 end $$;
 
--- queue.take_deferred: receives skipped messages of noisy tenants, tenant by tenant. The tenant with the fewest
+-- queue.take_deferred: receives skipped messages of noisy groups, group by group. The group with the fewest
 -- messages in flight comes first (SQS Developer Guide, "How Amazon SQS fair queues work"). The receiver gets the lease
 -- that take_fair made without a receiver, or its first messages. The function skips a shard with another reader. Like
 -- take_log, the function waits for that reader only while this transaction holds no lock that a reader could wait for.
@@ -175,7 +175,7 @@ language plpgsql as $$
 declare
     v_now timestamptz := greatest(clock_timestamp(), p_begun + interval '1 microsecond');
     v_want int := p_max;
-    v_noisy text[] := (select n.noisy from queue.noise n where n.queue_id = p_queue_id);
+    v_noisy text[] := (select n.noisy from queue.noisy_neighbors n where n.queue_id = p_queue_id);
     v_group text;
     v_deferred record;
     v_lease queue.lease;

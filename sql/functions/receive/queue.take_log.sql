@@ -4,7 +4,7 @@
 -- a transaction has locked no row (it has no transaction id) and reads no shard (the setting queue.reads, until the
 -- transaction's end).
 --   p_before  messages that were sent earlier are past their retention
---   p_fair    skip messages of noisy tenants
+--   p_fair    skip messages of noisy groups
 -- Locks the reader of the shard until the end of the transaction.
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
@@ -52,7 +52,7 @@ end $$;
 
 -- queue.take_shard: receives up to p_max messages from one shard. Messages from expired leases come first, then
 -- unreceived messages. A shard's time never falls behind its watermark, even if the clock goes back. p_shards: the
--- queue's number of shards; null: skip no messages of noisy tenants. The caller is the shard's reader. Uses the indexes
+-- queue's number of shards; null: skip no messages of noisy groups. The caller is the shard's reader. Uses the indexes
 -- lease_pkey, lease_visible_at and log_pkey.
 create or replace function queue.take_shard(
     p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
@@ -69,7 +69,7 @@ declare
     v_noisy text[];
     v_nonce int := queue.lease_nonce();
 begin
-    select c.pos, c.watermark, c.low, c.has_tenants into v_cursor from queue.lease c
+    select c.pos, c.watermark, c.low, c.has_groups into v_cursor from queue.lease c
     where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
     v_now := greatest(clock_timestamp(), v_cursor.watermark + interval '1 microsecond');
     v_watermark := v_now - interval '1 microsecond';
@@ -91,7 +91,7 @@ begin
     if v_cursor.pos - v_low > 2000 and v_cursor.pos % 2000 < v_want then
         v_low := queue.clean_shard(p_queue_id, p_shard, v_low, v_cursor.pos);
     end if;
-    if v_cursor.has_tenants and p_shards is not null then
+    if v_cursor.has_groups and p_shards is not null then
         v_noisy := queue.noisy_groups(p_queue_id, p_shards, p_shard, v_cursor.pos, v_want, v_now);
     end if;
     if v_noisy is not null then
@@ -107,15 +107,15 @@ begin
             order by l.id limit v_want),
         taken as materialized (
             select array_agg(f.id order by f.id) as ids, least(p_lease_size, count(*))::int as size,
-                bool_or(f.system ? 'MessageGroupId') as has_tenants
+                bool_or(f.system ? 'MessageGroupId') as has_groups
             from fresh f having bool_and(f.sent_at >= p_before)),
         leased as (
             insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
-                receive_count, shard, nonce, ids, has_tenants)
+                receive_count, shard, nonce, ids, has_groups)
             select p.ids[cardinality(p.ids)], p.ids[1], v_now + p_visibility, v_now, v_watermark, v_low, p_queue_id, 1,
-                p_shard, v_nonce, p.ids, p.has_tenants
+                p_shard, v_nonce, p.ids, p.has_groups
             from (
-                select t.ids[s.n : s.n + t.size - 1] as ids, t.has_tenants
+                select t.ids[s.n : s.n + t.size - 1] as ids, t.has_groups
                 from taken t cross join lateral generate_series(1, cardinality(t.ids), t.size) s(n)) p)
         select d.* from taken t cross join fresh f
         cross join lateral queue.build_received_row(f::queue.log,
@@ -213,48 +213,48 @@ begin
     end if;
 end $$;
 
--- queue.noisy_groups: returns the tenants of a standard queue whose messages receives skip now, or null.
--- Tenants with the fewest messages in flight come first.
--- One receiver finds the noisy tenants (find_noisy_groups), at most four times a second.
--- A tenant becomes noisy only while messages have to wait: the shard has more messages above p_pos than the p_want
+-- queue.noisy_groups: returns the groups of a standard queue whose messages receives skip now, or null.
+-- Groups with the fewest messages in flight come first.
+-- One receiver finds the noisy groups (find_noisy_groups), at most four times a second.
+-- A group becomes noisy only while messages have to wait: the shard has more messages above p_pos than the p_want
 -- messages of this receive.
--- Locks the row in queue.noise until the end of the transaction. A receiver that finds the row locked uses the stored
--- result.
+-- Locks the row in queue.noisy_neighbors until the end of the transaction. A receiver that finds the row locked uses the
+-- stored result.
 create or replace function queue.noisy_groups(
     p_queue_id int, p_shards int, p_shard int, p_pos bigint, p_want int, p_now timestamptz)
 returns text[]
 language plpgsql as $$
 declare
-    v_noise queue.noise;
+    v_neighbors queue.noisy_neighbors;
 begin
-    select * into v_noise from queue.noise n where n.queue_id = p_queue_id;
-    if v_noise.judged_at between p_now - interval '250 milliseconds' and p_now + interval '1 second'
-        or (v_noise.noisy is null and not exists (
+    select * into v_neighbors from queue.noisy_neighbors n where n.queue_id = p_queue_id;
+    if v_neighbors.judged_at between p_now - interval '250 milliseconds' and p_now + interval '1 second'
+        or (v_neighbors.noisy is null and not exists (
             select from (
                 select l.id from queue.log l
                 where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_pos
                 order by l.id offset p_want limit 1) l))
     then
-        return v_noise.noisy;
+        return v_neighbors.noisy;
     end if;
-    perform from queue.noise n where n.queue_id = p_queue_id for update skip locked;
+    perform from queue.noisy_neighbors n where n.queue_id = p_queue_id for update skip locked;
     if found then
-        v_noise.noisy := queue.find_noisy_groups(p_queue_id, p_shards, p_now);
-        update queue.noise n set noisy = v_noise.noisy, judged_at = p_now where n.queue_id = p_queue_id;
+        v_neighbors.noisy := queue.find_noisy_groups(p_queue_id, p_shards, p_now);
+        update queue.noisy_neighbors n set noisy = v_neighbors.noisy, judged_at = p_now where n.queue_id = p_queue_id;
     end if;
-    return v_noise.noisy;
+    return v_neighbors.noisy;
 end $$;
 
--- queue.find_noisy_groups(queue, shards, now): returns the noisy tenants of a standard queue, or null.
--- Tenants with the fewest messages in flight come first.
--- A tenant is noisy if it has more than a tenth of the messages in flight and at least 30 of them.
--- A tenant is also noisy if it has more than a tenth of the consumers' time and at least 2 messages in flight. The
--- minimum of 2 prevents one stuck message from making a tenant noisy.
+-- queue.find_noisy_groups(queue, shards, now): returns the noisy groups of a standard queue, or null.
+-- Groups with the fewest messages in flight come first.
+-- A group is noisy if it has more than a tenth of the messages in flight and at least 30 of them.
+-- A group is also noisy if it has more than a tenth of the consumers' time and at least 2 messages in flight. The
+-- minimum of 2 prevents one stuck message from making a group noisy.
 -- Source of the rules, without the 2: SQS Developer Guide, "How Amazon SQS fair queues work".
--- A noisy tenant stays noisy until a receive has returned its skipped messages.
+-- A noisy group stays noisy until a receive has returned its skipped messages.
 -- The function reads a sample of the messages in flight: the 400 leases that end last, spread over the shards, and 300
 -- messages of the slow path.
--- Messages without a group count as one tenant, which is never noisy.
+-- Messages without a group count as one group, which is never noisy.
 -- Uses the indexes lease_visible_at, log_pkey and side_visible_at.
 create or replace function queue.find_noisy_groups(p_queue_id int, p_shards int, p_now timestamptz) returns text[]
 language sql stable as $$
@@ -274,14 +274,14 @@ with in_flight as (
     where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.visible_at > p_now
         and r.receive_count > 0
     order by r.visible_at desc limit 300)),
-tenant as (
+grouped as (
     select f.system ->> 'MessageGroupId' as group_id, count(*) as messages,
         sum(extract(epoch from p_now - f.received_at))::double precision as seconds
     from in_flight f group by 1),
 busy as (
     select t.group_id, t.messages, t.messages > 0.1 * sum(t.messages) over () as crowds,
         t.seconds > 0.1 * sum(t.seconds) over () as occupies
-    from tenant t),
+    from grouped t),
 noisy as (
     select b.group_id, b.messages from busy b
     where b.group_id is not null and ((b.crowds and b.messages >= 30) or (b.occupies and b.messages >= 2))
@@ -291,8 +291,8 @@ select array_agg(n.group_id order by n.messages, n.group_id)
 from (select m.group_id, max(m.messages) as messages from noisy m group by m.group_id) n
 $$;
 
--- queue.take_fair: receives a shard's unreceived messages, and skips noisy tenants' messages. The function reads up to
--- 5,000 messages, 200 at a time. Skipped messages stay in the log. Each tenant's skipped messages get a lease without a
+-- queue.take_fair: receives a shard's unreceived messages, and skips noisy groups' messages. The function reads up to
+-- 5,000 messages, 200 at a time. Skipped messages stay in the log. Each group's skipped messages get a lease without a
 -- receiver. This lease ends at 'infinity' and has a row in queue.deferred, and take_deferred returns the lease's
 -- messages. The other messages get leases as usual, with at most p_lease_size messages each. These leases' ranges
 -- overlap. Each lease therefore lists in `gone`, without a time, the ids in its range that belong to other leases,
@@ -330,7 +330,7 @@ begin
             from chunk c where not c.quiet group by c.group_id),
         leased as (
             insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
-                receive_count, shard, nonce, ids, gone, gone_at, has_tenants)
+                receive_count, shard, nonce, ids, gone, gone_at, has_groups)
             select e.pos, e.first_id, e.visible_at, e.received_at, p_watermark, p_low, p_queue_id, e.receive_count,
                 p_shard, v_nonce, e.ids, o.gone, o.gone_at, true
             from lease e

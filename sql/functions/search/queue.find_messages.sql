@@ -41,7 +41,7 @@ declare
     v_before timestamptz := p_now - coalesce((p_filter ->> 'older_than_seconds')::float8, 0) * interval '1 second';
     v_since timestamptz := p_now - (p_filter ->> 'newer_than_seconds')::float8 * interval '1 second';
     v_least int := (p_filter ->> 'min_receive_count')::int;
-    v_most int := (p_filter ->> 'max_receive_count')::int;
+    v_max int := (p_filter ->> 'max_receive_count')::int;
     v_source text := p_filter ->> 'source_arn';
     v_shape text := p_filter ->> 'shape';
     v_looked_at int := 0;
@@ -70,7 +70,7 @@ begin
                 and (v_states is null or v_states ? state)
                 and (v_group is null or m.group_id = v_group)
                 and (v_least is null or total_receive_count >= v_least)
-                and (v_most is null or total_receive_count <= v_most)
+                and (v_max is null or total_receive_count <= v_max)
                 and (v_source is null or m.system ->> 'DeadLetterQueueSourceArn' = v_source)
                 and (v_name is null or case when v_value is null then m.attributes ? v_name
                     else m.attributes #>> array[v_name, 'StringValue'] = v_value end)

@@ -73,7 +73,7 @@ begin
         select i.body, null::jsonb as attributes, queue.message_size(i.body, null) as size into v_message
         from (select queue.schedule_input(p_schedule, p_at, p_attempt) as body) i;
     end if;
-    -- In a standard queue the group is the message's tenant (fair queues).
+    -- A message of a standard queue can have a group (fair queues).
     v_fifo := right(v_arn, 5) = '.fifo';
     v_group := case when not v_is_rest then v_target -> 'SqsParameters' ->> 'MessageGroupId'
         when v_fifo then (p_schedule).name end;

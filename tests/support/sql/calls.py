@@ -250,7 +250,7 @@ def history(connection: Connection, arn: str) -> dict[str, int]:
 def check_tenants_again(connection: Connection, arn: str) -> None:
     """Ends the quarter of a second during which a queue's tenants are not checked again."""
     connection.execute(
-        "update queue.noise set judged_at = '-infinity' where queue_id = %s", (queue_id(connection, arn),)
+        "update queue.noisy_neighbors set judged_at = '-infinity' where queue_id = %s", (queue_id(connection, arn),)
     )
 
 

@@ -26,17 +26,17 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Each queue's lag in each slot of time."""
+    """Each queue's lag in each step of time."""
 
     names: list[str]
-    slots: list[datetime]
+    starts: list[datetime]
     step: timedelta
     cells: Mapping[tuple[str, datetime], Cell]
 
 
 def heat_section(heat: HeatMap) -> Iterator[str]:
     """Yields a table of the queues with a value. Yields nothing if no queue has a value."""
-    names = [name for name in heat.names if any((name, slot) in heat.cells for slot in heat.slots)]
+    names = [name for name in heat.names if any((name, start) in heat.cells for start in heat.starts)]
     if not names:
         return
     width = duration(heat.step.total_seconds() * 1_000_000)
@@ -53,12 +53,12 @@ def heat_section(heat: HeatMap) -> Iterator[str]:
 
 def _strip(name: str, heat: HeatMap) -> str:
     """Draws a row. A cell without a value stays empty."""
-    width = _WIDTH / len(heat.slots)
+    width = _WIDTH / len(heat.starts)
     parts = [element("rect", x=0, y=0, width=_WIDTH, height=_HEIGHT, class_="empty")]
     worst = 0
-    for n, slot in enumerate(heat.slots):
-        if (cell := heat.cells.get((name, slot))) is not None:
-            text = f"{name}, {moment(slot)}: p95 {duration(cell.p95_us)} of {count(cell.messages)} messages"
+    for n, start in enumerate(heat.starts):
+        if (cell := heat.cells.get((name, start))) is not None:
+            text = f"{name}, {moment(start)}: p95 {duration(cell.p95_us)} of {count(cell.messages)} messages"
             parts.append(element(
                 "rect", tooltip(text), class_=f"shade{shade(cell.p95_us)}",
                 x=n * width, y=0, width=width - min(1.0, width / 5), height=_HEIGHT,
@@ -70,11 +70,11 @@ def _strip(name: str, heat: HeatMap) -> str:
 
 def _axis(heat: HeatMap) -> str:
     """Places times below the columns."""
-    end = heat.slots[0] + len(heat.slots) * heat.step
-    across = Scale(heat.slots[0].timestamp(), end.timestamp(), 0, 100)
+    end = heat.starts[0] + len(heat.starts) * heat.step
+    across = Scale(heat.starts[0].timestamp(), end.timestamp(), 0, 100)
     return join_markup(
         f'<span style="left:{min(97.0, across(at.timestamp())):.1f}%">{escape(text)}</span>'
-        for at, text in time_ticks(heat.slots[0], end)
+        for at, text in time_ticks(heat.starts[0], end)
     )
 
 

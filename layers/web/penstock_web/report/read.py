@@ -22,7 +22,7 @@ MAX_QUEUES = 12
 MAX_GROUPS = 5
 MAX_GROUPS_OF_ONE = 20
 """The limit for a report on one queue."""
-MAX_SLOTS = 72
+MAX_STEPS = 72
 PAGE = 200
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 FOCUS = 6 * HOUR
@@ -79,12 +79,12 @@ class Reader:
         return arn
 
     def heat(self, names: list[str]) -> HeatMap:
-        """Returns queues' lags in at most 72 slots. A slot covers whole hours, or whole days for a span of days."""
+        """Returns queues' lags in at most 72 steps. A step covers whole hours, or whole days for a span of days."""
         unit = DAY if self.span.window == "1d" else HOUR
         start = self.span.start.replace(minute=0, second=0, microsecond=0)
         units = math.ceil((self.span.end - start) / unit)
-        step = math.ceil(units / MAX_SLOTS) * unit
-        slots = [start + n * step for n in range(math.ceil(units * unit / step))]
+        step = math.ceil(units / MAX_STEPS) * unit
+        starts = [start + n * step for n in range(math.ceil(units * unit / step))]
         arguments = (
             *self.account_and_region,
             names,
@@ -95,8 +95,8 @@ class Reader:
             self._zone,
         )
         rows = self._database.call(READ_LAG_HEAT, arguments)
-        cells = {(row.name, to_utc(row.slot)): Cell(messages=row.count, p95_us=row.p95_us) for row in rows}
-        return HeatMap(names, slots, step, cells)
+        cells = {(row.name, to_utc(row.step_at)): Cell(messages=row.count, p95_us=row.p95_us) for row in rows}
+        return HeatMap(names, starts, step, cells)
 
     def hot_groups(self, name: str) -> HotGroups:
         """Returns a queue's groups with the most arrivals."""

@@ -40,7 +40,7 @@ def db(shared_database: Database) -> Iterator[Connection]:
 
 def merged(db: Connection, queue_id: int, step: int | None = None, end: datetime = END) -> list[dict[str, Any]]:
     cursor = db.execute(
-        "select to_jsonb(m) from queue.merge_latency(array[%s::int], '', 60, %s, %s, %s) m order by m.slot",
+        "select to_jsonb(m) from queue.merge_latency(array[%s::int], '', 60, %s, %s, %s) m order by m.step_at",
         (queue_id, START, end, step),
     )
     return [row[0] for row in cursor]
@@ -86,12 +86,12 @@ def test_no_percentile_exceeds_the_maximum(db: Connection) -> None:
     assert row["p50_us"] <= row["max_us"] == 10_001
 
 
-def test_slots_and_the_ends_of_time(db: Connection) -> None:
+def test_steps_and_the_ends_of_time(db: Connection) -> None:
     """The range is [from, to), so it excludes the window that begins at `to`."""
     for minute in (0, 1, 2, 3, 4):
         add_latency(db, 7, START + minute * MINUTE, [1000 * (minute + 1)])
     rows = merged(db, 7, step=120, end=START + 4 * MINUTE)
-    assert [datetime.fromisoformat(row["slot"]) for row in rows] == [START, START + 2 * MINUTE]
+    assert [datetime.fromisoformat(row["step_at"]) for row in rows] == [START, START + 2 * MINUTE]
     assert [(row["count"], row["max_us"]) for row in rows] == [(2, 2000), (2, 4000)]
 
 
@@ -206,7 +206,7 @@ def test_heat_merges_hours(db: Connection) -> None:
     for hour in range(3):
         add_latency(db, queue, START + hour * HOUR, [1000 * (hour + 1)] * 10, seconds=3600)
     rows = call(db, READ_LAG_HEAT, *PLACE, ["a", "none"], 3600, START, END, 7200, "UTC")
-    assert [(row.name, row.slot, row.count) for row in rows] == [
+    assert [(row.name, row.step_at, row.count) for row in rows] == [
         ("a", START, 20), ("a", START + 2 * HOUR, 10),
     ]  # fmt: skip
     assert rows[0].p95_us == pytest.approx(2000, rel=0.02)

@@ -115,7 +115,7 @@ class ServerRow(NamedTuple):
     sees_sessions: bool
     snapshot_seconds: float
     connections: int
-    most_connections: int
+    max_connections: int
     wal_bytes: int | None
     slots: int | None
     kept_bytes: int | None

@@ -98,10 +98,10 @@ READ_LAG = Statement("queue.read_lag", ("text", "text", "text", "text", "int4"),
 
 
 class LagHeatRow(NamedTuple):
-    """The times from sending to deletion of the messages that a queue deleted in one time slot."""
+    """The times from sending to deletion of the messages that a queue deleted in one step of time."""
 
     name: str
-    slot: datetime
+    step_at: datetime
     count: int  # type: ignore[assignment]  # the column's name, and that of a method of tuples
     p95_us: int
 

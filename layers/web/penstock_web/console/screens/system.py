@@ -117,7 +117,7 @@ def database_facts(server: ServerRow) -> list[Fact]:
     snapshot = server.snapshot_seconds
     return [
         Fact("oldest snapshot", seconds(snapshot) if snapshot else "none", snapshot > OLD_SNAPSHOT_SECONDS),
-        Fact("connections, of at most", f"{server.connections:,} / {server.most_connections:,}"),
+        Fact("connections, of at most", f"{server.connections:,} / {server.max_connections:,}"),
         Fact("WAL on disk", size(server.wal_bytes)),
         Fact("replication slots", count(server.slots)),
         Fact("WAL that slots retain", "none" if server.slots == 0 else size(server.kept_bytes)),
