@@ -149,8 +149,8 @@ create table queue.lease (
     gone_at timestamptz[],
     done_at timestamptz,            -- When the last messages were acknowledged.
     outcome text,                   -- purged, expired, dead_lettered or moved; null: a consumer deleted the messages.
-    has_groups boolean,             -- Newest row: its messages have groups.
-    redelivered_at timestamptz[],   -- Later receives of all its messages (queue.add_redelivery).
+    has_groups boolean,             -- Newest row: messages of the last receive have groups.
+    redelivered_at timestamptz[],   -- Times of later receives of all messages of the lease (queue.add_redelivery).
     primary key (queue_id, shard, pos)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
     autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
@@ -177,7 +177,7 @@ create table queue.side (
     -- message.
     response_bytes jsonb,
     entered_at timestamptz,         -- When the message entered the queue; null: at sent_at.
-    -- Later receives (queue.add_redelivery); null: the message was received at most once.
+    -- Times of later receives (queue.add_redelivery); null: the message was received at most once.
     redelivered_at timestamptz[],
     primary key (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
@@ -297,8 +297,8 @@ create unlogged table queue.fifo_search (
     late_at timestamptz not null,           -- When a search last used late_visible_at.
     -- No group was ready before this time, even if a transaction committed two seconds late.
     late_visible_at timestamptz not null,
-    full_due_at timestamptz not null,       -- Then a search should start at the beginning of the index.
-    full_took interval not null,            -- How long the last such search took.
+    full_due_at timestamptz not null,       -- From this time on, a search should start at the beginning of the index.
+    full_took interval not null,            -- How long the last search from the beginning took.
     primary key (queue_id, searched_at)
 );
 comment on table queue.fifo_search is
@@ -360,7 +360,7 @@ create table queue.server (
     system_identifier bigint not null,      -- Identifier of the cluster, from pg_control_system().
     timeline int not null,                  -- Timeline of the write-ahead log. A promotion or a recovery changes it.
     noticed_at timestamptz not null default clock_timestamp(),
-    jump_after int                          -- Queues up to this id have jumped; null: all queues have.
+    jump_after int                          -- Queues up to this id have jumped; null: all queues have jumped.
 );
 comment on table queue.server is 'The server that assigned the database''s ids.';
 
@@ -414,7 +414,7 @@ create table queue.move_task (
     filter jsonb,                   -- Filter in the format of queue.find_messages; null: the task has no filter.
     -- With a filter: the place after which the search continues. With ids: the last handled id.
     place text,
-    looked_at bigint not null default 0,
+    looked_at bigint not null default 0,    -- Number of messages that the task has examined.
     skipped bigint not null default 0,  -- Selected messages in flight, delayed, or without a target queue.
     -- After this number of messages, the task waits for a user to continue it; null: the task does not wait.
     canary int,
@@ -463,7 +463,7 @@ create table queue.history (
     group_ids text[],
     entered_at timestamptz[],       -- In the order of sent_at; null: the same as sent_at.
     entered_by text,                -- dead_lettered or moved; null: sent.
-    redelivered_at timestamptz[],   -- Later receives of all messages of the row.
+    redelivered_at timestamptz[],   -- Times of later receives of all messages of the row.
     -- Readers find a range of times with this index, and in it the rows of a queue.
     primary key (recorded_at, queue_id, history_id)
 ) partition by range (recorded_at);
@@ -534,14 +534,14 @@ for each row execute function queue.refuse_prepare();
 
 
 create unlogged table queue.poll_slot (
-    function_name text not null,
+    function_name text not null,    -- Name of the Lambda function.
     slot int not null,
     holder uuid not null,
     ends_at timestamptz not null,   -- A free slot has a time in the past.
     primary key (function_name, slot)
 ) with (fillfactor = 50);
 comment on table queue.poll_slot is
-    'Requests of Lambda functions that wait in long polls. queue.take_poll_slot limits their number. Each function '
+    'Requests of Lambda functions that wait in long polls. queue.take_poll_slot limits their number. Each Lambda function '
     'has a row for each slot, and a request updates the row in place. The table is unlogged: after a crash, some more '
     'requests wait at the same time.';
 
@@ -551,7 +551,7 @@ create unlogged table queue.receiver (
     agent text not null,            -- User-Agent, up to 200 characters.
     address text not null,          -- IP address of the client.
     first_at timestamptz not null,
-    last_at timestamptz not null,   -- When the last receive ended, even an empty one.
+    last_at timestamptz not null,   -- When the last receive ended, including empty receives.
     received bigint not null,       -- Number of messages since first_at.
     primary key (queue_id, caller, agent, address)
 ) with (fillfactor = 70);
@@ -611,7 +611,7 @@ comment on column queue.subscription.dead_letter_queue_allowed is
     'Whether the policy of the dead-letter queue lets this topic send.';
 comment on column queue.subscription.principal is 'The ARN of the subscriber.';
 comment on column queue.subscription.mail_refusals is
-    'The number of permanent refusals of the address by the mail server, in a row.';
+    'How often in a row the mail server permanently refused the address.';
 create index subscription_owner on queue.subscription (owner, subscription_id);
 create index subscription_token on queue.subscription (token);
 create index subscription_pending on queue.subscription (token_expires_at) where not confirmed;  -- Maintenance reads it.
@@ -660,7 +660,7 @@ create index topic_deduplication_expires_at on queue.topic_deduplication (expire
 create sequence queue.topic_sequence;
 
 
--- Phones, mobile apps, e-mail and functions --------------------------------------------------------------------------
+-- Phones, mobile apps, e-mail and Lambda functions -------------------------------------------------------------------
 
 create table queue.outgoing (
     outgoing_id bigint generated always as identity primary key,
@@ -684,8 +684,8 @@ create table queue.outgoing (
     unsubscribe_url text
 );
 comment on table queue.outgoing is
-    'Text messages, mobile pushes, e-mail and invocations of functions. Penstock keeps them for some days, so that '
-    'users can read them.';
+    'Text messages, mobile pushes, e-mail and invocations of Lambda functions. Penstock keeps these messages for some '
+    'days, so that users can read them.';
 comment on column queue.outgoing.state is 'kept: the message has no delivery; waiting: the message has a delivery.';
 comment on column queue.outgoing.dead_letter_arn is 'The dead-letter queue of the subscription.';
 comment on column queue.outgoing.envelope is
@@ -703,7 +703,7 @@ create table queue.platform_application (
     arn text not null generated always as (
         'arn:aws:sns:' || region || ':' || account_id || ':app/' || platform || '/' || name) stored unique,
     created_at timestamptz not null default clock_timestamp(),
-    credentials text not null,      -- SHA-256 of the credentials, which the database does not have.
+    credentials text not null,      -- SHA-256 of the credentials. The database does not store the credentials.
     attributes jsonb not null,
     unique (account_id, region, arn)
 );
@@ -729,7 +729,7 @@ create table queue.platform_endpoint_count (
     primary key (account_id, part)
 );
 comment on table queue.platform_endpoint_count is
-    'Numbers of endpoints. The number of an account is the sum of its parts.';
+    'Numbers of endpoints by account. An account''s number is the sum of the account''s parts.';
 comment on column queue.platform_endpoint_count.part is
     'An account has several parts, so concurrent sessions seldom update the same row.';
 
@@ -821,7 +821,7 @@ create table queue.notice (
     notice_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
     kind text not null,             -- Notification, SubscriptionConfirmation, UnsubscribeConfirmation, event, gateway, …
-    topic_arn text,                 -- ARN of the SNS topic. For an event: the text in the same place of an envelope.
+    topic_arn text,                 -- ARN of the SNS topic. For an event: the text that replaces the ARN in envelopes.
     routing_key text,               -- Routing key of an event.
     message_id uuid not null,
     raw text not null,              -- The message. For a confirmation: its whole text.
@@ -842,13 +842,13 @@ create table queue.outgoing_delivery (
     delivery_id bigint generated always as identity primary key,
     notice_id bigint not null,
     created_at timestamptz not null default clock_timestamp(),
-    account_id text not null,       -- The account that may list and retry it.
+    account_id text not null,       -- The account that may list and retry the delivery.
     subscription_arn text,          -- Null: the delivery belongs to an event.
     binding_id bigint,
     endpoint text not null,
     raw boolean not null,           -- The delivery sends the message without an envelope.
     subscription_policy text,       -- DeliveryPolicy of the subscription at the time of the publish.
-    topic_policy text,              -- DeliveryPolicy of its topic at that time.
+    topic_policy text,              -- DeliveryPolicy of the topic at the same time.
     dead_letter_arn text,
     state text not null default 'pending' check (state in ('pending', 'exhausted')),
     attempts int not null default 0, -- Attempts with a known outcome.
@@ -879,13 +879,13 @@ create index outgoing_delivery_waits_for on queue.outgoing_delivery (waits_for, 
 create index outgoing_delivery_exhausted on queue.outgoing_delivery (account_id, delivery_id) where state = 'exhausted';
 create index outgoing_delivery_notice on queue.outgoing_delivery (notice_id);
 comment on table queue.outgoing_delivery is
-    'Deliveries that are under way or exhausted. Each row is a notice for an endpoint: a URL, a function, or a name '
+    'Deliveries that are under way or exhausted. Each row is a notice for an endpoint: a URL, a Lambda function, or a name '
     'for the gateway or the mail server. The worker deletes successful deliveries.';
 comment on column queue.outgoing_delivery.waits_for is
     'The row of queue.delivery_endpoint that a waiting delivery waits for.';
 comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that the delivery carries.';
 comment on column queue.outgoing_delivery.carrier is
-    'Only processes with this carrier claim the delivery: lambda (functions), mail (the mail server), gateway (text '
+    'Only processes with this carrier claim the delivery: lambda (Lambda functions), mail (the mail server), gateway (text '
     'messages and pushes) or http (all other endpoints).';
 
 create table queue.delivery_endpoint (
@@ -894,10 +894,10 @@ create table queue.delivery_endpoint (
     host text not null,
     next_at timestamptz not null,   -- When the worker next checks the waiting deliveries.
     failures int not null default 0, -- Number of failed attempts in a row.
-    failing_since timestamptz,      -- The first of these failures. Null: none.
+    failing_since timestamptz,      -- When the first of these failures happened; null: no failures.
     pauses int not null default 0,  -- Number of pauses in a row, without a response in between.
-    paused_until timestamptz,       -- Null: not paused. From then on, one delivery is a probe.
-    paused_at timestamptz,          -- Start of the first of these pauses. Null: not paused.
+    paused_until timestamptz,       -- Null: not paused. After this time, one delivery is a probe.
+    paused_at timestamptz,          -- When the first of these pauses began. Null: not paused.
     probe bigint,                   -- The delivery that is the probe.
     paced_at timestamptz not null default '-infinity', -- A throttled endpoint has used its rate up to this time.
     stopped boolean not null default false,
@@ -919,7 +919,8 @@ comment on column queue.delivery_endpoint.stopped is
 
 create table queue.delivery_excess (
     account_id text not null,
-    protocol text not null,         -- Protocol of outgoing messages; '' for deliveries to URLs and functions of schedules.
+    -- Protocol of outgoing messages; '' for deliveries to URLs, and to Lambda functions of schedules.
+    protocol text not null,
     waiting bigint not null,
     counted_at timestamptz not null,
     primary key (account_id, protocol)
@@ -969,14 +970,14 @@ comment on table queue.outgoing_delivery_attempt is
     'Outcomes of attempts to deliver. Their retention equals the retention of the history of messages.';
 
 
--- Event source mappings: queues that trigger functions ----------------------------------------------------------------
+-- Event source mappings: queues that trigger Lambda functions --------------------------------------------------------
 
 create table queue.event_source_mapping (
     mapping_id uuid primary key default gen_random_uuid(),
     account_id text not null,
     region text not null,
     queue_arn text not null,
-    function_arn text not null,     -- ARN of the function, or the URL to which batches are posted.
+    function_arn text not null,     -- ARN of the Lambda function, or the URL to which batches are posted.
     -- The last editor, whose permissions the mapping uses; null: the root user of the account.
     user_name text,
     options jsonb not null,         -- Members of the API as the caller gave them: BatchSize, FilterCriteria, …
@@ -987,7 +988,7 @@ create table queue.event_source_mapping (
     last_result text not null default 'No records processed',
     tags jsonb not null default '{}',
     updated_at timestamptz not null default clock_timestamp(),
-    -- Each change for the poller increases this number.
+    -- Each change that concerns the poller increases this number.
     revision bigint not null default 1,
     poller_id uuid,                 -- The poller of the mapping, while that process is alive.
     invocations bigint not null default 0,
@@ -998,7 +999,7 @@ create table queue.event_source_mapping (
 create index event_source_mapping_account on queue.event_source_mapping (account_id, region, mapping_id);
 create index event_source_mapping_poller on queue.event_source_mapping (poller_id) where enabled;
 comment on table queue.event_source_mapping is
-    'Event source mappings of AWS Lambda. Each row maps a queue to the function that gets its messages.';
+    'Event source mappings of AWS Lambda. Each row maps a queue to the Lambda function that gets the queue''s messages.';
 comment on column queue.event_source_mapping.failing_since is
     'Time of the first failure since the last successful invocation; null: the last invocation succeeded.';
 
@@ -1037,7 +1038,7 @@ create table queue.schedule (
     overlap text not null default 'allow' check (overlap in ('allow', 'skip')),
     target jsonb not null,          -- {"queue" | "topic", "message", "headers"} or Target of EventBridge Scheduler
     status text not null default 'active' check (status in ('active', 'paused')),
-    next_fire_at timestamptz,       -- The next occurrence; null: the last one is over.
+    next_fire_at timestamptz,       -- The next occurrence; null: no occurrence remains.
     -- When the schedule fires. Jitter or a window shifts this time, and a failure delays it.
     due_at timestamptz,
     last_fired_at timestamptz,
@@ -1095,7 +1096,7 @@ create table queue.schedule_retry (
     target jsonb not null,
     scheduled_for timestamptz not null,
     retries int not null default 0, -- Number of retries so far. The first attempt does not count.
-    expires_at timestamptz not null, -- MaximumEventAgeInSeconds determines it.
+    expires_at timestamptz not null, -- When MaximumEventAgeInSeconds is over.
     due_at timestamptz not null,
     error_code text not null,       -- Code of the error of the last attempt.
     error text not null
@@ -1226,7 +1227,7 @@ create table queue.audit (
     interface text not null,                     -- aws, rest, cli, console, mcp; database: a command or SQL interface.
     -- ARN of the user or of the root user of the account; a database role; null: the service required no key.
     actor text,
-    key_id text,                            -- Null: the service required no key, or the request named none.
+    key_id text,                            -- Null: the service required no key, or the request had no key id.
     address text not null,                  -- Address of the client; empty: unknown.
     action text not null,                   -- Name of the action in policies, such as sqs:PurgeQueue.
     target text not null,                   -- ARN of the resource, id of a key or a delivery, URL, routing key.
@@ -1235,7 +1236,7 @@ create table queue.audit (
     affected bigint,                        -- Number of changed items; null: unknown.
     error text,                             -- Error of a refused request or a failed sign-in; null: success.
     repeated int not null default 1,        -- Number of equal refusals or readings in a minute.
-    refusal_key text unique                 -- Digest of the minute, the caller and the error or (a reading) the target.
+    refusal_key text unique                 -- Digest of minute, caller, and error; for a reading: target.
 );
 create index audit_account_id on queue.audit (account_id, audit_id);
 create index audit_happened_at on queue.audit (happened_at);
