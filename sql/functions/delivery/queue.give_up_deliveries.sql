@@ -3,7 +3,7 @@
 -- that queue refuses the message, the delivery stays as exhausted.
 --   a URL                   the text that the worker would have posted; a raw message keeps its attributes
 --   a gateway or a mail     the message in its envelope (notice.head)
---   a schedule's function   the input, with the failure as attributes
+--   a schedule's Lambda function   the input, with the failure as attributes
 -- The history records the outcome. An outgoing message becomes failed. The caller has locked the deliveries' rows, and
 -- deletes the notices. Takes the same locks as queue.send_messages.
 create or replace function queue.give_up_deliveries(p_ids bigint[]) returns int

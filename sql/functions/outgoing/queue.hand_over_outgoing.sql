@@ -1,7 +1,7 @@
 -- queue.hand_over_outgoing(protocols, limit, confirmations, text messages): creates deliveries for outgoing messages
--- that have no delivery. The deliveries go to the gateway, to the mail server or to functions. Returns the number of
--- deliveries. The oldest messages of each account come first. Accounts share p_limit, so no account waits for another
--- account's backlog. Messages that are older than six hours stay, because SNS tries for at most six hours.
+-- that have no delivery. The deliveries go to the gateway, to the mail server or to Lambda functions. Returns the
+-- number of deliveries. The oldest messages of each account come first. Accounts share p_limit, so no account waits for
+-- another account's backlog. Messages that are older than six hours stay, because SNS tries for at most six hours.
 --   p_confirmations  the maximum number of mails per hour and account that ask for a confirmation
 --   p_text_messages  the maximum number of text messages per day and account that go to the gateway; 0: no limit
 -- If a destination has become impossible since the publish, the message fails and goes to its dead-letter queue.

@@ -1,8 +1,8 @@
 -- queue.store_outgoing(topic, subscription, publications): stores an outgoing message for each publication. The
--- messages are for phones, mobile apps, e-mail, functions and streams. Text messages, pushes and raw messages contain
--- the message. Messages for other protocols contain the envelope. A message for an opted-out number, or a disabled or
--- missing endpoint, fails at once and goes to the dead-letter queue. The unsubscribe link of an e-mail comes from the
--- end of the envelope's `head` and the subscription's ARN. Takes the locks of dead_letter_outgoing.
+-- messages are for phones, mobile apps, e-mail, Lambda functions and streams. Text messages, pushes and raw messages
+-- contain the message. Messages for other protocols contain the envelope. A message for an opted-out number, or a
+-- disabled or missing endpoint, fails at once and goes to the dead-letter queue. The unsubscribe link of an e-mail
+-- comes from the end of the envelope's `head` and the subscription's ARN. Takes the locks of dead_letter_outgoing.
 create or replace function queue.store_outgoing(
     p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
 language plpgsql as $$

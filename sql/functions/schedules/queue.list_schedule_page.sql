@@ -1,6 +1,6 @@
 -- queue.list_schedule_page: returns an account's schedules in a region, in the order of group and name.
 --   p_group, p_name_prefix, p_status   return only matching schedules; null: any
---   p_target_kind                      queue, topic or function; null: any
+--   p_target_kind                      queue, topic or (Lambda) function; null: any
 --   p_api                              rest or aws; null: any
 --   p_after_group, p_after_name        return only schedules after this one
 -- Returns the database's time, and each schedule as JSON by column.

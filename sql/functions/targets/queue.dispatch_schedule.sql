@@ -1,10 +1,10 @@
 -- queue.dispatch_schedule(schedule, occurrence, out of band, attempt, topic message): sends a schedule's message, or
--- stores the invocation of its function, and records the run in this transaction. Returns the run.
+-- stores the invocation of the schedule's Lambda function, and records the run in this transaction. Returns the run.
 -- An occurrence has one row in schedule_run, so a second run raises an error, which also undoes its messages.
 --   p_attempt        the number of the attempt, from 1
 --   p_topic_message  for an SNS topic, the message from scheduler/firing/topic_messages.py: {version, message_id,
 --                    contents, bytes, facts}; for any target also "trace", the trace header
---   message_ids      [{"queue_name", "msg_id"}], with a member for each message; an SNS topic and a function have null
+--   message_ids      [{"queue_name", "msg_id"}] for each message; an SNS topic and a Lambda function have null
 --                    ids
 -- Raises QU006 if the target refuses the message. detail: AWS's name of the error.
 -- Raises QU007 if the topic message has to be signed with another version, which is in detail.
@@ -156,8 +156,8 @@ begin
     return jsonb_build_array(jsonb_build_object('queue_name', null, 'msg_id', null, 'message_id', v_row.message_id));
 end $$;
 
--- queue.invoke_function(schedule, occurrence, attempt, trace): stores an invocation of a schedule's function for the
--- worker `deliver`. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
+-- queue.invoke_function(schedule, occurrence, attempt, trace): stores an invocation of a schedule's Lambda function for
+-- the worker `deliver`. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
 -- The notice keeps the schedule, because each attempt has a different input (queue.delivery_body).
 -- The delivery's subscription_policy has the maximum number of attempts and the time of the last one, in seconds since
 -- 1970 (RetryPolicy, EventBridge Scheduler API Reference).
