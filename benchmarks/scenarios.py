@@ -18,8 +18,9 @@ RECEIVES = (Action.RECEIVE, Action.DELETE, Action.DELETE_BATCH)
 class Scenario:
     """Describes a scenario.
 
-    Connections get the flows of `measured` in turn. With `filled`, the queue contains all messages at the start. With
-    `fifo`, the queue is FIFO. The main figure is messages a second until the last response to one of `counted`.
+    The flows of `measured` are assigned to connections in rotation. With `filled`, the queue contains all messages at
+    the start. With `fifo`, the queue is FIFO. The main figure is messages a second until the last response to one of
+    `counted`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Runs a producer of ten orders and a worker, which fails at the first attempt to handle one of them.
+"""Runs a producer of ten orders, and a worker that fails at its first attempt to handle one of the orders.
 
 A message stays in the queue until the worker deletes it. If the worker fails or ends, a worker receives the message
 again.

@@ -32,7 +32,7 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *arguments: object) -> None:
-        """Writes no log of requests."""
+        """Does not log requests."""
 
 
 def verify(message: dict[str, str]) -> None:

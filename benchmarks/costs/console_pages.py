@@ -97,7 +97,7 @@ insert into queue.metrics_window (window_seconds, queue_id, starts_at, ends_at, 
 select 3600, queue_id, at, at + interval '1 hour', n, n, 0, n, 0, 0, 0, 0, n %% 100, 0, n, 1000000 + n from hours
 where %s > 0
 """
-"""Creates hours of the large queue in the metrics job's form."""
+"""Creates hours of the large queue in the metrics job's format."""
 
 app = typer.Typer(pretty_exceptions_enable=False)
 

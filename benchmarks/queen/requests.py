@@ -34,7 +34,7 @@ read_published = msgspec.json.Decoder(Published).decode
 
 
 def session_message_body(session: int, number: int, due: float, size: int) -> str:
-    """Returns a JSON body of at least `size` bytes, and at most a few more."""
+    """Returns a JSON body of `size` bytes or a few more."""
     head = f'{{"s":{session},"n":{number},"due":{due:.6f},"pad":"'
     return f'{head}{PADDING[: max(0, size - len(head) - 2)]}"}}'
 

@@ -3,7 +3,7 @@
     python -m benchmarks.report.page                 # from benchmarks/results.json
     python -m benchmarks.report.page --check         # only checks whether the pages match the summaries
 
-The pages contain no other text. They omit summaries of studies whose form has changed.
+The pages contain no other text. The pages omit summaries of studies whose format has changed.
 """
 
 import argparse

@@ -133,7 +133,7 @@ def goal_notes(repeated: RepeatedRuns) -> list[str]:
 
 
 def document(repeated: RepeatedRuns, facts: dict[str, object]) -> dict[str, object]:
-    """Returns the repeats in the stored form."""
+    """Returns the repeats in the stored format."""
     return {
         "system": repeated.runs[0].system,
         "connections": repeated.runs[0].plan.connections,
@@ -151,7 +151,7 @@ def rounded(figures: dict[str, float]) -> dict[str, float]:
 
 
 def stored_run(run: Outcome) -> dict[str, object]:
-    """Returns a run in the stored form, including derived figures."""
+    """Returns a run in the stored format, including derived figures."""
     return asdict(run) | {
         "messages_per_second": run.messages_per_second,
         "server_cpu_seconds": run.server_cpu_seconds,

@@ -46,7 +46,7 @@ def sigv4() -> dict[str, str]:
 
 
 def variants() -> list[Variant]:
-    """Returns the variants. The study compares all others with the first one."""
+    """Returns the variants. The study compares all other variants with the first variant."""
     return [
         Variant("unsigned", {}),
         Variant("signed", sigv4()),
@@ -73,7 +73,7 @@ def policy_for(account: str) -> str:
 
 
 def start(variant: Variant, bench: Bench) -> Penstock:
-    """Starts a service. Its load is signed if the variant requires signatures."""
+    """Starts a service. The load is signed if the variant requires signatures."""
     service = bench.another_penstock(variant.settings)
     if variant.settings:
         owner = service.make_key(ACCOUNT)

@@ -1,4 +1,4 @@
-"""Compares a queue under pressure with a quiet one.
+"""Compares a queue under pressure with a quiet queue.
 
 Under pressure, millions of messages wait, many are in flight, and another session's old snapshot keeps PostgreSQL from
 removing deleted rows. The study measures two equal services alternately. It does not store the ids of the waiting

@@ -2,7 +2,7 @@
 
 One terminal runs the service, and the other one a shell, to which the program types the commands. The picture of their
 output is an SVG with SMIL, without scripts and styles, so a page with a strict Content-Security-Policy can show it. The
-picture's times suit a reader. They are not the times of the programs.
+picture's times suit a reader. The programs' real times differ.
 """
 
 import fcntl

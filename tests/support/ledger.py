@@ -159,8 +159,8 @@ class Ledger:
             self._findings = [found for found in self._findings if found[1] != "overlapping" or found[0] < since]
 
     def unanswered_receive(self, begun: float) -> None:
-        """Notes that a receive began then and gets no response. Its messages are unknown, and it may still hand out
-        messages for a short time.
+        """Notes that a receive began at that time and gets no response. Its messages are unknown, and it may still hand
+        out messages for a short time.
 
         The call may also be a send that receives messages for a waiting request.
         """

@@ -77,7 +77,7 @@ def end_range(connection: Connection, zone: str, handled: Handled, changed: list
 def find_kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
     """Maps each queue with a history, and INSTALLATION, to the time (microseconds) since which the history is complete.
 
-    Older rows are gone (QUEUE_HISTORY_DAYS), or the queue had no history then. Earlier windows stay unchanged.
+    Older rows are gone (QUEUE_HISTORY_DAYS), or the queue had no history at that time. Earlier windows stay unchanged.
     """
     with open_connection(address) as connection, connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")

@@ -165,7 +165,7 @@ def compute(
 
 
 class Woken(IntEnum):
-    """The reason why a receive's wait ended. The value is truthy if the receive should query again."""
+    """The reason why a receive's wait ended. The value is truthy if the receive should query the database again."""
 
     NOT = 0
     FOR_ONE = 1  # a message arrived, and only this receive was woken

@@ -234,7 +234,7 @@ class Application(RestApplication):
         await response(scope, receive, send)
 
     def _count_response(self, scope: Scope, send: Send) -> Send:
-        """Returns a `send` that counts the response when its head is sent. The route is known by then."""
+        """Returns a `send` that counts the response when its head is sent. The route is known at that point."""
         started = perf_counter()
 
         async def send_counted(message: MutableMapping[str, Any]) -> None:

@@ -1,7 +1,6 @@
 -- queue.policies_changed(policies): returns whether the policy of a queue differs from the policy that the caller read.
--- p_policies: policies by ARN, in JSON; a null policy: the queue has no policy or does not exist. Null: policies do not
--- decide.
--- Takes shared locks on the queues' rows until commit, so that their policies do not change.
+-- p_policies: policies by ARN, in JSON; a null policy: the queue has no policy or does not exist. Null: the service
+-- does not check policies. Takes shared locks on the queues' rows until commit, so that their policies do not change.
 create or replace function queue.policies_changed(p_policies jsonb) returns boolean
 language plpgsql as $$
 begin

@@ -150,7 +150,7 @@ def test_fires_and_webhooks_belong_to_no_queue(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("parts", [0, 3])
 def test_of_many_durations_the_ranks_are_looked_up(spark: SparkSession, parts: int) -> None:
-    """Two hours have too many durations to transfer: n seconds for n up to 6 FEW, each twice, and a group with two
+    """Two hours have too many durations to transfer: n seconds for n up to 6 FEW, each twice, plus a group with two
     durations.
 
     An hour is in one or three partitions.

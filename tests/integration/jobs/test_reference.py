@@ -175,7 +175,9 @@ def test_every_fate_is_counted_where_it_happened(db: Connection) -> None:
 
 
 def test_redeliveries_count_in_their_minutes(db: Connection) -> None:
-    """Two of four times are known. The other receives count in the minute in which the message ended."""
+    """The times of two of the four receives are known. The other receives count in the minute in which the message
+    ended.
+    """
     (queue,) = make_queues(db, 1)
     known = [at("05-10T00:02:00"), at("05-10T00:02:59")]
     record(db, queue, [at("05-10T00:00:10")], [at("05-10T00:05:00")], receives=5, redelivered=known)

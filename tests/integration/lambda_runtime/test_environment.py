@@ -273,7 +273,7 @@ def test_maintain_answers_its_counts(direct: Functions, database: Database, driv
 
 
 def test_move_answers_its_counts(direct: Functions) -> None:
-    """No task exists, so the worker checks once and the invocation ends."""
+    """There is no task, so the worker checks once and the invocation ends."""
     assert direct.invoke("move", {"version": "0", "source": "aws.scheduler"}) == {"steps": 0, "messages": 0}
 
 

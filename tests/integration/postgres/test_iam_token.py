@@ -75,7 +75,7 @@ def server() -> Iterator[Postgres]:
 
 @pytest.fixture
 def tokens(server: Postgres, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Returns the created tokens. The server accepts only the newest token, as if the others had expired."""
+    """Returns the created tokens. The server accepts only the newest token, as if the other tokens had expired."""
     made: list[str] = []
 
     def recorded(host: str, port: int, user: str) -> str:

@@ -188,7 +188,7 @@ class Queue:
         assert calls.change(self.db, chosen, seconds) == expected
 
     def pick(self, number: int, choice: int) -> list[Delivery]:
-        """Returns different handles. In a quarter of the calls, these are the newest."""
+        """Returns different handles. In a quarter of the calls, these are the newest messages."""
         newest = list(dict.fromkeys(reversed(self.handles)))
         start = choice % 4 * number
         return newest[start : start + number]

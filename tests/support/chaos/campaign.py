@@ -158,7 +158,7 @@ def _recover(
 
 
 def _note(report: Report, name: str, since: float, ends: dict[str, float | None]) -> None:
-    # Without max, a schedule that fires early because of a wrong clock would give a negative number.
+    # Without `max`, a schedule that fires early because of a wrong clock would give a negative number.
     *works, fires = (max(0, round(end - since, 2)) for end in ends.values() if end is not None)
     report.recovery.setdefault(name, []).append(max(works))
     report.background.setdefault(name, []).append(fires)
@@ -181,7 +181,7 @@ def _drain(traffic: Traffic, report: Report) -> None:
 
 
 def _stop_ticking(traffic: Traffic) -> None:
-    """Waits until a schedule's tick arrives that is newer than this call."""
+    """Waits until a schedule's tick arrives that was sent after this call."""
     since, deadline = time.time(), time.time() + RECOVERY_SECONDS
     while not traffic.works_since("tick", since) and time.time() < deadline:
         time.sleep(0.05)

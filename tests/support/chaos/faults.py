@@ -1,7 +1,7 @@
 """Defines the faults. Each fault undoes its change, and returns the time from which the recovery counts.
 
-If another server can take over at once, that time is the start of the fault. Otherwise it is the end of the fault. The
-summary counts faults by `group`.
+If another server can take over at once, that time is the start of the fault. Otherwise that time is the end of the
+fault. The summary counts faults by `group`.
 """
 
 import math
@@ -106,7 +106,7 @@ def kill_database(scene: Scene) -> float:
 
 
 def kill_backend(scene: Scene) -> float:
-    """Sends SIGKILL to one process. PostgreSQL ends all others and recovers."""
+    """Sends SIGKILL to one process. PostgreSQL ends all other processes and recovers."""
     with scene.servers.database() as witness, suppress(psycopg.OperationalError):
         _, *processes = scene.rig.database_processes()
         with suppress(ProcessLookupError):

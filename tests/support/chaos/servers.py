@@ -190,7 +190,7 @@ class Servers(ChaosInstallation):
         return seen_through(self.primary, self.database_proxy)
 
     def replace_database(self, dump: Path) -> float:
-        """Restores the dump into a new cluster and stops the old one. Returns the time at which the services
+        """Restores the dump into a new cluster and stops the old cluster. Returns the time at which the services
         stopped.
         """
         for service in self.services:

@@ -258,7 +258,7 @@ class Traffic:
         connection.close()
 
     def rewound(self, moment: float, cut: float) -> None:
-        """Notes that the database returned at the time `cut` to its state of `moment`. Messages from the time in
+        """Notes that the database returned, at the time `cut`, to its state at `moment`. Messages from the time in
         between may be lost or redelivered.
         """
         for ledger in self.ledgers.values():

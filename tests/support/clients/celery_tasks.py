@@ -38,7 +38,7 @@ def succeed_at_third(self: Any, text: str) -> None:
 
 @app.task  # type: ignore[untyped-decorator]
 def end_when_started_twice() -> None:
-    """Ends after its redelivery, because the task takes longer than its visibility timeout."""
+    """Ends after the redelivery, because the task takes longer than the visibility timeout."""
     note("start")
     wait_until(lambda: notes(Path(os.environ["RESULTS"])).count(["start"]) >= 2)
     note("end")

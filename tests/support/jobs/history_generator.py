@@ -1,7 +1,7 @@
 """Writes histories in Penstock's form, at millions of rows a minute.
 
 `write` makes random messages with every outcome. The same seed always gives the same history. `write_steady` makes a
-history whose metrics follow from arithmetic. Both functions write queue.history in its stored form: each row contains
+history whose metrics follow from arithmetic. Both functions write queue.history in its stored format: each row contains
 messages that were received together.
 """
 

@@ -1,6 +1,6 @@
 """Writes and reads schedules for tests with the SQL functions that both APIs call.
 
-Schedules have the REST API's form.
+Schedules have the REST API's format.
 """
 
 import json

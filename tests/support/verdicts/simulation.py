@@ -232,7 +232,7 @@ class Simulation:
 
 HEALTHY = frozenset({Kind.OK, Kind.IDLE})
 Expectation = Callable[[int], frozenset[Kind]]
-"""Returns the correct kinds at a minute. At the border of two kinds the result is empty, and any kind is correct."""
+"""Returns the correct kinds at a minute. Between two kinds, the result is empty, and any kind is correct."""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ select 3600, queue_id, at, at + interval '1 hour', sent, sent, 0, sent - sent % 
     sent * 700000
 from hours
 """
-"""Fills a month of a queue in the metrics job's form, with more messages by day than by night."""
+"""Fills a month of a queue in the metrics job's format, with more messages by day than by night."""
 
 MINUTES: Final = """
 insert into queue.minute (queue_id, starts_at, sent, received, deleted, visible, in_flight, delayed, oldest_at,

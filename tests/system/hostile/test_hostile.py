@@ -41,7 +41,7 @@ OF_PROCESSES = {"worker_position", "watcher", "measurement", "reading", "activit
 
 
 class Arena(NamedTuple):
-    """A new installation whose deployments have resources to attack."""
+    """A new installation, whose deployments contain resources for the attacks."""
 
     deployments: Deployments
     clock: Clock

@@ -207,7 +207,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 def message_of(kind: str, key: NewSigningKey, version: str) -> dict[str, str]:
-    """Returns a message of each kind in the receiver's form."""
+    """Returns a message of each kind in the receiver's format."""
     head = SigningContext(Signer(key.key_id, key.private_key), version, "http://q", "http://q/c.pem")
     if kind == "Notification":
         parts = notification.build_notification(head, SIGNED_TOPIC, MESSAGE_ID, "grüße\n\t", "Über", SIGNED_AT, {})

@@ -32,7 +32,9 @@ _ABOUT_AS_GOOD: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """The past forecasts of a method, the oldest origin first. An error is the actual depth minus the predicted one."""
+    """The past forecasts of a method, the oldest origin first. An error is the actual depth minus the predicted
+    depth.
+    """
 
     method: str
     origins: Ints

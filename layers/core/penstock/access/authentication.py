@@ -52,7 +52,7 @@ RowT = TypeVar("RowT", bound=Row)
 AnyOperation = Operation[Struct | None]
 GuardedOperation = Callable[["GuardedCall"], AnyOperation]
 
-# Key prefixes. They distinguish Penstock's keys from AWS's keys, and help scanners to find leaked keys.
+# Key prefixes. The prefixes distinguish Penstock's keys from AWS's keys, and help scanners to find leaked keys.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 MAX_KEYS = 4096
 # How long a missing key counts as unknown. The time is short because a user can create the key at any moment.
@@ -83,7 +83,7 @@ class GuardedAction(AuthorizedAction, Protocol):
 
 
 class GuardedRequest(Protocol):
-    """A decoded request. Its signature has been verified."""
+    """A decoded request. The service has verified the request's signature."""
 
     @property
     def action(self) -> GuardedAction: ...

@@ -61,7 +61,8 @@ def allows_delivery(policy: str | None, queue_arn: str, topic_arn: str, owner: s
 def check_deliveries(
     queue_arns: Iterable[str], topic_arn: str, owner: str, context: DeliveryContext
 ) -> Operation[str | None]:
-    """Returns the policies (JSON, by ARN) that let the topic send to the queues, or None if policies do not decide.
+    """Returns the policies (JSON, by ARN) that let the topic send to the queues, or None if the service does not check
+    policies.
 
     Raises AccessDenied if a queue's policy does not let the topic send. A missing queue has no policy.
     """

@@ -21,7 +21,9 @@ class KeysAtRest(NamedTuple):
     """The state of a QUEUE_ENCRYPTION_KEY and the encrypted keys in a database."""
 
     is_installations: bool | None
-    """Whether the installation uses this encryption key, or None if the installation has never used one."""
+    """Whether the installation uses this encryption key, or None if the installation has never used an encryption
+    key.
+    """
     readable: int
     unreadable: tuple[str, ...]
     """The ids of access keys that another encryption key encrypted, newest first."""

@@ -13,8 +13,9 @@ from penstock.observing.telemetry import OnceAMinute
 from .outcome import Finished
 
 SECONDS_BETWEEN_RECORDS: Final = 60.0
-"""The shortest time between two records about one endpoint. The next record counts the deliveries that were given
-up meanwhile."""
+"""The shortest time between two records about one endpoint. The next record counts the deliveries that were given up in
+the meantime.
+"""
 MAX_ENDPOINTS: Final = 1_000
 
 _log = logging.getLogger(__name__)

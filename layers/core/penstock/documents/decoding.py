@@ -34,8 +34,8 @@ _counted = _Counted()
 class CountedMessage(msgspec.Struct):
     """Counts the messages of a long body before they are decoded.
 
-    Decoding a million empty messages, or a million headers, in one step takes a second. Therefore the messages of long
-    bodies are decoded one by one.
+    Decoding a million empty messages, or a million headers, in one step takes a second. The messages in long bodies are
+    therefore decoded one by one.
     """
 
     headers: msgspec.Raw = msgspec.Raw(b"")

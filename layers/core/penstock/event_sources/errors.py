@@ -80,7 +80,7 @@ class LambdaSerializationException(LambdaError):
 
 
 def as_lambda_error(error: AwsError) -> AwsError:
-    """Returns the error in Lambda's form, if Lambda uses another name or status."""
+    """Returns the error in Lambda's format, if Lambda uses another name or status."""
     if isinstance(error, errors.RequestThrottled):
         return TooManyRequestsException(error.message)
     if isinstance(error, ValidationException):

@@ -36,7 +36,7 @@ class Record(NamedTuple):
 def build_record(
     row: ReceivedRow, queue: NamedQueue, receipts: ReceiptHandles, *, gathered: bool = False
 ) -> JsonObject:
-    """Builds the message's record of the event.
+    """Builds the message's record in the event.
 
     `gathered` means that the mapping has a batching window. AWS then also writes the digest of an empty list of
     attributes (recorded at AWS).

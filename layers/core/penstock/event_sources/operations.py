@@ -45,7 +45,7 @@ Shown = Operation[mappings.EventSourceMapping]
 
 
 def create_event_source_mapping(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Shown:
-    """Creates a mapping and returns it in AWS's form."""
+    """Creates a mapping and returns it in AWS's format."""
     created = yield from create(request, context)
     return describe_mapping(created, "Creating" if created.enabled else None)
 
@@ -94,7 +94,7 @@ def get_event_source_mapping(request: mappings.GetEventSourceMappingRequest, con
 def list_event_source_mappings(
     request: mappings.ListEventSourceMappingsRequest, context: Context
 ) -> Operation[mappings.ListEventSourceMappingsResult]:
-    """Returns a page of mappings in AWS's form."""
+    """Returns a page of mappings in AWS's format."""
     found, marker = yield from page(request, context)
     return mappings.ListEventSourceMappingsResult(
         event_source_mappings=[describe_mapping(mapping) for mapping in found], next_marker=marker
@@ -122,7 +122,7 @@ def page(
 
 
 def update_event_source_mapping(request: mappings.UpdateEventSourceMappingRequest, context: Context) -> Shown:
-    """Updates a mapping and returns it in AWS's form."""
+    """Updates a mapping and returns it in AWS's format."""
     before, changed = yield from update(request, context)
     if request.enabled is None or request.enabled == before.enabled:
         return describe_mapping(changed, "Updating")
@@ -168,7 +168,7 @@ def update(
 
 
 def delete_event_source_mapping(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Shown:
-    """Deletes a mapping and returns it in AWS's form."""
+    """Deletes a mapping and returns it in AWS's format."""
     return describe_mapping((yield from drop(request, context)), "Deleting")
 
 
@@ -225,8 +225,7 @@ def change_tags(resource: str, tags: dict[str, str], removed: list[str], context
 
 
 def read_tagged_id(resource: str, context: Context) -> str:
-    """Returns the mapping's id from its ARN. Raises ResourceNotFoundException, because only mappings have tags
-    here."""
+    """Returns the mapping's id from its ARN. Raises ResourceNotFoundException, because only mappings have tags here."""
     prefix = ARN_PREFIX.format(context.region, context.account_id)
     if not resource.startswith(prefix):
         raise make_tagged_error(resource)
@@ -286,7 +285,7 @@ def build_arn(mapping: StoredMapping) -> str:
 
 
 def describe_mapping(mapping: StoredMapping, state: str | None = None) -> mappings.EventSourceMapping:
-    """Returns a mapping in the API's form. `state` replaces the stored state.
+    """Returns a mapping in the API's format. `state` replaces the stored state.
 
     AWS shows no LastProcessingResult for a queue's mapping; the REST API shows it.
     """

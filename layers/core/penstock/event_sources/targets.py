@@ -21,7 +21,7 @@ def is_url(target: str) -> bool:
 
 
 def parse_target(text: str, account_id: str, region: str) -> str:
-    """Returns the ARN or URL in its stored form. An ARN without a qualifier means $LATEST, so the stored form omits
+    """Returns the ARN or URL in its stored format. An ARN without a qualifier means $LATEST, so the stored format omits
     $LATEST. Raises InvalidParameterValueException."""
     if is_url(text):
         if problem := find_endpoint_problem(text, takes_credentials=False):

@@ -1,7 +1,7 @@
 """Requests and results of event source mappings, with the members of botocore's model `lambda/2015-03-31`.
 
 A member without a default is required. The limits come from the model. `aws/codec/rest_json.py` checks the limits and
-returns violations in AWS's form. Members that do not apply to queues are untyped, and Penstock refuses them.
+returns violations in AWS's format. Members that do not apply to queues are untyped, and Penstock refuses them.
 """
 
 from typing import Annotated, Literal
@@ -61,7 +61,7 @@ class MetricsConfig(RestMessage):
 
 
 class Options(RestMessage):
-    """Members that a client can set when it creates or updates a mapping. The last three have no effect."""
+    """Members that a client can set when it creates or updates a mapping. The last three members have no effect."""
 
     batch_size: Annotated[int, Meta(ge=1, le=10_000)] | None = None
     filter_criteria: FilterCriteria | None = None
@@ -123,7 +123,7 @@ class ListEventSourceMappingsRequest(RestMessage):
 
 
 class EventSourceMapping(Options, kw_only=True):
-    """A mapping in the API's form."""
+    """A mapping in the API's format."""
 
     uuid: str = field(name="UUID")
     event_source_arn: str

@@ -1,4 +1,4 @@
-"""Reads an HTTP request from a function's event, and writes the response in the form of the event's source.
+"""Reads an HTTP request from a function's event, and writes the response in the format of the event's source.
 
     form            recognised by               headers               query                            response
     HTTP API 2.0,   requestContext.http         joined by the API     text, still encoded              headers

@@ -31,7 +31,7 @@ class Handler:
         self.environment = environment
 
     def __call__(self, event: events.Event, lambda_context: object) -> events.Response:
-        """Returns the response to an HTTP event, in the form of the event's source. Raises events.UnknownEvent for
+        """Returns the response to an HTTP event, in the format of the event's source. Raises events.UnknownEvent for
         any other event."""
         return self.environment.traced(lambda: self._response(event, lambda_context), lambda_context)
 

@@ -177,7 +177,7 @@ def _read_key(action: str, key_id: str, context: Context) -> Operation[KeyRow]:
 
 
 # --- changes without a check of rights -------------------------------------------------------------------------------
-# Commands that use the database perform these operations, too.
+# Commands that use the database also perform these operations.
 @audited(
     lambda name, policies, actor: Act(
         "penstock:SetUser", build_user_arn(actor.account_id, name), {"policies": policies}

@@ -92,7 +92,8 @@ def read_failed_endpoints(account_id: str) -> Operation[Sequence[FailedEndpointR
 
 def find_concerns(queues: Iterable[tuple[str, Verdict]], endpoints: Iterable[FailedEndpointRow]) -> list[Concern]:
     """Returns the concerns about these queues (by name) and endpoints. The worst concern of each kind comes first, so
-    that many concerns of one kind do not hide the others. The other concerns follow, the worst first."""
+    many concerns of one kind do not hide the other kinds. The other concerns follow, the worst first.
+    """
     ranked = sorted(queues, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
     found = [describe_queue(name, verdict) for name, verdict in ranked if needs_attention(verdict)]
     losing = [(name, verdict) for name, verdict in ranked if verdict.expired]

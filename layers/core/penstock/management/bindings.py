@@ -70,7 +70,7 @@ class BindingPage(msgspec.Struct, omit_defaults=True):
     )
 )
 def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[MadeBinding]:
-    """Creates a binding, or finds the existing one.
+    """Creates a binding, or finds the existing binding.
 
     Raises QueueDoesNotExist, AccessDenied, InvalidParameterValue and the errors of filter policies.
     """

@@ -1,4 +1,4 @@
-"""The errors of the management API that AWS's APIs do not have."""
+"""The management API's errors that AWS's APIs lack."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -40,8 +40,8 @@ PerSecond = Annotated[int, msgspec.Meta(ge=1, le=MAX_PER_SECOND)]
 
 
 class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Selects messages by `ids` or by `filter`. An empty filter selects all. Only messages that can be received are
-    moved.
+    """Selects messages by `ids` or by `filter`. An empty filter selects all messages. Only messages that can be
+    received are moved.
 
     `to` is the destination's name. If `to` is absent, each message returns to its source queue. `per_second` limits the
     rate. The task pauses after `canary` messages until a request continues it.

@@ -4,7 +4,7 @@
     AWSTraceHeader:   Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1
 
 Both headers contain the same facts. An X-Ray trace id is a W3C trace id with a version in front and a dash inside.
-Messages use X-Ray's form, because SQS has an attribute for it. Sources: W3C Trace Context, level 1; X-Ray Developer
+Messages use X-Ray's format, because SQS has an attribute for it. Sources: W3C Trace Context, level 1; X-Ray Developer
 Guide, "Tracing header" and "Amazon SQS and AWS X-Ray". This module does not need OpenTelemetry: a `Tracer` records
 spans.
 """

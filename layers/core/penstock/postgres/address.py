@@ -1,4 +1,5 @@
-"""Parses both forms of libpq's addresses for pg8000, which supports neither. A test compares the results with libpq's.
+"""Parses both formats of libpq's addresses for pg8000, which supports neither format. A test compares the results with
+libpq's.
 
     postgresql://user:password@host:5432,other/database?sslmode=require
     host=host,other port=5432 user=user password='pass word' dbname=database

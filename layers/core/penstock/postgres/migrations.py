@@ -434,8 +434,8 @@ def _apply_functions(connection: Connection, directory: Path, scripts: list[Scri
         "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
         (_FUNCTIONS, f"{_RECORD_PREFIX}{RELEASE}", checksum),
     )
-    # Files are applied in the order of their names, and a function can call a later one. The first pass creates all
-    # functions; the second checks the function bodies.
+    # The runner applies files in the order of their names, and a function can call a later function. The first pass
+    # creates all functions; the second checks the function bodies.
     for checked in ("off", "on"):
         connection.execute(sql.SQL("set local check_function_bodies = {}").format(sql.Literal(checked)))
         for script in scripts:

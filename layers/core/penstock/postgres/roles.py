@@ -67,7 +67,8 @@ def list_missing_commands(connection: Connection, role: str | None = None) -> li
 
 
 def make_roles(connection: Connection, role: str | None = None) -> list[str]:
-    """Runs the missing commands for `role` if the connection's role can. Returns the commands that are still missing.
+    """Runs the missing commands for `role` if the connection's role has the rights. Returns the commands that are still
+    missing.
 
     Attributes of existing roles stay unchanged.
     """

@@ -70,7 +70,7 @@ def find_division(connection: psycopg.Connection[Row], url: str, direct_url: str
 
 
 def find_version_problem(server_version: int) -> str:
-    """Returns the problem of a version in libpq's form (140012 for 14.12), or "" for a supported version."""
+    """Returns the problem of a version in libpq's format (140012 for 14.12), or "" for a supported version."""
     if server_version >= OLDEST_MAJOR * 10_000:
         return ""
     return f"the server is PostgreSQL {format_version(server_version)}; Penstock needs {OLDEST_MAJOR} or newer"

@@ -103,7 +103,7 @@ COMMON: Mapping[type[AwsError], str] = {
 
 
 def as_scheduler_error(error: AwsError) -> AwsError:
-    """Converts an error to EventBridge Scheduler's form, which can have another status."""
+    """Converts an error to EventBridge Scheduler's format, which can have another status."""
     return ThrottlingException(error.message) if isinstance(error, errors.RequestThrottled) else error
 
 

@@ -200,7 +200,7 @@ def make_missing_error(name: str) -> SchedulerError:
 
 
 def describe_group(group: ScheduleGroup) -> dict[str, Any]:
-    """Returns a group in EventBridge Scheduler's form."""
+    """Returns a group in EventBridge Scheduler's format."""
     return {
         "arn": group.arn,
         "name": group.name,

@@ -198,7 +198,7 @@ def build_arn(row: StoredSchedule) -> str:
 
 
 def describe_schedule(row: StoredSchedule) -> scheduler.GetScheduleResult:
-    """Converts a schedule to EventBridge Scheduler's form."""
+    """Converts a schedule to EventBridge Scheduler's format."""
     minutes = row.window_minutes
     window = scheduler.FlexibleTimeWindow("OFF" if minutes is None else "FLEXIBLE", minutes)
     return scheduler.GetScheduleResult(
@@ -234,7 +234,7 @@ def summarise(row: StoredSchedule) -> scheduler.ScheduleSummary:
 
 
 def build_expression_text(row: StoredSchedule) -> str:
-    """Returns the expression in AWS's form. An expression of the REST API becomes `at()` or `cron()`."""
+    """Returns the expression in AWS's format. An expression of the REST API becomes `at()` or `cron()`."""
     if row.api == "aws":
         return row.expression
     if row.expression_kind == "fire_at":

@@ -1,8 +1,9 @@
 """Validates SNS's delivery policies, which set the message rate, retries and content type of HTTP(S) endpoints.
 
 The functions are pure. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery policies
-in the SNS Developer Guide. AWS's pages name the members, the limits, the phases and both ends of the back-off. They
-show the curves between the ends only as a picture, so the formulas are ours. AWS adds jitter; Penstock does not.
+in the SNS Developer Guide. AWS's pages name the members, the limits, the phases and both ends of the back-off. These
+pages show the curves between the ends only as a picture, so the formulas are Penstock's choice. AWS adds jitter;
+Penstock does not.
 """
 
 from collections.abc import Callable, Mapping
@@ -129,7 +130,7 @@ _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
     "arithmetic": lambda i, last, _: i * (i + 1) / (last * (last + 1)) if last else 0.0,
     # Each delay is longer than the previous one by the same factor.
     "geometric": lambda i, last, ratio: (ratio ** (i / last) - 1) / (ratio - 1) if last and ratio > 1 else 0.0,
-    # Each step is twice the previous one.
+    # Each step is twice the previous step.
     "exponential": lambda i, last, _: (2**i - 1) / (2**last - 1) if last else 0.0,
 }
 

@@ -134,7 +134,7 @@ def sign(members: dict[str, str], names: tuple[str, ...], signing: SigningContex
 
 
 def show_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, dict[str, str]]:
-    """Converts message attributes to an envelope's form. Binary values are base64."""
+    """Converts message attributes to an envelope's format. Binary values are base64."""
     return {
         name: {
             "Type": value.data_type,

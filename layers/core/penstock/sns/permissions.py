@@ -72,7 +72,7 @@ def replace_policy(arn: TopicArn, old: str | None, policy: Policy) -> Operation[
 
 
 def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> Policy:
-    """Returns the statement in SNS's form."""
+    """Returns the statement in SNS's format."""
     return {
         "Sid": request.label,
         "Effect": "Allow",

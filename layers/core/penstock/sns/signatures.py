@@ -22,7 +22,7 @@ COMMON_NAME = "sns.amazonaws.com"  # AWS's name in most regions, which the SDK f
 
 
 class NewSigningKey(NamedTuple):
-    """A new key in its stored form: an id of 32 hex digits, and two PEM texts."""
+    """A new key in its stored format: an id of 32 hex digits, and two PEM texts."""
 
     key_id: str
     private_key: bytes

@@ -219,7 +219,7 @@ def page(
 
 
 def list_entry(row: ListedSubscriptionRow) -> sns.Subscription:
-    """Returns a subscription in the form of lists."""
+    """Returns a subscription in the format of lists."""
     return sns.Subscription(
         subscription_arn=row.arn if row.confirmed else PENDING_IN_LISTS,
         owner=row.owner,
@@ -299,7 +299,7 @@ NEEDS_VALUE = frozenset(("RawMessageDelivery", "FilterPolicyScope"))
 
 
 def show_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
-    """Returns a subscription in the form of GetSubscriptionAttributes."""
+    """Returns a subscription in the format of GetSubscriptionAttributes."""
     stored = {name: value for name, value in _text.decode(row.attributes).items() if value}
     values = {
         "SubscriptionArn": arn,
@@ -355,8 +355,7 @@ FIFO_QUEUE = (
 
 # --- checks ----------------------------------------------------------------------------------------------------------
 def check_attributes(attributes: Mapping[str, str], protocol: str, endpoint: str, topic: TopicArn) -> str | None:
-    """Compiles the filter policy of a new subscription. Errors name the map `Attributes`, which contains the
-    policy."""
+    """Compiles the filter policy of a new subscription. Errors name the map `Attributes`, which contains the policy."""
     try:
         topic_attributes.check_subscription_attributes(attributes, protocol)
         check_dead_letter_type(attributes, protocol, endpoint, topic)
@@ -402,8 +401,7 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Conte
 
 
 def check_function(protocol: str, endpoint: str, context: Context) -> None:
-    """Raises InvalidParameter for a function that must not be invoked, unless the installation only stores
-    messages."""
+    """Raises InvalidParameter for a function that must not be invoked, unless the installation only stores messages."""
     settings = context.environment.settings
     if protocol == "lambda" and settings.queue_lambda_endpoint:
         function = parse_function_arn(endpoint)

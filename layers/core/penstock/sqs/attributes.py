@@ -111,7 +111,7 @@ def check_queue_attributes(
     attributes: Mapping[str, str], fifo: bool, *, creating: bool = False, extensions: bool = False
 ) -> dict[str, str]:
     """Validates attributes of CreateQueue (`creating`) or SetQueueAttributes. Returns the attributes in the stored
-    form.
+    format.
 
     SetQueueAttributes accepts `FifoQueue=true` for a FIFO queue, but this changes nothing. Raises InvalidAttributeName
     for an attribute that does not exist, cannot be written or is not for this type of queue. Raises
@@ -135,14 +135,14 @@ def check_queue_attributes(
 
 
 def _format_value(name: str, value: str, check: Check) -> str:
-    """Returns a validated value in its stored form."""
+    """Returns a validated value in its stored format."""
     if check is _is_boolean or name == "FifoQueue":
         return value.lower()
     return _format_redrive_policy(value) if name in ("RedrivePolicy", "RedriveAllowPolicy") else value
 
 
 def _format_redrive_policy(text: str) -> str:
-    """Returns a validated redrive policy in AWS's form: the count is a number, and null members are absent.
+    """Returns a validated redrive policy in AWS's format: the count is a number, and null members are absent.
 
     A policy that already has this form keeps its spelling.
     """
@@ -204,7 +204,7 @@ def add_implied(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def show_attributes(stored: Mapping[str, str]) -> dict[str, str]:
-    """Returns a queue's attributes in the form of GetQueueAttributes. The reuse period appears only if the queue
+    """Returns a queue's attributes in the format of GetQueueAttributes. The reuse period appears only if the queue
     has a KMS key."""
     values = {name: value for name, value in stored.items() if name not in EXTENSIONS}
     if "KmsMasterKeyId" in values:

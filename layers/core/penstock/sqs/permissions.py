@@ -1,8 +1,8 @@
 """AddPermission and RemovePermission. The actions add and remove a statement, identified by its label, in a queue's
 access policy.
 
-An operation reads the policy, changes it, and writes it back. The operation starts again if another request changed
-the policy meanwhile.
+An operation reads the policy, changes it, and writes it back. The operation starts again if another request has changed
+the policy in the meantime.
 """
 
 from collections.abc import Callable
@@ -103,7 +103,7 @@ def apply_change(arn: str, old: str | None, change: Callable[[Statements], State
 
 
 def grant(arn: str, request: AddPermissionRequest) -> Policy:
-    """Returns the statement in SQS's form: one value is a string, several are a list."""
+    """Returns the statement in SQS's format: one value is a string, several are a list."""
     principals = [f"arn:aws:iam::{account}:root" for account in request.aws_account_ids]
     actions = [f"SQS:{action}" for action in request.actions]
     return {

@@ -178,7 +178,7 @@ def is_content_deduplicated(queue: QueueRow) -> bool:
 
 
 def show_queue_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
-    """Converts a queue's attributes to the client's form. Times are seconds since 1970. Counts are optional."""
+    """Converts a queue's attributes to the client's format. Times are seconds since 1970. Counts are optional."""
     values = attributes.show_attributes(decode_texts(queue.attributes))
     values["QueueArn"] = arn
     values["CreatedTimestamp"] = str(queue.created_at_ms // 1000)
@@ -264,8 +264,7 @@ def purge(arn: str, context: Context) -> Operation[int]:
 def list_dead_letter_source_queues(
     request: ListDeadLetterSourceQueuesRequest, context: Context
 ) -> Operation[ListDeadLetterSourceQueuesResult]:
-    """Returns the URLs of the queues whose RedrivePolicy names this queue, in pages if the request sets a page
-    size."""
+    """Returns the URLs of the queues whose RedrivePolicy names this queue, in pages if the request sets a page size."""
     arn = context.queue_arn(request.queue_url)
     validation.check_range("MaxResults", request.max_results)
     yield from check_queue(arn)

@@ -140,7 +140,7 @@ def build_message(
     system: attributes.AttributeSelection,
     user: attributes.AttributeSelection,
 ) -> Message:
-    """Converts a received or peeked row to the client's form, with this receipt handle and the selected attributes."""
+    """Converts a received or peeked row to the client's format, with the receipt handle and the selected attributes."""
     response = Message(
         message_id=row.message_id,
         receipt_handle=receipt_handle,

@@ -44,7 +44,8 @@ class Series:
 
     def find_start(self, index: int) -> datetime:
         """Returns when the minute with this index starts. `len(series)` is the index of the minute after the last
-        one."""
+        minute.
+        """
         return self.ends_at - (len(self) - index) * MINUTE
 
 

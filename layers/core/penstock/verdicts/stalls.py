@@ -14,7 +14,7 @@ time is unknown if the hour before has no receive."""
 RECEIVES_MISSED: Final = 7
 """The number of receives that must be missing, compared with the hour before, while messages are in flight.
 
-All consumers may be busy then. Seven independent receives are missing by chance only once in a thousand times.
+All consumers may be busy at that time. Seven independent receives are missing by chance only once in a thousand times.
 """
 MAX_PATIENCE: Final = timedelta(minutes=30)
 """Messages in flight do not explain a wait that is longer than this."""

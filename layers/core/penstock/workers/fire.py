@@ -26,8 +26,7 @@ from . import Counts
 MAX_RUN_SECONDS = 58.0
 """How long a function without polling waits for schedules that are due before its next invocation, a minute later."""
 LOCKED_SECONDS: Final = 0.05
-"""The longest pause while other workers lock all due schedules, or the schedules' accounts exceed their firing
-rate."""
+"""The longest pause while other workers lock all due schedules, or the schedules' accounts exceed their firing rate."""
 SHORTEST_PAUSE_SECONDS: Final = 0.005
 OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
 
@@ -103,8 +102,9 @@ class Firer:
 
 
 def fire_batch(store: FiringStore, waits: NextScheduleRow, settings: Settings) -> int:
-    """Fires a batch of due schedules and a batch of due retries. Returns the number of schedules and retries in
-    both."""
+    """Fires a batch of due schedules and a batch of due retries. Returns the number of schedules and retries in both
+    batches.
+    """
     limit = settings.queue_schedule_batch_size
     fired = store.fire(limit, settings.queue_schedule_misfire_grace_seconds) if waits.schedule_ms == 0 else 0
     return fired + (store.try_again(limit) if waits.retry_ms == 0 else 0)

@@ -1,7 +1,7 @@
 """Measures all queues and the installation for /metrics, into tables that every process reads.
 
 All processes share one round through the queues. Each process takes the next page, and no two take the same page. The
-next round begins QUEUE_METRICS_INTERVAL_MS after the end of the last one. In a Lambda function, the worker reports the
+next round begins QUEUE_METRICS_INTERVAL_MS after the previous round's end. In a Lambda function, the worker reports the
 gauges that Amazon SQS reports to CloudWatch each minute, in a separate round.
 """
 
@@ -28,7 +28,7 @@ QUEUES_PER_PAGE = 100
 CALLS_AT_ONCE = 100_000
 """The most rows of queue.activity that a run adds to the minutes. Adding them takes 0.3 s."""
 QUEUES_PER_MINUTE = 10_000
-"""The number of the busiest queues that get rows in queue.minute. Their rows take 1.5 GB in 25 hours."""
+"""The number of the busiest queues that get rows in queue.minute. These queues' rows take 1.5 GB in 25 hours."""
 MEASUREMENTS = "measurements"
 """The name by which the container wakes this worker, in place of a queue's ARN."""
 

@@ -49,7 +49,7 @@ class AccessLog:
         self._thread.start()
 
     def add(self, answered: Answered, context: Context | None) -> None:
-        """Adds a request to the queue. `context` is None if the request could not be decoded."""
+        """Adds a request to the writer's queue. `context` is None if the request could not be decoded."""
         if self._stopping or len(self._entries) >= self._most_lines:
             self._drop(1)
             return

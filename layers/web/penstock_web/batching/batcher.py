@@ -4,9 +4,9 @@
 
 The effects of a pending batch may share a call. Their statement, options and merge key are equal, or their queue and
 visibility timeout are equal. Long messages go into separate batches, because short messages would wait for the transfer
-of long messages. The batcher flushes an effect at once if no call is under way. An idle process therefore adds no
-delay, and a busy process makes large flushes. A separate task runs each flush, so a cancelled request cannot cancel the
-flush. The batcher removes empty pending batches.
+of long messages. The batcher flushes an effect at once if no call is running. An idle process therefore adds no delay,
+and a busy process makes large flushes. A separate task runs each flush, so a cancelled request cannot cancel the flush.
+The batcher removes empty pending batches.
 
 A failure affects only the requests that caused the failure. The batcher halves a flush if the database refuses the
 data, until the bad entry is alone. The batcher also halves a flush if the database refuses one transaction in the
@@ -97,7 +97,7 @@ _log = logging.getLogger(__name__)
 class Batcher:
     """All pending batches of a process.
 
-    `limit` is the maximum number of waiting entries. `linger_seconds` says how long a send waits for others. The
+    `limit` is the maximum number of waiting entries. `linger_seconds` says how long a send waits for other sends. The
     batcher calls `on_response` with the statement and the number of rows of each call, except headers of receives.
     `direct_handoff` stores messages and serves waiting receives. Receives of long messages wait for
     `write_backpressure`.
@@ -178,7 +178,7 @@ class Batcher:
         return batch
 
     async def drain(self) -> None:
-        """Waits until no flush is under way."""
+        """Waits until no flush is running."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 

@@ -40,7 +40,7 @@ class Contention:
     """Functions and limits for calls that wait for locks or that would take every connection.
 
     `execute_hurriedly` makes calls that wait only briefly for locks. `execute_waiting` makes calls that are known to
-    wait, on few connections. `queue_share` is the number of receives of one queue that may be under way at once.
+    wait, on few connections. `queue_share` is the maximum number of concurrent receives from one queue.
     """
 
     execute_hurriedly: ExecuteStatement
@@ -57,7 +57,7 @@ class QueueShares:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def start(self, queue: NamedQueue) -> None:
-        """Waits until the queue has fewer calls under way than `most`. Calls begin in the order in which they came. The
+        """Waits until the queue has fewer running calls than `most`. Calls begin in the order in which they came. The
         caller calls `end` afterwards.
         """
         queue_arn = queue.arn

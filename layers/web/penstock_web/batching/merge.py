@@ -62,7 +62,7 @@ class NotMergeable(Exception):  # noqa: N818 - nothing failed
 
 def check_distinct(transactions: Sequence[Transact[TransactedRow]]) -> None:
     """Raises NotMergeable if two transactions acknowledge the same message. Only the first transaction may acknowledge
-    the message, but one call would let both.
+    the message, but one call would let both transactions acknowledge it.
     """
     seen: set[Row] = set()
     for each in transactions:
@@ -73,7 +73,7 @@ def check_distinct(transactions: Sequence[Transact[TransactedRow]]) -> None:
 
 
 def check_not_refused(rows: Sequence[TransactedRow]) -> None:
-    """Raises NotMergeable if the database refused all transactions because of one."""
+    """Raises NotMergeable if the database refused all transactions because of one transaction."""
     if any(row.error is not None for row in rows):
         raise NotMergeable
 

@@ -19,12 +19,12 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
     """Limits each call to `call_seconds`. A longer call closes the connection."""
 
     call_seconds = CALL_SECONDS
-    opened_at = checked_at = 0.0  # Both are times of time.monotonic.
+    opened_at = checked_at = 0.0  # Both times come from time.monotonic.
     session = SessionState()
 
     @classmethod
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
-        """Returns a new connection. The pool uses it too. Raises psycopg's errors or SettingError."""
+        """Returns a new connection. The pool also uses this function. Raises psycopg's errors or SettingError."""
         if needs_token(options):
             # The call runs in a thread, because the call may fetch AWS credentials over the network.
             try:

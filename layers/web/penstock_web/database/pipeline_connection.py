@@ -77,7 +77,7 @@ class PipelineConnection:
         self._rows: list[list[Row]] = []
         self._error: psycopg.Error | None = None
         self._writing = False
-        # The call that was under way when the age was last read.
+        # The call that was running when the age was last read.
         self._last_watched: ResultsFuture | None = None
         self._watched_since = 0.0
         self.silent_seconds = 0.0
@@ -119,12 +119,12 @@ class PipelineConnection:
 
     @property
     def busy(self) -> bool:
-        """Returns whether a call is under way."""
+        """Returns whether a call is running."""
         return self._results_future is not None
 
     def seconds_under_way(self) -> float:
-        """Returns the seconds since the first read of this property during the current call, or 0 if no call is under
-        way. A call therefore does not record a start time.
+        """Returns the seconds since the first read of this property during the current call, or 0 if no call is
+        running. A call therefore does not record a start time.
         """
         now = self._loop.time()
         if self._results_future is not self._last_watched:

@@ -104,7 +104,7 @@ class PipelinePool:
             self._discard(self._idle.pop())
 
     def longest_call(self) -> float:
-        """Returns the age in seconds of the oldest call under way."""
+        """Returns the age in seconds of the oldest running call."""
         return max((pipeline.seconds_under_way() for pipeline in self._open), default=0.0)
 
     async def close(self) -> None:

@@ -131,7 +131,7 @@ class Pool:
         self._has_two_addresses = direct_url not in ("", url)
         self._url = url
         self._call_seconds = call_seconds
-        # The calls under way on pooled connections, with the times when they began.
+        # The running calls on pooled connections, with the times when they began.
         self._calls: dict[LimitedAsyncConnection, float] = {}
         self._renewed_at = 0.0  # The pool closes older connections.
         self._wrong_settings = ""  # of the last checked session

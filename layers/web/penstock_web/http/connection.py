@@ -90,7 +90,7 @@ class HttpConnection(asyncio.Protocol):
     # --- called by the reader ----------------------------------------------------------------------------------------
     @property
     def is_free(self) -> bool:
-        """Returns whether no request is under way or waiting."""
+        """Returns whether no request is running or waiting."""
         request = self._request
         return (request is None or request.response_complete) and not self._waiting and not self._held
 
@@ -245,6 +245,6 @@ class HttpConnection(asyncio.Protocol):
             self.close()
 
     def _address(self, name: str) -> tuple[str, int] | None:
-        """Returns one side's host and port in the form of ASGI's scope."""
+        """Returns one side's host and port in the format of ASGI's scope."""
         address = self._transport.get_extra_info(name)
         return (str(address[0]), int(address[1])) if isinstance(address, tuple) else None

@@ -27,8 +27,7 @@ READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
 class Life(msgspec.Struct):
-    """The response of /livez. `region` is the region whose queues REST, SQL and the console show
-    (QUEUE_REGION)."""
+    """The response of /livez. `region` is the region whose queues REST, SQL and the console show (QUEUE_REGION)."""
 
     status: Literal["ok", "stuck"]
     version: str
@@ -85,7 +84,7 @@ def health_router(
 
     @router.get("/livez", response_class=Response, responses=describe_states(Life, "Calls of the database do not end."))
     async def livez() -> Response:
-        """The process works, whether or not the database does."""
+        """The process works, whether or not the database works."""
         stuck = await is_stuck()
         return json_response(Life("stuck" if stuck else "ok", __version__, region), 503 if stuck else 200)
 

@@ -30,7 +30,8 @@ READING_BYTES = 20 * 1_048_576
 PROCESSING_BYTES = MAX_BODY_BYTES  # The longest request would wait forever with a smaller budget.
 READING_SHARE = 0.5
 """The share of one caller in the memory, and of one address in the share of its key. A caller without other requests
-may always have one."""
+may always have one request.
+"""
 FIRST_BYTES = 16_384
 """A body gets memory after this many bytes have arrived."""
 SLOW_BYTES_A_SECOND = 65_536

@@ -37,7 +37,7 @@ class RequestTaker(Protocol):
 
     @property
     def is_free(self) -> bool:
-        """Returns whether no request is under way or waiting."""
+        """Returns whether no request is running or waiting."""
 
     @property
     def is_read(self) -> bool:

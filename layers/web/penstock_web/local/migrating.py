@@ -104,7 +104,7 @@ def _place_of(dsn: str) -> tuple[str, str, str]:
 
 
 def without_password(dsn: str, name: str = "DATABASE_URL") -> str:
-    """Returns an address in libpq's form without passwords. Raises LocalError for an invalid address."""
+    """Returns an address in libpq's format without passwords. Raises LocalError for an invalid address."""
     import psycopg  # noqa: PLC0415
     from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415
 

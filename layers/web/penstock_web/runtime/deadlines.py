@@ -91,7 +91,7 @@ class AsgiTask:
         self.may_wait = True
 
     def pause(self) -> None:
-        """Pauses the deadline and watches for a disconnect. The application has read the body before."""
+        """Pauses the deadline and watches for a disconnect. The application has already read the body."""
         self._deadlines.due.pop(self, None)
         self._watch.start(self._on_disconnect)
 

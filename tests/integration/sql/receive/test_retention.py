@@ -106,7 +106,9 @@ def test_no_count_has_a_message_past_its_retention(db: Connection, name: str, st
 
 
 def seen(db: Connection) -> Counter[tuple[str, bool]]:
-    """Returns how each message is, and whether it did not end at the end of its retention."""
+    """Returns each message's outcome, and whether the message ended at another time than the end of its retention
+    period.
+    """
     end = "finished_at <> greatest(sent_at + interval '60 seconds', first_received_at)"
     rows = db.execute(
         f"select coalesce(state, outcome), coalesce({end}, false) from queue.live_message"

@@ -1,5 +1,6 @@
-"""Tests the functions that read the metrics job's rows. docs/reference/metrics_tables.md defines the rows. Percentiles
-are nearest ranks."""
+"""Tests the functions that read the metrics job's rows, which docs/reference/metrics_tables.md defines. Percentiles are
+nearest ranks.
+"""
 
 import json
 from collections.abc import Iterator

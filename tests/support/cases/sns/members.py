@@ -1,8 +1,8 @@
 """Derives cases of SNS from botocore's model. Each member of each action is absent, null, empty, of a wrong type, in
 another letter case, duplicated, or beyond the model's limits.
 
-The response to an absent required member or a broken limit is ValidationError in AWS's form. AWS's SDKs do not use JSON
-for SNS. Penstock therefore answers requests that only JSON can express (null, wrong types) by the rules of AWS JSON.
+An absent required member or a broken limit gets ValidationError in AWS's format. AWS's SDKs do not use JSON for SNS.
+Penstock therefore answers requests that only JSON can express (null, wrong types) by the rules of AWS JSON.
 """
 
 from collections.abc import Iterator

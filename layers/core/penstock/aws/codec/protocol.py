@@ -35,7 +35,7 @@ _RESOURCE = re.compile(
 _PREFIXES = ("/schedule", "/tags", "/20")
 FORM = b"application/x-www-form-urlencoded"
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE", "PATCH"))
-"""The methods that get an error in AWS's form on a path of `find_rest_resource`. No action uses PATCH."""
+"""The methods that get an error in AWS's format on a path of `find_rest_resource`. No action uses PATCH."""
 
 
 def find_rest_resource(path: str) -> tuple[str, str | None] | None:

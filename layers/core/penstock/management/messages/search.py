@@ -112,7 +112,7 @@ def find_failures(_name: str, wanted: grouping.Grouping, context: Context) -> Op
 
 
 def format_place(row: FoundRow) -> str:
-    """Returns the place after this message, in the form of `queue.scan_messages`."""
+    """Returns the place after this message, in the format of `queue.scan_messages`."""
     shard = (row.public_id & 255) - 2
     return f"{shard}:{row.public_id >> 8}:{row.group_id if shard == -2 else ''}"
 

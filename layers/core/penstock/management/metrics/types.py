@@ -227,7 +227,7 @@ class QueueVerdict(Struct):
 
 
 class QueueLag(Struct):
-    """How far behind a queue's consumers are.
+    """The lag of a queue's consumers.
 
     `verdict` uses the queue's last minutes. `verdict` is null if the queue was created or deleted just now. Rates are
     messages a second over 15 minutes. `drain_seconds` is the time until the backlog is empty at these rates, or null

@@ -210,7 +210,9 @@ def check_schedules(names: Sequence[str], context: Context, *actions: str) -> No
 
 
 def check_pruned(kept: Collection[str], context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller can delete all other schedules. Keys of the account itself always can."""
+    """Raises AccessDenied unless the caller can delete all other schedules. The account's own keys always have the
+    right.
+    """
     if context.caller.principal.is_root:
         return
     last, is_complete = "", False

@@ -48,9 +48,9 @@ CLAIM_DELIVERIES = Statement(
 class SettledDeliveriesRow(NamedTuple):
     """The numbers of deliveries with each outcome. `lost` counts deliveries whose lease had expired.
 
-    `paused` lists the endpoints that are now paused, `failing` those that have failed for two minutes, and `recovered`
-    those that respond again. `failed_redrives` counts the given-up deliveries that the dead-letter queue could not
-    take.
+    `paused` lists the endpoints that are now paused, `failing` lists endpoints that have failed for two minutes, and
+    `recovered` lists endpoints that respond again. `failed_redrives` counts the given-up deliveries that the
+    dead-letter queue could not take.
     """
 
     delivered: int

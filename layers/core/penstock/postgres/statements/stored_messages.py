@@ -71,7 +71,7 @@ READ_ARCHIVE = Statement("queue.read_archive", ("text", "int8", "int4", "int8"),
 
 
 class FoundRow(NamedTuple):
-    """A message that matches a filter. In the last row all columns except the last three are None.
+    """A message that matches a filter. In the last row, all columns except the last three columns are None.
 
     `receive_count` counts receives in this queue, and `total_receive_count` counts receives in all queues.
     `source_arn` is the queue that a dead letter came from. `looked_at` counts the examined messages, `messages` counts

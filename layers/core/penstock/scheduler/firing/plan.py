@@ -1,7 +1,8 @@
 """Plans which occurrences of a due schedule fire now, and which occurrence is next.
 
     catchup false           Fires occurrences up to QUEUE_SCHEDULE_MISFIRE_GRACE_SECONDS late, and skips the others.
-    catchup true            Fires missed occurrences in order, up to catchup_limit. Skips and counts the others.
+    catchup true            Fires missed occurrences in order, up to catchup_limit. Skips and counts the other
+    occurrences.
     EventBridge Scheduler   Fires occurrences younger than MaximumEventAgeInSeconds.
     one-shots               Always fires them, except EventBridge Scheduler's (as above).
 
@@ -76,8 +77,7 @@ def plan_occurrences(due: ClaimedScheduleRow) -> NextOccurrence:
 
 
 def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime) -> Plan:
-    """Plans a schedule that catches up: the oldest occurrences up to the limit, and then the next future
-    occurrence."""
+    """Plans a schedule that catches up: the oldest occurrences up to the limit, and then the next future occurrence."""
     rest = list_missed(due.next_fire_at, following, due_until)
     times = [due.next_fire_at, *islice(rest, max(0, due.catchup_limit - 1))]
     skipped = list(islice(rest, MAX_COUNTED))

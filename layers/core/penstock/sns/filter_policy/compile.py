@@ -55,7 +55,7 @@ class PolicyKey:
         return sum(points) * len(points) if any(operator.wildcard for operator in self.operators) else 0
 
     def compile_key(self) -> list[object]:
-        """Returns the key in SQL's form. The key's tests for equality become one test."""
+        """Returns the key in SQL's format. The key's tests for equality become one test."""
         tests = [operator.test for operator in self.operators if operator.test]
         equal = [value for test in tests if test[0] == "in" for value in test[1]]
         others = [test for test in tests if test[0] != "in"]

@@ -154,7 +154,7 @@ def check_attributes(given: Mapping[str, str]) -> None:
 
 
 def check_token(token: str, platform: str) -> str:
-    """Returns the token in its stored form, which is lower case for Apple (GetEndpointAttributes). Raises
+    """Returns the token in its stored format, which is lower case for Apple (GetEndpointAttributes). Raises
     InvalidParameter."""
     if not token or len(token) > MAX_TOKEN_CHARACTERS or encode_text(token) is None:
         raise errors.InvalidParameter.named("Token")

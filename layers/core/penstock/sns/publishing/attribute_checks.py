@@ -36,7 +36,7 @@ def check_attribute_types(messages: Iterable[tuple[str, Given | None]]) -> None:
 
 
 def check_attributes(given: Given) -> dict[str, MessageAttributeValue]:
-    """Returns the attributes in SQS's form. Raises ParameterValueInvalid. A Number.Array is not a number."""
+    """Returns the attributes in SQS's format. Raises ParameterValueInvalid. A Number.Array is not a number."""
     attributes = {
         name: MessageAttributeValue(value.data_type or "", value.string_value, value.binary_value)
         for name, value in given.items()

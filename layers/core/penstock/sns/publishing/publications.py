@@ -1,4 +1,4 @@
-"""Converts a topic's messages to the database's form, with envelopes and the facts for filter policies.
+"""Converts a topic's messages to the database's format, with envelopes and the facts for filter policies.
 
 A process caches the database's last response for each topic: the signature version, and whether any subscription needs
 envelopes. Raw delivery to queues needs no envelopes, and a signature takes half of the time of a Publish. The call
@@ -77,7 +77,7 @@ class TopicCache:
 
 # --- publications ----------------------------------------------------------------------------------------------------
 class Publication(msgspec.Struct, omit_defaults=True):
-    """A message to publish, in the form of `queue.publish_messages`.
+    """A message to publish, in the format of `queue.publish_messages`.
 
     `contents` has an entry for each protocol (`*` for the others). An entry has the plain text as `raw`, and the parts
     of its envelope as `head`, `tail` and `opening` (`notification.EnvelopeParts`). `facts` maps each filter policy
@@ -100,7 +100,9 @@ class Publication(msgspec.Struct, omit_defaults=True):
 def encode_publications(
     topic: TopicArn, messages: Sequence[OutgoingMessage], version: str, size: int, context: Context
 ) -> Operation[list[PublishEntry]]:
-    """Converts a request's messages to the database's form. `size` counts the bytes of all messages and attributes."""
+    """Converts a request's messages to the database's format. `size` is the size of all messages and attributes in
+    bytes.
+    """
     entries, unjudged = [], 0
     for message in messages:
         contents = yield from make_contents(topic, message, version, context)

@@ -1,5 +1,5 @@
-"""Limits the concurrent invocations of a process by slots. The mappings of the process share the slots, but no mapping
-and no account can take all.
+"""Limits the concurrent invocations of a process by slots. The process's mappings share the slots, but one mapping or
+account cannot take all slots.
 
 An account or mapping gets fewer slots if fewer are free. Deliveries follow the same rule (queue.delivery_share names
 its source).

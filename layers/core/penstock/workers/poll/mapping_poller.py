@@ -282,7 +282,7 @@ class MappingPoller:
         """Stores the result if it has changed.
 
         Only one invocation stores at a time, because the database could otherwise get the newest result first. That
-        invocation also stores the results that others note meanwhile.
+        invocation also stores the results that other invocations note in the meantime.
         """
         self._last_result = result
         if self._is_storing:

@@ -43,11 +43,10 @@ RETRY_SECONDS: Final = 5.0
 MAX_INVOCATIONS: Final = 200
 """The most concurrent invocations of a process."""
 INVOCATION_MB: Final = 24
-"""The memory of an invocation: messages and their event with 6 MB each, partly stored twice, and a response of 6
-MB."""
+"""The memory of an invocation: messages and their event with 6 MB each, partly stored twice, and a response of 6 MB."""
 
 MAX_DECLINED: Final = 10_000
-"""The most mappings that a process remembers not to invoke. It declines a forgotten mapping once more."""
+"""The most mappings that a process remembers not to invoke. The process declines a forgotten mapping again."""
 
 _log = logging.getLogger(__name__)
 
@@ -60,8 +59,7 @@ def count_most_invocations(memory_mb: int | None) -> int:
 
 
 class Poller:
-    """Polls the event source mappings of this process. `memory_mb` is the memory for invocations; None means
-    enough."""
+    """Polls the event source mappings of this process. `memory_mb` is the memory for invocations; None means enough."""
 
     def __init__(self, environment: Environment, service: PollService, memory_mb: int | None = None) -> None:
         self._environment = environment

@@ -17,7 +17,7 @@ app = typer.Typer()
 
 _COLUMNS: Final = ("kind", "name", "since", "number", "text")
 _SHOWN: Final = 15
-"""The most lines. --json prints all."""
+"""The most lines. --json prints all lines."""
 
 
 @app.command("status", help="show a service's address, version, database state and problems")

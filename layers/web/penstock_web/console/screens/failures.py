@@ -97,7 +97,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
 
 
 def show_group(name: str, group: FailureGroup) -> ShownFailures:
-    """Converts a group to the page's form."""
+    """Converts a group to the page's format."""
     seen = [Seen(row, row.state) for row in group.samples]
     texts = [failure.pretty or failure.row.body for failure in seen]
     samples = [
