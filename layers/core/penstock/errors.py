@@ -13,7 +13,7 @@
     │   └── MissingAuthenticationToken, InvalidClientTokenId, SignatureDoesNotMatch, ExpiredToken, AccessDenied
     ├── sender's fault, other: ResourceNotFoundException 404, RequestTimeout 408,
     │   RequestEntityTooLarge 413, MisdirectedRequest 421
-    └── our fault: InternalFailure 500, ServiceUnavailable 503
+    └── service's fault: InternalFailure 500, ServiceUnavailable 503
 
 JSON responses have `__type` and an `x-amzn-query-error: <Query code>;Sender` header; Query responses have the code.
 Sources: the error table of the SQS API reference, and the Query model of botocore 1.31.80, the last model with codes

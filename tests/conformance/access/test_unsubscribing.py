@@ -149,7 +149,7 @@ def test_a_reader_of_a_link_does_not_choose_the_next_one(
 def test_a_publisher_does_not_choose_the_link_by_the_host_that_it_signs(
     sns: Sns, keys: dict[str, tuple[str, str]]
 ) -> None:
-    """The request is valid, but the service does not know the signed Host name."""
+    """The request is valid, but the service does not use the signed Host name in links."""
     owner = Sns(sns.sqs.with_settings(SIGV4).with_key(*keys[OWNER]))
     topic = owner.create()
     url, _ = owner.queue(topic)

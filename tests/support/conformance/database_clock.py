@@ -40,7 +40,7 @@ _FIRST_RECEIVED = """
 
 
 class Clock:
-    """The clock of one database. `dsn` must be the superuser's."""
+    """The clock of one database. `dsn` must belong to the superuser."""
 
     def __init__(self, dsn: str) -> None:
         self.connection: psycopg.Connection[Any] = psycopg.connect(dsn, autocommit=True)

@@ -1,4 +1,4 @@
-"""Writes the metrics job's rows for tests from exact durations, in the documented form of its tables.
+"""Writes the metrics job's rows for tests from exact durations, in the documented format.
 
 The bucket of x in a sketch is ceil(log(x) / log(gamma)) (Masson, Rim, Lee: "DDSketch", VLDB 2019).
 """

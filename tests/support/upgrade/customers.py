@@ -1,6 +1,6 @@
 """Runs boto3 clients that use queues and topics without a pause while the service below them is upgraded.
 
-The clients have only the retries of every SDK. An error that reaches them is a failure.
+The clients have only the retries of every SDK. An error that reaches a client is a failure.
 
 Also reads the SQL calls of a release's statements and the columns that they get. It calls nothing.
 """

@@ -81,7 +81,7 @@ class Record:
         return keeps_up | ({Kind.FALLING_BEHIND} if growth > 0 else {Kind.DRAINING})
 
     def rows(self, minutes: int) -> list[Minute]:
-        """Returns the first minutes in the service's form."""
+        """Returns the first minutes in the service's format."""
         found = []
         for minute in range(minutes):
             first, end = 60.0 * minute, 60.0 * (minute + 1)

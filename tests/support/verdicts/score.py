@@ -1,7 +1,7 @@
 """Measures the quality of verdicts on simulated days, and compares it with a naive rule: `python -m
 tests.support.verdicts.score SEED …`.
 
-Also makes Prometheus's scrapes on a simulated day, in the form of promtool's unit tests.
+Also makes Prometheus's scrapes on a simulated day, in the format of promtool's unit tests.
 """
 
 import sys

@@ -33,7 +33,7 @@ class NoSuchQueue(InvalidParameterValueException):
 
 
 class TooManyMappings(InvalidParameterValueException):
-    """QUOTA_MAPPINGS is reached. AWS has no such quota, so the choice of the error is ours."""
+    """QUOTA_MAPPINGS is reached. AWS has no such quota, so the error is Penstock's choice."""
 
 
 class ResourceConflictException(LambdaError):

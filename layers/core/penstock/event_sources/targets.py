@@ -1,4 +1,4 @@
-"""The targets of mappings: a Lambda function by name or ARN, or a URL, which is our extension.
+"""The targets of mappings: a Lambda function by name or ARN, or a URL, which is Penstock's extension.
 
 `access/functions.py` decides which functions a mapping can invoke. The guard of webhooks checks a URL at each call.
 Source: "CreateEventSourceMapping" (AWS Lambda API reference),

@@ -2,7 +2,7 @@
 
     entry point                  limit                                         if one message alone is too long
     container                    4.2 MB: 4 MiB of bodies and the bytes         The message is returned alone.
-                                 around them (our choice)
+                                 around them (Penstock's choice)
     HTTP API, REST API,          6 MB of the function's result: JSON that      The message stays in the queue.
     function URL, invocation     contains the body as an escaped string
     Application Load Balancer    1 MB of the same                              The message stays in the queue.
@@ -56,8 +56,7 @@ class ResponseLimit(NamedTuple):
     is_ascii: bool
 
     def count_bytes(self, value: object) -> int:
-        """Returns the number of bytes that the runtime writes for a value. In ASCII the runtime also escapes
-        U+007F."""
+        """Returns the number of bytes that the runtime writes for a value. In ASCII the runtime also escapes U+007F."""
         text = json.dumps(value, ensure_ascii=self.is_ascii)
         return len(text) + 5 * text.count("\x7f") if self.is_ascii else len(text.encode())
 

@@ -84,8 +84,8 @@ TYPES = tuple(_KINDS)
 
 
 def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
-    """Returns the array of these values, or None if all values are None. Our SQL functions read None as "null for
-    all".
+    """Returns the array of these values, or None if all values are None. Penstock's SQL functions read None as "null
+    for all".
 
     Elements of text[] are str or UTF-8 bytes, of uuid[] 16 bytes, of jsonb[] JSON text, of timestamptz[] aware
     datetimes, and of int…[] int. Any element can be None. Raises KeyError for another type.
@@ -127,7 +127,7 @@ def _prefix_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
 
 
 def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any]:
-    """Encodes a call's arguments: arrays in binary format, and all others as psycopg accepts them."""
+    """Encodes a call's arguments: arrays in binary format, and other arguments as psycopg accepts them."""
     return [
         encode(kind, value) if kind.endswith("[]") and value is not None else value
         for kind, value in zip(types, arguments, strict=True)
@@ -145,5 +145,5 @@ def _make_dumper(kind: type[PgArray]) -> type[Dumper]:
     return ArrayDumper
 
 
-for _kind, *_ in _KINDS.values():  # only our classes: psycopg's other adapters do not change
+for _kind, *_ in _KINDS.values():  # only these classes: psycopg's other adapters do not change
     psycopg.adapters.register_dumper(_kind, _make_dumper(_kind))

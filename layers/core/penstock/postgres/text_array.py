@@ -37,7 +37,7 @@ def encode(type_name: str, values: Sequence[Any]) -> str | None:
 
 
 def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any]:
-    """Encodes a call's arguments: arrays as text, and all others as pg8000 accepts them."""
+    """Encodes a call's arguments: arrays as text, and other arguments as pg8000 accepts them."""
     return [
         encode(kind, value) if kind.endswith("[]") and value is not None else value
         for kind, value in zip(types, arguments, strict=True)

@@ -2,7 +2,7 @@
 
 AWS checks a target at the invocation. Penstock checks ARN and parameters when a client sets the target, because it
 cannot invoke other targets. The queue or topic does not have to exist yet, as on AWS. The texts of constraints are
-ours.
+Penstock's.
 """
 
 from msgspec.structs import replace
@@ -92,7 +92,7 @@ def _is_json(text: str) -> bool:
 def _check_topic(target: Target, group_id: str | None) -> None:
     """Raises ValidationException for a FIFO topic without a group in SqsParameters.
 
-    This check is our extension. On AWS such a target always fails.
+    This check is Penstock's extension. On AWS such a target always fails.
     """
     topic = parse_topic_arn(target.arn)
     if topic is None:

@@ -343,8 +343,9 @@ ENDPOINTS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "lambda": (_FUNCTION, "Invalid parameter: Lambda endpoint ARN"),
     "firehose": (_STREAM, "Invalid parameter: Firehose endpoint ARN"),
 }
-"""The form of endpoints by protocol, and the error text for others. The text for `sms` is AWS's; the other texts
-are ours."""
+"""The form of endpoints by protocol, and the error text for others. The text for `sms` is AWS's; the other texts are
+Penstock's.
+"""
 
 # AWS writes the prefix twice (recorded at AWS).
 FIFO_QUEUE = (

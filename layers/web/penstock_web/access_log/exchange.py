@@ -30,7 +30,7 @@ class LoggedExchange:
         self._request_bytes = self._response_bytes = 0
 
     async def receive(self) -> Message:
-        """Returns the next part of the body."""
+        """Returns the body's next part."""
         message = await self._receive()
         self._request_bytes += len(message.get("body", b""))
         return message

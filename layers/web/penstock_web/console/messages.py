@@ -99,7 +99,7 @@ class Seen:
 
     @property
     def size(self) -> int:
-        """Returns the body's number of bytes."""
+        """Returns the body's size in bytes."""
         return len(self.row.body.encode("utf-8", "surrogatepass"))
 
 

@@ -10,7 +10,8 @@ classifies errors.
 Most calls carry merged effects, and use separate connections (`pipeline_pool`) through `call_pipelined`.
 
 The pool's timeout bounds the wait for a connection. The pool does not wrap calls in `wait_for`, because the server can
-still carry out a cancelled call. We cancelled 200 inserts: 41 raised an error, and the server stored all 200.
+still carry out a cancelled call. In a test with 200 cancelled inserts, 41 raised an error, but the server stored all
+200.
 """
 
 import asyncio

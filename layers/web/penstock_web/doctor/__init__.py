@@ -7,5 +7,6 @@ remedies.
     own_settings.py, service.py, database.py, roles.py, pooler.py, server_settings.py, sessions.py, versions.py,
     stored_rows.py      one subject each
 
-Checks only read, except with --after-restore and --fix. Every connect and every query has a time limit.
+The checks do not change anything, except with --after-restore and --fix. Every connect and every query has a time
+limit.
 """

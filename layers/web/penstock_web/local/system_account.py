@@ -40,9 +40,9 @@ class SystemAccount:
         """Runs a command as this user and returns the completed command with its output. Does not raise an error if the
         command fails.
 
-        `log` receives the output instead, because a command that starts a server must not keep our pipe open. If a
-        signal ends the caller during the command, the method still waits for the command, so that the caller can stop
-        the server.
+        `log` receives the output instead, because a command that starts a server must not keep this process's pipe
+        open. If a signal ends the caller during the command, the method still waits for the command, so that the caller
+        can stop the server.
         """
         with (log or Path(os.devnull)).open("ab") as file:
             process = self.start(command, output=file if log else subprocess.PIPE, environment=environment)

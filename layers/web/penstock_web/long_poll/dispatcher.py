@@ -161,7 +161,7 @@ class LongPollDispatcher:
         return claimed
 
     def drain(self) -> None:
-        """Ends all waits, and all later waits at once."""
+        """Ends all current waits, and makes later waits end at once."""
         self.draining = True
         for queue in self._queues.values():
             for waiter in list(queue.waiters):

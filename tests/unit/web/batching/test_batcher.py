@@ -280,10 +280,10 @@ def delete() -> Batch:
 @pytest.mark.parametrize(
     ("effect", "error", "calls"),
     [
-        (send(), OutcomeUnknown, 1),  # It may be stored, so it is not retried.
+        (send(), OutcomeUnknown, 1),  # The message may be stored, so the batcher does not retry.
         (make_receive(1), OutcomeUnknown, 1),
         (delete(), OutcomeUnknown, 2),
-        (send(), RolledBack, 2),  # It was rolled back, so it is certainly not stored.
+        (send(), RolledBack, 2),  # The call was rolled back, so the message is not stored.
         (send(), ServiceUnavailable, 1),
     ],
 )

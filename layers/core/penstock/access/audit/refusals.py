@@ -24,8 +24,9 @@ T = TypeVar("T")
 
 WRITE_SECONDS: Final = 10.0
 MAX_CALLERS: Final = 200
-"""The most callers and errors that a process counts separately between two writes. The process counts all others
-together."""
+"""The most callers and errors that a process counts separately between two writes. The process counts all other callers
+and errors together.
+"""
 MAX_TEXT_LENGTH: Final = 256
 REFUSING: Final = (
     errors.AccessDenied, errors.IncompleteSignature, errors.InvalidClientTokenId, errors.MisdirectedRequest,

@@ -6,8 +6,8 @@
     all but 2xx     A schedule's invocation is retried by its RetryPolicy.
 
 Sources: "Amazon SNS message delivery retries" (AWS-managed endpoints) and "Amazon SNS dead-letter queues" (SNS
-Developer Guide); RetryPolicy (EventBridge Scheduler API Reference). AWS says only that a schedule's pauses grow, so we
-chose the pauses.
+Developer Guide); RetryPolicy (EventBridge Scheduler API Reference). AWS says only that a schedule's pauses grow, so the
+pauses are Penstock's choice.
 """
 
 import re

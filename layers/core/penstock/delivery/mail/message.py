@@ -3,7 +3,7 @@
 A notification has the message's subject, or SUBJECT. The unsubscribe link follows the text. The sender's name is the
 topic's DisplayName. The text of an `email-json` mail is the envelope, which contains the link. Sources: "Email
 notifications" and "Parsing message formats" (SNS Developer Guide), and a mail from AWS in pull request 102 of
-librato/librato-services. We wrote the texts about subscriptions. RFC 2369 and RFC 8058 define the headers for
+librato/librato-services. The texts about subscriptions are Penstock's. RFC 2369 and RFC 8058 define the headers for
 one-click unsubscription. `Auto-Submitted` keeps programs from replying (RFC 3834).
 
 Line breaks and other control characters in users' texts never reach a header.

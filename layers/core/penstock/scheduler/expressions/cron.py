@@ -119,7 +119,7 @@ def _refuse_other_forms(first: Part) -> None:
     if word.startswith(("cron(", "rate(", "at(")):
         raise first.flaw("cron takes only the fields here; cron(), rate() and at() are for EventBridge Scheduler")
     if word in ("every", "daily", "hourly"):
-        raise first.flaw(f'"{first.text}" belongs into `when`; cron has 5 fields ({_NAMES})')
+        raise first.flaw(f'"{first.text}" belongs in `when`; cron has 5 fields ({_NAMES})')
 
 
 def _split_aws(text: str) -> list[Part]:
