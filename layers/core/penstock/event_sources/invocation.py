@@ -9,8 +9,10 @@ from penstock.delivery.delivery import EVENT, Delivery
 from penstock.delivery.functions.client import FUNCTION_ERROR, MAX_RESPONSE_BYTES, THROTTLED, FunctionClient
 from penstock.delivery.http.connection import Response
 from penstock.delivery.http.guard import AddressGuard, read_networks
+from penstock.delivery.http.outcome import describe_failure
 from penstock.delivery.http.request import read_secrets, request_bytes
 from penstock.delivery.http.sender import Sender
+from penstock.delivery.outcome import MAX_ERROR_CHARACTERS
 from penstock.documents.endpoint import EndpointRefused, parse_endpoint
 from penstock.settings import Settings
 
@@ -21,7 +23,15 @@ KEPT_BYTES: Final = 1_048_576
 
 
 class Failure(Exception):  # noqa: N818 - named for the event
-    """The target did not accept the batch. The mapping's last result shows the error's text."""
+    """The target did not accept the batch. The mapping's last result shows the error's text.
+
+    `cause` says why the worker got no connection, or is empty. Only the log shows `cause`, which can name hosts inside
+    the network.
+    """
+
+    def __init__(self, text: str, cause: str = "") -> None:
+        super().__init__(text)
+        self.cause = cause
 
 
 class FunctionThrottled(Failure):
@@ -53,14 +63,14 @@ class Invoker:
             return await self._invoke(function, event, seconds)
         except TimeoutError as error:
             if error.args:  # the worker could not connect within three seconds
-                raise FunctionThrottled("the target cannot be reached") from error
+                raise _report_unreached(target, error) from error
             raise Failure(f"no response within {seconds:.0f} s") from error
         except EndpointRefused as error:
-            if not is_url(target):  # an account must not see the host name in QUEUE_LAMBDA_ENDPOINT
-                raise FunctionThrottled("the target cannot be reached") from error
-            raise Failure(str(error)) from error
+            if is_url(target):
+                raise Failure(str(error), str(error)) from error
+            raise _report_unreached(target, error) from error
         except OSError as error:
-            raise FunctionThrottled("the target cannot be reached") from error
+            raise _report_unreached(target, error) from error
 
     async def _post(self, url: str, account_id: str, event: bytes, seconds: float) -> bytes:
         endpoint = parse_endpoint(url)
@@ -76,6 +86,14 @@ class Invoker:
         if FUNCTION_ERROR in response.headers:
             raise Failure("the function failed")
         return body
+
+
+def _report_unreached(target: str, error: Exception) -> FunctionThrottled:
+    """Returns the failure, which shows accounts the cause only for a URL. The cause can contain the host name in
+    QUEUE_LAMBDA_ENDPOINT, which accounts must not see."""
+    cause = describe_failure(error)[:MAX_ERROR_CHARACTERS]
+    text = "the target cannot be reached"
+    return FunctionThrottled(f"{text}: {cause}" if is_url(target) else text, cause)
 
 
 def _check_response(response: Response) -> bytes:

@@ -9,8 +9,10 @@ invoke a function, so Penstock chose that rule.
 import asyncio
 import json
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -24,6 +26,7 @@ from penstock.event_sources.invocation import Failure, FunctionThrottled, Invoke
 from penstock.settings import Settings
 from tests.support.mappings.harness import Harness
 from tests.support.sql.calls import ACCOUNT, Connection, create, receive
+from tests.support.tls.certificates import Authority
 from tests.support.wait import wait_until
 
 BODY = b'{"batchItemFailures": [{"itemIdentifier": "a"}]}'
@@ -147,6 +150,52 @@ async def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(m
     monkeypatch.setattr(Sender, "_dial", dial)
     with pytest.raises(FunctionThrottled, match="cannot be reached"):
         await invoker.invoke(FUNCTION, "000000000000", "us-east-1", b"{}", 30.0)
+
+
+async def fail_to_reach(target: str, **given: str) -> Failure:
+    """Invokes the target and returns the failure."""
+    invoker = Invoker(Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8", **given}))
+    with pytest.raises(Failure) as raised:
+        await invoker.invoke(target, "000000000000", "us-east-1", b"{}", 30.0)
+    await invoker.close()
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 1)"), "Connection refused"),
+        (TimeoutError("no connection within 3 s"), "no connection within 3 s"),
+        (EndpointRefused("fn.example has no address"), "fn.example has no address"),
+    ],
+)
+@pytest.mark.parametrize("is_function", [False, True])
+async def test_the_failure_names_why_a_target_is_unreachable(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, text: str, is_function: bool
+) -> None:
+    """The account that owns a mapping reads why the worker does not reach a URL, as for a webhook. Only the log has the
+    reason why the worker does not reach QUEUE_LAMBDA_ENDPOINT."""
+
+    async def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Sender, "_connect", refuse)
+    failure = await fail_to_reach(FUNCTION if is_function else "https://fn.example/", QUEUE_LAMBDA_ENDPOINT="http://x")
+    unreached = "the target cannot be reached"
+    told = text if isinstance(error, EndpointRefused) else f"{unreached}: {text}"
+    assert (str(failure), failure.cause) == (unreached if is_function else told, text)
+
+
+async def test_the_failure_names_an_untrusted_certificate(tmp_path: Path) -> None:
+    made = Authority().server("127.0.0.1")
+    (tmp_path / "server.pem").write_text(made.certificate + made.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.pem")
+    async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, ssl=context) as server:
+        address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        told, hidden = await fail_to_reach(address), await fail_to_reach(FUNCTION, QUEUE_LAMBDA_ENDPOINT=address)
+    assert str(told).startswith("the target cannot be reached: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify")
+    assert (str(hidden), str(told)) == ("the target cannot be reached", f"{hidden}: {hidden.cause}")
 
 
 async def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -356,5 +356,5 @@ def test_a_function_that_cannot_be_reached_is_in_the_verdict(harness: Harness) -
         return found
 
     wait_until(lambda: verdict()["cause"] == "function_fails")
-    text = "A function that the queue triggers fails. The target cannot be reached."
+    text = "A function that the queue triggers fails. The target cannot be reached: Connection refused."
     assert (verdict()["kind"], verdict()["cause_text"]) == ("poisoned", text)

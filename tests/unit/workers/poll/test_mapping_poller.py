@@ -226,7 +226,7 @@ async def test_the_newest_result_is_stored_last() -> None:
         async def invoke(self, *arguments: Any) -> bytes:
             if not self.began:
                 self.began.append(asyncio.get_running_loop().time())
-                raise FunctionThrottled
+                raise FunctionThrottled("the target returned 429")
             return await super().invoke(*arguments)
 
     def make() -> Harness:
@@ -238,6 +238,23 @@ async def test_the_newest_result_is_stored_last() -> None:
     assert harness.results[0].startswith("PROBLEM: ")
     assert harness.stored_result == "OK"
     assert harness.service.deleted == [2, 3]
+
+
+async def test_an_unreachable_target_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    unreached = FunctionThrottled("the target cannot be reached", "Connection refused")
+    errors = iter([unreached, unreached, FunctionThrottled("the target returned 429"), unreached, None, unreached])
+
+    class Fails(Target):
+        async def invoke(self, *arguments: Any) -> bytes:
+            self.error = next(errors)
+            return await super().invoke(*arguments)
+
+    caplog.set_level("WARNING")
+    harness = await polled(100, lambda: Harness(Queue(30, *"abcdef"), Fails(), Options(batch_size=1)))
+    assert next(errors, None) is None
+    assert harness.service.deleted == [5]
+    logged = [(record.getMessage(), vars(record)["cause"]) for record in caplog.records]
+    assert logged == [("the target of a mapping cannot be reached", "Connection refused")] * 3
 
 
 async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None:

@@ -74,6 +74,7 @@ class MappingPoller:
         self._back_off = BackOff()
         self._last_result = self._stored_result = mapping.last_result
         self._is_storing = False
+        self._is_unreached = False
         self.invocations = 0
         self.failed_invocations = 0
         """The number of failed invocations since the counts were last stored."""
@@ -241,6 +242,7 @@ class MappingPoller:
                 failed = response.read_failed_ids(body, frozenset(row.message_id for row in rows))
         except (Failure, response.Malformed) as error:
             self._back_off.failed(throttled=isinstance(error, FunctionThrottled))
+            self._log_cause(error.cause if isinstance(error, Failure) else "")
             await self._note(f"PROBLEM: {error}")
             return []
         except Exception as error:  # noqa: BLE001 - otherwise all next batches would fail without a pause
@@ -250,8 +252,17 @@ class MappingPoller:
             await self._note("PROBLEM: the target was not invoked")
             return []
         self._back_off.record_success()
+        self._log_cause("")
         await self._note(OK)
         return response.select_succeeded(rows, failed, fifo=mapping.queue.is_fifo)
+
+    def _log_cause(self, cause: str) -> None:
+        """Logs the first of several invocations in a row that do not reach the target. `cause` is empty if the worker
+        reached the target."""
+        if cause and not self._is_unreached:
+            extra = {"mapping": str(self.mapping.mapping_id), "cause": cause}
+            _log.warning("the target of a mapping cannot be reached", extra=extra)
+        self._is_unreached = bool(cause)
 
     async def _delete(self, rows: list[ReceivedRow]) -> None:
         """Deletes the messages. If the database cannot be reached, retries until the messages are visible again.
