@@ -38,9 +38,10 @@ def shares_a_fixture(item: pytest.Function) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
-    """With `--dist loadgroup` one process runs the tests of a module that share a fixture, others would make it anew.
+    """With `--dist loadgroup`, one process runs all of a module's tests that share a fixture, so the fixture is made
+    only once.
 
-    pytest-xdist starts with the groups that have most tests.
+    pytest-xdist starts with the largest groups.
     """
     for item in items:
         if not item.get_closest_marker("xdist_group") and shares_a_fixture(item):

@@ -1,4 +1,4 @@
-"""Provides services whose settings several modules of this folder need."""
+"""Provides services for settings that several of this folder's modules use."""
 
 from __future__ import annotations
 

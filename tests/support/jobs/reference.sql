@@ -54,8 +54,8 @@ where m.queue_id in (select q.queue_id from queue.queues q where q.keeps_history
 analyze oracle_message;
 
 -- The events of each minute. A message is in the queue from entered_at until finished_at, or never if finished_at is
--- earlier. It waits until it is received or ends. Earlier messages count in the minute before the span. Redeliveries at
--- unknown times count in the minute of the message's end, or in the minute of the run.
+-- earlier. The message waits until it is received or ends. Earlier messages count in the minute before the span.
+-- Redeliveries at unknown times count in the minute of the message's end, or in the minute of the run.
 create temp table oracle_minute as
 with event as (
     select m.queue_id, m.group_id, greatest(date_bin('1 minute', e.at, timestamptz 'epoch'), s.before) as minute,

@@ -69,8 +69,8 @@ class PendingBatch:
     async def collect(self) -> None:
         """Waits for further entries, until several turns of the event loop add no entry.
 
-        The server reads requests that arrived together one by one. Without this wait, the batch would flush the first
-        of these requests alone. A turn that adds no entry costs 10 µs. A call costs several hundred.
+        If requests arrive together, the server reads them one by one. Without this wait, the batch would flush the
+        first of these requests alone. A turn that adds no entry costs 10 µs. A call costs several hundred.
         """
         if self.linger_seconds:
             await asyncio.sleep(self.linger_seconds)

@@ -126,7 +126,9 @@ def test_redrive_policies_are_read_back_as_aws_shows_them(sqs: Sqs) -> None:
 
 
 def test_the_type_of_a_fifo_queue_can_be_set_to_itself(sqs: Sqs) -> None:
-    """SetQueueAttributes takes FifoQueue=true beside other attributes (recorded at AWS), which it changes."""
+    """SetQueueAttributes accepts FifoQueue=true together with other attributes, and changes the others (recorded at
+    AWS).
+    """
     url = sqs.create_fifo()
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"FifoQueue": "true", "VisibilityTimeout": "7"})
     found = sqs.attributes(url, "FifoQueue", "VisibilityTimeout")

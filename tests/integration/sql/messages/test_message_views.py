@@ -126,7 +126,9 @@ def test_a_message_without_groups_costs_no_list(db: Connection) -> None:
 
 
 def test_the_key_of_the_history_writes_few_bytes(db: Connection) -> None:
-    """Logical replication needs the key. Readers need an index of its other columns, whose WAL is the base."""
+    """Logical replication needs the key. The test compares the key's WAL with the WAL of an index on the key's other
+    columns, which readers need anyway.
+    """
 
     def written() -> int:
         insert = "insert into queue.history (queue_id, receive_count, outcome, sent_at, finished_at)"

@@ -100,7 +100,7 @@ def told(rows: list[tuple[int, int, int, int, int, int]], facts: QueueFacts) -> 
 
 
 def test_the_row_of_a_queue_of_six_minutes() -> None:
-    """Two messages a second arrive. The row contains no forecast, but the reason."""
+    """Two messages a second arrive. The row contains the reason instead of a forecast."""
     minutes = [(60, LAST - ago * MINUTE, 120, 0, 120 * (6 - ago), 60_000_000) for ago in range(6)]
     row = told(minutes, QueueFacts(LAST - 6 * MINUTE, 345_600, 730))
     assert (row["queue_id"], row["backlog"], row["arrival_rate"], row["drain_rate"]) == (7, 730, 2.0, 0.0)

@@ -114,7 +114,8 @@ class QueueMinute(Struct):
 
     `sent` counts messages that entered the queue. `received` counts all deliveries, including `redelivered`.
     `dead_lettered` counts messages that moved to the dead-letter queue; `expired` counts messages whose retention
-    ended. `oldest_at` is the time when the oldest message entered. `last_received_at` is in this minute or earlier.
+    period ended. `oldest_at` is the time when the oldest message entered. `last_received_at` is in this minute or
+    earlier.
     """
 
     starts_at: datetime
