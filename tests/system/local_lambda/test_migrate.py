@@ -147,8 +147,11 @@ def test_the_settings_of_a_role(cluster: Postgres) -> None:
         administrator.execute(b"create database more owner migrating template template0")
         if administrator.info.server_version >= 160000:
             administrator.execute(b"grant tuned to migrating with admin option")
-    environment = ExecutionEnvironment({"DATABASE_URL": address(cluster, "migrating", "more")})
+    url = address(cluster, "migrating", "more")
+    environment = ExecutionEnvironment({"DATABASE_URL": url, "QUEUE_SHARDS": "8"})
     migrate({"tune_role": "tuned"}, ROOT / "sql", environment)
+    with psycopg.connect(url) as owner:
+        assert owner.execute("select shards from queue.new_queue_default").fetchall() == [(8,)]
     with psycopg.connect(cluster.superuser_dsn()) as administrator:
         rows = administrator.execute(
             "select setconfig from pg_db_role_setting where setrole = 'tuned'::regrole order by setdatabase"
