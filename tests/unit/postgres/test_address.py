@@ -15,9 +15,10 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
 from penstock.postgres.address import list_hosts, parse_address
+from penstock.postgres.database import DriverError
 from penstock.postgres.migrations import find_sql_directory
 from penstock.postgres.server_check import find_version_problem
-from penstock.postgres.sqlstates import INTERNAL_ERROR, SQLSTATES, Meaning, find_meaning
+from penstock.postgres.sqlstates import INTERNAL_ERROR, SQLSTATES, Meaning, find_error_meaning, find_meaning
 from penstock.settings import SettingError
 
 ADDRESSES = [
@@ -179,6 +180,21 @@ OUR_CLASS = "QU"
 )
 def test_errors_by_their_names(name: str, expected: Meaning) -> None:
     assert find_meaning(getattr(errors, name).sqlstate) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("FeatureNotSupported", "cannot access temporary or unlogged relations during recovery", Meaning.READ_ONLY),
+        ("FeatureNotSupported", "cannot set transaction read-write mode during recovery", Meaning.READ_ONLY),
+        ("FeatureNotSupported", "cached plan must not change result type", Meaning.STALE_STATEMENT),
+        ("ObjectNotInPrerequisiteState", "recovery is in progress", Meaning.READ_ONLY),
+        ("ObjectNotInPrerequisiteState", "the table has no replica identity", Meaning.FAILED),
+    ],
+)
+def test_a_standby_refuses_with_ambiguous_sqlstates(name: str, text: str, expected: Meaning) -> None:
+    error = getattr(errors, name)(text)
+    assert find_error_meaning(error) is DriverError(text, error.sqlstate).meaning is expected
 
 
 def test_the_server_that_says_nothing_hung_up() -> None:

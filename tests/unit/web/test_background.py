@@ -341,6 +341,10 @@ async def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(caplog:
             psycopg.errors.ReadOnlySqlTransaction("cannot execute UPDATE in a read-only transaction"),
             "database read-only",
         ),
+        (
+            psycopg.errors.FeatureNotSupported("cannot access temporary or unlogged relations during recovery"),
+            "database read-only",
+        ),
         (psycopg.OperationalError("FATAL:  sorry, too many clients already"), "database has too few connections"),
         (psycopg.OperationalError('FATAL:  too many connections for role "api"'), "database has too few connections"),
         (psycopg.OperationalError("query_wait_timeout"), "database has too few connections"),
@@ -418,6 +422,8 @@ async def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture
         (psycopg.errors.AdminShutdown(), True),
         (psycopg.errors.TooManyConnections(), True),
         (psycopg.errors.ReadOnlySqlTransaction(), True),
+        (psycopg.errors.FeatureNotSupported("cannot set transaction read-write mode during recovery"), True),
+        (psycopg.errors.FeatureNotSupported("cached plan must not change result type"), False),
         (psycopg.errors.ObjectNotInPrerequisiteState(), False),  # a table without a replica identity
         (psycopg.errors.UndefinedFunction(), False),
         (KeyError(), False),

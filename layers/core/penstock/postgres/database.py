@@ -51,7 +51,7 @@ class DriverError(Exception):
         super().__init__(" ".join(text.split()))
         self.wrong_settings = wrong_settings
         self.sqlstate = sqlstate
-        self.meaning = find_meaning(sqlstate)
+        self.meaning = find_meaning(sqlstate, text)
         self.took_no_effect = took_no_effect or self.meaning.took_no_effect
 
     @property

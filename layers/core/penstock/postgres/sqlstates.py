@@ -97,9 +97,21 @@ SQLSTATES: Mapping[str, Meaning] = {
 }
 
 
-def find_meaning(sqlstate: str | None) -> Meaning:
+_STANDBY_SQLSTATES = ("0A000", "55000")
+# A standby refuses unlogged tables and positions of the write-ahead log with a SQLSTATE that has other meanings too.
+_STANDBY_TEXTS = ("during recovery", "recovery is in progress")
+
+
+def find_meaning(sqlstate: str | None, text: str = "") -> Meaning:
     """Returns the meaning of an error. None means that the server closed the connection without an error or was not
-    reached."""
+    reached. `text` is the error's text, which shows some errors of a standby."""
     if sqlstate is None:
         return Meaning.CONNECTION_LOST
+    if sqlstate in _STANDBY_SQLSTATES and any(part in text for part in _STANDBY_TEXTS):
+        return Meaning.READ_ONLY
     return SQLSTATES.get(sqlstate) or SQLSTATES.get(sqlstate[:2], Meaning.FAILED)
+
+
+def find_error_meaning(error: BaseException) -> Meaning:
+    """Returns the meaning of a driver's error. An error without a SQLSTATE is a lost connection."""
+    return find_meaning(getattr(error, "sqlstate", None), str(error))

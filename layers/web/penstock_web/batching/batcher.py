@@ -31,7 +31,7 @@ from penstock.effects import BatchCall, Receive, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.limits.message_lengths import MessageLengths
 from penstock.postgres.database import LongMessageFound
-from penstock.postgres.sqlstates import LONG_MESSAGE, Meaning, find_meaning
+from penstock.postgres.sqlstates import LONG_MESSAGE, Meaning, find_error_meaning
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.messages import (
@@ -341,7 +341,7 @@ def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since:
 
 def may_be_data_error(error: Exception) -> bool:
     """Returns whether one entry could have caused the error. A missing function or privilege affects all entries."""
-    return find_meaning(getattr(error, "sqlstate", None)) is not Meaning.NOT_INSTALLED
+    return find_error_meaning(error) is not Meaning.NOT_INSTALLED
 
 
 def fail_entries(entries: Sequence[PendingEffect], error: Callable[[], AwsError]) -> None:

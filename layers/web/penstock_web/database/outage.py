@@ -4,7 +4,7 @@ import logging
 from time import monotonic
 from typing import Final
 
-import psycopg
+from penstock.postgres.sqlstates import Meaning, find_error_meaning
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def explain_failure(cause: BaseException | None, *, is_listening: bool, is_poole
 def log_begin(who: str, cause: BaseException) -> None:
     """Logs the beginning of an outage. The database is read-only, has too few connections, or is unusable."""
     line = " ".join(str(cause).split())
-    if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction):
+    if find_error_meaning(cause) is Meaning.READ_ONLY:
         _log.error("database read-only: trying again until it takes changes", extra={"worker": who, "cause": line})
     elif is_shortage(cause):
         _log.error(

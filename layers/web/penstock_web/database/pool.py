@@ -34,7 +34,7 @@ from penstock.postgres.network import CALL_SECONDS, CONNECT_SECONDS
 from penstock.postgres.psycopg_connection import WrongSettingsError
 from penstock.postgres.server_check import DIVIDED
 from penstock.postgres.session_settings import describe_wrong_settings
-from penstock.postgres.sqlstates import Meaning, find_meaning
+from penstock.postgres.sqlstates import Meaning, find_error_meaning
 from penstock.postgres.statement import Row, Statement
 
 from .calls import PROCESS, SET_CONFIG, RowT
@@ -394,7 +394,7 @@ class Pool:
             classified = classify_error(error, broken=connection.closed)
             if connection.closed:
                 self._note_failure(error)
-            if find_meaning(error.sqlstate) is Meaning.READ_ONLY:
+            if find_error_meaning(error) is Meaning.READ_ONLY:
                 await connection.close()
                 self._renew()
             elif isinstance(error, CallOverdue) or self._was_silent(connection):
@@ -460,7 +460,7 @@ class PipelineLease:
         pipeline = self._pipeline
         try:
             if isinstance(error, psycopg.Error):
-                if find_meaning(error.sqlstate) is Meaning.READ_ONLY or pipeline.silent_seconds > SILENCE_SECONDS:
+                if find_error_meaning(error) is Meaning.READ_ONLY or pipeline.silent_seconds > SILENCE_SECONDS:
                     self._renew()
                 raise classify_pipeline_error(error, pipeline) from error
         finally:
@@ -470,10 +470,10 @@ class PipelineLease:
 def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) -> Exception:
     """Does the same as `classify_error`, and closes the pipeline connection if a new connection would work better."""
     broken = pipeline.connection.closed
-    if find_meaning(error.sqlstate) is Meaning.STALE_STATEMENT:
+    if find_error_meaning(error) is Meaning.STALE_STATEMENT:
         pipeline.close()
         return RolledBack()
-    if find_meaning(error.sqlstate) is Meaning.READ_ONLY:
+    if find_error_meaning(error) is Meaning.READ_ONLY:
         pipeline.close()
     return classify_error(error, broken=broken)
 
@@ -483,7 +483,7 @@ def classify_error(error: psycopg.Error, *, broken: bool) -> Exception:
     if error.sqlstate is None:
         client_side = not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         return error if client_side and not broken else OutcomeUnknown()
-    match find_meaning(error.sqlstate):
+    match find_error_meaning(error):
         case Meaning.ROLLED_BACK:
             return RolledBack()
         case Meaning.LOCKED:

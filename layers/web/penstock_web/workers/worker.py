@@ -10,7 +10,7 @@ import psycopg
 
 from penstock.postgres.network import WORKER_CALL_FACTOR
 from penstock.postgres.psycopg_connection import LimitedConnection, connect
-from penstock.postgres.sqlstates import find_meaning
+from penstock.postgres.sqlstates import find_error_meaning
 from penstock.postgres.statement import Row
 from penstock.settings import Settings
 from penstock.workers import Counts
@@ -178,8 +178,6 @@ def is_outage(error: Exception) -> bool:
     """Returns whether the database is unusable. An error that would occur again, such as a table that refuses a change,
     is not an outage. psycopg raises OperationalError for some of these errors.
     """
-    if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
-        return True
-    if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return False
-    return error.sqlstate is None or find_meaning(error.sqlstate).is_temporary
+    if not isinstance(error, psycopg.Error) or error.sqlstate is None:
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return find_error_meaning(error).is_temporary

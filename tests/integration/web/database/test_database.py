@@ -83,6 +83,7 @@ class Number(NamedTuple):
         (psycopg.errors.DiskFull(), ServiceUnavailable),
         (psycopg.errors.QueryCanceled(), ServiceUnavailable),
         (psycopg.errors.ReadOnlySqlTransaction(), ServiceUnavailable),
+        (psycopg.errors.FeatureNotSupported("cannot access unlogged relations during recovery"), ServiceUnavailable),
         (psycopg.errors.CharacterNotInRepertoire(), psycopg.errors.CharacterNotInRepertoire),
         (psycopg.errors.UndefinedFunction(), psycopg.errors.UndefinedFunction),
         (psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes"), psycopg.DataError),
