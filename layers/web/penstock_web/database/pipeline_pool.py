@@ -64,6 +64,7 @@ class PipelinePool:
         self._idle: list[PipelineConnection] = []
         self._connecting: asyncio.Task[None] | None = None
         self._retry_at = 0.0
+        self._failed_since: float | None = None
 
     def acquire(self) -> PipelineConnection | None:
         """Returns a working connection. If no connection is free, opens another connection and returns None."""
@@ -152,18 +153,30 @@ class PipelinePool:
             self._idle.append(pipeline)
             self._keep_at_most(self._max_connections)
             self._start_watching()
+            self._note_success()
         except psycopg.Error as error:
             self._count -= 1
             self._retry_at = asyncio.get_running_loop().time() + RECONNECT_PAUSE_SECONDS
-            _log.info(
-                "no pipeline connection could be opened; calls go through the pool",
-                extra={"cause": " ".join(str(error).split())},
-            )
+            self._note_failure(error)
         except BaseException:
             self._count -= 1
             raise
         finally:
             self._connecting = None
+
+    def _note_failure(self, error: psycopg.Error) -> None:
+        """Logs the first of several failed attempts in a row."""
+        if self._failed_since is None:
+            self._failed_since = asyncio.get_running_loop().time()
+            extra = {"cause": " ".join(str(error).split())}
+            _log.info("no pipeline connection could be opened; calls go through the pool", extra=extra)
+
+    def _note_success(self) -> None:
+        """Logs the first connection after failed attempts."""
+        if self._failed_since is not None:
+            seconds = round(asyncio.get_running_loop().time() - self._failed_since, 1)
+            self._failed_since = None
+            _log.info("pipeline connections can be opened again", extra={"seconds": seconds})
 
 
 async def open_pipeline_connection(

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 from uuid import UUID, uuid4
 
 import psycopg
@@ -15,6 +16,7 @@ from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements import messages
 from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.installation import SHARED_SECRET
+from penstock_web.database import pipeline_pool
 from penstock_web.database.pipeline_connection import BINARY_ENCODERS, PipelineConnection
 from penstock_web.database.pipeline_pool import PipelinePool
 from penstock_web.database.pool import OutcomeUnknown, Pool, RolledBack
@@ -56,6 +58,30 @@ async def statements_of(pipeline: PipelineConnection) -> int:
     )
     ((number,),) = await pipeline.call(count, [])
     return int(number)
+
+
+async def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    attempts = iter([psycopg.OperationalError("Connection\nrefused")] * 3 + [None])
+
+    async def open_connection(*_: object) -> Mock:
+        if (error := next(attempts)) is not None:
+            raise error
+        return Mock(seconds_under_way=lambda: 0.0)
+
+    monkeypatch.setattr(pipeline_pool, "open_pipeline_connection", open_connection)
+    monkeypatch.setattr(pipeline_pool, "RECONNECT_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(pipeline_pool, "is_stale", lambda _connection: False)
+    caplog.set_level("INFO")
+    pipelines = PipelinePool("", 1)
+    await taken(pipelines)
+    await pipelines.close()
+    began, ended = (record for record in caplog.records if record.name == pipeline_pool.__name__)
+    assert began.getMessage() == "no pipeline connection could be opened; calls go through the pool"
+    assert (vars(began)["cause"], ended.getMessage()) == (
+        "Connection refused", "pipeline connections can be opened again",
+    )  # fmt: skip
 
 
 async def test_without_a_pooler_statements_are_prepared_once(database: Database) -> None:
