@@ -275,6 +275,7 @@ async def open_resources(
     on_response = partial(_notice_call, meter, activity)
     batcher = make_batcher(settings, pool, long_polls, write_backpressure, on_response)
     all_workers, measurement = workers(settings, long_polls, activity, meter, tracing)
+    meter.outage.explain = pool.explain_failure
     for worker in all_workers:
         worker.pool = pool
         pool.on_shortage.append(worker.close_idle)

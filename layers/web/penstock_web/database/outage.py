@@ -1,9 +1,11 @@
 """Logs two records for each database outage, instead of one record for each attempt."""
 
 import logging
+from collections.abc import Callable
 from time import monotonic
 from typing import Final
 
+from penstock.postgres.call_deadline import CallOverdue
 from penstock.postgres.sqlstates import Meaning, find_error_meaning
 
 _log = logging.getLogger(__name__)
@@ -11,6 +13,9 @@ _log = logging.getLogger(__name__)
 # Error texts of PostgreSQL and PgBouncer. psycopg gives no SQLSTATE for a refused connection.
 _FULL_POOLER: Final = ("no more connections", "query_wait_timeout")
 _TOO_MANY: Final = ("too many clients", "too many connections", "remaining connection slots", *_FULL_POOLER)
+
+_NO_FREE_CONNECTION: Final = "no database connection is free"
+_NO_POOLER: Final = "PostgreSQL answers; the pooler of DATABASE_URL does not"
 
 
 def is_shortage(cause: BaseException) -> bool:
@@ -29,22 +34,25 @@ def explain_failure(cause: BaseException | None, *, is_listening: bool, is_poole
     connection is open.
     """
     if cause is not None and is_shortage(cause):
-        return "no database connection is free"
+        return _NO_FREE_CONNECTION
     if not is_listening:
         return "the database does not answer"
-    answers = "PostgreSQL answers; the pooler of DATABASE_URL does not"
-    return f"{answers}: its connections may all be busy" if is_pooled else answers
+    return f"{_NO_POOLER}: its connections may all be busy" if is_pooled else _NO_POOLER
 
 
-def log_begin(who: str, cause: BaseException) -> None:
-    """Logs the beginning of an outage. The database is read-only, has too few connections, or is unusable."""
-    line = " ".join(str(cause).split())
+def log_begin(who: str, cause: BaseException, reason: str = "") -> None:
+    """Logs the beginning of an outage. The database is read-only, has too few connections, or is unusable, or a
+    call through the pooler got no answer. `reason` is the text of `explain_failure`, or empty."""
+    line, is_overdue = " ".join(str(cause).split()), isinstance(cause, CallOverdue)
     if find_error_meaning(cause) is Meaning.READ_ONLY:
         _log.error("database read-only: trying again until it takes changes", extra={"worker": who, "cause": line})
-    elif is_shortage(cause):
+    elif is_shortage(cause) or (is_overdue and reason == _NO_FREE_CONNECTION):
         _log.error(
             "database has too few connections: trying again until one is free", extra={"worker": who, "cause": line}
         )
+    elif is_overdue and reason.startswith(_NO_POOLER):
+        extra = {"worker": who, "cause": line, "reason": reason}
+        _log.error("a call through the pooler of DATABASE_URL got no answer: trying again", extra=extra)
     else:
         _log.error("database unavailable: trying again until it is back", extra={"worker": who, "cause": line})
 
@@ -56,6 +64,8 @@ class Outage:
     """
 
     def __init__(self) -> None:
+        self.explain: Callable[[], str] = str
+        """Returns the probable reason why a call got no result (`explain_failure`)."""
         self._failing: set[str] = set()
         self._attempts = 0
         self._began = 0.0
@@ -64,7 +74,7 @@ class Outage:
         """Reports that a part of the process failed to use the database and will try again."""
         if not self._failing:
             self._began, self._attempts = monotonic(), 0
-            log_begin(who, cause)
+            log_begin(who, cause, self.explain())
         self._failing.add(who)
         self._attempts += 1
 

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from penstock.errors import ServiceUnavailable
+from penstock.postgres.call_deadline import CallOverdue
 from penstock.postgres.statement import Statement
 from penstock.settings import Settings
 from penstock_web.batching.batcher import Batcher
@@ -162,21 +163,32 @@ async def test_the_pool_notes_why_no_connection_opens(unused_tcp_port: int) -> N
 
 
 async def test_the_pool_tells_a_full_pool_from_a_pooler_and_from_a_server_that_do_not_answer(
-    database: Database,
+    database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The log names the same reason when a worker's call takes too long."""
     pool = Pool(database.pooled_dsn, 2, 5, database.api_dsn)
+
+    def logged() -> str:
+        outage = Outage()
+        outage.explain = pool.explain_failure
+        outage.fails("deliver", CallOverdue(24))
+        return caplog.records[-1].getMessage().partition(":")[0]
+
     await pool.open()
     assert await pool.fetch("select 1") == [(1,)]
     async with await connect(database.api_dsn, 8) as direct:
         await pool.hold_proof(direct)
         said = "PostgreSQL answers; the pooler of DATABASE_URL does not"
         assert pool.explain_failure() == f"{said}: its connections may all be busy"
+        assert logged() == "a call through the pooler of DATABASE_URL got no answer"
         await pool.close()
         assert pool.explain_failure() == said
         pool._note_failure(psycopg.errors.ProtocolViolation("query_wait_timeout"))
-        assert pool.explain_failure() == "no database connection is free"
+        assert (pool.explain_failure(), logged()) == (
+            "no database connection is free", "database has too few connections",
+        )  # fmt: skip
         pool._note_failure(psycopg.OperationalError("Connection refused"))
-    assert pool.explain_failure() == "the database does not answer"
+    assert (pool.explain_failure(), logged()) == ("the database does not answer", "database unavailable")
 
 
 def test_an_error_of_the_client_on_a_broken_connection_says_nothing() -> None:
