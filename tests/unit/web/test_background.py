@@ -347,7 +347,7 @@ async def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(caplog:
         ),
         (psycopg.OperationalError("FATAL:  sorry, too many clients already"), "database has too few connections"),
         (psycopg.OperationalError('FATAL:  too many connections for role "api"'), "database has too few connections"),
-        (psycopg.OperationalError("query_wait_timeout"), "database has too few connections"),
+        (psycopg.OperationalError("query_wait_timeout"), "the pooler of DATABASE_URL has no free connection"),
     ],
     ids=repr,
 )

@@ -46,6 +46,9 @@ def log_begin(who: str, cause: BaseException, reason: str = "") -> None:
     line, is_overdue = " ".join(str(cause).split()), isinstance(cause, CallOverdue)
     if find_error_meaning(cause) is Meaning.READ_ONLY:
         _log.error("database read-only: trying again until it takes changes", extra={"worker": who, "cause": line})
+    elif is_full_pooler(cause):
+        extra = {"worker": who, "cause": line}
+        _log.error("the pooler of DATABASE_URL has no free connection: trying again until one is free", extra=extra)
     elif is_shortage(cause) or (is_overdue and reason == _NO_FREE_CONNECTION):
         _log.error(
             "database has too few connections: trying again until one is free", extra={"worker": who, "cause": line}
