@@ -416,22 +416,28 @@ async def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(
-    ("error", "expected"),
+    ("error", "outage", "closes"),
     [
-        (psycopg.OperationalError("the connection was lost"), True),
-        (psycopg.errors.AdminShutdown(), True),
-        (psycopg.errors.TooManyConnections(), True),
-        (psycopg.errors.ReadOnlySqlTransaction(), True),
-        (psycopg.errors.FeatureNotSupported("cannot set transaction read-write mode during recovery"), True),
-        (psycopg.errors.FeatureNotSupported("cached plan must not change result type"), False),
-        (psycopg.errors.ObjectNotInPrerequisiteState(), False),  # a table without a replica identity
-        (psycopg.errors.UndefinedFunction(), False),
-        (KeyError(), False),
+        (psycopg.OperationalError("the connection was lost"), True, True),
+        (psycopg.errors.AdminShutdown(), True, True),
+        (psycopg.errors.TooManyConnections(), True, False),
+        (psycopg.errors.ReadOnlySqlTransaction(), True, True),
+        (psycopg.errors.FeatureNotSupported("cannot set transaction read-write mode during recovery"), True, True),
+        (psycopg.errors.FeatureNotSupported("cached plan must not change result type"), False, False),
+        (psycopg.errors.ObjectNotInPrerequisiteState(), False, False),  # a table without a replica identity
+        (psycopg.errors.UndefinedFunction(), False, False),
+        (KeyError(), False, False),
     ],
     ids=repr,
 )
-def test_an_error_that_the_server_would_give_again_is_no_outage(error: Exception, expected: bool) -> None:
-    assert worker.is_outage(error) is expected
+async def test_an_error_that_the_server_repeats_is_no_outage(error: Exception, outage: bool, closes: bool) -> None:
+    """A worker connects again after an error of a former primary, because the primary may be another server now."""
+    failed, connection = mover(Rest()), Mock(closed=False)
+    failed._connection = connection
+    assert worker.is_outage(error) is outage
+    if outage:
+        await failed._note_outage(error)
+    assert connection.close.called is closes
 
 
 # --- activity --------------------------------------------------------------------------------------------------------
@@ -481,15 +487,10 @@ def test_a_worker_that_waits_again_when_woken_waits_for_the_next_change() -> Non
 @pytest.mark.parametrize(
     ("access", "host", "warns"),
     [
-        ("off", "0.0.0.0", True),
-        ("off", "::", True),
-        ("off", "10.0.0.1", True),
-        ("off", "queue.internal", True),
+        *(("off", host, True) for host in ("0.0.0.0", "::", "10.0.0.1", "queue.internal")),
+        *(("off", host, False) for host in ("127.0.0.1", "::1", "localhost")),
         ("presence", "0.0.0.0", True),
         ("sigv4", "0.0.0.0", False),
-        ("off", "127.0.0.1", False),
-        ("off", "::1", False),
-        ("off", "localhost", False),
     ],
 )
 def test_open_to_other_machines(access: str, host: str, warns: bool, capsys: pytest.CaptureFixture[str]) -> None:

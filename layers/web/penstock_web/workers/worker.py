@@ -97,6 +97,9 @@ class Worker:
             self._meter.outage.works(self._name)
         else:
             self._meter.outage.fails(self._name, error)
+        if self._connection is not None and find_error_meaning(error).ends_connection:
+            # The server may be a standby since a failover, so the next run connects again.
+            self._connection.close()
 
     def close_idle(self) -> bool:
         """Closes the connection during a pause. Returns whether the worker had an open connection."""
