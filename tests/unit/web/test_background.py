@@ -441,8 +441,7 @@ async def test_an_error_that_the_server_repeats_is_no_outage(error: Exception, o
 
 
 # --- activity --------------------------------------------------------------------------------------------------------
-# Tests which workers a change wakes.
-# Also tests that `penstock up` warns at each start if everybody has access.
+# Tests which workers a change wakes, and that `penstock up` warns at each start if everybody has access.
 
 
 class Sleeper:
