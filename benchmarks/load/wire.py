@@ -185,7 +185,7 @@ def md5_of(body: str) -> str:
 
 
 def signed_lines(address: Address, target: str, payload: bytes, service: str = "sqs") -> bytes:
-    """Returns the header lines of a signature with the address's key, or an empty text without a key."""
+    """Returns the header lines of a signature with the address's key, or an empty string without a key."""
     if address.key is None:
         return b""
     host = f"{address.host}:{address.port}"

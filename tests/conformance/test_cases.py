@@ -60,7 +60,7 @@ def places(case: Case, everywhere: bool) -> list[tuple[str, str]]:
 
 
 def difference(case: Case, expected_text: str | None, response: Received) -> str:
-    """Returns the difference from the expected response, or an empty text."""
+    """Returns the difference from the expected response, or an empty string."""
     code = case.expected.code
     if (response.status, response.code) != (status_of(case), code):
         return f"{status_of(case)} {code or 'OK'} expected, {response.status} {response.code} {response.text[:300]}"

@@ -96,7 +96,7 @@ class Context(Actor):
 
     @property
     def client_address(self) -> str:
-        """Returns the client's IP address, or an empty text if it is unknown."""
+        """Returns the client's IP address, or an empty string if it is unknown."""
         return find_client_address(self.http.headers, self.http.peer, self.environment.settings)
 
     @property
@@ -204,7 +204,7 @@ def is_secure(headers: Mapping[bytes, bytes], settings: Settings) -> bool:
 
 
 def find_client_address(headers: Mapping[bytes, bytes], peer: str, settings: Settings) -> str:
-    """Returns the client's IP address, or an empty text if it is unknown. A load balancer appends it to
+    """Returns the client's IP address, or an empty string if it is unknown. A load balancer appends it to
     X-Forwarded-For."""
     forwarded = headers.get(b"x-forwarded-for") if settings.queue_trust_forwarded else None
     if forwarded is None:

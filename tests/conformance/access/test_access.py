@@ -202,8 +202,8 @@ def test_a_deny_for_everybody_can_be_mended_by_the_owner_alone(owner: Sqs, partn
 # --- sts -------------------------------------------------------------------------------------------------------------
 # Tests of STS: SDKs ask STS for credentials at Penstock if AWS_ENDPOINT_URL is Penstock's address.
 #
-# Sources: the actions' pages of the STS API reference and botocore's model. The meaning of the credentials and the
-# refusal with access keys are Penstock's choice.
+# Sources: the actions' pages of the STS API reference and botocore's model. Penstock's choices: the returned
+# credentials stand for the caller's account, and with access keys the service refuses these actions.
 
 ROLE = {"RoleArn": "arn:aws:iam::111122223333:role/worker", "RoleSessionName": "one"}
 TOKENS: tuple[tuple[str, dict[str, str]], ...] = (

@@ -28,7 +28,7 @@ class Request:
     body: bytes = b""
 
     def header(self, name: str) -> str:
-        """Returns the first header with this name in lower case, or an empty text."""
+        """Returns the first header with this name in lower case, or an empty string."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 

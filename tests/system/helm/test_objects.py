@@ -70,7 +70,7 @@ def test_pods_are_restricted(rendered: Rendered) -> None:
         assert pod["spec"]["automountServiceAccountToken"] is False
         security = pod["spec"]["securityContext"]
         assert security["runAsNonRoot"] is True
-        assert security["runAsUser"] > 0  # Kubernetes cannot verify a user's name.
+        assert security["runAsUser"] > 0  # Kubernetes cannot tell from a name that a user is not root.
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
     for each in rendered.containers:
         assert each["securityContext"] == {

@@ -1,4 +1,4 @@
-"""Computes the intervals of a forecast from its method's errors in the backtest, and the share of intervals that held.
+"""Computes a forecast's intervals from its method's errors in the backtest, and how many intervals contained the depth.
 
 The interval of a point goes from one quantile of the past errors of that horizon to another (conformal prediction, Vovk
 and others 2005), without an assumption about the distribution. The function divides errors by the movement of the queue

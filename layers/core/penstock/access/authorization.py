@@ -57,7 +57,7 @@ class RequestContext(ResourceContext, Protocol):
 
     @property
     def client_address(self) -> str:
-        """Returns the caller's address, or an empty text if the address is unknown."""
+        """Returns the caller's address, or an empty string if the address is unknown."""
 
     @property
     def condition_keys(self) -> dict[str, str]:

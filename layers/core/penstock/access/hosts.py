@@ -99,7 +99,7 @@ class Hosts:
         return name is not None and (name in self._names or name.endswith(self._domains))
 
     def forwarded(self, headers: Mapping[bytes, bytes]) -> bytes:
-        """Returns the client's host from `X-Forwarded-Host`, or an empty text.
+        """Returns the client's host from `X-Forwarded-Host`, or an empty string.
 
         The host must be allowed, because AWS does not document that API Gateway or a load balancer removes a header
         that the client sent.

@@ -49,7 +49,7 @@ def is_queue_name(name: str) -> bool:
 
 
 def is_queue_name_prefix(text: str) -> bool:
-    """Returns whether a queue name can start with this text. Every name starts with the empty text."""
+    """Returns whether a queue name can start with this text. Every name starts with the empty string."""
     return _PREFIX(text) is not None
 
 

@@ -362,7 +362,7 @@ class Settings:
 
     @property
     def direct_url(self) -> str:
-        """Returns the address for LISTEN, migrations and pipeline connections, or an empty text if no database is
+        """Returns the address for LISTEN, migrations and pipeline connections, or an empty string if no database is
         set."""
         return self.database_direct_url or self.database_url
 

@@ -95,7 +95,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         return self.parse(self._find_text(variables))
 
     def parse(self, text: str) -> Value:
-        """Converts a text to a value; an empty text gives the default. Raises SettingError."""
+        """Converts a text to a value; an empty string gives the default. Raises SettingError."""
         text = text.strip()
         if text == "":
             return self.default

@@ -61,7 +61,7 @@ def compute_effective_policy(subscription: str | None, topic: str | None) -> Pol
     """Returns a subscription's EffectiveDeliveryPolicy. Each section comes from the subscription, the topic, or AWS's
     defaults.
 
-    Both texts have been checked. None and an empty text mean that no policy is set.
+    Both texts have been checked. None and an empty string mean that no policy is set.
     """
     http = _read(topic).get("http") or {}
     own = {} if http.get("disableSubscriptionOverrides") else _read(subscription)
@@ -137,13 +137,13 @@ _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
 
 # --- checks ----------------------------------------------------------------------------------------------------------
 def check_delivery_policy(text: str) -> None:
-    """Validates a subscription's policy. Raises InvalidParameter. An empty text, which removes the policy, is valid."""
+    """Validates a subscription's policy. An empty string removes the policy. Raises InvalidParameter."""
     document = _check_object(_parse_given(text), "")
     _check_sections(document, "", "healthyRetryPolicy", "throttlePolicy", "requestPolicy")
 
 
 def check_topic_policy(text: str) -> None:
-    """Validates a topic's policy. Raises InvalidParameter. An empty text, which removes the policy, is valid."""
+    """Validates a topic's policy. An empty string removes the policy. Raises InvalidParameter."""
     document = _check_object(_parse_given(text), "")
     _check_names(document, {"http"})
     http = _check_object(document.get("http"), "http")

@@ -307,7 +307,7 @@ class RedriveAllowPolicy(msgspec.Struct, frozen=True):
 
 
 def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
-    """Returns the policy, or None for an empty text, which removes the policy. Raises InvalidParameterValue."""
+    """Returns the policy, or None for an empty string, which removes the policy. Raises InvalidParameterValue."""
     if text == "":
         return None
     policy = _decode_json(text)
@@ -346,7 +346,7 @@ def _check_target(arn: str, fifo: bool, text: str) -> None:
 
 
 def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
-    """Parses the policy. Returns None for an empty text, which removes the policy. Only `byQueue` has sources, at most
+    """Parses the policy. Returns None for an empty string, which removes the policy. Only `byQueue` has sources, up to
     10.
 
     AWS treats `"sourceQueueArns":null` as absent (terraform-provider-aws, issue 42453).

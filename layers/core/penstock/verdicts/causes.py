@@ -96,7 +96,7 @@ CAUSES: Final[dict[Cause, str]] = {
 
 
 def describe_cause(cause: Cause | None, facts: Facts) -> str:
-    """Returns the sentence about a cause, with details of a mapping, or an empty text without a cause."""
+    """Returns the sentence about a cause, with details of a mapping, or an empty string without a cause."""
     if cause is None:
         return ""
     details = {Cause.MAPPING_STOPPED: facts.stopped_mapping, Cause.FUNCTION_FAILS: facts.failing_result}

@@ -113,8 +113,9 @@ class Verdict:
     empty if no cause is known. `empties` is None if there is no backlog, or if the backlog does not drain at the
     current rates. Rates are messages a second over the last `rate_minutes` (5 to 15). `backlog` counts messages that
     can be received now. `consumers_now` counts concurrently handled messages, which is the number of busy consumers if
-    each consumer takes one message. `expired` counts the messages that expired in the last 15 minutes, `expiring_since`
-    is the beginning of these losses, and `is_received` says whether a consumer received a message in these minutes.
+    each consumer takes one message. `expired` counts the messages that expired in the last 15 minutes.
+    `expiring_since` is the time since which messages have expired in every 15 minutes, or None. `is_received` says
+    whether a consumer received a message in the last 15 minutes.
     `consumers_needed` is the number that keeps the lag at `target_lag_seconds` at the current rates. None means
     unknown.
     """

@@ -132,7 +132,7 @@ def cells(name: str, verdict: Verdict) -> Iterator[Text]:
 
 
 def moment(at: datetime | None) -> str:
-    """Formats a time in UTC, or returns an empty text for None."""
+    """Formats a time in UTC, or returns an empty string for None."""
     return "" if at is None else at.astimezone(UTC).strftime("%d %b %H:%M")
 
 

@@ -37,7 +37,7 @@ class Form:
         self._fields = fields or {}
 
     def get(self, name: str) -> str:
-        """Returns a field, or an empty text if the field is missing."""
+        """Returns a field, or an empty string if the field is missing."""
         return self._fields.get(name, [""])[0]
 
     def get_all(self, name: str) -> list[str]:

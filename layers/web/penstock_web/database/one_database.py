@@ -64,7 +64,7 @@ class OneDatabase:
         self._retries: asyncio.Task[None] | None = None
         self._held_key = 0
         self._holder: LimitedAsyncConnection | None = None  # the LISTEN connection
-        self._looked_at = 0.0  # a time of time.monotonic
+        self._looked_at = 0.0  # from time.monotonic()
         self._is_verifying = False
 
     async def prove(self, connection: LimitedAsyncConnection) -> None:

@@ -30,7 +30,7 @@ class Check(NamedTuple):
     page: str
     run: Callable[[Examination], Iterable[Finding]]
     needs: str = ""
-    """The earlier check without which this check is skipped. That check must run and find nothing."""
+    """An earlier check. This check is skipped if the earlier check was skipped or found a problem."""
     applies: Callable[[Examination], bool] = lambda _: True
 
 

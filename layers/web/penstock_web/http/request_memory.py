@@ -239,7 +239,7 @@ class LongRequest:
             async with asyncio.timeout(None) as self._timeout:
                 message = await self._receive()
         except TimeoutError as error:
-            raise RequestTimeout("The body arrived too slowly while others waited for memory.") from error
+            raise RequestTimeout("The body arrived too slowly while other requests waited for memory.") from error
         finally:
             self._timeout = None
         self._received_bytes += len(message.get("body", b""))

@@ -186,7 +186,7 @@ def _fence(text: str) -> str:
 
 
 def _fence_facts(facts: Mapping[str, object]) -> str:
-    """Encloses facts from other people in fences. Returns an empty text without facts."""
+    """Encloses facts from other people in fences. Returns an empty string without facts."""
     lines = _facts(facts)
     return _fence(lines) if lines else ""
 
@@ -201,7 +201,7 @@ def _facts(facts: Mapping[str, object]) -> str:
 
 
 def _line(value: object) -> str:
-    """Formats a value as one line for a table. An unknown value becomes an empty text."""
+    """Formats a value as one line for a table. An unknown value becomes an empty string."""
     return "" if value is None else " ".join(str(value).replace("|", "\\|").split())
 
 

@@ -73,8 +73,8 @@ def advice_on(verdict: Verdict) -> Advice:
 
 
 def times_as_many(verdict: Verdict) -> str:
-    """Returns the factor by which the number of consumers must grow. Returns an empty text if the number is unknown, or
-    if the consumers are enough.
+    """Returns the factor by which the number of consumers must grow. Returns an empty string if the number is
+    unknown, or if the consumers are enough.
     """
     now, needed = verdict.consumers_now, verdict.consumers_needed
     if verdict.kind is not Kind.FALLING_BEHIND or not now or needed is None or needed <= now:

@@ -96,7 +96,7 @@ def _time_chart(
 
 
 def _mark(period: ChartPeriod, since: datetime | None, across: Scale, axis: Axis) -> str:
-    """Draws a line at a moment, and a band from the moment to the end. Returns an empty text if the moment is before
+    """Draws a line at a moment, and a band from the moment to the end. Returns an empty string if the moment is before
     the chart's start.
     """
     if since is None or not period.start <= since <= period.end:

@@ -37,7 +37,7 @@ def last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
 
 
 def _charts(queue: QueueState) -> str:
-    """Draws a queue's charts. Returns an empty text for a queue with fewer than two known minutes."""
+    """Draws a queue's charts. Returns an empty string for a queue with fewer than two known minutes."""
     series = queue.series
     if series is None or len(series) < _LEAST_MINUTES:
         return ""

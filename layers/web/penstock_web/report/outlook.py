@@ -38,7 +38,7 @@ def forecast_text(outlook: Outlook | None) -> str:
 
 
 def interval_text(outlook: Outlook | None) -> str:
-    """Returns the interval's level, and the share of intervals that held in the backtest: `80 % (held 82 %)`."""
+    """Returns the interval's level, and how many intervals of the backtest contained the depth: `80 % (held 82 %)`."""
     if outlook is None or outlook.interval_level is None:
         return ""
     held = "" if outlook.interval_coverage is None else f" (held {outlook.interval_coverage * 100:.0f} %)"

@@ -136,5 +136,5 @@ def plural(number: int, one: str, several: str | None = None) -> str:
 
 
 def small(markup: str) -> str:
-    """Returns a second line in small letters, or an empty text."""
+    """Returns a second line in small letters, or an empty string."""
     return f"<small>{markup}</small>" if markup else ""

@@ -366,7 +366,7 @@ def test_a_source_is_allowed_by_its_arn(sqs: Sqs) -> None:
 
 
 def test_without_the_policy_every_source_may(sqs: Sqs) -> None:
-    """ "allowAll (Default)": an empty text removes the policy."""
+    """ "allowAll (Default)": an empty string removes the policy."""
     dead = sqs.create(**allow("denyAll"))
     policy = redrive_policy(sqs.arn(dead))
     assert is_refused(sqs, sqs.create(), policy)

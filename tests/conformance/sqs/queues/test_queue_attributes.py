@@ -317,7 +317,7 @@ def test_as_terraform_goes_back(sqs: Sqs) -> None:
 
 
 def test_a_removed_key_leaves_no_encryption(sqs: Sqs) -> None:
-    """An empty text removes the key. SSE-SQS stays off afterwards (Penstock's choice)."""
+    """An empty string removes the key. SSE-SQS stays off afterwards (Penstock's choice)."""
     url = sqs.create(**KEY)
     assert change(sqs, url, KmsMasterKeyId="") == UNENCRYPTED
 

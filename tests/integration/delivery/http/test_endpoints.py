@@ -328,7 +328,7 @@ def test_the_pause_of_an_endpoint_outlives_its_time_while_retries_are_due_later(
         listed = "select endpoint from queue.list_failed_endpoints('000000000000', 10, 120) where paused_at is not null"
         assert db.execute(listed.encode()).fetchall() == [(BAD,)]
     pass_time(db, 1800)
-    probe = store.claim(50, {}) + store.claim(50, {})  # The first call may only postpone the other webhooks.
+    probe = store.claim(50, {}) + store.claim(50, {})  # The first call can return nothing and postpone the webhooks.
     assert endpoints(probe) == [BAD]
     settle(store, probe, 503)
     db.execute("delete from queue.outgoing_delivery")

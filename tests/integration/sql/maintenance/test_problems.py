@@ -128,7 +128,6 @@ def test_a_day_of_history_that_is_not_part_of_it(db: Connection) -> None:
     ],
 )
 def test_rights_that_are_missing(database: Database, damage: str, words: str | None) -> None:
-    """The test rolls the transaction back, because all databases on the test server share the roles."""
     with psycopg.connect(database.dsn) as administrator:
         administrator.execute((find_sql_directory() / "grants.sql").read_bytes())
         administrator.execute(damage.encode())

@@ -147,7 +147,7 @@ EMPTY: dict[tuple[str, str], tuple[Response, Source]] = {
     ("UntagResource", "TagKeys"): (OK, OURS),
     ("GetSMSAttributes", "attributes"): (OK, OURS),
 }
-"""The responses to an empty text, list or map, unless they follow from the model and the ARNs."""
+"""The responses to an empty string, list or map, unless they follow from the model and the ARNs."""
 OPTIONAL_IN_MAPS = ("CreatePlatformEndpoint", "Subscribe", "CreateTopic", "Publish", "PublishBatch")
 
 

@@ -156,7 +156,7 @@ def _decode_value(shape: Shape, node: str | Tree, path: str) -> Any:
 def _list_entries(node: str | Tree) -> list[tuple[str, str | Tree]]:
     """Returns the entries in the order of their indexes, without gaps. A node without an index is the only entry.
 
-    An empty text is an empty list, as botocore sends it.
+    An empty string is an empty list, as botocore sends it.
     """
     if isinstance(node, dict) and len(node) == 1:
         node = cast("str | Tree", node.get("member", node.get("entry", node)))

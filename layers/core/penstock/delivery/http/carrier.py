@@ -79,5 +79,5 @@ class HttpCarrier:
 
 
 def _decode_text(start: bytes) -> str:
-    """Returns the text without characters that the database cannot store."""
+    """Decodes a text. U+FFFD replaces invalid bytes, and NUL, which the database cannot store."""
     return start.decode(errors="replace").replace("\0", "\ufffd")

@@ -76,7 +76,7 @@ class MoveTaskRow(NamedTuple):
     """A task with all its facts. `state` is running, waiting, completed, cancelled or failed. `filter` is JSON.
 
     `ids` contains the first 1,000 selected ids. `skipped` counts selected messages that are in flight, delayed, or
-    without a target queue.
+    without a target queue, and ids that the queue does not have.
     """
 
     task_id: str

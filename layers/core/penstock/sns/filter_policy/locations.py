@@ -41,7 +41,7 @@ class Node(NamedTuple):
 
 def describe_parse_error(text: str) -> str:
     """Returns AWS's text about invalid JSON: an unknown token, an early end, or only the position of another fault.
-    Returns an empty text if the fault has no position."""
+    Returns an empty string if the fault has no position."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -61,7 +61,7 @@ def describe_parse_error(text: str) -> str:
 
 
 def describe_location(text: str) -> str:
-    """Returns the location of a JSON policy's first fault, or an empty text if the fault is not in a single value."""
+    """Returns the location of a JSON policy's first fault, or an empty string if the fault is not in a single value."""
     try:
         at = _find_fault(_read(text, 0))
     except (RecursionError, ValueError):

@@ -131,7 +131,7 @@ class Redrive(NamedTuple):
 
 
 def read_redrive(policy: str) -> Redrive | None:
-    """Reads a RedrivePolicy. Returns None for an empty text."""
+    """Reads a RedrivePolicy. Returns None for an empty string."""
     if not policy:
         return None
     document = msgspec.json.decode(policy, type=dict[str, str | int])
