@@ -19,7 +19,7 @@ declare
     v_expired bigint[];
     v_late bigint;
 begin
-    -- Each id has a separate look-up, because with an array the planner may read all messages. The caller has locked
+    -- Each id has a separate look-up, because for `id = any (…)` the planner may scan all messages. The caller has locked
     -- the groups, so these ctids stay valid.
     select array_agg(f.place) filter (where f.alive), array_agg(f.id) filter (where not f.alive),
         array_agg(distinct f.group_key)

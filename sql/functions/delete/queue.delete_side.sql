@@ -11,7 +11,7 @@ declare
     v_now timestamptz;
     v_late bigint;
 begin
-    -- Each id has a separate look-up, because with an array the planner may read all the queue's messages. This
+    -- Each id has a separate look-up, because for `id = any (…)` the planner may scan all the queue's messages. This
     -- statement locks the rows, and the next statement sees their newest versions.
     v_rows := array(
         select (select s.ctid from queue.side s

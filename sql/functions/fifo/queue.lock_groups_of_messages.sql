@@ -5,7 +5,7 @@ create or replace function queue.lock_groups_of_messages(p_ids bigint[]) returns
 language plpgsql as $$
 begin
     perform from queue.fifo_group g
-    -- Each id has a separate look-up, because with an array the planner may read all messages.
+    -- Each id has a separate look-up, because for `id = any (…)` the planner may scan all messages.
     where g.group_key = any (array(
         select (select m.group_key from queue.fifo_message m where m.id = u.id)
         from unnest(p_ids) u(id)))

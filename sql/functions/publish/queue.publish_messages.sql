@@ -120,7 +120,7 @@ begin
             from unnest(v_numbers, v_deduplication_ids) with ordinality e(number, id, n)
             order by e.n);
     end if;
-    return array(       -- Each id has a separate look-up: with an array the planner may read all ids of the topic.
+    return array(       -- Each id has a separate look-up: for `= any (…)` the planner may scan all ids of the topic.
         select p_publications[e.n] || jsonb_strip_nulls(jsonb_build_object(
             'message_id', coalesce(d.message_id, e.message_id), 'sequence_number', d.sequence_number,
             'deduplication_id', e.deduplication_id,

@@ -70,7 +70,7 @@ begin
     end if;
     perform queue.lock_groups_of_messages(v_attempt.ids);
     v_now := clock_timestamp();
-    v_rows := array(                -- Each id has a separate look-up: with an array the planner may read all messages.
+    v_rows := array(                -- Each id has a separate look-up: for `= any (…)` the planner may scan all messages.
         select (select m.ctid from queue.fifo_message m
                 where m.id = u.id and m.queue_id = p_queue_id and m.receive_count = u.receive_count
                     and m.visible_at = v_attempt.visible_at and m.sent_at >= p_before)

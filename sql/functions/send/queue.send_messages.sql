@@ -221,7 +221,7 @@ begin
     select array_agg(l.group_id), array_agg(l.group_key) into v_found, v_keys
     from (
         select g.group_id, g.group_key from queue.fifo_group g
-        -- Each name has a separate look-up, because with an array the planner may read all the queue's groups.
+        -- Each name has a separate look-up, because for `= any (…)` the planner may scan all the queue's groups.
         where g.group_key = any (array(
             select (select e.group_key from queue.fifo_group e where e.queue_id = p_queue_id and e.group_id = u.group_id)
             from unnest(p_groups) u(group_id)))

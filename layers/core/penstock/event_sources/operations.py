@@ -261,8 +261,8 @@ def find(mapping_id: UUID, context: Context) -> Operation[StoredMapping | None]:
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Returns the id, or None. Only the spelling in policies is accepted, because other spellings would evade the
-    policies."""
+    """Returns the id, or None. Only the canonical form (lower case, with hyphens) is accepted, because policies
+    compare ARNs as text."""
     try:
         mapping_id = UUID(text)
     except ValueError:

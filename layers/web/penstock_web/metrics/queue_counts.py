@@ -63,7 +63,7 @@ class QueueCounts:
         }
 
     def count_receive_call(self, queue: NamedQueue, seconds: float) -> None:
-        """Counts a receive's database call. A long poll makes several calls."""
+        """Counts a receive's database call. A long poll can make several calls."""
         start = self._receives.get(queue.arn)
         if start is None:
             start = self._allocate("receives", queue.arn)
