@@ -25,7 +25,7 @@ _TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
     "move_task": ("started_at", "paced_at"),
     "receive_attempt": ("received_at", "visible_at"),
     "in_flight": ("good_until",),
-    "noise": ("judged_at",),
+    "noisy_neighbors": ("judged_at",),
     "deferred": ("deferred_at",),
     "subscription": ("token_expires_at",),
     "former_subscription": ("expires_at",),
