@@ -25,7 +25,6 @@ from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, Sent
 from . import digests, handles, queues, validation
 from .sql_errors import build_failed_entry, make_entry_error, make_sql_error
 from .types import (
-    MessageAttributeValue,
     SendMessageBatchRequest,
     SendMessageBatchRequestEntry,
     SendMessageBatchResult,
@@ -279,8 +278,3 @@ def report_entry(result: SendMessageBatchResult, entry_id: str, message: Accepte
             sequence_number=format_sequence_number(row),
         )
     )
-
-
-def attribute_value(data_type: str, text: str) -> MessageAttributeValue:
-    """Returns a text attribute. The REST API creates these attributes from headers."""
-    return MessageAttributeValue(data_type=data_type, string_value=text)

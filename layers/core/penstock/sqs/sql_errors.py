@@ -40,6 +40,7 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
     "MoveTaskRunning": lambda _: errors.InvalidParameterValue(
         "There is already a task running. Only one active task is allowed for a source queue arn at a given time."
     ),
+    # AWS's text, also if QUEUE_PURGE_INTERVAL_SECONDS has another value.
     "PurgeQueueInProgress": lambda name: errors.PurgeQueueInProgress(
         f"Only one PurgeQueue operation on {name} is allowed every 60 seconds."
     ),
