@@ -23,7 +23,7 @@ begin
             coalesce(u.rows, 'true') as rows, coalesce(p.last_value, 0) as last_value
         from (select c.oid, c.relname as name from pg_class c
               where c.relnamespace = 'queue'::regnamespace and c.relkind = 'S'
-                  -- history_id has no index of its own, so max(history_id) would read the whole table.
+                  -- history_id alone has no index, so max(history_id) would read the whole table.
                   and c.relname !~ 'history_id$') s
         join pg_sequences p on p.schemaname = 'queue' and p.sequencename = s.name
         left join (values ('fifo_id', 'queue.fifo_message'::regclass, 'id', 'true'),
