@@ -128,11 +128,14 @@ class Queue:
 
     def counts(self, now: int) -> Counts:
         """Returns the counts in GetQueueAttributes. Only a message without receives counts as delayed. A message behind
-        others in its group counts as visible.
+        others in its group counts as visible. A message past its retention period does not count, also before the
+        worker has expired it.
         """
-        hidden = [m for m in self.messages if m.visible_at > now]
+        overdue = self.overdue(now)
+        kept = [m for m in self.messages if m not in overdue]
+        hidden = [m for m in kept if m.visible_at > now]
         delayed = sum(m.receive_count == 0 for m in hidden)
-        return Counts(len(self.messages) - len(hidden), len(hidden) - delayed, delayed)
+        return Counts(len(kept) - len(hidden), len(hidden) - delayed, delayed)
 
     # --- receiving ---------------------------------------------------------------------------------------------------
     def heads(self, now: int) -> Iterator[list[Message]]:
