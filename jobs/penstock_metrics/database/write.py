@@ -166,7 +166,7 @@ def _build_upsert(target: WindowTable) -> sql.Composed:
 
 
 def _remove(connection: psycopg.Connection[Any], target: WindowTable, names: Iterable[str], *, incoming: bool) -> int:
-    """Removes the windows of these pieces from the target. If `incoming` is set, the table incoming's windows stay."""
+    """Deletes the pieces' windows from the target. If `incoming` is set, the windows in the table incoming stay."""
     if not target.queue_ids:
         return 0
     kept = sql.SQL(" and not exists (select from incoming i where {})").format(

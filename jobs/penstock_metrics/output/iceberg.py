@@ -98,8 +98,8 @@ def _group_by_slot(paths: Iterable[str]) -> dict[Slot, set[str]]:
 
 
 def _match_rows(dataset: Dataset, slots: Iterable[Slot]) -> str:
-    """Returns the condition for all rows of these slots. The condition selects whole files, so the commit does not
-    rewrite files."""
+    """Returns the condition that selects all rows of the slots. It selects whole files, so the commit rewrites no
+    files."""
     return " or ".join(_build_slot_condition(dataset, slot) for slot in slots)
 
 

@@ -47,9 +47,9 @@ UNLIMITED: Final = HandOver()
 class DeliveryStore:
     """Makes calls on one autocommit connection. Each call is a transaction. Raises psycopg.Error.
 
-    The store claims only deliveries of `carriers` (the column `carrier` of queue.outgoing_delivery). Outgoing messages
-    of these carriers become deliveries, which takes one more call. `hand_over` limits these messages. `traced` adds to
-    each delivery the span that published it.
+    The store claims only deliveries of `carriers` (the column `carrier` of queue.outgoing_delivery). One more call
+    converts outgoing messages of `carriers` to deliveries, at most `hand_over` at once. `traced` adds to each delivery
+    the span that published it.
     """
 
     def __init__(

@@ -139,7 +139,7 @@ def list_sent(rows: Iterable[PublishedEventRow | TransactedRow]) -> list[Sent]:
 
 
 def wake_receives(arns: Iterable[str | None]) -> Operation[None]:
-    """Wakes this process's receives that wait for one of these queues."""
+    """Wakes the receives in this process that wait for one of the queues."""
     for arn in arns:
         if arn is not None:
             yield Wake(arn, 1)

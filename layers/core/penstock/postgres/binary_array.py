@@ -84,7 +84,7 @@ TYPES = tuple(_KINDS)
 
 
 def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
-    """Returns the array of these values, or None if all values are None. Penstock's SQL functions read None as "null
+    """Returns an array of the values, or None if all values are None. Penstock's SQL functions read None as "null
     for all".
 
     Elements of text[] are str or UTF-8 bytes, of uuid[] 16 bytes, of jsonb[] JSON text, of timestamptz[] aware
