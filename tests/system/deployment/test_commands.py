@@ -293,9 +293,9 @@ def send_and_receive(address: str) -> None:
 
 
 def test_the_page_has_the_listed_commands() -> None:
-    page = (ROOT / "docs/start/install.md").read_text().partition("\n## ")[0]
-    *_, clone_ = blocks(page)
-    assert list(commands(clone_)) == ["make run", "make metrics", "make test"]
+    section = (ROOT / "docs/start/install.md").read_text().partition("\n## The repository\n")[2].partition("\n## ")[0]
+    (block,) = blocks(section)
+    assert list(commands(block)) == ["make run", "make metrics", "make test"]
 
 
 def test_make_run_and_make_metrics(bare_clone: Path) -> None:
