@@ -239,7 +239,7 @@ def reports(
 
 
 def messages(*bodies: str) -> list[send.AcceptedMessage]:
-    return [send.check_message(SendMessageRequest(queue_url="", message_body=body), ARN) for body in bodies]
+    return [send.make_message(SendMessageRequest(queue_url="", message_body=body), ARN) for body in bodies]
 
 
 def test_new_messages_are_reported_with_their_sizes() -> None:

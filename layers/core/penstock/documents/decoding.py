@@ -9,7 +9,7 @@ import msgspec
 from penstock import errors
 from penstock.aws.json_text import decode_typed
 from penstock.effects import LONG_COMPUTATION_BYTES
-from penstock.sqs import validation
+from penstock.limits.queue_limits import MAX_MESSAGE_BYTES
 
 MAX_MESSAGES = 1_000
 MAX_BLANK_RATIO = 3  # the most bytes of a message's JSON, as a multiple of the longest body
@@ -17,7 +17,7 @@ MAX_HEADERS_BYTES = 1_310_720  # for one message, whose attributes have at most 
 MAX_DOCUMENT_BYTES = 262_144  # for a body without messages
 MAX_HEADERS = 1_000  # for one message in a long body; decoding 100,000 takes 100 ms
 # The limit for the JSON of one message with headers. Decoding takes up to 5 ms per MiB, in one step.
-MAX_ONE_BYTES = MAX_BLANK_RATIO * validation.MAX_MESSAGE_BYTES + MAX_HEADERS_BYTES + 65_536
+MAX_ONE_BYTES = MAX_BLANK_RATIO * MAX_MESSAGE_BYTES + MAX_HEADERS_BYTES + 65_536
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ transaction_counter = msgspec.json.Decoder(CountedTransaction)
 def check_length_of_one(body: bytes) -> None:
     """Raises RequestEntityTooLarge for a body that is longer than one message can be."""
     if len(body) > MAX_ONE_BYTES:
-        raise errors.RequestEntityTooLarge(f"A message is longer than {validation.MAX_MESSAGE_BYTES} bytes")
+        raise errors.RequestEntityTooLarge(f"A message is longer than {MAX_MESSAGE_BYTES} bytes")
 
 
 def decode_body(

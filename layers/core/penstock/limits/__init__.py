@@ -1,1 +1,1 @@
-"""The limits of a response's length, and the estimate of messages' lengths that keeps responses within the limits."""
+"""The limits of queues and messages, and of a response's length, with the estimate of lengths that keeps it."""

@@ -12,6 +12,7 @@ from penstock.context import Context
 from penstock.documents.decoding import check_length_of_one, decode_body, one_counter
 from penstock.documents.routing_keys import is_routing_key
 from penstock.effects import Call, Operation, Wake, compute
+from penstock.limits.queue_limits import MAX_DELAY_SECONDS
 from penstock.observing.reports import EventPublished, Sent
 from penstock.postgres.statements.events import PUBLISH_EVENTS, PublishedEventRow
 from penstock.postgres.statements.messages import TransactedRow
@@ -29,7 +30,7 @@ class NewEvent(msgspec.Struct, forbid_unknown_fields=True):
 
     message: msgspec.Raw
     headers: Headers = {}
-    delay: Annotated[int, msgspec.Meta(ge=0, le=900)] | None = None
+    delay: Annotated[int, msgspec.Meta(ge=0, le=MAX_DELAY_SECONDS)] | None = None
 
     def __post_init__(self) -> None:
         """See NewMessage."""

@@ -138,7 +138,7 @@ def check_parts(
 ) -> tuple[list[SendEntry], list[OutgoingEvent]]:
     """Validates the transaction's messages and events. Raises InvalidParameterValue and others."""
     messages = [
-        sending.check_message(to_send_request(message, arn), arn, trace).stored._replace(delay_seconds=message.delay)
+        sending.make_message(to_send_request(message, arn), arn, trace).stored._replace(delay_seconds=message.delay)
         for arn, message in zip(arns, transaction.send, strict=True)
     ]
     return messages, [check_event(event.routing_key, event) for event in transaction.publish]

@@ -13,8 +13,8 @@ from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.json_text import decode_json
 from penstock.aws.sns_arn import parse_topic_arn
+from penstock.limits.queue_limits import MAX_MESSAGE_BYTES
 from penstock.settings import Settings
-from penstock.sns.publishing.publish import MAX_BYTES as TOPIC_BYTES
 from penstock.sqs import validation
 
 from .errors import ValidationException
@@ -44,13 +44,13 @@ def check_target(target: Target, account_id: str, region: str, settings: Setting
         raise ValidationException.member(group_id, GROUP_ID, "satisfy regular expression pattern: [!-~]{1,128}")
     if parse_queue_arn(target.arn) is not None:
         _check_queue(target.arn, group_id)
-        _check_input(target.input, validation.MAX_MESSAGE_BYTES)
+        _check_input(target.input, MAX_MESSAGE_BYTES)
     elif parse_function_arn(target.arn) is not None:
         _check_function(target, group_id, account_id, region, settings)
         _check_input(target.input, FUNCTION_BYTES)
     else:
         _check_topic(target, group_id)
-        _check_input(target.input, TOPIC_BYTES)
+        _check_input(target.input, MAX_MESSAGE_BYTES)
     _check_dead_letters(target)
     _check_regions(target, settings)
     return replace(target, retry_policy=fill_in_retry_policy(target.retry_policy))

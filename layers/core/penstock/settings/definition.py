@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
+from penstock.limits.queue_limits import MAX_VISIBILITY_SECONDS
+
 from . import formats
 from .setting import Setting, SettingError, Subject, Value
 
@@ -108,8 +110,8 @@ class Settings:
         "needs no credentials.")
 
     _queues = Subject("Queues")
-    queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=43_200, help="The "
-        "VisibilityTimeout of a queue that is created without one. `penstock migrate` stores the number for "
+    queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=MAX_VISIBILITY_SECONDS, help=
+        "The VisibilityTimeout of a queue that is created without one. `penstock migrate` stores the number for "
         "`queue.create` in SQL.")
     queue_in_flight_limit = Setting(120_000, unit="messages", minimum=0, help="About how many messages of a queue may "
         "be in flight, as on AWS. Beyond the limit, short polls of a standard queue fail with `OverLimit`, and a FIFO "

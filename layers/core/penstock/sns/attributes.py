@@ -16,6 +16,7 @@ from penstock.aws.arn import parse_queue_arn
 from penstock.aws.json_text import decode_json
 from penstock.aws.sns_arn import TopicArn
 from penstock.errors import KMS_KEYS_REFUSED
+from penstock.limits.queue_limits import MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES
 from penstock.sqs.validation import encode_text
 
 from .delivery_policy import (
@@ -83,7 +84,7 @@ TOPIC: Mapping[str, Check] = {
     "TracingConfig": _accept_only("PassThrough", "Active"),
     "KmsMasterKeyId": _accept_anything,
     "SignatureVersion": _accept_only("1", "2"),
-    "MaximumMessageSize": _build_range_check(1_024, 1_048_576),
+    "MaximumMessageSize": _build_range_check(MIN_MESSAGE_BYTES, MAX_MESSAGE_BYTES),
     **_FEEDBACK,
 }
 FIFO_TOPIC: Mapping[str, Check] = {

@@ -28,6 +28,7 @@ from penstock.errors import (
     OverLimit,
     UnsupportedOperation,
 )
+from penstock.limits import queue_limits
 
 from .validation import encode_text
 
@@ -60,11 +61,11 @@ def _is_boolean(value: str) -> bool:
 
 
 STANDARD: Mapping[str, Check] = {
-    "DelaySeconds": _limit_range(0, 900),
-    "MaximumMessageSize": _limit_range(1_024, 1_048_576),
-    "MessageRetentionPeriod": _limit_range(60, 1_209_600),
-    "ReceiveMessageWaitTimeSeconds": _limit_range(0, 20),
-    "VisibilityTimeout": _limit_range(0, 43_200),
+    "DelaySeconds": _limit_range(0, queue_limits.MAX_DELAY_SECONDS),
+    "MaximumMessageSize": _limit_range(queue_limits.MIN_MESSAGE_BYTES, queue_limits.MAX_MESSAGE_BYTES),
+    "MessageRetentionPeriod": _limit_range(queue_limits.MIN_RETENTION_SECONDS, queue_limits.MAX_RETENTION_SECONDS),
+    "ReceiveMessageWaitTimeSeconds": _limit_range(0, queue_limits.MAX_WAIT_SECONDS),
+    "VisibilityTimeout": _limit_range(0, queue_limits.MAX_VISIBILITY_SECONDS),
     "Policy": _accept_any_value,  # check_policy raises other errors
     "RedrivePolicy": _accept_any_value,  # parse_redrive_policy raises other errors
     "RedriveAllowPolicy": _accept_any_value,  # parse_redrive_allow_policy raises other errors

@@ -19,6 +19,7 @@ from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import LONG_DIGEST_BYTES, BatchCall, Operation, compute
 from penstock.http import LONG_BODY_BYTES
+from penstock.limits.queue_limits import MAX_MESSAGE_BYTES
 from penstock.observing.reports import Sent
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, SentRow
 
@@ -57,13 +58,10 @@ def send_message(request: SendMessageRequest, context: Context) -> Operation[Sen
     queue = context.queue(request.queue_url)
     longest = count_characters(request) if request.message_attributes else len(request.message_body)
     validation.check_message_size(longest)  # before megabytes are encoded
-    checked = partial(check_message, request, queue.arn, context.trace_header)
-    message = yield from compute(checked, longest, LONG_DIGEST_BYTES)
-    size = message.stored.size_bytes
-    validation.check_message_size(size)
-    rows = yield from BatchCall(SEND_MESSAGES, [message.stored], (False,), queue.merge_key, queue.arn, size_bytes=size)
-    yield from report_sent(queue, rows, [size])
-    (stored,) = rows
+    make = partial(make_message, request, queue.arn, context.trace_header)
+    message = yield from compute(make, longest, LONG_DIGEST_BYTES)
+    validation.check_message_size(message.stored.size_bytes)
+    (stored,) = yield from store(queue, [message])
     if stored.error is not None:
         raise make_sql_error(stored.error, stored.detail)
     return SendMessageResult(
@@ -85,8 +83,8 @@ def send_message_batch(request: SendMessageBatchRequest, context: Context) -> Op
     if queue.is_fifo and any(entry.message_group_id is None for entry in request.entries):
         raise errors.InvalidParameterValue("The request must contain the parameter MessageGroupId.")
     characters = check_batch_characters(request.entries)  # before megabytes are encoded
-    checking = partial(check_entries, request.entries, queue.arn, context.trace_header)
-    checked = yield from compute(checking, characters, LONG_DIGEST_BYTES)
+    make = partial(make_messages, request.entries, queue.arn, context.trace_header)
+    checked = yield from compute(make, characters, LONG_DIGEST_BYTES)
     validation.check_batch_size(sum(starmap(measure, checked)))
     result = SendMessageBatchResult()
     accepted = [(e, m) for e, m in checked if isinstance(m, AcceptedMessage)]
@@ -144,7 +142,7 @@ def report_sent(queue: NamedQueue, rows: Sequence[SentRow], sizes: Sequence[int]
 def check_batch_characters(entries: Sequence[SendMessageBatchRequestEntry]) -> int:
     """Returns the number of characters. Raises BatchRequestTooLong with the exact size if the batch has too many."""
     characters = sum(map(count_characters, entries))
-    if characters > validation.MAX_MESSAGE_BYTES:
+    if characters > MAX_MESSAGE_BYTES:
         validation.check_batch_size(sum(map(count_bytes, entries)))
     return characters
 
@@ -171,22 +169,22 @@ def count_bytes(entry: Entry) -> int:
     return digests.count_text_bytes(entry.message_body) + digests.size_of_attributes(entry.message_attributes or {})
 
 
-def check_entries(
+def make_messages(
     entries: Sequence[SendMessageBatchRequestEntry], arn: str, trace_header: str | None
 ) -> list[tuple[SendMessageBatchRequestEntry, AcceptedMessage | errors.AwsError]]:
     """Returns each entry with its message, or with the error that refuses the message."""
-    return [(entry, check_entry(entry, arn, trace_header)) for entry in entries]
+    return [(entry, make_message_or_error(entry, arn, trace_header)) for entry in entries]
 
 
-def check_entry(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMessage | errors.AwsError:
+def make_message_or_error(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMessage | errors.AwsError:
     """Returns the message, or the error that refuses it."""
     try:
-        return check_message(entry, arn, trace_header)
+        return make_message(entry, arn, trace_header)
     except errors.AwsError as error:
         return error
 
 
-def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> AcceptedMessage:
+def make_message(entry: Entry, arn: str, trace_header: str | None = None) -> AcceptedMessage:
     """Validates and measures a message for the queue `arn`. Raises the errors of `validation`.
 
     The size is not checked, because in a batch one long message makes the whole batch too long. `trace_header` is the
@@ -210,7 +208,7 @@ def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
     if entry.message_group_id is not None or entry.message_deduplication_id is not None or fifo:
         check_ids(entry, fifo)
     if entry.message_system_attributes or trace_header or (entry.message_group_id and not fifo):
-        system = check_system_attributes(entry, trace_header)
+        system = encode_system_attributes(entry, trace_header)
     validation.check_range("DelaySeconds", entry.delay_seconds)
     if len(body) > LONG_BODY_BYTES:
         # Frees the text, so that only one copy stays in memory while the message waits in a batch.
@@ -222,7 +220,7 @@ def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
     return AcceptedMessage(stored, md5(body, usedforsecurity=False).hexdigest(), attributes_md5, system_md5)
 
 
-def check_system_attributes(entry: Entry, trace_header: str | None) -> bytes:
+def encode_system_attributes(entry: Entry, trace_header: str | None) -> bytes:
     """Returns the system attributes to store: the trace header, and the group (tenant) on a standard queue.
 
     The trace header in a message "overrides the HTTP trace header" ("Amazon SQS and AWS X-Ray", X-Ray Developer

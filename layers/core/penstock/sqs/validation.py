@@ -11,13 +11,17 @@ from typing import Protocol
 from penstock import errors
 from penstock.aws.arn import is_queue_name
 from penstock.aws.fifo_name import is_fifo_name
+from penstock.limits.queue_limits import (
+    MAX_BATCH_ENTRIES,
+    MAX_DELAY_SECONDS,
+    MAX_MESSAGE_BYTES,
+    MAX_VISIBILITY_SECONDS,
+    MAX_WAIT_SECONDS,
+)
 
 from .types import MessageAttributeValue
 
-MAX_MESSAGE_BYTES = 1_048_576
 MAX_ATTRIBUTES = 10
-MAX_ENTRIES = 10
-MAX_DELAY_SECONDS = 900
 MAX_TAGS = 50
 # Our choice. The header does not count towards the message size, and X-Ray's headers have 100 characters.
 MAX_TRACE_HEADER = 8_192
@@ -252,9 +256,9 @@ def check_label(value: str) -> None:
 
 _RANGES = {
     "DelaySeconds": (0, MAX_DELAY_SECONDS, "DelaySeconds must be >= 0 and <= 900."),
-    "VisibilityTimeout": (0, 43_200, "VisibilityTimeout must be an integer between 0 and 43200."),
-    "MaxNumberOfMessages": (1, 10, "Must be between 1 and 10, if provided."),
-    "WaitTimeSeconds": (0, 20, "Must be >= 0 and <= 20, if provided."),
+    "VisibilityTimeout": (0, MAX_VISIBILITY_SECONDS, "VisibilityTimeout must be an integer between 0 and 43200."),
+    "MaxNumberOfMessages": (1, MAX_BATCH_ENTRIES, "Must be between 1 and 10, if provided."),
+    "WaitTimeSeconds": (0, MAX_WAIT_SECONDS, "Must be >= 0 and <= 20, if provided."),
     "MaxResults": (1, 1_000, "Must be between 1 and 1000, if provided."),
     "MaxNumberOfMessagesPerSecond": (1, 500, "Must be between 1 and 500, if provided."),
 }
@@ -282,9 +286,9 @@ def check_batch(entries: Sequence[BatchEntry], kind: str = "entry") -> None:
     """
     if not entries:
         raise errors.EmptyBatchRequest(f"There should be at least one {kind} in the request.")
-    if len(entries) > MAX_ENTRIES:
+    if len(entries) > MAX_BATCH_ENTRIES:
         raise errors.TooManyEntriesInBatchRequest(
-            f"Maximum number of entries per request are {MAX_ENTRIES}. You have sent {len(entries)}."
+            f"Maximum number of entries per request are {MAX_BATCH_ENTRIES}. You have sent {len(entries)}."
         )
     _check_entry_ids([entry.id for entry in entries])
 

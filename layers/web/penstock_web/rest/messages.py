@@ -7,6 +7,7 @@ from fastapi import Path, Query
 
 from penstock import errors
 from penstock.documents.decoding import build_exactly_one_of, build_reader
+from penstock.limits.queue_limits import MAX_VISIBILITY_SECONDS, MAX_WAIT_SECONDS
 from penstock.management import transactions
 from penstock.management.errors import MessageNotFound
 from penstock.management.messages import operations as messages
@@ -62,7 +63,7 @@ UNKNOWN: Final = (errors.QueueDoesNotExist,)
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 After = Annotated[int | None, Query(ge=0, lt=2**63)]
 IdInPath = Annotated[int, Path(ge=0, lt=2**63)]
-SecondsInQuery = Annotated[int, Query(ge=0, le=43_200, description="seconds")]
+SecondsInQuery = Annotated[int, Query(ge=0, le=MAX_VISIBILITY_SECONDS, description="seconds")]
 
 _read_deletion = build_reader(Deletion)
 _read_visibility = build_reader(Visibility)
@@ -98,7 +99,7 @@ async def receive(
     runner: Runner,
     max: Limit = 1,  # noqa: A002
     vt: SecondsInQuery | None = None,
-    wait: Annotated[int, Query(ge=0, le=20)] = 0,
+    wait: Annotated[int, Query(ge=0, le=MAX_WAIT_SECONDS)] = 0,
 ) -> list[StoredMessage]:
     """Receive messages. The messages become visible again after `vt` seconds. The default of `vt` is the queue's
     visibility timeout."""

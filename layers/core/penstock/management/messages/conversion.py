@@ -22,6 +22,7 @@ from penstock.documents.decoding import (
     one_counter,
 )
 from penstock.effects import LONG_COMPUTATION_BYTES
+from penstock.limits.queue_limits import MAX_DELAY_SECONDS, MAX_MESSAGE_BYTES
 from penstock.limits.response_limit import CONTAINER_BYTES
 from penstock.sqs import validation
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
@@ -50,7 +51,7 @@ def count_bytes(message: Content) -> int:
 
 def format_body(raw: msgspec.Raw) -> str:
     """Returns a message's body: its JSON without blanks. Raises RequestEntityTooLarge."""
-    longest = validation.MAX_MESSAGE_BYTES
+    longest = MAX_MESSAGE_BYTES
     size = memoryview(raw).nbytes
     if longest < size <= MAX_BLANK_RATIO * longest:
         size = len(bytes(raw).translate(None, b" \t\r\n"))  # an upper bound, because blanks in texts stay
@@ -62,7 +63,7 @@ def format_body(raw: msgspec.Raw) -> str:
 
 def is_for_later(message: NewMessage) -> bool:
     """Returns whether the message's delay is longer than SQS allows."""
-    return message.delay is not None and message.delay > validation.MAX_DELAY_SECONDS
+    return message.delay is not None and message.delay > MAX_DELAY_SECONDS
 
 
 def to_send_request(message: NewMessage, arn: str) -> SendMessageRequest:
@@ -75,9 +76,7 @@ def to_send_request(message: NewMessage, arn: str) -> SendMessageRequest:
     return SendMessageRequest(
         queue_url="",
         message_body=format_body(message.message),
-        delay_seconds=validation.MAX_DELAY_SECONDS
-        if is_for_later(message) and not is_fifo_name(arn)
-        else message.delay,
+        delay_seconds=MAX_DELAY_SECONDS if is_for_later(message) and not is_fifo_name(arn) else message.delay,
         message_attributes={name: to_attribute(value) for name, value in message.headers.items()} or None,
         message_group_id=message.group_id,
         message_deduplication_id=message.dedup_id,

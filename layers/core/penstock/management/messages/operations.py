@@ -49,7 +49,7 @@ def send(name: str, messages: Sequence[NewMessage], async_commit: bool, context:
     queue = find_queue(name, context)
     trace = context.trace_header
     outgoing = yield from compute(
-        lambda: [sending.check_message(to_send_request(message, queue.arn), queue.arn, trace) for message in messages],
+        lambda: [sending.make_message(to_send_request(message, queue.arn), queue.arn, trace) for message in messages],
         sum(map(count_bytes, messages)),
     )
     if len(outgoing) > 1:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from penstock.limits.queue_limits import MAX_VISIBILITY_SECONDS
 from penstock.sqs import validation
 
 # These schemas are documentation: `penstock.sqs.validation` checks the values and raises better errors.
@@ -101,7 +102,7 @@ class SentIds(msgspec.Struct, omit_defaults=True):
 
 MessageId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 State = Literal["visible", "in_flight", "delayed", "all"]
-Seconds12h = Annotated[int, msgspec.Meta(ge=0, le=43_200, description="seconds")]
+Seconds12h = Annotated[int, msgspec.Meta(ge=0, le=MAX_VISIBILITY_SECONDS, description="seconds")]
 
 
 class Hidden(msgspec.Struct):

@@ -10,6 +10,7 @@ from penstock.aws.json_text import decode_typed
 from penstock.aws.message_id import as_text, make_message_id
 from penstock.aws.sns_arn import PLATFORMS, TopicArn
 from penstock.effects import Operation, compute
+from penstock.limits.queue_limits import MAX_BATCH_ENTRIES
 from penstock.sns import errors
 from penstock.sns import types as sns
 from penstock.sqs import digests, validation
@@ -19,7 +20,6 @@ from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from .targets import Recipient
 
 MAX_SUBJECT_LENGTH = 99
-MAX_ENTRIES = 10
 MAX_ID_LENGTH = 80
 PROTOCOLS = ("sqs", "http", "https", "email", "email-json", "sms", "lambda", "firehose", "application", *PLATFORMS)
 """The members of a message with MessageStructure `json`: protocols of subscriptions, and platforms of mobile apps."""
@@ -155,7 +155,7 @@ def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
     """Validates a batch: 1-10 entries with distinct ids of 1-80 characters."""
     if not entries:
         raise errors.TopicEmptyBatchRequest
-    if len(entries) > MAX_ENTRIES:
+    if len(entries) > MAX_BATCH_ENTRIES:
         raise errors.TopicTooManyEntriesInBatchRequest
     for entry in entries:
         if not validation.is_entry_id(entry.id):
@@ -166,7 +166,7 @@ def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
 
 # --- errors ----------------------------------------------------------------------------------------------------------
 def make_length_error() -> errors.InvalidParameter:
-    """Returns the error for a message longer than the topic's MaximumMessageSize, or than MAX_BYTES."""
+    """Returns the error for a message longer than the topic's MaximumMessageSize, or than MAX_MESSAGE_BYTES."""
     return errors.InvalidParameter.named("Message too long")
 
 

@@ -10,6 +10,7 @@ from penstock.access.quotas import TOO_MANY_DELIVERIES, explain_deliveries_quota
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation
+from penstock.limits.queue_limits import MAX_MESSAGE_BYTES
 from penstock.observing.reports import Published
 from penstock.postgres.statements.sns.topics import PUBLISH_MESSAGES, PublishedRow
 from penstock.sns import errors
@@ -31,7 +32,6 @@ from .outgoing_message import OutgoingMessage
 from .publications import NO_ENVELOPE, TopicCache, encode_publications
 from .targets import Recipient, find_target, read_topic_arn
 
-MAX_BYTES = 1_048_576  # the largest MaximumMessageSize of a topic; SQL compares the topic's value
 TOO_LONG = "MessageTooLong"  # the error code of queue.publish_messages
 
 ERRORS: Mapping[str, Callable[[], errors.SnsError]] = {
@@ -54,7 +54,7 @@ def publish(request: sns.PublishRequest, context: Context) -> Operation[sns.Publ
     if isinstance(target, Recipient):
         yield from send_to_recipient(message, target, context)
         return sns.PublishResult(message_id=message.message_id)
-    if message.size > MAX_BYTES:
+    if message.size > MAX_MESSAGE_BYTES:
         raise make_length_error()
     (published,) = yield from store(target, [message], message.size, context)
     if published.error is not None:
@@ -82,7 +82,7 @@ def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operati
     checked = yield from check_entries(entries, topic)
     accepted = [(name, message) for name, message in checked if isinstance(message, OutgoingMessage)]
     size = sum(message.size for _, message in accepted)
-    if size > MAX_BYTES:
+    if size > MAX_MESSAGE_BYTES:
         raise errors.TopicBatchRequestTooLong
     result = sns.PublishBatchResult(
         successful=[],

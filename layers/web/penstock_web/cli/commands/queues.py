@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from penstock.aws.fifo_name import is_fifo_name
+from penstock.limits.queue_limits import MAX_DELAY_SECONDS, MAX_VISIBILITY_SECONDS, MAX_WAIT_SECONDS
 from penstock_web.local_error import LocalError
 
 from .client import RefusedError, RestClient, queue_path
@@ -30,8 +31,6 @@ _USUAL_RECEIVES: Final = 10
 _STATES: Final = ("visible", "in_flight", "delayed")
 _A_PAGE: Final = 100  # messages in a request
 _AGENT_SIGNS: Final = 40
-_MAX_DELAY_SECONDS: Final = 900
-"""SQS's longest delay in seconds. The service stores a message with a longer delay as a schedule."""
 _ONE_LOOK: Final = 1_000  # messages in a request
 
 
@@ -126,7 +125,7 @@ def send(
     if not json and schedules:
         rest = f" and {len(schedules) - 1} more" if len(schedules) > 1 else ""
         print(
-            f"scheduled {count_noun(sent, 'message')} for {name}: a delay above {_MAX_DELAY_SECONDS} seconds makes a "
+            f"scheduled {count_noun(sent, 'message')} for {name}: a delay above {MAX_DELAY_SECONDS} seconds makes a "
             f"schedule, {schedules[0]}{rest} (penstock schedules list)"
         )
     elif not json:
@@ -141,12 +140,17 @@ def receive(
         typer.Option("--max", metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to receive"),
     ] = 1,
     wait: Annotated[
-        int, typer.Option(metavar="SECONDS", parser=whole_number(0, 20), help="longest wait for the first message")
+        int,
+        typer.Option(
+            metavar="SECONDS", parser=whole_number(0, MAX_WAIT_SECONDS), help="longest wait for the first message"
+        ),
     ] = 0,
     hide: Annotated[
         int | None,
         typer.Option(
-            metavar="SECONDS", parser=whole_number(0, 43_200), help="visibility timeout (default: the queue's)"
+            metavar="SECONDS",
+            parser=whole_number(0, MAX_VISIBILITY_SECONDS),
+            help="visibility timeout (default: the queue's)",
         ),
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="delete the messages after printing them")] = False,
@@ -187,7 +191,7 @@ def peek(
     print_messages(found[:limit], json)
     if state == "delayed":
         print(
-            f"penstock: `penstock schedules list` lists messages with a delay above {_MAX_DELAY_SECONDS} seconds",
+            f"penstock: `penstock schedules list` lists messages with a delay above {MAX_DELAY_SECONDS} seconds",
             file=sys.stderr,
         )
 

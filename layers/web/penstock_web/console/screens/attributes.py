@@ -42,7 +42,7 @@ class Difference(NamedTuple):
 @screen("/console/queues/{name}/attributes", right=EDIT)
 async def attributes_form(name: str, page: CurrentPage) -> Response:
     """Shows the form."""
-    return show(page, name, await present(name, page), [])
+    return show(page, name, await read_attributes(name, page), [])
 
 
 @act("/console/queues/{name}/attributes", right=EDIT)
@@ -50,7 +50,7 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
     """Shows the changes. If `confirmed` is set, makes the changes, unless another user has changed the same attributes
     in between.
     """
-    there = await present(name, page)
+    there = await read_attributes(name, page)
     given = {field: page.form.get(field).strip().replace("\r\n", "\n") for field in FIELDS}
     differences = [
         Difference(field, there.get(field, ""), value)
@@ -72,7 +72,7 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
     return redirect(f"/console/queues/{name}?done=changed")
 
 
-async def present(name: str, page: Page) -> dict[str, str]:
+async def read_attributes(name: str, page: Page) -> dict[str, str]:
     """Returns the set attributes. Raises QueueDoesNotExist."""
     build_queue_arn(name, page.context)
     return dict((await page.run(describe_queue(name, page.context))).attributes)

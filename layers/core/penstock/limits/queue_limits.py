@@ -1,0 +1,16 @@
+"""The limits of queues and messages ("Amazon SQS message quotas" and SetQueueAttributes, SQS API reference).
+
+SQL has the same limits: `queue.create`, `queue.send_messages` and the checks of the tables.
+"""
+
+from typing import Final
+
+MAX_DELAY_SECONDS: Final = 900
+MAX_VISIBILITY_SECONDS: Final = 43_200
+MAX_WAIT_SECONDS: Final = 20
+MIN_RETENTION_SECONDS: Final = 60
+MAX_RETENTION_SECONDS: Final = 1_209_600
+MIN_MESSAGE_BYTES: Final = 1_024
+"""The smallest MaximumMessageSize."""
+MAX_MESSAGE_BYTES: Final = 1_048_576
+MAX_BATCH_ENTRIES: Final = 10
