@@ -89,7 +89,7 @@ def scheduler(request: pytest.FixtureRequest, deployments: Deployments, clock: C
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _clean_log(postgres: TestServer) -> Iterator[None]:
+def clean_log(postgres: TestServer) -> Iterator[None]:
     """Asserts that PostgreSQL logs no error: the service refuses invalid input before the database gets it."""
     log = postgres.server.data.parent / "log"
     start = log.stat().st_size

@@ -1,7 +1,7 @@
 """Tests NUL and lone surrogates: the service answers a client error for each text of each action.
 
 PostgreSQL cannot store these characters. The tests put these characters into each member and attribute in each
-protocol, directly and as JSON escapes in documents such as filter policies. `_clean_log` in conftest.py checks that
+protocol, directly and as JSON escapes in documents such as filter policies. `clean_log` in conftest.py checks that
 PostgreSQL does not log an error, because the error would contain the clients' texts.
 """
 

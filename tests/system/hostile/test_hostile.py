@@ -15,7 +15,7 @@ import httpx
 import pytest
 from psycopg import sql
 
-from tests.conformance.conftest import _clean_log  # noqa: F401 - a fixture
+from tests.conformance.conftest import clean_log  # noqa: F401 - a fixture
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import IDLE_WORKERS, Deployments
 from tests.support.conformance.scheduler import Scheduler
@@ -32,7 +32,7 @@ from tests.support.programs.penstock_service import running_service
 # --- hostile ---------------------------------------------------------------------------------------------------------
 # Sends hostile requests from a seed to the service. Each response is 4xx, and the database does not change.
 #
-# 50,000 hostile names, attributes and bodies must cause no SQL error in PostgreSQL's log (checked by `_clean_log` after
+# 50,000 hostile names, attributes and bodies must cause no SQL error in PostgreSQL's log (checked by `clean_log` after
 # this module) and no response that is not 4xx or takes longer than 50 ms.
 
 # Processes write to these tables without requests: worker states, listening processes, and measurements. The audit

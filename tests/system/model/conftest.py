@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conformance.conftest import _clean_log, clock, deployments, installation  # noqa: F401 - fixtures
+from tests.conformance.conftest import clean_log, clock, deployments, installation  # noqa: F401 - fixtures
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
 from tests.support.conformance.sqs import Sqs
