@@ -1,13 +1,13 @@
--- This file grants rights to the group roles. It skips roles that do not exist. `penstock migrate` creates the roles if
--- it has the right to do so (penstock/postgres/roles.py).
+-- This file grants rights to the group roles. Skips roles that do not exist. `penstock migrate` creates the roles if it
+-- has the right to do so (penstock/postgres/roles.py).
 -- An installation grants these roles to its login roles:
---   penstock_api      the service, its functions and workers
---   penstock_app      applications; may only call the functions of the SQL interface
---   penstock_reader   dashboards; may read everything except secrets
---   penstock_metrics  the metrics job; may read the same, and write its results
+--   `penstock_api` is for the service, its functions and workers.
+--   `penstock_app` is for applications, which can call only the functions of the SQL interface.
+--   `penstock_reader` is for dashboards, which can read everything except secrets.
+--   `penstock_metrics` is for the metrics job, which can read the same as a dashboard, and write its results.
 -- An installation grants this role to no other role:
---   penstock_owner    owns the functions of the SQL interface, which run with its rights; may read and write their
---                     tables, except secrets
+--   `penstock_owner` owns the functions of the SQL interface, which run with this role's rights. The role can read and
+--     write these functions' tables, except secrets.
 do $$
 declare
     v_secrets constant text := 'queue.secret, queue.access_key, queue.bearer_key, queue.signing_key, queue.console_session';
@@ -44,8 +44,8 @@ begin
     revoke all on queue.account_user, queue.migration from penstock_owner;
     revoke insert, update, delete on queue.role_account from penstock_owner;
 
-    -- Only a member of the new owner can give it a function and later replace the function. The new owner needs the
-    -- right to create objects in the schema at that moment.
+    -- Only a member of the new owner can make it the owner of a function, and later replace the function. The new owner
+    -- needs the right to create objects in the schema at that moment.
     if not pg_has_role(current_user, v_owner, 'USAGE') or not pg_has_role(current_user, v_owner,
         case when current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)
     then

@@ -1,4 +1,5 @@
--- This file creates all tables of Penstock, by subject. docs/explain/how_it_works.md explains their design.
+-- This file creates all tables of Penstock. The sections are in the order of their subjects, and
+-- docs/explain/how_it_works.md explains their design.
 --
 --   queues · standard queues · fair queues · FIFO queues · ids after a failover · limits · dead letters
 --   history and archive · long polls · topics · phones and mobile apps · mail · routed events · deliveries
@@ -9,13 +10,16 @@
 --
 -- Functions pass these values to each other by settings, which last until the end of the transaction:
 --
---   queue.reads            'on': the transaction has locked the reader of a shard, so it waits for no other reader
---   queue.passed_over      'on': take_groups passed over a message that is too long for the response (receive_response)
---   queue.longest_message  the bytes of the longest message that build_received_row returned (queue.longest_message())
---   queue.guarded          'on': this transaction has a row in queue.prepare_guard
---   queue.watcher          the id of the process on this connection, which notify_watchers does not notify. The container
---                          sets this value for the session. publish_messages and transact clear the value, so
---                          PostgreSQL notifies all processes
+--   `queue.reads` is 'on' if the transaction has locked the reader of a shard. The transaction then waits for no other
+--     reader.
+--   `queue.passed_over` is 'on' if take_groups passed over a message that is too long for the response
+--     (receive_response).
+--   `queue.longest_message` is the number of bytes of the longest message that build_received_row returned
+--     (queue.longest_message()).
+--   `queue.guarded` is 'on' if this transaction has a row in queue.prepare_guard.
+--   `queue.watcher` is the id of the process on this connection, which notify_watchers does not notify. The container
+--     sets this value for the session. `publish_messages` and `transact` clear the value, so PostgreSQL notifies all
+--     processes.
 
 
 -- Queues ------------------------------------------------------------------------------------------------------------
@@ -31,7 +35,7 @@ create table queue.queues (
     created_at timestamptz not null default clock_timestamp(),
     modified_at timestamptz not null default clock_timestamp(),
     purged_at timestamptz,
-    -- The attributes as the user wrote them, with defaults. The generated columns read them.
+    -- The column has the attributes as the user wrote them, with defaults. The generated columns read these attributes.
     attributes jsonb not null,
     tags jsonb not null default '{}',
     delay_seconds int not null generated always as ((attributes ->> 'DelaySeconds')::int) stored,
@@ -51,8 +55,8 @@ create table queue.queues (
     keeps_history boolean not null generated always as (coalesce((attributes ->> 'history')::boolean, true)) stored,
     -- The queue can be near its limit of messages in flight, so receives count these messages.
     counts_in_flight boolean not null default false,
-    -- The history is complete from this time on, when a user switched the attribute `history` on again. Null: since the
-    -- queue was created.
+    -- The history is complete from this time on, when a user switched the attribute `history` on again. The value is
+    -- null if the history is complete since the queue was created.
     history_since timestamptz,
     unique (account_id, region, name)
 );
@@ -88,19 +92,21 @@ comment on column queue.dropped_queue.cleaned_at is
 
 -- Standard queues: the log and its leases; the slow path ------------------------------------------------------------
 
--- PostgreSQL can shorten a table's file only behind its last row, even if that row is dead. Therefore autovacuum also
--- removes small numbers of dead rows from these tables: with a threshold of 0, only the share of dead rows counts.
+-- PostgreSQL can shorten a table's file only behind its last row, even if that row is dead. Autovacuum therefore also
+-- removes small numbers of dead rows from these tables. With a threshold of 0, only the share of dead rows counts.
 -- Autovacuum cleans the indexes in each run.
 
--- Indexes by time start with this expression. If they started with queue_id, the planner might use them for a look-up
--- by queue, shard and id while the statistics describe a small table, and read a thousand rows to find one. Indexes use
--- the function, so its definition cannot change. The function is therefore not in sql/functions.
+-- Indexes by time start with this expression. If these indexes started with queue_id, the planner could use them for a
+-- look-up by queue, shard and id while the statistics describe a small table. Such a look-up could read a thousand rows
+-- to find one. Indexes use the function, so its definition cannot change. The function is therefore not in
+-- sql/functions.
 create function queue.time_key(p_queue_id int, p_shard int) returns bigint
 language sql immutable parallel safe
 return (p_queue_id::bigint << 8) | (p_shard + 2);
 
--- A message's shard shows its table: 0 or more means queue.log; side_shard means queue.side, the slow path; fifo_shard
--- means queue.fifo_message. PostgreSQL replaces the functions by their values when it plans a statement.
+-- A message's shard shows the table that contains the message. A shard of 0 or more means queue.log, side_shard means
+-- queue.side (the slow path), and fifo_shard means queue.fifo_message. PostgreSQL replaces the functions by their
+-- values when it plans a statement.
 create function queue.side_shard() returns int language sql immutable parallel safe return -1;
 create function queue.fifo_shard() returns int language sql immutable parallel safe return -2;
 
@@ -121,14 +127,15 @@ create table queue.log (
     queue_id int not null,
     shard smallint not null,
     body text not null,
-    attributes jsonb,               -- Message attributes in AWS's JSON format.
-    system jsonb,                   -- System attributes: AWSTraceHeader, MessageGroupId, DeadLetterQueueSourceArn, …
+    attributes jsonb,               -- the message attributes in AWS's JSON format
+    -- the system attributes, such as AWSTraceHeader, MessageGroupId and DeadLetterQueueSourceArn
+    system jsonb,
     primary key (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
     vacuum_index_cleanup = on);
 
 -- A lease covers the messages from first_id to pos of a shard, which one receive returned. The row with a shard's
--- highest pos is the shard's cursor: all messages up to this pos were received at least once. Receives insert cursor
+-- highest pos is the shard's cursor. All messages up to this pos were received at least once. Receives insert cursor
 -- rows and never change their pos.
 -- If cursors had a table, each receive would also update a row in that table and leave a dead row behind. The insert
 -- of the lease therefore moves the cursor.
@@ -137,20 +144,21 @@ create table queue.lease (
     first_id bigint not null,
     visible_at timestamptz not null,
     first_received_at timestamptz,
-    watermark timestamptz not null, -- Newest row: no lease that ends at or before this time has messages left.
-    low bigint not null,            -- Newest row: all messages up to this position are deleted.
+    watermark timestamptz not null, -- in a cursor: all leases that end at or before this time are empty
+    low bigint not null,            -- in a cursor: all messages up to this position are deleted
     queue_id int not null,
-    receive_count int not null,     -- How often each message of the lease was delivered.
+    receive_count int not null,     -- how often each message of the lease was delivered
     nonce int not null default 1 + floor(random() * 2147483647)::int,
     shard smallint not null,
-    ids bigint[] not null,          -- Messages that are not acknowledged yet; empty when the lease is done.
-    gone bigint[],                  -- Messages that left the lease before the others.
-    -- When each message in gone was acknowledged; null: it moved to the slow path or a dead-letter queue.
+    ids bigint[] not null,          -- the messages that are not acknowledged yet; empty when the lease is done
+    gone bigint[],                  -- the messages that left the lease before the others
+    -- The time at which each message in `gone` was acknowledged. A null element means that the message moved to the
+    -- slow path or a dead-letter queue.
     gone_at timestamptz[],
-    done_at timestamptz,            -- When the last messages were acknowledged.
-    outcome text,                   -- purged, expired, dead_lettered or moved; null: a consumer deleted the messages.
-    has_groups boolean,             -- Newest row: messages of the last receive have groups.
-    redelivered_at timestamptz[],   -- Times of later receives of all messages of the lease (queue.add_redelivery).
+    done_at timestamptz,            -- when the last messages were acknowledged
+    outcome text,                   -- purged, expired, dead_lettered or moved; null if a consumer deleted the messages
+    has_groups boolean,             -- in a cursor: messages of the last receive have groups
+    redelivered_at timestamptz[],   -- the times of later receives of all messages of the lease (queue.add_redelivery)
     primary key (queue_id, shard, pos)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
     autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
@@ -158,8 +166,10 @@ create index lease_visible_at on queue.lease (queue.time_key(queue_id, shard), v
 comment on column queue.lease.nonce is
     'A random number, never 0. A receipt handle contains it, so the handle fits no other lease at this position.';
 
--- Each row is a message on the slow path. The message is delayed, its visibility was changed, it arrived in a
--- dead-letter queue, or all shards were busy when it was sent.
+-- Each row is a message on the slow path. The slow path is the table for messages that the log and its leases cannot
+-- contain. A message is on the slow path if it is delayed, if its visibility was changed, if it arrived in a
+-- dead-letter queue, or if all shards were busy when it was sent. Receives update its row, while a receive from the log
+-- inserts one row for many messages.
 create table queue.side (
     id bigint not null,
     visible_at timestamptz not null,
@@ -168,16 +178,18 @@ create table queue.side (
     message_id uuid not null,
     queue_id int not null,
     receive_count int not null default 0,
-    -- The shard of the log that had the message first, with the same id. side_shard: this table had the message first.
+    -- The shard is the shard of the log that had the message first, with the same id. The value side_shard means that
+    -- this table had the message first.
     shard smallint not null,
     body text not null,
     attributes jsonb,
     system jsonb,
-    -- The size of the message in each response format. A receive measures the size when a response has no room for the
-    -- message.
+    -- This column has the size of the message in each response format. A receive measures the size when a response has
+    -- no room for the message.
     response_bytes jsonb,
-    entered_at timestamptz,         -- When the message entered the queue; null: at sent_at.
-    -- Times of later receives (queue.add_redelivery); null: the message was received at most once.
+    entered_at timestamptz,         -- when the message entered the queue; null if it entered at sent_at
+    -- The column contains the times of later receives (queue.add_redelivery). The value is null if the message was
+    -- received at most once.
     redelivered_at timestamptz[],
     primary key (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
@@ -187,7 +199,8 @@ create index side_visible_at on queue.side (queue.side_key(queue_id), visible_at
 create index side_sent_at on queue.side (queue.side_key(queue_id), sent_at);
 create sequence queue.side_id;
 
--- Ids of messages that were deleted before a consumer received them. Exact counts subtract these holes above a cursor.
+-- The rows are the ids of messages that were deleted before a consumer received them. Exact counts subtract these holes
+-- above a cursor.
 create table queue.hole (
     queue_id int not null,
     shard smallint not null,
@@ -195,24 +208,24 @@ create table queue.hole (
     primary key (queue_id, shard, id)
 );
 
--- The position up to which queue.sweep_shard has swept a shard behind a lease that stays open for long.
+-- Each row has the position up to which queue.sweep_shard has swept a shard behind a lease that stays open for long.
 create table queue.sweep (
     queue_id int not null,
     shard smallint not null,
-    pos bigint not null,            -- Up to here, all finished messages above the cursor's low are deleted.
-    -- When the cursor reaches this position, sweeping starts again at low, for messages that were open before.
+    pos bigint not null,            -- up to here, all finished messages above the cursor's low are deleted
+    -- When the cursor reaches this position, sweeping starts again at low, because messages that were open before can
+    -- be finished now.
     again_at bigint not null,
     primary key (queue_id, shard)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 
--- A row that a receive returns. The first row is a header, which has error and wait_seconds; its other members are
--- null.
+-- The type is a row that a receive returns. The first row is a header, which has only error and wait_seconds.
 create type queue.received_row as (
     error text,
     wait_seconds int,
     queue_id int,
-    shard smallint,                 -- >= 0: the log; side_shard: the slow path; fifo_shard: FIFO.
-    pos bigint,                     -- Position of the lease; 0 without a lease.
+    shard smallint,                 -- 0 or more: the log; side_shard: the slow path; fifo_shard: a FIFO queue
+    pos bigint,                     -- the position of the lease; 0 without a lease
     id bigint,
     receive_count int,
     message_id text,
@@ -223,11 +236,11 @@ create type queue.received_row as (
     system text,
     public_id bigint,
     visible_at_ms bigint,
-    nonce int                       -- Nonce of the lease; 0 without a lease.
+    nonce int                       -- the nonce of the lease; 0 without a lease
 );
 
--- A message that queue.receive, queue.receive_fifo and queue.pop return. A composite type is needed because a column
--- of `returns table` cannot have the name of a parameter (vt).
+-- The type is a message that queue.receive, queue.receive_fifo and queue.pop return. A composite type is needed because
+-- a column of `returns table` cannot have the name of a parameter (vt).
 create type queue.received_message as (
     msg_id bigint,
     read_ct int,
@@ -240,17 +253,18 @@ create type queue.received_message as (
 
 -- Fair queues: standard queues whose messages have groups ------------------------------------------------------------
 
--- The message groups that keep the consumers of a queue busy. AWS calls such a group a noisy neighbor. Receives skip the
--- messages of these groups while other messages wait (SQS Developer Guide, "Amazon SQS fair queues").
+-- The table contains the message groups that keep the consumers of a queue busy. AWS calls a group of this kind a noisy
+-- neighbor. Receives skip the messages of these groups while other messages wait (SQS Developer Guide, "Amazon SQS fair
+-- queues").
 create table queue.noisy_neighbors (
     queue_id int primary key,
-    -- The noisy groups, whose messages receives skip. Groups with the fewest messages in flight come first.
+    -- Receives skip the messages of these noisy groups. Groups with the fewest messages in flight come first.
     noisy text[],
     judged_at timestamptz not null default '-infinity'
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
--- Messages that a receive skipped. Each row has one group's messages in one lease, which ends at 'infinity' and has a
--- receive count of 0. ids can contain messages that no longer belong to the lease.
+-- The table contains messages that a receive skipped. Each row has one group's messages in one lease, which ends at
+-- 'infinity' and has a receive count of 0. `ids` can contain messages that no longer belong to the lease.
 create table queue.deferred (
     queue_id int not null,
     group_id text not null,
@@ -277,11 +291,11 @@ create table queue.fifo_group (
 create table queue.fifo_ready (
     version bigint generated always as identity,
     group_key bigint not null,
-    visible_at timestamptz not null,    -- 'infinity': the group is empty.
+    visible_at timestamptz not null,    -- 'infinity' if the group is empty
     changed_at timestamptz not null default clock_timestamp(),
-    first_id bigint not null,           -- No message of the group has a lower id.
+    first_id bigint not null,           -- at most the lowest id of the group's messages
     queue_id int not null,
-    primary key (group_key, version)    -- A group has one row, with its highest version.
+    primary key (group_key, version)    -- Only the row with a group's highest version counts.
 ) with (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
     vacuum_index_cleanup = on);
 create index fifo_ready_visible_at on queue.fifo_ready (queue.fifo_key(queue_id), visible_at);
@@ -293,12 +307,12 @@ comment on table queue.fifo_ready is
 create unlogged table queue.fifo_search (
     queue_id int not null,
     searched_at timestamptz not null,
-    visible_at timestamptz not null,        -- No group was ready before this time.
-    late_at timestamptz not null,           -- When a search last used late_visible_at.
+    visible_at timestamptz not null,        -- no group was ready before this time
+    late_at timestamptz not null,           -- when a search last used late_visible_at
     -- No group was ready before this time, even if a transaction committed two seconds late.
     late_visible_at timestamptz not null,
     full_due_at timestamptz not null,       -- From this time on, a search should start at the beginning of the index.
-    full_took interval not null,            -- How long the last search from the beginning took.
+    full_took interval not null,            -- how long the last search from the beginning took
     primary key (queue_id, searched_at)
 );
 comment on table queue.fifo_search is
@@ -306,7 +320,7 @@ comment on table queue.fifo_search is
     'because after a crash the next search only reads more rows.';
 
 create table queue.fifo_message (
-    id bigint primary key,          -- From queue.fifo_id; also the sequence number.
+    id bigint primary key,          -- from queue.fifo_id; also the sequence number
     group_key bigint not null,
     visible_at timestamptz not null,
     sent_at timestamptz not null,
@@ -318,7 +332,7 @@ create table queue.fifo_message (
     body text not null,
     attributes jsonb,
     system jsonb,
-    response_bytes jsonb,             -- As in queue.side.
+    response_bytes jsonb,             -- as in queue.side
     redelivered_at timestamptz[]
 ) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
     autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
@@ -329,7 +343,7 @@ create sequence queue.fifo_id;
 
 create table queue.deduplication (
     queue_id int not null,
-    scope text not null,            -- '' for the whole queue, otherwise the message group.
+    scope text not null,            -- '' for the whole queue, otherwise the message group
     deduplication_id text not null,
     message_id uuid not null,
     id bigint not null,
@@ -343,8 +357,8 @@ create table queue.receive_attempt (
     queue_id int not null,
     attempt_id text not null,
     received_at timestamptz not null default clock_timestamp(),
-    visible_at timestamptz not null,    -- When all its messages become visible again.
-    ids bigint[] not null,              -- Ids of queue.fifo_message, in the order of the response.
+    visible_at timestamptz not null,    -- when all messages of the attempt become visible again
+    ids bigint[] not null,              -- the ids of queue.fifo_message, in the order of the response
     receive_counts int[] not null,
     primary key (queue_id, attempt_id)
 );
@@ -357,10 +371,11 @@ comment on table queue.receive_attempt is
 
 create table queue.server (
     only_row boolean primary key default true check (only_row),
-    system_identifier bigint not null,      -- Identifier of the cluster, from pg_control_system().
-    timeline int not null,                  -- Timeline of the write-ahead log. A promotion or a recovery changes it.
+    system_identifier bigint not null,      -- the identifier of the cluster, from pg_control_system()
+    -- the timeline of the write-ahead log, which a promotion or a recovery changes
+    timeline int not null,
     noticed_at timestamptz not null default clock_timestamp(),
-    jump_after int                          -- Queues up to this id have jumped; null: all queues have jumped.
+    jump_after int                          -- queues up to this id have jumped; null if all queues have jumped
 );
 comment on table queue.server is 'The server that assigned the database''s ids.';
 
@@ -389,7 +404,7 @@ comment on table queue.late_id_jump is
 create unlogged table queue.in_flight (
     queue_id int primary key,
     messages bigint not null,
-    good_until timestamptz not null -- Until this time, no new count is needed.
+    good_until timestamptz not null -- until this time, no new count is needed
 );
 comment on table queue.in_flight is
     'The last count of messages in flight of a queue with counts_in_flight. The table is unlogged, because a receive '
@@ -400,25 +415,27 @@ comment on table queue.in_flight is
 
 create table queue.move_task (
     task_id uuid primary key default gen_random_uuid(),
-    queue_id int not null,          -- The source queue.
-    destination_arn text,           -- Null: each message returns to its source queue.
+    queue_id int not null,          -- the source queue
+    destination_arn text,           -- null if each message returns to its source queue
     maximum_per_second int check (maximum_per_second between 1 and 500),
     status text not null default 'RUNNING' check (status in ('RUNNING', 'COMPLETED', 'CANCELLED', 'FAILED')),
     failure_reason text,
-    to_move bigint not null,        -- Messages that could be received when the task started.
+    to_move bigint not null,        -- the number of messages that could be received when the task started
     moved bigint not null default 0,
     started_at timestamptz not null default clock_timestamp(),
-    -- The task has used its rate up to this time. Without a rate: when the last step ran.
+    -- The task has used its rate up to this time. For a task without a rate, this is the time of the last step.
     paced_at timestamptz not null default clock_timestamp(),
-    ids bigint[],                   -- Public ids in ascending order; null: the task has no list of ids.
-    filter jsonb,                   -- Filter in the format of queue.find_messages; null: the task has no filter.
-    -- With a filter: the place after which the search continues. With ids: the last handled id.
+    ids bigint[],                   -- the public ids in ascending order; null if the task has no list of ids
+    filter jsonb,                   -- the filter in the format of queue.find_messages; null if the task has no filter
+    -- For a task with a filter, the search continues after this place. For a task with ids, this is the last handled
+    -- id.
     place text,
-    looked_at bigint not null default 0,    -- Number of messages that the task has examined.
-    skipped bigint not null default 0,  -- Selected messages in flight, delayed, or without a target queue.
-    -- After this number of messages, the task waits for a user to continue it; null: the task does not wait.
+    looked_at bigint not null default 0,    -- the number of messages that the task has examined
+    skipped bigint not null default 0,  -- the number of selected messages in flight, delayed, or without a target queue
+    -- After this number of messages, the task waits for a user to continue it. The value is null if the task does not
+    -- wait.
     canary int,
-    continued_at timestamptz,       -- When a user continued the task.
+    continued_at timestamptz,       -- when a user continued the task
     ended_at timestamptz
 ) with (fillfactor = 60);
 create index move_task_queue on queue.move_task (queue_id, started_at);
@@ -430,10 +447,10 @@ comment on table queue.move_task is
 comment on column queue.move_task.ids is
     'A task without ids and without a filter moves all messages, as StartMessageMoveTask does.';
 
--- Numbers of messages that moved to dead-letter queues or expired, which queue.measurement does not yet contain.
--- Transactions only add rows, so they never wait for each other. The next measurement adds up the rows.
+-- The rows are numbers of messages that moved to dead-letter queues or expired, and that queue.measurement does not yet
+-- contain. Transactions only add rows, so they never wait for each other. The next measurement adds up the rows.
 create table queue.outcome_count (
-    queue_id int not null,          -- The queue that the messages left.
+    queue_id int not null,          -- the queue that the messages left
     count_id bigint generated always as identity,
     dead_lettered bigint not null default 0,
     expired bigint not null default 0,
@@ -444,8 +461,8 @@ create table queue.outcome_count (
 -- History and archive ------------------------------------------------------------------------------------------------
 -- Each logged table has a primary key, which logical replication needs.
 
--- Outcomes of messages, without bodies, for metrics. Each row describes messages that were received together. A reader
--- that stops at transactions below pg_snapshot_xmin does not miss a row that commits late.
+-- The table contains outcomes of messages, without bodies, for metrics. Each row describes messages that were received
+-- together. A reader that stops at transactions below pg_snapshot_xmin does not miss a row that commits late.
 create sequence queue.history_id cache 100;
 create table queue.history (
     recorded_at timestamptz not null default clock_timestamp(),
@@ -453,18 +470,19 @@ create table queue.history (
     transaction xid8 not null default pg_current_xact_id(),
     queue_id int not null,
     receive_count int not null,
-    -- Distinguishes rows of the same microsecond. The numbers repeat after 2,147,483,647.
+    -- The number distinguishes rows of the same microsecond. The numbers repeat after 2,147,483,647.
     history_id int not null default (nextval('queue.history_id') & 2147483647)::int,
     outcome text not null,
     group_id text,
     sent_at timestamptz[] not null,
     finished_at timestamptz[] not null,
-    -- Each message's group, in the order of sent_at; null: all messages have group_id, which can also be null.
+    -- The array contains each message's group, in the order of sent_at. If the array is null, all messages have
+    -- group_id, which can also be null.
     group_ids text[],
-    entered_at timestamptz[],       -- In the order of sent_at; null: the same as sent_at.
-    entered_by text,                -- dead_lettered or moved; null: sent.
-    redelivered_at timestamptz[],   -- Times of later receives of all messages of the row.
-    -- Readers find a range of times with this index, and in it the rows of a queue.
+    entered_at timestamptz[],       -- in the order of sent_at; null if the times equal sent_at
+    entered_by text,                -- dead_lettered or moved; null if the messages were sent
+    redelivered_at timestamptz[],   -- the times of later receives of all messages of the row
+    -- Readers search this index for a range of times, and within the range for the rows of a queue.
     primary key (recorded_at, queue_id, history_id)
 ) partition by range (recorded_at);
 alter sequence queue.history_id owned by queue.history.history_id;
@@ -494,7 +512,7 @@ create index archive_queue on queue.archive (queue_id, archive_id);
 
 -- Long polls ---------------------------------------------------------------------------------------------------------
 
--- Processes that wait for messages of a queue. A sender that finds a valid row deletes the row and sends a
+-- The rows are processes that wait for messages of a queue. A sender that finds a valid row deletes the row and sends a
 -- notification. The table is unlogged, because waiting processes also check the queue every second. The key contains
 -- the time, so a check starts after the dead entries of earlier times.
 create unlogged table queue.watcher (
@@ -507,12 +525,12 @@ create unlogged table queue.watcher (
 
 
 -- PostgreSQL cannot prepare a transaction that notifies (two-phase commit), but a send notifies only if a process
--- waits. Therefore PREPARE TRANSACTION would fail only sometimes. If the server allows prepared transactions, each
--- transaction that sends through the SQL interface inserts a row here (queue.guard_prepare), and PREPARE TRANSACTION
--- always fails. Deferred triggers run before PostgreSQL commits or prepares a transaction. current_query() shows which
--- of the two PostgreSQL does. If the query's text contains other statements, the trigger notifies, so PostgreSQL
--- refuses the PREPARE. Maintenance deletes the rows. Sources: PostgreSQL, "PREPARE TRANSACTION"; PrepareTransaction in
--- src/backend/access/transam/xact.c.
+-- waits. PREPARE TRANSACTION would therefore fail only sometimes. If the server allows prepared transactions, each
+-- transaction that sends through the SQL interface inserts a row into this table (queue.guard_prepare), and PREPARE
+-- TRANSACTION always fails. Deferred triggers run before PostgreSQL commits or prepares a transaction. The function
+-- current_query() shows whether PostgreSQL commits or prepares. If the query's text contains other statements, the
+-- trigger notifies, so PostgreSQL refuses the PREPARE. Maintenance deletes the rows. The sources are "PREPARE
+-- TRANSACTION" in PostgreSQL's documentation, and PrepareTransaction in src/backend/access/transam/xact.c.
 create unlogged table queue.prepare_guard (
     guarded_at timestamptz not null default clock_timestamp()
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
@@ -534,10 +552,10 @@ for each row execute function queue.refuse_prepare();
 
 
 create unlogged table queue.poll_slot (
-    function_name text not null,    -- Name of the Lambda function.
+    function_name text not null,    -- the name of the Lambda function
     slot int not null,
     holder uuid not null,
-    ends_at timestamptz not null,   -- A free slot has a time in the past.
+    ends_at timestamptz not null,   -- in the past if the slot is free
     primary key (function_name, slot)
 ) with (fillfactor = 50);
 comment on table queue.poll_slot is
@@ -547,12 +565,12 @@ comment on table queue.poll_slot is
 
 create unlogged table queue.receiver (
     queue_id int not null,
-    caller text not null,           -- ARN of the user, or an ARN with the key id of the request.
-    agent text not null,            -- User-Agent, up to 200 characters.
-    address text not null,          -- IP address of the client.
+    caller text not null,           -- the ARN of the user, or an ARN with the key id of the request
+    agent text not null,            -- the User-Agent, up to 200 characters
+    address text not null,          -- the IP address of the client
     first_at timestamptz not null,
-    last_at timestamptz not null,   -- When the last receive ended, including empty receives.
-    received bigint not null,       -- Number of messages since first_at.
+    last_at timestamptz not null,   -- when the last receive ended, including empty receives
+    received bigint not null,       -- the number of messages since first_at
     primary key (queue_id, caller, agent, address)
 ) with (fillfactor = 70);
 comment on table queue.receiver is
@@ -569,7 +587,7 @@ create table queue.topic (
     arn text not null generated always as ('arn:aws:sns:' || region || ':' || account_id || ':' || name) stored unique,
     fifo boolean not null generated always as (right(name, 5) = '.fifo') stored,
     created_at timestamptz not null default clock_timestamp(),
-    attributes jsonb not null,      -- The attributes as the user wrote them. The generated columns read them.
+    attributes jsonb not null,      -- the attributes as the user wrote them, which the generated columns read
     tags jsonb not null default '{}',
     signature_version text not null generated always as (coalesce(attributes ->> 'SignatureVersion', '1')) stored,
     content_based_deduplication boolean not null
@@ -583,22 +601,22 @@ create table queue.subscription (
     subscription_id uuid primary key,
     topic_id int not null references queue.topic on delete cascade,
     arn text not null unique,
-    owner text not null,            -- The account that subscribed.
+    owner text not null,            -- the account that subscribed
     protocol text not null,         -- sqs, http, https, email, email-json, sms, application, lambda, firehose
-    endpoint text not null,         -- For a queue: its ARN.
+    endpoint text not null,         -- for a queue, the ARN of the queue
     created_at timestamptz not null default clock_timestamp(),
-    attributes jsonb not null,      -- The attributes as the user wrote them.
-    filter jsonb,                   -- The compiled FilterPolicy; null: every message matches.
+    attributes jsonb not null,      -- the attributes as the user wrote them
+    filter jsonb,                   -- the compiled FilterPolicy; null if every message matches
     raw boolean not null generated always as (coalesce((attributes ->> 'RawMessageDelivery')::boolean, false)) stored,
     filter_scope text not null
         generated always as (coalesce(attributes ->> 'FilterPolicyScope', 'MessageAttributes')) stored,
     dead_letter_arn text generated always as ((attributes ->> 'RedrivePolicy')::jsonb ->> 'deadLetterTargetArn') stored,
     confirmed boolean not null,
-    token text,                     -- Token that confirms the subscription.
+    token text,                     -- the token that confirms the subscription
     token_expires_at timestamptz,
     authenticates_unsubscribe boolean not null default false,
-    -- Whether policies let the topic deliver to the queue and to the dead-letter queue. The service evaluates policies
-    -- when a subscription or a policy changes, not for each message.
+    -- The columns say whether policies let the topic deliver to the queue and to the dead-letter queue. The service
+    -- evaluates policies when a subscription or a policy changes, not for each message.
     target_allowed boolean not null default true,
     dead_letter_queue_allowed boolean not null default true,
     principal text,
@@ -614,7 +632,7 @@ comment on column queue.subscription.mail_refusals is
     'How often in a row the mail server permanently refused the address.';
 create index subscription_owner on queue.subscription (owner, subscription_id);
 create index subscription_token on queue.subscription (token);
-create index subscription_pending on queue.subscription (token_expires_at) where not confirmed;  -- Maintenance reads it.
+create index subscription_pending on queue.subscription (token_expires_at) where not confirmed;  -- for maintenance
 create index subscription_endpoint on queue.subscription (endpoint, subscription_id) where protocol = 'sqs';
 create index subscription_dead_letters on queue.subscription (dead_letter_arn) where dead_letter_arn is not null;
 create index subscription_receiver on queue.subscription (split_part(endpoint, ':', 5), subscription_id)
@@ -622,7 +640,7 @@ create index subscription_receiver on queue.subscription (split_part(endpoint, '
 
 create table queue.endpoint_password (
     account_id text not null,
-    topic_arn text not null,        -- Empty for bindings of routing keys.
+    topic_arn text not null,        -- empty for bindings of routing keys
     endpoint text not null,
     password text not null,
     primary key (account_id, topic_arn, endpoint)
@@ -635,8 +653,8 @@ create table queue.former_subscription (
     topic_id int not null references queue.topic on delete cascade,
     protocol text not null,
     endpoint text not null,
-    subscription jsonb not null,    -- The deleted row.
-    token text not null unique,     -- The token that its UnsubscribeConfirmation contained.
+    subscription jsonb not null,    -- the deleted row
+    token text not null unique,     -- the token that the subscription's UnsubscribeConfirmation contained
     expires_at timestamptz not null,
     primary key (topic_id, protocol, endpoint)
 );
@@ -644,11 +662,11 @@ create index former_subscription_expires_at on queue.former_subscription (expire
 comment on table queue.former_subscription is
     'Ended subscriptions that the SubscribeURL of an UnsubscribeConfirmation restores.';
 
--- Deduplication ids of FIFO topics in the last five minutes. The table has no foreign key, because the check would cost
--- a query for each message. The rows of a deleted topic expire within five minutes.
+-- The table contains the deduplication ids of FIFO topics in the last five minutes. The table has no foreign key,
+-- because the check would cost a query for each message. The rows of a deleted topic expire within five minutes.
 create table queue.topic_deduplication (
     topic_id int not null,
-    scope text not null,            -- '' for the whole topic, otherwise the message group.
+    scope text not null,            -- '' for the whole topic, otherwise the message group
     deduplication_id text not null,
     message_id uuid not null,
     sequence_number bigint not null,
@@ -667,10 +685,10 @@ create table queue.outgoing (
     created_at timestamptz not null default clock_timestamp(),
     account_id text not null,
     region text not null,
-    -- Protocol of the subscription: sms, application, email, email-json, lambda or firehose.
+    -- The protocol of the subscription is sms, application, email, email-json, lambda or firehose.
     protocol text not null,
-    kind text not null,             -- Message type of SNS, or OneTimePassword.
-    destination text not null,      -- The endpoint: a phone number, an address or an ARN.
+    kind text not null,             -- the message type of SNS, or OneTimePassword
+    destination text not null,      -- the endpoint: a phone number, an address or an ARN
     message_id uuid not null,
     topic_arn text,
     subscription_arn text,
@@ -703,7 +721,7 @@ create table queue.platform_application (
     arn text not null generated always as (
         'arn:aws:sns:' || region || ':' || account_id || ':app/' || platform || '/' || name) stored unique,
     created_at timestamptz not null default clock_timestamp(),
-    credentials text not null,      -- SHA-256 of the credentials. The database does not store the credentials.
+    credentials text not null,      -- the SHA-256 of the credentials The database does not store the credentials.
     attributes jsonb not null,
     unique (account_id, region, arn)
 );
@@ -711,7 +729,7 @@ comment on table queue.platform_application is 'Mobile apps to which SNS publish
 
 create table queue.platform_endpoint (
     endpoint_id uuid primary key,
-    application_id int not null,    -- Id of a platform_application or of a dropped_platform_application.
+    application_id int not null,    -- the id of a platform_application or of a dropped_platform_application
     arn text not null unique,
     account_id text not null,
     created_at timestamptz not null default clock_timestamp(),
@@ -753,7 +771,7 @@ create table queue.opted_out_number (
     region text not null,
     phone_number text not null,
     opted_out boolean not null,
-    opted_in_at timestamptz,        -- When the account last opted the number in.
+    opted_in_at timestamptz,        -- when the account last opted the number in
     primary key (account_id, region, phone_number)
 );
 comment on table queue.opted_out_number is
@@ -777,7 +795,7 @@ comment on table queue.sandbox_number is 'Phone numbers of the SMS sandbox of ac
 create table queue.confirmation_mail (
     confirmation_id bigint generated always as identity primary key,
     account_id text not null,
-    address text not null,          -- In lower case.
+    address text not null,          -- in lower case
     due_at timestamptz not null
 );
 comment on table queue.confirmation_mail is
@@ -787,7 +805,7 @@ create index confirmation_mail_address on queue.confirmation_mail (address, due_
 
 create table queue.text_message_day (
     account_id text not null,
-    day date not null,              -- In UTC.
+    day date not null,              -- in UTC
     messages int not null,
     primary key (account_id, day)
 );
@@ -805,10 +823,10 @@ create table queue.binding (
     segments text[] not null generated always as (string_to_array(pattern, '.')) stored,
     literal boolean not null generated always as (position('*' in pattern) + position('#' in pattern) = 0) stored,
     protocol text not null,         -- queue, http or https
-    endpoint text not null,         -- ARN of a queue, or a URL.
+    endpoint text not null,         -- the ARN of a queue, or a URL
     envelope boolean not null default false,
-    filter jsonb,                   -- Compiled filter policy for the message; null: every message matches.
-    filter_policy text,             -- The filter policy as the user wrote it.
+    filter jsonb,                   -- the compiled filter policy for the message; null if every message matches
+    filter_policy text,             -- the filter policy as the user wrote it
     created_at timestamptz not null default clock_timestamp(),
     unique (account_id, region, pattern, protocol, endpoint)
 );
@@ -821,15 +839,16 @@ create table queue.notice (
     notice_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
     kind text not null,             -- Notification, SubscriptionConfirmation, UnsubscribeConfirmation, event, gateway, …
-    topic_arn text,                 -- ARN of the SNS topic. For an event: the text that replaces the ARN in envelopes.
-    routing_key text,               -- Routing key of an event.
+    -- the ARN of the SNS topic; for an event, the text that replaces the ARN in envelopes
+    topic_arn text,
+    routing_key text,               -- the routing key of an event
     message_id uuid not null,
-    raw text not null,              -- The message. For a confirmation: its whole text.
+    raw text not null,              -- the message; for a confirmation, the whole text
     head text,                      -- An envelope consists of head, the subscription's ARN and tail.
     tail text,
-    headers jsonb,                  -- Headers of an event as the publisher gave them.
-    attributes jsonb,               -- Message attributes in SQS's JSON format, for raw dead letters.
-    trace text                      -- docs/guides/tracing.md explains it.
+    headers jsonb,                  -- the headers of an event as the publisher gave them
+    attributes jsonb,               -- the message attributes in SQS's JSON format, for raw dead letters
+    trace text                      -- explained in docs/guides/tracing.md
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index notice_message on queue.notice (message_id);
 comment on table queue.notice is
@@ -842,26 +861,26 @@ create table queue.outgoing_delivery (
     delivery_id bigint generated always as identity primary key,
     notice_id bigint not null,
     created_at timestamptz not null default clock_timestamp(),
-    account_id text not null,       -- The account that may list and retry the delivery.
-    subscription_arn text,          -- Null: the delivery belongs to an event.
+    account_id text not null,       -- the account that can list and retry the delivery
+    subscription_arn text,          -- null if the delivery belongs to an event
     binding_id bigint,
     endpoint text not null,
-    raw boolean not null,           -- The delivery sends the message without an envelope.
-    subscription_policy text,       -- DeliveryPolicy of the subscription at the time of the publish.
-    topic_policy text,              -- DeliveryPolicy of the topic at the same time.
+    raw boolean not null,           -- whether the delivery sends the message without an envelope
+    subscription_policy text,       -- the DeliveryPolicy of the subscription at the time of the publish
+    topic_policy text,              -- the DeliveryPolicy of the topic at the time of the publish
     dead_letter_arn text,
     state text not null default 'pending' check (state in ('pending', 'exhausted')),
-    attempts int not null default 0, -- Attempts with a known outcome.
-    -- When the next attempt is due. For a leased delivery: when the lease ends.
+    attempts int not null default 0, -- the number of attempts with a known outcome
+    -- The next attempt is due at this time. For a leased delivery, the lease ends at this time.
     due_at timestamptz not null default clock_timestamp(),
-    lease uuid,                     -- The claim. Only the process with this claim may write the outcome.
-    waiting boolean not null default false, -- The endpoint is paused or throttled, or the host is busy.
+    lease uuid,                     -- the claim; only the process with this claim can write the outcome
+    waiting boolean not null default false, -- true if the endpoint is paused or throttled, or the host is busy
     -- Deliveries with the same key delay each other. The key is the endpoint, and for a throttled subscription also the
     -- subscription's ARN.
     endpoint_key text not null generated always as (endpoint || case
         when position('maxReceivesPerSecond' in coalesce(subscription_policy, '') || coalesce(topic_policy, '')) > 0
         then ' ' || coalesce(subscription_arn, '') else '' end) stored,
-    last_status int,                -- Null: no response arrived.
+    last_status int,                -- null if no response arrived
     last_error text,
     waits_for text,
     outgoing_id bigint,
@@ -892,17 +911,18 @@ create table queue.delivery_endpoint (
     endpoint_key text primary key,
     account_id text not null,
     host text not null,
-    next_at timestamptz not null,   -- When the worker next checks the waiting deliveries.
-    failures int not null default 0, -- Number of failed attempts in a row.
-    failing_since timestamptz,      -- When the first of these failures happened; null: no failures.
-    pauses int not null default 0,  -- Number of pauses in a row, without a response in between.
-    paused_until timestamptz,       -- Null: not paused. After this time, one delivery is a probe.
-    paused_at timestamptz,          -- When the first of these pauses began. Null: not paused.
-    probe bigint,                   -- The delivery that is the probe.
+    next_at timestamptz not null,   -- when the worker next checks the waiting deliveries
+    failures int not null default 0, -- the number of failed attempts in a row
+    failing_since timestamptz,      -- when the first failure in a row happened; null without failures
+    pauses int not null default 0,  -- the number of pauses in a row, without a response in between
+    -- null if the worker has not paused the endpoint; after this time, one delivery is a probe
+    paused_until timestamptz,
+    paused_at timestamptz,          -- when the first pause in a row began; null without a pause
+    probe bigint,                   -- the delivery that is the probe
     paced_at timestamptz not null default '-infinity', -- A throttled endpoint has used its rate up to this time.
     stopped boolean not null default false,
-    reported boolean not null default false, -- The log has a warning that this endpoint fails or is paused.
-    carrier text not null generated always as (case     -- As in queue.outgoing_delivery.
+    reported boolean not null default false, -- whether the log has a warning that this endpoint fails or is paused
+    carrier text not null generated always as (case     -- as in queue.outgoing_delivery
         when split_part(host, ' ', 2) like 'arn:aws:lambda:%' then 'lambda'
         when split_part(host, ' ', 2) like 'smtp:%' then 'mail'
         when split_part(host, ' ', 2) like 'sns:%' then 'gateway' else 'http' end) stored
@@ -919,7 +939,8 @@ comment on column queue.delivery_endpoint.stopped is
 
 create table queue.delivery_excess (
     account_id text not null,
-    -- Protocol of outgoing messages; '' for deliveries to URLs, and to Lambda functions of schedules.
+    -- The value is the protocol of outgoing messages, or '' for deliveries to URLs and to Lambda functions of
+    -- schedules.
     protocol text not null,
     waiting bigint not null,
     counted_at timestamptz not null,
@@ -929,7 +950,7 @@ comment on table queue.delivery_excess is
     'Accounts with more waiting deliveries of a protocol than QUOTA_DELIVERIES, by the last count. Such an account '
     'cannot publish by this protocol until fewer deliveries wait.';
 
--- Outcomes of deliveries. Each row describes deliveries that were settled together.
+-- The table contains outcomes of deliveries. Each row describes deliveries whose outcomes the worker wrote together.
 create sequence queue.outgoing_delivery_history_id cache 100;
 create table queue.outgoing_delivery_history (
     recorded_at timestamptz not null default clock_timestamp(),
@@ -947,21 +968,21 @@ comment on table queue.outgoing_delivery_history is 'Deliveries that ended at re
 
 create sequence queue.outgoing_delivery_attempt_id;
 create table queue.outgoing_delivery_attempt (
-    recorded_at timestamptz not null default clock_timestamp(),    -- When the outcome was written.
+    recorded_at timestamptz not null default clock_timestamp(),    -- when the worker wrote the outcome
     attempt_id bigint not null default nextval('queue.outgoing_delivery_attempt_id'),
     account_id text not null,
     delivery_id bigint not null,
     message_id uuid not null,
-    -- Null: the delivery belongs to an event.
+    -- The value is null if the delivery belongs to an event.
     subscription_arn text,
     endpoint text not null,
-    attempt int not null,           -- The first attempt has the number 1.
+    attempt int not null,           -- from 1
     outcome text not null,          -- delivered, retried or given_up
-    status int,                     -- Null: no response arrived.
-    error text,                     -- Null: the message was delivered.
+    status int,                     -- null if no response arrived
+    error text,                     -- null if the message was delivered
     duration_ms int,
-    sent_bytes int,                 -- Size of the request, with its head.
-    response text,                    -- Start of the response, if WEBHOOK_LOG_RESPONSES is on.
+    sent_bytes int,                 -- the size of the request, with its head
+    response text,                    -- the start of the response, if WEBHOOK_LOG_RESPONSES is on
     primary key (account_id, attempt_id, recorded_at)
 ) partition by range (recorded_at);
 alter sequence queue.outgoing_delivery_attempt_id owned by queue.outgoing_delivery_attempt.attempt_id;
@@ -977,20 +998,22 @@ create table queue.event_source_mapping (
     account_id text not null,
     region text not null,
     queue_arn text not null,
-    function_arn text not null,     -- ARN of the Lambda function, or the URL to which batches are posted.
-    -- The last editor, whose permissions the mapping uses; null: the root user of the account.
+    function_arn text not null,     -- the ARN of the Lambda function, or the URL to which the service posts batches
+    -- The mapping uses the permissions of this user, who last edited it. The value is null for the root user of the
+    -- account.
     user_name text,
-    options jsonb not null,         -- Members of the API as the caller gave them: BatchSize, FilterCriteria, …
-    -- Compiled filter policies. A message must match one of them. Null: every message matches.
+    -- the members of the API as the caller gave them, such as BatchSize and FilterCriteria
+    options jsonb not null,
+    -- A message must match one of these compiled filter policies. The value is null if every message matches.
     filters jsonb,
     enabled boolean not null,
-    reason text not null default 'USER_INITIATED',          -- Why the mapping is in its state.
+    reason text not null default 'USER_INITIATED',          -- why the mapping is in its state
     last_result text not null default 'No records processed',
     tags jsonb not null default '{}',
     updated_at timestamptz not null default clock_timestamp(),
     -- Each change that concerns the poller increases this number.
     revision bigint not null default 1,
-    poller_id uuid,                 -- The poller of the mapping, while that process is alive.
+    poller_id uuid,                 -- the poller of the mapping, while that process is alive
     invocations bigint not null default 0,
     failed_invocations bigint not null default 0,
     failing_since timestamptz,
@@ -1011,7 +1034,7 @@ comment on table queue.poller is
     'Processes that poll for event source mappings. A crash empties the table, and then other processes take over.';
 
 
--- Schedules: messages and their times. The worker `fire` sends them ---------------------------------------------------
+-- Schedules: messages and their times; the worker `fire` sends them ---------------------------------------------------
 
 create sequence queue.schedule_id;
 
@@ -1021,25 +1044,25 @@ create table queue.schedule (
     region text not null,
     group_name text not null default 'default',
     name text not null,
-    -- The API that sets the rules for missed occurrences, retries, pauses and retention.
+    -- This API sets the rules for missed occurrences, retries, pauses and retention.
     api text not null check (api in ('rest', 'aws')),
     expression_kind text not null check (expression_kind in ('cron', 'every', 'when', 'fire_at', 'aws_cron', 'rate', 'at')),
-    expression text not null,       -- The expression as the user wrote it.
-    canonical text not null,        -- The normalized expression, for computing.
-    timezone text not null,         -- IANA name.
-    anchor_at timestamptz,          -- When the intervals of a rate start.
+    expression text not null,       -- the expression as the user wrote it
+    canonical text not null,        -- the normalized expression, for computing
+    timezone text not null,         -- the IANA name
+    anchor_at timestamptz,          -- when the intervals of a rate start
     start_at timestamptz,           -- No occurrence is before this time.
     end_at timestamptz,             -- No occurrence is after this time.
     jitter_seconds int not null default 0,
-    window_minutes int,             -- Flexible time window; null: off.
+    window_minutes int,             -- the flexible time window; null if it is off
     catchup boolean not null default false,
     catchup_limit int not null default 100,
     failure_threshold int not null default 3,
     overlap text not null default 'allow' check (overlap in ('allow', 'skip')),
     target jsonb not null,          -- {"queue" | "topic", "message", "headers"} or Target of EventBridge Scheduler
     status text not null default 'active' check (status in ('active', 'paused')),
-    next_fire_at timestamptz,       -- The next occurrence; null: no occurrence remains.
-    -- When the schedule fires. Jitter or a window shifts this time, and a failure delays it.
+    next_fire_at timestamptz,       -- the next occurrence; null if no occurrence remains
+    -- The schedule fires at this time. Jitter or a window shifts this time, and a failure delays it.
     due_at timestamptz,
     last_fired_at timestamptz,
     last_error text,
@@ -1056,7 +1079,7 @@ create table queue.schedule (
 create index schedule_due on queue.schedule (due_at, schedule_id) where status = 'active';
 create index schedule_account_due on queue.schedule (account_id, due_at) where status = 'active';
 
--- Groups of EventBridge Scheduler. The group `default` exists even without a row.
+-- The rows are groups of EventBridge Scheduler. The group `default` exists even without a row.
 create table queue.schedule_group (
     account_id text not null,
     region text not null,
@@ -1069,23 +1092,24 @@ create table queue.schedule_group (
     primary key (account_id, region, name)
 );
 
--- The outcome of each occurrence. The unique index schedule_run_once lets an occurrence fire only once.
+-- The table contains the outcome of each occurrence. The unique index schedule_run_once lets an occurrence fire only
+-- once.
 create table queue.schedule_run (
     run_id bigint generated always as identity primary key,
     schedule_id bigint not null,
     scheduled_for timestamptz not null,
-    out_of_band boolean not null default false, -- True: a user chose "run now".
+    out_of_band boolean not null default false, -- true if a user chose "run now"
     attempts int not null default 1,
-    fired_at timestamptz,           -- Null: the occurrence has not fired, or never will.
-    message_ids jsonb not null default '[]', -- [{"queue_name", "msg_id"}]; null ids: sent to an SNS topic.
-    error text,                     -- The error of the last attempt, or why the worker skipped the occurrence.
+    fired_at timestamptz,           -- null if the occurrence has not fired, or never will
+    message_ids jsonb not null default '[]', -- [{"queue_name", "msg_id"}]; the ids are null for an SNS topic
+    error text,                     -- the error of the last attempt, or why the worker skipped the occurrence
     recorded_at timestamptz not null default clock_timestamp()
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create unique index schedule_run_once on queue.schedule_run (schedule_id, scheduled_for) where not out_of_band;
 create index schedule_run_schedule on queue.schedule_run (schedule_id, run_id);
 create index schedule_run_recorded_at on queue.schedule_run (recorded_at);
 
--- Failed invocations of EventBridge Scheduler that the worker will retry, even after the schedule is over.
+-- The worker will retry these failed invocations of EventBridge Scheduler, even after the schedule is over.
 create table queue.schedule_retry (
     retry_id bigint generated always as identity primary key,
     schedule_id bigint not null,
@@ -1095,22 +1119,22 @@ create table queue.schedule_retry (
     name text not null,
     target jsonb not null,
     scheduled_for timestamptz not null,
-    retries int not null default 0, -- Number of retries so far. The first attempt does not count.
-    expires_at timestamptz not null, -- When MaximumEventAgeInSeconds is over.
+    retries int not null default 0, -- the number of retries so far, without the first attempt
+    expires_at timestamptz not null, -- when MaximumEventAgeInSeconds is over
     due_at timestamptz not null,
-    error_code text not null,       -- Code of the error of the last attempt.
+    error_code text not null,       -- the code of the error of the last attempt
     error text not null
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index schedule_retry_due on queue.schedule_retry (due_at, retry_id);
 create index schedule_retry_account_due on queue.schedule_retry (account_id, due_at, retry_id);
 create index schedule_retry_schedule on queue.schedule_retry (schedule_id);
 
--- Deletions with a ClientToken of EventBridge Scheduler. A repeated request succeeds for a day.
+-- The rows are deletions with a ClientToken of EventBridge Scheduler. A repeated request succeeds for a day.
 create table queue.schedule_deletion (
     account_id text not null,
     region text not null,
     group_name text not null,
-    name text not null,             -- '' for the group itself.
+    name text not null,             -- '' for the group itself
     client_token text not null,
     deleted_at timestamptz not null default clock_timestamp(),
     primary key (account_id, region, group_name, name, client_token)
@@ -1133,8 +1157,8 @@ comment on table queue.recent_firing is
 
 create table queue.account_user (
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
-    name text not null check (name ~ '^[A-Za-z0-9_+=,.@-]{1,64}$'),     -- As in IAM.
-    policies text[] not null,       -- Names of built-in policies, or policies in IAM's JSON.
+    name text not null check (name ~ '^[A-Za-z0-9_+=,.@-]{1,64}$'),     -- as in IAM
+    policies text[] not null,       -- names of built-in policies, or policies in IAM's JSON
     created_at timestamptz not null default clock_timestamp(),
     primary key (account_id, name)
 );
@@ -1145,7 +1169,7 @@ comment on table queue.account_user is
 create table queue.access_key (
     access_key_id text primary key,
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
-    -- Encrypted by AES-256-GCM under QUEUE_ENCRYPTION_KEY. A hash would not suffice, because signatures need the
+    -- AES-256-GCM encrypts the secret under QUEUE_ENCRYPTION_KEY. A hash would not suffice, because signatures need the
     -- secret.
     sealed_secret bytea not null,
     description text not null default '',
@@ -1165,7 +1189,7 @@ comment on column queue.access_key.last_used_at is 'The last use of the key, exa
 create table queue.bearer_key (
     key_id text primary key,
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
-    -- SHA-256 of the secret, which is 30 random bytes in base64url.
+    -- This is the SHA-256 of the secret, which is 30 random bytes in base64url.
     secret_hash bytea not null,
     description text not null default '',
     created_at timestamptz not null default now(),
@@ -1177,13 +1201,13 @@ create table queue.bearer_key (
 );
 comment on table queue.bearer_key is 'Keys of the REST API. The database has only hashes of their secrets.';
 
--- Keys that sign the messages of SNS.
+-- These keys sign the messages of SNS.
 create table queue.signing_key (
     key_id text primary key check (key_id ~ '^[0-9a-f]{32}$'),
     created_at timestamptz not null default clock_timestamp(),
-    -- When a newer key replaced this one. The service publishes the certificate for another 30 days.
+    -- A newer key replaced this key at this time. The service publishes the certificate for another 30 days.
     retired_at timestamptz,
-    sealed boolean not null,        -- The private key is encrypted under QUEUE_ENCRYPTION_KEY.
+    sealed boolean not null,        -- whether QUEUE_ENCRYPTION_KEY encrypts the private key
     private_key bytea not null,
     certificate text not null
 );
@@ -1198,7 +1222,7 @@ comment on table queue.secret is
 
 
 create table queue.role_account (
-    role_name name primary key,     -- Name of a login role, or of a group from which login roles inherit.
+    role_name name primary key,     -- the name of a login role, or of a group from which login roles inherit
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
     region text not null check (region ~ '^[a-z0-9-]{1,32}$'),
     created_at timestamptz not null default clock_timestamp()
@@ -1209,9 +1233,9 @@ comment on table queue.role_account is 'Accounts and regions of database roles i
 -- The console: its sessions, and the audit of actions -----------------------------------------------------------------
 
 create table queue.console_session (
-    session_id text primary key,            -- SHA-256 of the cookie, in hexadecimal.
+    session_id text primary key,            -- the SHA-256 of the cookie, in hexadecimal
     kind text not null check (kind in ('access', 'bearer')),
-    key_id text not null,                   -- A key of that kind. The session ends with the key.
+    key_id text not null,                   -- a key of that kind; the session ends with the key
     created_at timestamptz not null default clock_timestamp(),
     expires_at timestamptz not null
 );
@@ -1224,19 +1248,22 @@ create table queue.audit (
     audit_id bigint primary key generated always as identity,
     happened_at timestamptz not null default clock_timestamp(),
     account_id text not null,
-    interface text not null,                     -- aws, rest, cli, console, mcp; database: a command or SQL interface.
-    -- ARN of the user or of the root user of the account; a database role; null: the service required no key.
+    -- aws, rest, cli, console or mcp; database for a command or the SQL interface
+    interface text not null,
+    -- The actor is the ARN of the user, the ARN of the root user of the account, or a database role. The value is null
+    -- if the service required no key.
     actor text,
-    key_id text,                            -- Null: the service required no key, or the request had no key id.
-    address text not null,                  -- Address of the client; empty: unknown.
-    action text not null,                   -- Name of the action in policies, such as sqs:PurgeQueue.
-    target text not null,                   -- ARN of the resource, id of a key or a delivery, URL, routing key.
-    details jsonb not null default '{}',    -- Values of the request: ids, a filter, new attributes.
-    changes jsonb not null default '{}',    -- Each changed value of the resource: {"name": [old, new]}.
-    affected bigint,                        -- Number of changed items; null: unknown.
-    error text,                             -- Error of a refused request or a failed sign-in; null: success.
-    repeated int not null default 1,        -- Number of equal refusals or readings in a minute.
-    refusal_key text unique                 -- Digest of minute, caller, and error; for a reading: target.
+    key_id text,                            -- null if the service required no key, or the request had no key id
+    address text not null,                  -- the address of the client; empty if it is unknown
+    action text not null,                   -- the name of the action in policies, such as sqs:PurgeQueue
+    -- the ARN of the resource, the id of a key or a delivery, a URL or a routing key
+    target text not null,
+    details jsonb not null default '{}',    -- values of the request: ids, a filter, new attributes
+    changes jsonb not null default '{}',    -- each changed value of the resource: {"name": [old, new]}
+    affected bigint,                        -- the number of changed items; null if it is unknown
+    error text,                             -- the error of a refused request or a failed sign-in; null after a success
+    repeated int not null default 1,        -- the number of equal refusals or readings in a minute
+    refusal_key text unique                 -- a digest of minute, caller, and error; for a reading, of the target
 );
 create index audit_account_id on queue.audit (account_id, audit_id);
 create index audit_happened_at on queue.audit (happened_at);
@@ -1271,20 +1298,20 @@ comment on table queue.unjudged_event is
 
 create table queue.minute (
     queue_id int not null,
-    starts_at timestamptz not null,         -- The start of a full minute in UTC.
-    -- Messages that entered the queue: sent, dead-lettered or moved.
+    starts_at timestamptz not null,         -- the start of a full minute in UTC
+    -- This is the number of messages that entered the queue (sent, dead-lettered or moved).
     sent bigint not null default 0,
-    received bigint not null default 0,     -- Deliveries, including redeliveries.
-    redelivered bigint not null default 0,  -- Deliveries after the first one of a message.
+    received bigint not null default 0,     -- deliveries, including redeliveries
+    redelivered bigint not null default 0,  -- deliveries after a message's first delivery
     deleted bigint not null default 0,
-    dead_lettered bigint not null default 0, -- Messages that moved to the dead-letter queue.
-    expired bigint not null default 0,      -- Messages whose retention ended.
-    visible bigint,                         -- By the last measurement in this minute; null: not measured.
+    dead_lettered bigint not null default 0, -- messages that moved to the dead-letter queue
+    expired bigint not null default 0,      -- messages whose retention ended
+    visible bigint,                         -- by the last measurement in this minute; null if none took place
     in_flight bigint,
     delayed bigint,
-    -- When the oldest message entered; null: the queue was empty, or not measured.
+    -- The oldest message entered at this time. The value is null if the queue was empty or was not measured.
     oldest_at timestamptz,
-    last_received_at timestamptz,           -- The last receive that returned a message, in this minute or before.
+    last_received_at timestamptz,           -- the last receive that returned a message, in this minute or before
     primary key (queue_id, starts_at)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 create index minute_starts_at on queue.minute (starts_at);
@@ -1295,7 +1322,7 @@ comment on table queue.minute is
 create table queue.metrics_window (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)), -- 86400: a calendar day, 23 to 25 hours
     queue_id int not null,
-    group_id text not null default '',  -- '' means the whole queue.
+    group_id text not null default '',  -- '' means the whole queue
     starts_at timestamptz not null,
     ends_at timestamptz not null,
     arrivals bigint not null,
@@ -1306,14 +1333,14 @@ create table queue.metrics_window (
     purged bigint not null,
     expired bigint not null,
     moved bigint not null,
-    depth bigint not null,          -- Messages at ends_at: sent and not finished.
-    waiting bigint not null,        -- Messages of `depth` that were not received before ends_at.
-    received bigint not null,       -- Messages of `depth` that are in flight or visible again.
-    oldest_age_us bigint,           -- Age at ends_at; null: the queue is empty.
-    visible bigint,                 -- The next three columns are measured in the window of the job's run.
+    depth bigint not null,          -- the messages at ends_at that were sent and are not finished
+    waiting bigint not null,        -- the messages of `depth` that were not received before ends_at
+    received bigint not null,       -- the messages of `depth` that are in flight or visible again
+    oldest_age_us bigint,           -- the age at ends_at; null if the queue is empty
+    visible bigint,                 -- The job measures the next three columns in the window of its run.
     in_flight bigint,
     delayed bigint,
-    groups int,                     -- Distinct groups with arrivals.
+    groups int,                     -- the number of different groups with arrivals
     top_group_share double precision,
     gini double precision,
     computed_at timestamptz not null default clock_timestamp(),
@@ -1328,7 +1355,7 @@ comment on table queue.metrics_window is
 
 create table queue.metrics_latency (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)),
-    queue_id int not null,          -- The number is 0 for the measures fire and delivery.
+    queue_id int not null,          -- 0 for the measures fire and delivery
     group_id text not null default '',
     measure text not null check (measure in ('wait', 'processing', 'lag', 'fire', 'delivery')),
     starts_at timestamptz not null,
@@ -1342,7 +1369,7 @@ create table queue.metrics_latency (
     max_us bigint not null,
     sketch_buckets int[] not null,  -- DDSketch: bucket i holds (g^(i-1), g^i] microseconds, g = 1.02/0.98
     sketch_counts bigint[] not null,
-    negative_count bigint not null default 0, -- Durations below 0, which count as 0; clocks differ.
+    negative_count bigint not null default 0, -- durations below 0, which count as 0; they occur because clocks differ
     computed_at timestamptz not null default clock_timestamp(),
     zone text not null default '',
     primary key (window_seconds, queue_id, group_id, measure, starts_at, zone)
@@ -1357,21 +1384,21 @@ create table queue.metrics_forecast (
     arrival_rate double precision not null,
     drain_rate double precision not null,
     backlog bigint not null,
-    drain_seconds double precision, -- At the current net rate; null: the backlog does not shrink.
+    drain_seconds double precision, -- at the current net rate; null if the backlog does not shrink
     forecast_at timestamptz[],      -- The next four columns are null if no method beats an unchanged depth.
     forecast double precision[],
     forecast_low double precision[],
     forecast_high double precision[],
-    method text,                    -- One of the methods in docs/reference/metrics.md.
+    method text,                    -- a method in docs/reference/metrics.md
     reason text check (reason in ('too_little_past', 'no_method_beats_unchanged',
-        'intervals_do_not_hold')),  -- Why the forecast is missing.
-    interval_level double precision,    -- Intended share of intervals that contain the depth, such as 0.8.
-    interval_coverage double precision, -- The same share in the backtest.
-    mean_error double precision,    -- Mean absolute error in the backtest, in messages.
-    unchanged_error double precision,   -- Mean absolute error of an unchanged depth.
-    backtests int,                  -- Number of forecasts of the past that were compared.
-    -- retention_seconds: time until the retention of unread messages ends. fastest_rate, mean_rate: the queue's best
-    -- hour drains less than arrives.
+        'intervals_do_not_hold')),  -- why the forecast is missing
+    interval_level double precision,    -- the intended share of intervals that contain the depth, such as 0.8
+    interval_coverage double precision, -- the actual share in the backtest
+    mean_error double precision,    -- the mean absolute error in the backtest, in messages
+    unchanged_error double precision,   -- the mean absolute error of an unchanged depth
+    backtests int,                  -- the number of past forecasts that were compared
+    -- `retention_seconds` is the time until the retention of unread messages ends. `fastest_rate` and `mean_rate` are
+    -- present if fewer messages drain than arrive even in the queue's best hour.
     warnings jsonb not null default '{}'
 );
 comment on table queue.metrics_forecast is 'How long a queue takes to drain, and its backlog over the next hour.';
@@ -1389,9 +1416,9 @@ create table queue.metrics_run (
     rows_read bigint not null default 0,
     rows_written bigint not null default 0,
     error text,
-    zone text,                      -- The zone whose days the run computed.
-    -- The run handled the rows that recorded_to sees and recorded_from does not see. Null: the run handled a requested
-    -- span of time, or everything.
+    zone text,                      -- the zone whose days the run computed
+    -- The run handled the rows that recorded_to sees and recorded_from does not see. Null means that the run handled a
+    -- requested span of time, or everything.
     recorded_from pg_snapshot,
     recorded_to pg_snapshot
 );
@@ -1401,9 +1428,9 @@ comment on column queue.metrics_run.rows_written is
 
 create table queue.metrics_range (
     zone text primary key,
-    run_id bigint not null,                 -- The last run that handled all rows since the run before.
+    run_id bigint not null,                 -- the last run that handled all rows since the run before
     handled pg_snapshot not null,           -- The windows contain the rows that this snapshot sees.
-    handled_at timestamptz not null         -- Time of the snapshot.
+    handled_at timestamptz not null         -- the time of the snapshot
 );
 comment on table queue.metrics_range is
     'The recorded rows in the windows of a zone. The next run begins at the end of this range. A run over a requested '
@@ -1413,7 +1440,7 @@ create table queue.metrics_open (
     zone text not null,
     queue_id int not null,
     minute_at timestamptz not null,
-    -- The run that stored the row. If the number is greater than in metrics_range, the run did not finish.
+    -- This run stored the row. If the number is greater than in metrics_range, the run did not finish.
     run_id bigint not null,
     counts bigint[] not null,
     primary key (zone, queue_id, minute_at, run_id)
@@ -1422,9 +1449,9 @@ comment on table queue.metrics_open is
     'Counts of a queue''s minutes from messages without a row in the history, by the last run of the zone. The next '
     'run subtracts these counts from its own.';
 
--- The values of /metrics about the whole installation. One process at a time measures them, and all processes read
--- them. Workers constantly rewrite these tables of some hundred rows, and PostgreSQL prunes dead versions within a
--- page. Autovacuum therefore starts only at 2,000 dead rows.
+-- The tables below contain the values of /metrics about the whole installation. One process at a time measures these
+-- values, and all processes read them. Workers constantly rewrite these tables of some hundred rows, and PostgreSQL
+-- prunes dead versions within a page. Autovacuum therefore starts only at 2,000 dead rows.
 
 create table queue.measurement (
     queue_id int primary key,
@@ -1432,11 +1459,12 @@ create table queue.measurement (
     visible bigint not null,
     in_flight bigint not null,
     delayed bigint not null,
-    oldest_at timestamptz,          -- When the oldest message was sent; null: the queue is empty.
-    noisy_groups int not null,      -- Groups whose messages receives skip.
-    dead_lettered bigint not null,  -- Messages that have ever moved to the dead-letter queue.
-    expired bigint not null default 0,  -- Messages whose retention has ever ended.
-    -- When the first message was sent, including messages whose retention is over; null: the queue is empty.
+    oldest_at timestamptz,          -- when the oldest message was sent; null if the queue is empty
+    noisy_groups int not null,      -- the number of groups whose messages receives skip
+    dead_lettered bigint not null,  -- the number of messages that have ever moved to the dead-letter queue
+    expired bigint not null default 0,  -- the number of messages whose retention has ever ended
+    -- The first message, including messages whose retention is over, was sent at this time. The value is null if the
+    -- queue is empty.
     first_sent_at timestamptz
 ) with (autovacuum_vacuum_scale_factor = 0.02, fillfactor = 50, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_threshold = 2000);
@@ -1454,19 +1482,19 @@ comment on table queue.reading is
 
 -- Workers ------------------------------------------------------------------------------------------------------------
 
--- When each worker last ran, and the queue after which the worker continues (next_queues).
+-- Each row has the time at which a worker last ran, and the queue after which the worker continues (next_queues).
 create table queue.worker_position (
     worker text primary key,
-    position bigint not null,       -- The id of that queue; 0: the next round begins.
+    position bigint not null,       -- the queue's id; 0 if the next round begins
     ran_at timestamptz not null default clock_timestamp(),
-    pause_ms bigint not null default 0  -- How long the worker pauses after ran_at. Only store_minutes uses this column.
+    pause_ms bigint not null default 0  -- how long store_minutes pauses after ran_at
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 
 
 -- Compression --------------------------------------------------------------------------------------------------------
 
--- lz4 compresses texts of over 2 KB if the server supports it. pglz takes 25 ms of CPU for a megabyte of JSON, and lz4
--- a time that was too short to measure.
+-- lz4 compresses texts of over 2 KB if the server supports lz4. For a megabyte of JSON, pglz takes 25 ms of CPU, and
+-- lz4 a time that was too short to measure.
 do $$
 declare
     v_column record;

@@ -1,7 +1,7 @@
 -- queue.finished_delivery: has a row for each delivery that ended.
---   finished_at  when the worker wrote the outcome
---   outcome      delivered, exhausted or dead_lettered
--- A delivery that a user retried after it was given up has a second row.
+--   `finished_at` is the time at which the worker wrote the outcome.
+--   `outcome` is delivered, exhausted or dead_lettered.
+-- If a user retried a delivery after the worker gave it up, the delivery has a second row.
 -- Queries should limit recorded_at, as for queue.finished_message. The metrics job reads this view.
 create or replace view queue.finished_delivery as
 select h.published_at, h.recorded_at as finished_at, h.attempts, h.outcome, h.recorded_at, h.transaction

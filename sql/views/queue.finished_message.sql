@@ -1,7 +1,9 @@
 -- queue.finished_message: has a row for each message of the history.
---   entered_at, entered_by  when and how the message entered this queue: sent, dead_lettered or moved
---   redelivered_at          the first 100 receives after the first one; null: no such receive
---   transaction             the transaction that recorded the row; below pg_snapshot_xmin, every session sees the row
+--   `entered_at` and `entered_by` say when and how the message entered this queue: sent, dead_lettered or moved.
+--   `redelivered_at` contains the times of the first 100 receives after the first receive, or null without such a
+--     receive.
+--   `transaction` is the transaction that recorded the row. If the transaction is below pg_snapshot_xmin, every session
+--     sees the row.
 -- In one snapshot, this view and queue.live_message together have each message of a queue with a history exactly once.
 -- Queries should limit recorded_at, by which the table is partitioned and indexed. The metrics job reads this view.
 create or replace view queue.finished_message as

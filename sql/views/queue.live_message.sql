@@ -1,9 +1,12 @@
 -- queue.live_message: has a row for each message in the tables.
---   state                 visible, in_flight or delayed, at the start of the transaction; null: the message has ended
---   finished_at, outcome  of a message that ended, or whose retention is over, and whose row is not in the history yet
---   entered_at, entered_by, redelivered_at   as in queue.finished_message
--- The view omits messages of deleted queues, and ended messages of queues without a history.
--- A query reads everything in the tables. Uses the indexes log_pkey and lease_pkey. The metrics job reads this view.
+--   `state` is visible, in_flight or delayed at the start of the transaction. The value is null if the message has
+--     ended.
+--   `finished_at` and `outcome` are set for a message that ended or whose retention is over, while the history has no
+--     row of the message.
+--   `entered_at`, `entered_by` and `redelivered_at` have the same meaning as in queue.finished_message.
+-- Omits messages of deleted queues, and ended messages of queues without a history.
+-- A query on this view reads all messages in the tables. Uses the indexes log_pkey and lease_pkey. The metrics job
+-- reads this view.
 create or replace view queue.live_message as
 with cursor as materialized (
     select q.queue_id, s.shard::smallint as shard, c.pos, c.low
@@ -17,7 +20,7 @@ found as (
         null::timestamptz as finished_at, 0 as receive_count, null::text as outcome, l.sent_at as visible_at,
         l.sent_at as entered_at, l.system, null::timestamptz[] as redelivered_at
     from cursor c
-    cross join lateral (        -- offset 0: the planner reads only the range of each shard (below: each lease)
+    cross join lateral (        -- With `offset 0`, the planner reads only the range of each shard (below: each lease).
         select k.queue_id, k.system, k.sent_at from queue.log k
         where k.queue_id = c.queue_id and k.shard = c.shard and k.id > c.pos offset 0) l
     union all
@@ -35,7 +38,7 @@ found as (
                 when k.id = any (x.gone) then x.gone_at[array_position(x.gone, k.id)] else x.done_at end as finished_at
         from queue.log k
         where k.queue_id = c.queue_id and k.shard = c.shard and k.id >= x.first_id and k.id <= x.pos offset 0) l
-    where l.open or l.finished_at is not null       -- The other messages moved to the slow path.
+    where l.open or l.finished_at is not null       -- The messages that this condition excludes moved to the slow path.
     union all
     select s.queue_id, s.system ->> 'MessageGroupId', s.sent_at, s.first_received_at, null, s.receive_count, null,
         s.visible_at, coalesce(s.entered_at, s.sent_at), s.system, s.redelivered_at
@@ -48,7 +51,7 @@ select f.queue_id, f.group_id, f.sent_at, f.first_received_at, f.finished_at, f.
     case when f.finished_at is not null then null when f.visible_at <= now() then 'visible'
         when f.receive_count > 0 then 'in_flight' else 'delayed' end as state,
     f.visible_at, f.entered_at,
-    case when f.system ? 'DeadLetterQueueSourceArn' then 'dead_lettered'      -- Readers may not call
+    case when f.system ? 'DeadLetterQueueSourceArn' then 'dead_lettered'      -- Readers have no right to call
         else coalesce(f.system ->> 'EnteredBy', 'sent') end as entered_by,    -- queue.entered_by.
     f.redelivered_at
 from (
@@ -60,5 +63,6 @@ from (
     join queue.queues q on q.queue_id = l.queue_id
     cross join lateral (
         select x.at, coalesce(l.finished_at, now()) > x.at as expired
-        from (select l.sent_at + q.retention_seconds * interval '1 second' as at) x) e       -- queue.ending has the same expressions.
+        -- queue.ending has the same expressions.
+        from (select l.sent_at + q.retention_seconds * interval '1 second' as at) x) e
     where q.keeps_history or (l.finished_at is null and not e.expired)) f;

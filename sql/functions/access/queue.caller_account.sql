@@ -1,9 +1,9 @@
--- queue.caller_account(): returns the account and region of the session's login role in the SQL interface. is_bound:
--- whether the role may use only its account. The role's entry in queue.role_account contains both values. A role
--- without an entry uses its groups' entries if these entries agree. A service role (is_service_role) without an entry
--- uses the default account and may name every queue. The function reads session_user, because current_user is the
--- calling function's owner, and SET ROLE does not change session_user. Raises 42501 if the role has no account or
--- several accounts.
+-- queue.caller_account(): returns the account and region of the session's login role in the SQL interface. The column
+-- `is_bound` says whether the role can use only its account. The role's entry in queue.role_account contains the
+-- account and the region. A role without an entry uses the entries of its groups if these entries agree. A service role
+-- (is_service_role) without an entry uses the default account and can name every queue. Reads session_user, because
+-- current_user is the calling function's owner, and because SET ROLE does not change session_user. Raises 42501 if the
+-- role has no account or several accounts.
 create or replace function queue.caller_account(out account_id text, out region text, out is_bound boolean)
 language plpgsql stable as $$
 declare

@@ -1,7 +1,7 @@
 -- queue.find_role_problems(service's roles): returns a row for each problem of the database roles' rights.
 -- The service's roles are the caller, the schema's owner, p_service_roles and the members of these roles.
--- The function skips superusers, because a superuser may do everything.
--- The function skips roles that do not exist; penstock/postgres/roles.py finds them.
+-- Skips superusers, because a superuser has every right.
+-- Skips roles that do not exist, which penstock/postgres/roles.py finds.
 create or replace function queue.find_role_problems(p_service_roles text[]) returns table (problem text)
 language sql stable as $$
 with service as (
@@ -32,7 +32,7 @@ select format('penstock_reader and penstock_metrics may not read %s tables', cou
 from pg_roles r join pg_class c on not has_table_privilege(r.oid, c.oid, 'select')
 where r.rolname in ('penstock_reader', 'penstock_metrics') and c.relnamespace = 'queue'::regnamespace
     and c.relkind in ('r', 'p', 'v') and c.oid not in (select s.oid from secret s)
-    -- Readers use the partitions only through the partitioned tables.
+    -- Readers need no rights on partitions, because they use the partitions only through the partitioned tables.
     and c.relname !~ '^(history|outgoing_delivery_history|outgoing_delivery_attempt)_[0-9]{8}$'
 having count(*) > 0
 union all

@@ -1,12 +1,13 @@
 -- queue.quota_reached(account, region, kind, group, name, max): returns whether an account has reached a quota.
 -- Returns false if the named item exists already.
---   p_kind   queues, topics, subscriptions, schedules, platform_applications, opted_out_numbers or mappings
---   p_group  the group of a schedule
---   p_name   the item's name, the ARN of a platform application, or a phone number; null: a subscription or a mapping
---   p_max   the quota
--- Concurrent calls may exceed a quota, because each call counts before the others add an item. If a quota is at least
--- 1,000, the function first reads PostgreSQL's estimate for the whole installation. The function counts only if that
--- estimate exceeds half of the quota. Uses each table's index by account.
+--   `p_kind` is queues, topics, subscriptions, schedules, platform_applications, opted_out_numbers or mappings.
+--   `p_group` is the group of a schedule.
+--   `p_name` is the item's name, the ARN of a platform application, or a phone number. For a subscription or a mapping,
+--     `p_name` is null.
+--   `p_max` is the quota.
+-- Concurrent calls can exceed a quota, because each call counts before the other calls add an item. If a quota is at
+-- least 1,000, first reads PostgreSQL's estimate for the whole installation. Counts only if that estimate exceeds half
+-- of the quota. Uses each table's index by account.
 create or replace function queue.quota_reached(
     p_account_id text, p_region text, p_kind text, p_group text, p_name text, p_max int)
 returns table (reached boolean)

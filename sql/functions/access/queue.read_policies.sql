@@ -1,7 +1,7 @@
 -- queue.read_policies(arns): returns the access policies of queues.
 -- Returns no row for an unknown queue.
---   n       the position in p_arns, from 1
---   policy  null: the queue has no policy
+--   `n` is the position in p_arns, from 1.
+--   `policy` is null if the queue has no policy.
 create or replace function queue.read_policies(p_arns text[])
 returns table (n int, policy text, owner text, receiver text)
 language sql stable as $$
@@ -12,10 +12,10 @@ $$;
 
 -- queue.read_topic_policies(arns): returns the access policies of topics, and the owners of subscriptions.
 -- Returns no row for an unknown ARN.
---   n         the position in p_arns, from 1
---   policy    null: the topic has no policy, or the ARN belongs to a subscription
---   owner     the account that owns the topic or the subscription
---   receiver  the account of the queue to which the subscription delivers
+--   `n` is the position in p_arns, from 1.
+--   `policy` is null if the topic has no policy, or the ARN belongs to a subscription.
+--   `owner` is the account that owns the topic or the subscription.
+--   `receiver` is the account of the queue to which the subscription delivers.
 create or replace function queue.read_topic_policies(p_arns text[])
 returns table (n int, policy text, owner text, receiver text)
 language sql stable as $$

@@ -1,8 +1,8 @@
 -- queue.sealed_keys(): returns the secrets that QUEUE_ENCRYPTION_KEY encrypts.
 -- The rows are the newest 10,000 valid access keys and the key that signs SNS messages.
---   kind        access or signing
---   account_id  null for a signing key
---   sealed      the encrypted secret
+--   `kind` is access or signing.
+--   `account_id` is null for a signing key.
+--   `sealed` is the encrypted secret.
 create or replace function queue.sealed_keys()
 returns table (kind text, key_id text, account_id text, sealed bytea)
 language sql stable as $$
@@ -15,10 +15,9 @@ union all
 select 'signing', k.key_id, null, k.private_key from queue.current_signing_key() k where k.sealed
 $$;
 
--- queue.encryption_key(fingerprint, replace): returns the fingerprint of the installation's QUEUE_ENCRYPTION_KEY.
--- The first call with a p_fingerprint stores p_fingerprint. A later call stores p_fingerprint only if p_replace is
--- true.
--- The value is null before the first fingerprint is stored.
+-- queue.encryption_key(fingerprint, replace): returns the fingerprint of the installation's QUEUE_ENCRYPTION_KEY. The
+-- first call with a p_fingerprint stores it. A later call replaces the stored fingerprint only if p_replace is true.
+-- Returns null before the first fingerprint is stored.
 create or replace function queue.encryption_key(p_fingerprint bytea, p_replace boolean)
 returns table (fingerprint bytea)
 language plpgsql as $$

@@ -11,7 +11,8 @@ language sql as $$
     returning queue.role_problem(r.role_name)
 $$;
 
--- queue.unset_role_account(role): removes the account of a database role. found: whether the role had an account.
+-- queue.unset_role_account(role): removes the account of a database role. The column `found` says whether the role had
+-- an account.
 create or replace function queue.unset_role_account(p_role text) returns table (found boolean)
 language plpgsql as $$
 begin

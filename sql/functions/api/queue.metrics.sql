@@ -1,5 +1,5 @@
--- queue.metrics(name): returns how many messages a queue has, and the ages of its newest and oldest message in seconds.
--- Raises QU001 (undefined queue). SQL interface.
+-- queue.metrics(name): returns how many messages a queue has, and the ages of the queue's newest and oldest message in
+-- seconds. Raises QU001 if the queue does not exist. SQL interface.
 create or replace function queue.metrics(name text)
 returns table (queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint,
     newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamptz)

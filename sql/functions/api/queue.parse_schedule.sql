@@ -1,6 +1,6 @@
--- queue.parse_schedule(form, expression, timezone): returns the canonical expression, as queue.schedule stores it.
--- The forms are cron, every, fire_at, rate, aws_cron and at. The form aws accepts rate(), cron() and at().
--- scheduler/expressions/expression.py is the counterpart in Python, and also reads `when`.
+-- queue.parse_schedule(form, expression, timezone): returns the canonical expression, as queue.schedule stores it. The
+-- forms are cron, every, fire_at, rate, aws_cron, at and aws. The form `aws` accepts rate(), cron() and at(). The
+-- counterpart in Python is scheduler/expressions/expression.py, which also reads `when`.
 -- Raises QU003 if the expression, form or time zone is invalid. SQL interface.
 create or replace function queue.parse_schedule(form text, expression text, timezone text default 'UTC')
 returns text
@@ -11,7 +11,7 @@ declare
     v_cron text := upper(regexp_replace(btrim(expression, E' \t\r\n'), E'[ \\t\\r\\n]+', ' ', 'g'));
     v_seconds bigint;
 begin
-    -- PostgreSQL itself accepts further names: abbreviations, `UTC+3`, and names in upper or lower case.
+    -- Without this check, PostgreSQL would also accept abbreviations, `UTC+3`, and names in upper or lower case.
     if timezone not in ('UTC', 'Etc/UTC') and (timezone ~ '^(posix/|right/|posixrules|localtime|Factory)'
         or not exists (select from pg_timezone_names z where z.name = parse_schedule.timezone))
     then

@@ -1,6 +1,6 @@
 -- queue.preview_schedule(cron, every, fire_at, expression, timezone, count): computes when a schedule would fire.
--- The function stores nothing.
--- The caller gives exactly one of the first four parameters. expression is rate(), cron() or at().
+-- Stores nothing.
+-- The caller gives exactly one of the first four parameters. `expression` is rate(), cron() or at().
 -- Returns one row with the canonical expression and the next times from now.
 -- Raises QU003 if a parameter is invalid. SQL interface.
 create or replace function queue.preview_schedule(

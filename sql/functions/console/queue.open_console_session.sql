@@ -1,8 +1,8 @@
 -- queue.open_console_session(session, kind, key, seconds): signs a browser in. Removes expired sessions.
---   p_session  the SHA-256 of the cookie, in hexadecimal
---   p_kind     access or bearer
--- The session ends after p_seconds, or when its key expires or is revoked. A key has at most 100 sessions. A new
--- session then replaces the oldest session.
+--   `p_session` is the SHA-256 of the cookie, in hexadecimal.
+--   `p_kind` is access or bearer.
+-- The session ends after p_seconds, or when its key expires or is revoked. A key has at most 100 sessions, so a new
+-- session can replace the oldest session.
 create or replace function queue.open_console_session(p_session text, p_kind text, p_key_id text, p_seconds int)
 returns table (expires_at timestamptz)
 language plpgsql as $$
@@ -21,8 +21,9 @@ begin
 end $$;
 
 -- queue.find_console_session(session): returns the user and the policies of a signed-in browser. Returns no row if the
--- session is unknown or expired, or if its key is revoked or expired. user_name and policies: the user that the key
--- belongs to; null: the account itself. expires_at: when the session or its key expires, whichever is earlier.
+-- session is unknown or expired, or if its key is revoked or expired. `user_name` and `policies` describe the user that
+-- the key belongs to. They are null if the key belongs to the account itself. `expires_at` is the earlier of the times
+-- at which the session and its key expire.
 create or replace function queue.find_console_session(p_session text)
 returns table (account_id text, key_id text, user_name text, policies text[], expires_at timestamptz)
 language sql stable as $$
@@ -41,7 +42,8 @@ select k.account_id, k.key_id, k.user_name, u.policies, k.expires_at
 from key k left join queue.account_user u on u.account_id = k.account_id and u.name = k.user_name
 $$;
 
--- queue.close_console_session(session): signs a browser out. closed: whether the browser was signed in.
+-- queue.close_console_session(session): signs a browser out. The column `closed` says whether the browser was signed
+-- in.
 create or replace function queue.close_console_session(p_session text) returns table (closed boolean)
 language plpgsql as $$
 begin

@@ -1,18 +1,18 @@
 -- queue.read_overview(account, region, limit): returns the counts of an account's queues, and the queues that may need
 -- attention.
--- The first row has the sums of the last measurements. Its name is null.
--- The next rows, at most 4 * p_limit, have one queue each:
+-- The first row has a null name and the sums of the last measurements.
+-- Each of the next rows, at most 4 * p_limit, describes one queue. The rows contain:
 --   - queues with the most messages, and queues with the oldest message
 --   - dead-letter queues with messages
 --   - queues that recently moved the most messages to a dead-letter queue
 -- The caller decides with a verdict whether a queue needs attention.
---   queues         the first row: the number of the account's queues
---   measured       the first row: the number of measured queues; the counts are sums over these queues
---   dead_letters   the first row: the messages in dead-letter queues; other rows: 1 if the queue is a dead-letter queue
---   measured_at    the time of the oldest measurement in the row
--- `own` has one row for all empty queues, because in most installations most queues are empty. The cost is one pass
--- over the measurements of the account's queues. The function overrides the service's planner settings, which would
--- prevent this plan.
+--   `queues` is the number of the account's queues, in the first row.
+--   `measured` is the number of measured queues, in the first row. The counts are sums over these queues.
+--   `dead_letters` is the number of messages in dead-letter queues, in the first row. In other rows, the value is 1 if
+--     the queue is a dead-letter queue.
+--   `measured_at` is the time of the oldest measurement in the row.
+-- All empty queues share one row of `own`, because in most installations most queues are empty. Reads the measurements
+-- of the account's queues once. Overrides the service's planner settings, which would prevent this plan.
 create or replace function queue.read_overview(p_account_id text, p_region text, p_limit int)
 returns table (name text, arn text, queues bigint, measured bigint, visible bigint, in_flight bigint, delayed bigint,
     dead_letters bigint, oldest_at timestamptz, measured_at timestamptz, read_at timestamptz)

@@ -1,13 +1,13 @@
 -- queue.read_queue_page(account, region, search, sort, descending, skip, limit): returns a page of an account's queues
 -- with their last measurements.
---   p_search          a part of the name, in upper or lower case; empty: all queues
---   p_sort            name, visible, in_flight, delayed, age or created
---   total             the number of queues that match the search
---   dead_letter_name  the queue's dead-letter queue, if it belongs to the same account and region
---   source_name       the first queue by name that uses this queue as its dead-letter queue
---   sources           the number of such queues
--- Queues without a value come last. Queues with equal values are sorted by name.
--- The cost is one pass over the names, and a pass over the measurements unless p_sort is name.
+--   `p_search` is a part of the name, in upper or lower case. An empty text means all queues.
+--   `p_sort` is name, visible, in_flight, delayed, age or created.
+--   `total` is the number of queues that match the search.
+--   `dead_letter_name` is the queue's dead-letter queue, if it belongs to the same account and region.
+--   `source_name` is the first queue by name that uses this queue as its dead-letter queue.
+--   `sources` is the number of queues that use this queue as their dead-letter queue.
+-- Queues without a value come last, and queues with equal values are sorted by name.
+-- Reads all names once, and all measurements once unless p_sort is name.
 create or replace function queue.read_queue_page(
     p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean, p_skip int, p_limit int)
 returns table (name text, arn text, fifo boolean, created_at timestamptz, total bigint, visible bigint, in_flight bigint,
@@ -23,7 +23,7 @@ begin
     where q.account_id = p_account_id and q.region = p_region
         and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0);
     if p_sort = 'name' then
-        -- The index contains the names, so the function reads only the rows of the page's queues.
+        -- The index contains the names, so the query reads only the rows of the page's queues.
         if p_descending then
             v_names := array(
                 select q.name from queue.queues q

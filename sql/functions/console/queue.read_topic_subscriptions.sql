@@ -1,7 +1,8 @@
 -- queue.read_topic_subscriptions(topic, attribute facts, body facts, skip, limit): returns a page of a topic's
 -- subscriptions, the oldest first.
---   filter_policy  the policy as the user wrote it
---   matches        whether the subscription would get a message with these facts; null: both p_..._facts are null
+--   `filter_policy` is the policy as the user wrote it.
+--   `matches` says whether the subscription would receive a message with these facts. The value is null if both
+--     p_..._facts are null.
 -- Uses the index subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.read_topic_subscriptions(
     p_topic text, p_attribute_facts jsonb, p_body_facts jsonb, p_skip int, p_limit int)

@@ -1,9 +1,9 @@
 -- queue.write_audit(account, interface, actor, key, address, action, target, details, when changed, affected, before,
 -- changed): records an action in the action's transaction.
--- The function writes nothing if the action was refused or had no effect.
---   p_before        the result of queue.audited_state before the action
---   p_changed       false or null: the action was refused or had no effect
---   p_when_changed  write nothing if no value changed
+-- Writes nothing if the action was refused or had no effect.
+--   `p_before` is the result of queue.audited_state before the action.
+--   `p_changed` is false or null if the action was refused or had no effect.
+--   `p_when_changed` is true if the audit omits an action that changed no value.
 -- The columns of queue.audit explain the other parameters. The audit keeps an account's last 100,000 rows for 400 days.
 create or replace function queue.write_audit(
     p_account_id text, p_interface text, p_actor text, p_key_id text, p_address text, p_action text, p_target text,
@@ -37,13 +37,13 @@ begin
 end $$;
 
 -- queue.audited_state(arn): returns the values of a resource that the audit compares before and after an action.
---   a queue or topic   attributes and tags
---   a subscription     attributes, endpoint and confirmation
---   a schedule         the definition without the message
---   a mapping          function, options, tags and user
---   a user             policies
--- Returns null if the resource does not exist, and {} if the audit compares nothing of this kind. The function is
--- STABLE, so a statement that also changes the resource gets the state before the change.
+--   - a queue or topic: attributes and tags
+--   - a subscription: attributes, endpoint and confirmation
+--   - a schedule: the definition without the message
+--   - a mapping: function, options, tags and user
+--   - a user: policies
+-- Returns null if the resource does not exist, and {} if the audit compares nothing of this kind. Is declared STABLE,
+-- so a statement that also changes the resource receives the state before the change.
 create or replace function queue.audited_state(p_arn text) returns jsonb
 language sql stable as $$
 select case
@@ -76,8 +76,8 @@ select case
     else '{}' end
 $$;
 
--- queue.audited_changes(before, after): returns the members that differ, each with its old and its new value.
--- The function cuts values of more than 4,096 characters.
+-- queue.audited_changes(before, after): returns the members that differ, with the old and the new value of each.
+-- Cuts values of more than 4,096 characters.
 create or replace function queue.audited_changes(p_before jsonb, p_after jsonb) returns jsonb
 language sql immutable as $$
 select coalesce(jsonb_object_agg(k.key, jsonb_build_array(queue.cut_json(p_before -> k.key),
@@ -119,8 +119,8 @@ end $$;
 
 -- queue.note_refusals(accounts, interfaces, actors, keys, addresses, actions, targets, errors, counts): records refused
 -- requests, failed sign-ins and readings of messages. A refusal or failed sign-in has one row for each minute, caller
--- and error. The row contains the number of requests. A reading has a null error, and one row for each minute, caller
--- and target. All processes share the rows.
+-- and error, with the number of requests. A reading has a null error, and one row for each minute, caller and target.
+-- All processes write to the same rows.
 create or replace function queue.note_refusals(
     p_account_ids text[], p_interfaces text[], p_actors text[], p_key_ids text[], p_addresses text[], p_actions text[],
     p_targets text[], p_errors text[], p_counts int[])
@@ -150,7 +150,7 @@ begin
 end $$;
 
 -- queue.list_audit(account, before, limit): returns the actions and refusals in an account, the newest first.
--- p_before: return only rows before this audit_id; null: start at the newest row.
+-- `p_before` restricts the result to smaller values of `audit_id`. Null means all rows.
 create or replace function queue.list_audit(p_account_id text, p_before bigint, p_limit int)
 returns table (audit_id bigint, happened_at timestamptz, interface text, actor text, key_id text, address text, action text,
     target text, details text, changes text, affected bigint, error text, repeated int)

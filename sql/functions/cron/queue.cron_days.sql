@@ -2,8 +2,8 @@
 -- order.
 -- A field is null if it does not restrict the days.
 -- If both fields restrict the days, a day has to match only one of them, as in POSIX crontab.
--- p_month is the month's first day.
--- scheduler/expressions/days.py is the counterpart in Python. Raises QU003.
+-- `p_month` is the first day of the month.
+-- scheduler/expressions/days.py is the counterpart in Python. Raises QU003 if a field is invalid.
 create or replace function queue.cron_days(p_of_month text, p_of_week text, p_aws boolean, p_month date) returns int[]
 language plpgsql immutable parallel safe as $$
 declare

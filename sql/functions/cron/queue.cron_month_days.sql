@@ -1,7 +1,7 @@
 -- queue.cron_month_days(field, wraps, first day, length): returns the days of a month that match the day-of-month
 -- field.
 -- The field has numbers, `L`, `L-3`, `LW` and `15W`.
--- MonthDays in scheduler/expressions/days.py is the counterpart in Python. Raises QU003.
+-- MonthDays in scheduler/expressions/days.py is the counterpart in Python. Raises QU003 if the field is invalid.
 create or replace function queue.cron_month_days(p_field text, p_wraps boolean, p_first date, p_length int)
 returns int[]
 language plpgsql immutable parallel safe as $$

@@ -1,6 +1,6 @@
 -- queue.first_instant(local time, zone): returns the first instant at which a zone's clocks show a local time. Returns
--- null if the clocks skip this time. A zone differs from UTC by at most 16 hours. scheduler/expressions/zones.py is the
--- counterpart in Python.
+-- null if the clocks skip the local time. A zone differs from UTC by at most 16 hours. The counterpart in Python is
+-- scheduler/expressions/zones.py.
 create or replace function queue.first_instant(p_local timestamp, p_zone text) returns timestamptz
 language sql stable parallel safe as $$
     select min(c.at)

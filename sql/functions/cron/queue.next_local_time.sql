@@ -2,7 +2,7 @@
 -- time of a cron expression after p_after.
 -- The parameters before p_after are columns of queue.parse_cron.
 -- Returns null if the expression has no time until 2199.
--- The function searches 40 years, because the distance between two times is never longer.
+-- Searches 40 years, because the distance between two times of an expression is never longer.
 create or replace function queue.next_local_time(
     p_seconds int[], p_minutes int[], p_hours int[], p_months int[], p_years int[], p_of_month text, p_of_week text,
     p_aws boolean, p_after timestamp)
@@ -34,9 +34,9 @@ end $$;
 
 -- queue.next_time_of_day(seconds, minutes, hours, after): returns the first time of day of a cron expression after
 -- p_after.
--- p_after null: the first time of the whole day.
+-- Returns the first time of the whole day if p_after is null.
 -- Returns null if the day has no later time.
--- The arrays are in ascending order.
+-- The arrays must be in ascending order.
 create or replace function queue.next_time_of_day(p_seconds int[], p_minutes int[], p_hours int[], p_after time)
 returns time
 language plpgsql immutable parallel safe as $$

@@ -1,5 +1,5 @@
 -- queue.delete_by_id(arn, public ids, archive): deletes messages in any state. Returns the ids that existed.
--- p_archive: archive the messages even if the queue does not archive.
+-- `p_archive` archives the messages even if the queue does not archive.
 -- Locks the readers of the shards that contain unreceived messages, then groups, leases and messages.
 -- Raises QU004 (not under READ COMMITTED) for messages that were never received.
 create or replace function queue.delete_by_id(p_arn text, p_public_ids bigint[], p_archive boolean default false)
@@ -13,7 +13,7 @@ begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
     perform queue.lock_readers_of_messages(v_queue.queue_id, p_public_ids);
     if v_queue.fifo then
-        -- The caller can keep the locks for long, so the function locks only this queue's groups.
+        -- Locks only this queue's groups, because the caller can keep the locks for long.
         perform queue.lock_groups_of_messages(array(
             select (select m.id from queue.fifo_message m where m.id = u >> 8 and m.queue_id = v_queue.queue_id)
             from unnest(p_public_ids) u));

@@ -1,10 +1,11 @@
 -- queue.delete_fifo: deletes FIFO messages by their ids, and makes the next messages of their groups available.
 -- Returns a row for each id, as delete_messages does.
---   p_receive_count  delete only messages in flight with this receive count; null: delete messages in any state
---   p_message_ids    delete only messages with these message ids; null: any message id
--- A message past its retention is never `expired`: it is `gone`, or `deleted` if it was in flight. If the function
--- deletes a message after its retention period, the history records `expired` (queue.ending). The caller has locked the
--- groups' rows (lock_groups_of_messages).
+--   `p_receive_count` restricts the deletion to messages in flight with this receive count. Null means messages in any
+--     state.
+--   `p_message_ids` restricts the deletion to messages with these message ids. Null means any message id.
+-- The outcome of a message past its retention is never `expired`. The outcome is `deleted` if the message was in
+-- flight, and otherwise `gone`. If the function deletes a message after the message's retention period, the history
+-- records `expired` (queue.ending). The caller has locked the groups' rows (lock_groups_of_messages).
 create or replace function queue.delete_fifo(
     p_queue_id int, p_receive_count int, p_ids bigint[], p_message_ids uuid[], p_numbers int[], p_archives boolean,
     p_keeps_history boolean)
@@ -19,8 +20,8 @@ declare
     v_expired bigint[];
     v_late bigint;
 begin
-    -- Each id has a separate look-up, because for `id = any (…)` the planner may scan all messages. The caller has locked
-    -- the groups, so these ctids stay valid.
+    -- Each id needs a separate look-up, because for `id = any (…)` the planner can choose a scan of all messages. The
+    -- caller has locked the groups, so these ctids stay valid.
     select array_agg(f.place) filter (where f.alive), array_agg(f.id) filter (where not f.alive),
         array_agg(distinct f.group_key)
     into v_rows, v_expired, v_groups

@@ -1,6 +1,6 @@
--- queue.delete_leased: removes messages from a lease. Returns the ids that were in the lease. p_ids are in ascending
--- order. The lease must have the nonce p_nonce. clean_shard later deletes the messages' rows from the log, together
--- with neighbouring rows. Locks the lease's row.
+-- queue.delete_leased: removes messages from a lease. Returns the ids that were in the lease. `p_ids` is in ascending
+-- order. The lease must have the nonce p_nonce. The function clean_shard later deletes the messages' rows from the log,
+-- together with neighbouring rows. Locks the lease's row.
 create or replace function queue.delete_leased(
     p_queue_id int, p_shard int, p_pos bigint, p_nonce int, p_ids bigint[], p_archives boolean)
 returns bigint[]
@@ -37,7 +37,8 @@ begin
             'public_id', queue.public_id(p_shard, l.id), 'archived_at', clock_timestamp(),
             'receive_count', v_receive_count)) r
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_deleted)
-            and l.id between v_deleted[1] and v_deleted[cardinality(v_deleted)];      -- This limits the index scan.
+            -- This condition limits the index scan.
+            and l.id between v_deleted[1] and v_deleted[cardinality(v_deleted)];
     end if;
     return v_deleted;
 end $$;

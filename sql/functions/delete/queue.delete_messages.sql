@@ -1,13 +1,15 @@
 -- queue.delete_messages: acknowledges messages by their receipt handles.
--- Each handle has an element in each array. p_nonces: the nonce of the lease; 0: no lease.
---   n        the position of the handle, from 1
---   outcome  deleted; gone: the message was deleted before; no_queue; expired: the visibility timeout of a FIFO
---            message is over, even if another consumer has received the message since then
--- docs/reference/compatibility.md, "an old receipt handle", says which handles work. Another message can have the same
--- id after a failover or a restore. A handle never deletes such a message: the function compares the lease's nonce, or
--- the message id if the handle contains no lease. Locks FIFO groups, then leases and messages from the highest shard to
--- the lowest, each in the order of their keys. Concurrent calls can wait for each other, but deadlock only with handles
--- from earlier receives (delete_received).
+-- Each handle has an element in each array. `p_nonces` contains the nonce of each handle's lease, or 0 for a handle
+-- without a lease.
+--   `n` is the position of the handle, from 1.
+--   `outcome` is deleted, gone, no_queue or expired. `gone` means that the message was deleted before. `expired` means
+--     that the visibility timeout of a FIFO message is over, even if another consumer has received the message since
+--     then.
+-- The section "an old receipt handle" of docs/reference/compatibility.md says which handles work. After a failover or a
+-- restore, another message can have the same id. A handle never deletes such a message, because the function compares
+-- the lease's nonce, or the message id if the handle contains no lease. Locks FIFO groups, then leases and messages
+-- from the highest shard to the lowest. Locks the rows of each kind in the order of their keys. Concurrent calls can
+-- wait for each other, but deadlock only with handles from earlier receives (delete_received).
 create or replace function queue.delete_messages(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[])
@@ -20,8 +22,10 @@ declare
     v_deleted bigint[];
     v_given bigint[];
     v_message_ids uuid[];
-    v_counted int;              -- The queue whose deletions v_count counts. Other functions count deletions of FIFO
-    v_count int := 0;           -- messages, of messages in the slow path and of messages that were received again.
+    v_counted int;              -- This is the queue whose deletions v_count counts.
+    -- Other functions count deletions of FIFO messages, of messages on the slow path (queue.side), and of messages that
+    -- were received again.
+    v_count int := 0;
 begin
     if queue.fifo_shard() = any (p_shards) then
         perform queue.lock_groups_of_messages(array(
@@ -52,7 +56,7 @@ begin
             v_counted := v_queue.queue_id;
             v_count := v_count + cardinality(v_deleted);
         end if;
-        if v_deleted = v_handles.ids then                       -- the usual case
+        if v_deleted = v_handles.ids then                       -- This is the usual case.
             return query select u, 'deleted'::text from unnest(v_handles.numbers) u;
             continue;
         end if;
@@ -78,14 +82,14 @@ begin
     end if;
 end $$;
 
--- queue.delete_received: deletes messages that are no longer in their handles' leases. Returns the deleted ids. Such a
--- message is in the slow path, was received again, or waits again after a crash undid its receive (receive_messages,
--- asynchronous commit).
---   p_ids          the ids, with an element for each handle
---   p_message_ids  the message ids, by which the function recognises the messages
---   p_already      ids to skip, because the caller has deleted them
--- Takes the same locks as delete_by_id, but after leases. A purge locks readers before leases, so PostgreSQL can abort
--- one of the two transactions because of a deadlock. Uses the indexes side_pkey, log_pkey and lease_pkey.
+-- queue.delete_received: deletes messages that are no longer in their handles' leases. Returns the deleted ids. A
+-- message left its handle's lease if it moved to the slow path, if it was received again, or if a crash undid its
+-- receive (receive_messages, asynchronous commit).
+--   `p_ids` contains the ids, with an element for each handle.
+--   `p_message_ids` contains the message ids, by which the function recognises the messages.
+--   `p_already` contains the ids that the caller has already deleted.
+-- Takes the locks of delete_by_id, but after leases. A purge locks readers before leases, so PostgreSQL can abort one
+-- of the two transactions because of a deadlock. Uses the indexes side_pkey, log_pkey and lease_pkey.
 create or replace function queue.delete_received(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean,
     p_keeps_history boolean)

@@ -1,5 +1,5 @@
 -- queue.delete_one: deletes a message in any state by its shard and id. Returns false if the message does not exist.
--- Takes the same locks as delete_by_id.
+-- Takes the locks of delete_by_id.
 create or replace function queue.delete_one(
     p_queue_id int, p_shard int, p_id bigint, p_archives boolean, p_keeps_history boolean) returns boolean
 language plpgsql as $$
@@ -14,8 +14,8 @@ begin
                 p_numbers => array[1], p_archives => p_archives, p_keeps_history => p_keeps_history) d
             where d.outcome = 'deleted');
     end if;
-    -- Another transaction may move the message while this function waits for a lock: a receive from the log to a lease,
-    -- or from lease to lease; a change of its visibility to the slow path.
+    -- While this function waits for a lock, another transaction can move the message. A receive can move it from the
+    -- log to a lease, or from one lease to another. A change of its visibility can move it to the slow path.
     loop
         if queue.delete_side(p_queue_id, p_shard, array[p_id], null, p_archives, p_keeps_history) <> '{}' then
             return true;
@@ -25,7 +25,7 @@ begin
         select n.pos, n.nonce, p_id = any (n.ids) as held into v_lease from (
             select x.pos, x.nonce, x.ids from queue.lease x
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id order by x.pos limit 200) n
-        order by held desc, n.pos limit 1;        -- Leases may overlap (take_fair).
+        order by held desc, n.pos limit 1;        -- Leases can overlap (take_fair).
         if v_lease.held and queue.delete_leased(
             p_queue_id, p_shard, v_lease.pos, v_lease.nonce, array[p_id], p_archives) <> '{}'
         then

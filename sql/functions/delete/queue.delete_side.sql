@@ -1,5 +1,5 @@
 -- queue.delete_side: deletes messages of the slow path (queue.side). Returns the deleted ids.
--- p_message_ids: delete only messages with these message ids; null: any message id.
+-- `p_message_ids` restricts the deletion to messages with these message ids. Null means any message id.
 -- Locks the messages' rows.
 create or replace function queue.delete_side(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_archives boolean, p_keeps_history boolean)
@@ -11,8 +11,8 @@ declare
     v_now timestamptz;
     v_late bigint;
 begin
-    -- Each id has a separate look-up, because for `id = any (…)` the planner may scan all the queue's messages. This
-    -- statement locks the rows, and the next statement sees their newest versions.
+    -- Each id needs a separate look-up, because for `id = any (…)` the planner can choose a scan of all the queue's
+    -- messages. This statement locks the rows, so that the next statement sees the rows' newest versions.
     v_rows := array(
         select (select s.ctid from queue.side s
                 where s.queue_id = p_queue_id and s.shard = p_shard and s.id = u.id

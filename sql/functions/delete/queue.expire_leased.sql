@@ -1,6 +1,6 @@
--- queue.expire_leased(lease, before): removes a lease's messages that were sent before p_before, because these messages
--- have expired. Returns the lease with its other messages. The caller is the shard's reader and has locked the lease's
--- row. Takes the same locks as purge_side.
+-- queue.expire_leased(lease, before): removes a lease's messages that were sent before p_before, because they have
+-- expired. Returns the lease with its other messages. The caller is the shard's reader and has locked the lease's row.
+-- Takes the locks of purge_side.
 create or replace function queue.expire_leased(p_lease queue.lease, p_before timestamptz) returns queue.lease
 language plpgsql as $$
 declare

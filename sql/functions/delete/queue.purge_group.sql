@@ -1,4 +1,4 @@
--- queue.purge_group(queue, group, before): does the same as purge_groups for one group. The caller has locked the
+-- queue.purge_group(queue, group, before): does the work of purge_groups for one group. The caller has locked the
 -- group's row.
 create or replace function queue.purge_group(p_queue_id int, p_group_key bigint, p_before timestamptz) returns bigint
 language plpgsql as $$

@@ -1,9 +1,10 @@
 -- queue.purge_groups(queue, before, limit): deletes the messages of a FIFO queue and records them in the history.
 -- Returns the number of messages.
---   p_before  null: delete all messages as purged; otherwise: delete messages that were sent before then, as expired
---   p_limit   the maximum number of groups; null: all groups
--- The search compares only a group's first message, which is the oldest. Locks the groups' rows in the order of their
--- keys. If p_before is not null, the function skips locked groups, because a sender can lock a group for long.
+--   `p_before` is null if the function deletes all messages as purged. Otherwise, the function deletes messages that
+--     were sent before this time, as expired.
+--   `p_limit` is the maximum number of groups, and null means all groups.
+-- Compares only a group's first message, which is the oldest. Locks the groups' rows in the order of their keys. Skips
+-- locked groups if p_before is not null, because a sender can lock a group for long.
 create or replace function queue.purge_groups(
     p_queue_id int, p_before timestamptz default null, p_limit int default null)
 returns bigint

@@ -1,6 +1,7 @@
 -- queue.purge_messages(arn, interval): deletes all messages of a queue, including messages in flight.
---   purged  the number of messages
---   error   QueueDoesNotExist, or PurgeQueueInProgress: the last purge was less than p_interval_seconds ago
+--   `purged` is the number of messages.
+--   `error` is QueueDoesNotExist or PurgeQueueInProgress. PurgeQueueInProgress means that the last purge was less than
+--     p_interval_seconds ago.
 -- A FIFO queue also forgets its deduplication ids (recorded at AWS), so a client can send the same id again at once.
 -- Messages that open transactions have sent stay, with their deduplication ids. Locks the queue's row, then the readers
 -- of all shards, leases and messages from the highest shard to the lowest. For a FIFO queue, locks the groups' rows,
@@ -11,7 +12,7 @@ language plpgsql as $$
 declare
     v_queue queue.queues;
     v_purged bigint := 0;
-    v_newest timestamptz := clock_timestamp() + interval '5 minutes';    -- The expires_at of an id that arrives now.
+    v_newest timestamptz := clock_timestamp() + interval '5 minutes';    -- An id that arrives now has this expires_at.
 begin
     perform queue.require_read_committed();
     select * into v_queue from queue.queues q where q.arn = p_arn for update;

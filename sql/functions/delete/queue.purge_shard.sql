@@ -1,8 +1,8 @@
--- queue.purge_shard(queue, shard, before): purges a shard's messages. Returns the number of messages. The function ends
--- all leases and moves the cursor behind the unreceived messages. If p_before is not null, the function only moves the
--- cursor behind messages that were sent before then, and counts them as expired. In that case, the function deletes at
--- most 10,000 messages, and does nothing if the shard has a reader. maintain_shard ends the leases. Locks the shard's
--- reader, then the leases' rows.
+-- queue.purge_shard(queue, shard, before): purges a shard's messages. Returns the number of messages. Ends all leases
+-- and moves the cursor behind the unreceived messages. If p_before is not null, only moves the cursor behind messages
+-- that were sent before p_before, and counts them as expired. In that case, deletes at most 10,000 messages, and does
+-- nothing if the shard has a reader. The function maintain_shard ends the leases. Locks the shard's reader, then the
+-- leases' rows.
 create or replace function queue.purge_shard(p_queue_id int, p_shard int, p_before timestamptz default null)
 returns bigint
 language plpgsql as $$
@@ -28,7 +28,8 @@ begin
         update queue.lease x set ids = '{}', done_at = v_now, outcome = 'purged'
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}';
     else
-        -- This query finds the last of the first 10,000 messages before a message that stays. The search stops there.
+        -- Among the first 10,000 messages, this query finds the last message before a message that stays. The search
+        -- stops at the message that stays.
         select max(l.id) into v_last_id from (
             select k.id from queue.log k
             where k.queue_id = p_queue_id and k.shard = p_shard and k.id > v_cursor.pos and k.id < coalesce((
@@ -45,7 +46,7 @@ begin
     with unreceived as (
         select l.id, row_number() over (order by l.id) as n from queue.log l
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_cursor.pos and l.id <= v_last_id),
-    ended as (          -- Leases of 10,000 messages suit clean_shard, which deletes a lease at a time.
+    ended as (          -- Leases of 10,000 messages suit clean_shard, which deletes one lease at a time.
         insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids, done_at,
             outcome)
         select max(u.id), min(u.id), '-infinity', v_cursor.watermark, v_cursor.low, p_queue_id, 0, p_shard, '{}', v_now,

@@ -1,7 +1,7 @@
--- queue.purge_side(queue, before): deletes messages of the slow path and records them in the history. Returns their
--- number.
--- p_before null: delete all messages as purged. Otherwise, the function deletes up to 1,000 messages that were sent
--- before then, as expired, and skips locked messages.
+-- queue.purge_side(queue, before): deletes messages of the slow path and records them in the history. Returns the
+-- number of deleted messages.
+-- Deletes all messages as purged if p_before is null. Otherwise, deletes up to 1,000 messages that were sent before
+-- p_before, as expired, and skips locked messages.
 -- Locks the messages' rows. Uses the indexes side_visible_at and side_sent_at.
 create or replace function queue.purge_side(p_queue_id int, p_before timestamptz default null) returns bigint
 language plpgsql as $$

@@ -1,20 +1,22 @@
 -- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host, carriers): leases due deliveries to a
 -- process of the worker.
--- For p_lease_ms, no other process gets these deliveries, and only the holder of the lease may write their outcome.
---   p_limit      the number of free places of the process
---   p_endpoints  the endpoint_key of the deliveries that the process has under way
---   p_busy       the number of these deliveries for each of p_endpoints
---   p_per_host   the maximum number of deliveries under way for a host of an account
---   p_carriers   the carriers of the process (queue.outgoing_delivery.carrier); other deliveries stay for other processes
--- Accounts take turns in random order. An account gets at most its share of the process (queue.delivery_share), so an
--- account with slow hosts does not crowd out other accounts. If a due delivery must wait for its host or endpoint, the
--- function makes it wait there (queue.delivery_endpoint). Later claims then do not read this delivery. If a row of
--- queue.delivery_endpoint is due, half of p_limit is reserved for such rows.
---   endpoint_key         the account and the endpoint
---   subscription_policy  for a schedule: with the remaining seconds of its age
---   trace                the trace header of the publish; null: the publish was not traced
---   password             the password of a URL with a user (queue.endpoint_password)
--- Locks deliveries and rows of queue.delivery_endpoint, and skips locked ones. Inserts rows of queue.delivery_endpoint
+-- For p_lease_ms, no other process receives these deliveries, and only the holder of the lease can write their outcome.
+--   `p_limit` is the number of free places of the process.
+--   `p_endpoints` is the endpoint_key of the deliveries that the process has under way.
+--   `p_busy` is the number of these deliveries for each of p_endpoints.
+--   `p_per_host` is the maximum number of deliveries under way for a host of an account.
+--   `p_carriers` contains the carriers of the process (queue.outgoing_delivery.carrier). Other deliveries stay for
+--     other processes.
+-- Accounts take turns in random order. An account receives at most its share of the process (queue.delivery_share), so
+-- an account with slow hosts does not keep other accounts waiting. If a due delivery must wait for its host or
+-- endpoint, the function marks the delivery as waiting (queue.delivery_endpoint), and later claims do not read it. If a
+-- row of queue.delivery_endpoint is due, half of p_limit is reserved for such rows.
+--   `endpoint_key` is the account and the endpoint.
+--   `subscription_policy` is the subscription's DeliveryPolicy. For a schedule, it also has the seconds until the
+--     invocation becomes too old (SecondsLeft).
+--   `trace` is the trace header of the publish, and null if the publish was not traced.
+--   `password` is the password of a URL with a user (queue.endpoint_password).
+-- Locks deliveries and rows of queue.delivery_endpoint, and skips locked rows. Inserts rows of queue.delivery_endpoint
 -- in the order of their names.
 -- Uses the indexes outgoing_delivery_account_due, outgoing_delivery_waits_for and delivery_endpoint_account_next_at.
 create or replace function queue.claim_deliveries(
@@ -28,7 +30,8 @@ language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_until timestamptz := v_now + p_lease_ms * interval '1 millisecond';
-    v_busy text[];      -- The host of each request under way, and of each delivery that this call has chosen.
+    -- These are the host of each request under way, and the host of each delivery that this call has chosen.
+    v_busy text[];
     v_free int := p_limit;
     v_due record;
     v_capacity int;
@@ -102,11 +105,12 @@ begin
 end $$;
 
 -- queue.choose_due_deliveries(now, limit, free, busy, per_host, carriers): chooses due deliveries for claim_deliveries.
---   p_free         the number of places, of p_limit, for these deliveries
---   p_busy         the host of each request under way
---   ids, hosts     the deliveries that the worker can send now
---   aside          the deliveries that have to wait
---   endpoint_keys  the row of queue.delivery_endpoint for which each of `aside` waits
+--   `p_free` is the number of places, of p_limit, for these deliveries.
+--   `p_busy` is the host of each request under way.
+--   `ids` and `hosts` describe the deliveries that the worker can send now.
+--   `aside` contains the deliveries that have to wait.
+--   `endpoint_keys` contains, for each delivery in `aside`, the row of queue.delivery_endpoint for which the delivery
+--     waits.
 -- Locks deliveries and skips locked ones. Uses the index outgoing_delivery_account_due.
 create or replace function queue.choose_due_deliveries(
     p_now timestamptz, p_limit int, p_free int, p_busy text[], p_per_host int, p_carriers text[])
@@ -186,7 +190,7 @@ begin
 end $$;
 
 -- queue.delivery_rate(subscription's policy, topic's): returns the maximum number of deliveries per second in delivery
--- policies; null: no maximum. A topic's policy can override the policies of its subscriptions.
+-- policies, or null for no maximum. A topic's policy can override the policies of its subscriptions.
 create or replace function queue.delivery_rate(p_subscription text, p_topic text) returns int
 language sql immutable parallel safe
 return (coalesce(
@@ -194,23 +198,23 @@ return (coalesce(
         else nullif(p_subscription, '')::jsonb #>> '{throttlePolicy,maxReceivesPerSecond}' end,
     nullif(p_topic, '')::jsonb #>> '{http,defaultThrottlePolicy,maxReceivesPerSecond}'))::int;
 
--- queue.delivery_share(free, busy): returns how many of a process's free places an account may get. p_busy: the number
--- of places that the account has now. An account can have four times the number of places that stay free, and at least
--- one place. A single account gets four fifths of all places. With more accounts, each account gets fewer places, and a
--- few places stay free. Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet
--- switches" (1998).
+-- queue.delivery_share(free, busy): returns how many of a process's free places an account can use. `p_busy` is the
+-- number of places that the account uses now. An account can use four times the number of places that stay free, and at
+-- least one place. A single account uses up to four fifths of all places. With more accounts, each account uses fewer
+-- places, and a few places stay free. The rule comes from Choudhury and Hahne, "Dynamic queue length thresholds for
+-- shared-memory packet switches" (1998).
 create or replace function queue.delivery_share(p_free int, p_busy int) returns int
 language sql immutable parallel safe
 return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 
 -- queue.claim_endpoint_deliveries(endpoint_key, limit, until): chooses deliveries that wait for a host or an endpoint.
--- Returns up to p_limit ids, and stores when a worker checks the host or endpoint again. A paused endpoint gives no
--- deliveries. After a failed endpoint's pause, the endpoint gives one delivery as a probe, which must end by p_until.
--- If no delivery waits, a failed endpoint's row stays for an hour, because retries can become due later. A throttled
--- endpoint gives a tenth of a second's deliveries at once, at least one, and later deliveries at its rate. A host's
--- deliveries to a paused endpoint wait for the endpoint. The caller has locked the row of queue.delivery_endpoint, and
--- leases the deliveries. Locks deliveries and, for a host, rows of paused endpoints. Skips locked rows. Uses the
--- indexes outgoing_delivery_waits_for and delivery_endpoint_paused.
+-- Returns up to p_limit ids, and stores the time at which a worker checks the host or endpoint again. A paused endpoint
+-- yields no deliveries. After a failed endpoint's pause, the endpoint yields one delivery as a probe, which must end by
+-- p_until. If no delivery waits, a failed endpoint's row stays for an hour, because retries can become due later. A
+-- throttled endpoint yields a tenth of a second's deliveries at once, at least one, and later deliveries at its rate. A
+-- host's deliveries to a paused endpoint wait for the endpoint. The caller has locked the row of
+-- queue.delivery_endpoint, and leases the deliveries. Locks deliveries and, for a host, rows of paused endpoints. Skips
+-- locked rows. Uses the indexes outgoing_delivery_waits_for and delivery_endpoint_paused.
 create or replace function queue.claim_endpoint_deliveries(
     p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz)
 returns bigint[]
@@ -273,7 +277,7 @@ begin
     where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting and d.delivery_id <> all (v_ids)
     order by d.due_at limit 1;
     if v_next is null and v_ids = '{}' and v_paused_until > v_now - interval '1 hour' then
-        -- Retries can become due later.
+        -- The row stays, because retries can become due later.
         update queue.delivery_endpoint l set next_at = v_paused_until + interval '1 hour'
         where l.endpoint_key = p_endpoint_key.endpoint_key;
         return v_ids;

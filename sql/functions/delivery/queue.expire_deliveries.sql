@@ -1,11 +1,11 @@
--- queue.expire_deliveries(limit): gives up deliveries that have waited too long for a paused endpoint.
---   a URL                                  one hour after the delivery was due
---   a gateway, a mail or a Lambda function   six hours, which is SNS's longest time for retries
---   an invocation by a schedule            the age in its RetryPolicy
+-- queue.expire_deliveries(limit): gives up deliveries that have waited too long for a paused endpoint. The limits are:
+--   - to a URL: one hour after the delivery was due
+--   - to a gateway, a mail server or a Lambda function: six hours, which is SNS's longest time for retries
+--   - an invocation by a schedule: the maximum age in the schedule's RetryPolicy
 -- Deliveries to an endpoint that a user paused wait without a limit.
--- p_limit: the maximum number of deliveries for each endpoint.
--- failed_redrives: the number of exhausted deliveries whose dead-letter queue refused the message.
--- Locks deliveries and skips locked ones, then locks notices. Uses the index outgoing_delivery_waits_for.
+-- `p_limit` is the maximum number of deliveries for each endpoint.
+-- `failed_redrives` is the number of exhausted deliveries whose dead-letter queue refused the message.
+-- Locks deliveries and skips locked deliveries, then locks notices. Uses the index outgoing_delivery_waits_for.
 create or replace function queue.expire_deliveries(p_limit int)
 returns table (exhausted int, dead_lettered int, failed_redrives int)
 language plpgsql as $$

@@ -1,9 +1,9 @@
--- queue.give_up_deliveries(ids): gives up deliveries. Returns the number of messages sent to a dead-letter queue. If a
--- delivery has a dead-letter queue, the function sends the message there and deletes the delivery. Otherwise, or if
--- that queue refuses the message, the delivery stays as exhausted.
---   a URL                   the text that the worker would have posted; a raw message keeps its attributes
---   a gateway or a mail     the message in its envelope (notice.head)
---   a schedule's Lambda function   the input, with the failure as attributes
+-- queue.give_up_deliveries(ids): gives up deliveries. Returns the number of messages that moved to a dead-letter queue.
+-- Sends the message of a delivery with a dead-letter queue to that queue, and deletes the delivery. Otherwise, or if
+-- that queue refuses the message, the delivery stays as exhausted. The dead-letter queue receives:
+--   - for a URL: the text that the worker would have posted; a raw message keeps its attributes
+--   - for a gateway or a mail server: the message in its envelope (notice.head)
+--   - for a schedule's Lambda function: the input, with the failure as attributes
 -- The history records the outcome. An outgoing message becomes failed. The caller has locked the deliveries' rows, and
 -- deletes the notices. Takes the same locks as queue.send_messages.
 create or replace function queue.give_up_deliveries(p_ids bigint[]) returns int
@@ -18,7 +18,8 @@ begin
         array_agg(b.body order by d.delivery_id) as bodies,
         array_agg(octet_length(b.body) + coalesce(octet_length(b.attributes::text), 0) order by d.delivery_id) as sizes,
         array_agg(b.attributes order by d.delivery_id) as attributes,
-        -- A FIFO queue also accepts such messages. Each message has a separate group, so no message waits for another.
+        -- A FIFO queue also accepts these messages. Each message has a separate group, so no message waits for another
+        -- message.
         array_agg(d.delivery_id::text order by d.delivery_id) as groups
     into v_dead_letters
     from queue.outgoing_delivery d join queue.notice n on n.notice_id = d.notice_id

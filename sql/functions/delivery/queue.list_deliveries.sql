@@ -1,6 +1,6 @@
--- queue.list_deliveries(account, state, after, limit): returns deliveries of an account by id.
---   p_state  pending or exhausted
---   p_after  return only greater ids; null: all ids
+-- queue.list_deliveries(account, state, after, limit): returns deliveries of an account in the order of their ids.
+--   `p_state` is pending or exhausted.
+--   `p_after` restricts the result to greater ids, and null means all ids.
 -- Times are in milliseconds since 1970. Uses the indexes outgoing_delivery_exhausted and outgoing_delivery_pkey.
 create or replace function queue.list_deliveries(p_account_id text, p_state text, p_after bigint, p_limit int)
 returns table (

@@ -1,10 +1,11 @@
 -- queue.list_delivery_endpoints(account, max): returns the endpoints of an account's newest attempts, and paused
 -- endpoints.
--- Stopped endpoints come first, then paused ones, then the endpoints with the most failures; at most 1,000.
---   p_max           the number of attempts that count
---   stopped          a user paused the endpoint
---   paused_until_ms  the end of the worker's pause after failures
---   waiting          the number of deliveries that wait for a paused endpoint, up to 10,001
+-- The result has at most 1,000 rows. Endpoints that a user stopped come first, then paused endpoints, then the
+-- endpoints with the most failures.
+--   `p_max` is the number of attempts that count.
+--   `stopped` is true if a user paused the endpoint.
+--   `paused_until_ms` is the end of the worker's pause after failures.
+--   `waiting` is the number of deliveries that wait for a paused endpoint, up to 10,001.
 -- Times are in milliseconds since 1970. Uses the indexes outgoing_delivery_attempt_pkey,
 -- delivery_endpoint_account_next_at and outgoing_delivery_waits_for.
 create or replace function queue.list_delivery_endpoints(p_account_id text, p_max int)

@@ -1,13 +1,14 @@
--- queue.list_failed_endpoints(account, max, seconds): returns up to 200 endpoints of an account that do not work.
--- Such an endpoint is paused, has exhausted deliveries, or has failed for p_seconds without a response.
+-- queue.list_failed_endpoints(account, max, seconds): returns up to 200 endpoints of an account that do not work. These
+-- endpoints are paused, have exhausted deliveries, or have failed for p_seconds without a response.
 -- The endpoints with the most exhausted deliveries come first.
---   p_max         count only the newest exhausted deliveries and the first due ones, up to this number
---   given_up_at    when the first of the counted deliveries was given up
---   paused_at      the beginning of the pause; null: the endpoint is not paused
---   stopped        a user paused the endpoint
---   failing_since  the first failure since the last response; null: the endpoint is paused or works
---   retried        the number of deliveries that the worker will retry
---   waiting        the number of deliveries that wait for the end of the pause
+--   `p_max` limits the counts to the newest exhausted deliveries and the first due deliveries, up to this number.
+--   `given_up_at` is the time at which the worker gave up the first of the counted deliveries.
+--   `paused_at` is the beginning of the pause, and null if the endpoint is not paused.
+--   `stopped` is true if a user paused the endpoint.
+--   `failing_since` is the time of the first failure since the last response. The value is null if the endpoint is
+--     paused or works.
+--   `retried` is the number of deliveries that the worker will retry.
+--   `waiting` is the number of deliveries that wait for the end of the pause.
 -- Uses the indexes outgoing_delivery_exhausted, outgoing_delivery_account_due, outgoing_delivery_waits_for and
 -- delivery_endpoint_account_next_at.
 create or replace function queue.list_failed_endpoints(p_account_id text, p_max int, p_seconds int)
@@ -37,7 +38,7 @@ failing as materialized (
     where l.account_id = p_account_id and l.paused_until is null and l.failures > 0
         and l.failing_since < clock_timestamp() - p_seconds * interval '1 second'
     group by 1),
-retried as materialized (       -- This reads no delivery if all endpoints work.
+retried as materialized (       -- This query reads no delivery if all endpoints work.
     select n.endpoint, count(*)::int as number, max(n.last_error) as last_error
     from (
         select d.endpoint, d.last_error from unnest(queue.delivery_carriers()) k(carrier)

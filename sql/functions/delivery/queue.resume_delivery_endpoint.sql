@@ -1,6 +1,6 @@
--- queue.resume_delivery_endpoint(account, URL): ends a URL's pause and makes its waiting deliveries due now. The
--- function ends both a user's pause and the worker's pause after failures. known: whether the URL was paused. Locks
--- rows of queue.delivery_endpoint in the order of their names.
+-- queue.resume_delivery_endpoint(account, URL): ends a URL's pause and makes the URL's waiting deliveries due now. Ends
+-- both a user's pause and the worker's pause after failures. `known` says whether the URL was paused. Locks rows of
+-- queue.delivery_endpoint in the order of their names.
 create or replace function queue.resume_delivery_endpoint(p_account_id text, p_endpoint text) returns table (known boolean)
 language plpgsql as $$
 declare

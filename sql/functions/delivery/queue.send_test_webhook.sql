@@ -1,10 +1,10 @@
 -- queue.send_test_webhook(account, subscription, binding, message_id, text, head, tail): stores a test delivery to a
 -- URL.
--- The worker delivers the event like any other, but never sends it to a dead-letter queue.
---   p_subscription_arn, p_binding_id  the target that find_test_target returned
---   p_raw                             the text, in JSON
---   p_head, p_tail                    the parts of the envelope around the subscription's ARN
---   error                             RequestThrottled: the account has too many deliveries
+-- The worker delivers the event like any other event, but never sends it to a dead-letter queue.
+--   `p_subscription_arn` and `p_binding_id` are the target that find_test_target returned.
+--   `p_raw` is the text, in JSON.
+--   `p_head` and `p_tail` are the parts of the envelope around the subscription's ARN.
+--   `error` is RequestThrottled if the account has too many deliveries.
 -- Returns no row if the target no longer exists.
 -- Uses the indexes subscription_arn_key, binding_pkey and delivery_excess_pkey.
 create or replace function queue.send_test_webhook(

@@ -1,16 +1,16 @@
 -- queue.settle_deliveries(ids, leases, endpoints, statuses, errors, delays_ms, healths, durations_ms, sent_bytes,
 -- responses): writes the outcomes of attempts and logs them in queue.outgoing_delivery_attempt.
 -- Each delivery has an element in each array.
---   p_errors     null: the delivery succeeded; the function deletes it and records it in the history
---   p_delays_ms  the time until the retry; null: the function gives the delivery up
---   p_statuses   0: the worker sent no request, and the attempt does not count
---   p_healths    1: the endpoint responds; -1: it fails; 0: neither (queue.record_endpoint_health);
---                2: a mail server refused the recipient permanently (queue.record_mail_refusals)
--- Only the holder of a lease may write an outcome. An outcome has no effect if another worker has claimed the delivery.
---   lost       the number of deliveries that another worker had claimed
---   paused     the endpoints whose pauses begin now
---   failing    the endpoints that have now failed for two minutes
---   recovered  the endpoints that respond again after either
+--   `p_errors` is null if the delivery succeeded. The function then deletes the delivery and records it in the history.
+--   `p_delays_ms` is the time until the retry. Null means that the function gives the delivery up.
+--   `p_statuses` is 0 if the worker sent no request. The attempt then does not count.
+--   `p_healths` is 1 if the endpoint responds, -1 if it fails, and 0 for neither (queue.record_endpoint_health). A 2
+--     means that a mail server refused the recipient permanently (queue.record_mail_refusals).
+-- Only the holder of a lease can write an outcome. An outcome has no effect if another worker has claimed the delivery.
+--   `lost` is the number of deliveries that another worker had claimed.
+--   `paused` contains the endpoints whose pauses begin now.
+--   `failing` contains the endpoints that have now failed for two minutes.
+--   `recovered` contains the endpoints that respond again after a pause or two minutes of failures.
 -- Locks notices, deliveries, subscriptions of mails and rows of queue.delivery_endpoint, each in order.
 -- Uses the indexes outgoing_delivery_pkey and outgoing_delivery_notice.
 create or replace function queue.settle_deliveries(
@@ -27,7 +27,8 @@ declare
     v_refused text[];
 begin
     perform queue.require_read_committed();
-    -- Without these locks, two workers that delete the last two deliveries of a notice would each see the other's row.
+    -- Without these locks, two workers that delete the last two deliveries of a notice would each see the other
+    -- worker's row.
     v_notices := array(
         select n.notice_id from queue.notice n
         where n.notice_id = any (array(select d.notice_id from queue.outgoing_delivery d where d.delivery_id = any (p_ids)))
@@ -93,8 +94,8 @@ begin
 end $$;
 
 -- queue.record_mail_refusals(subscriptions, refused): counts mails that a server refused permanently because of the
--- recipient. Each mail has an element in each array. An accepted mail resets its subscription's count. hand_over_mail
--- reads the count. Locks subscriptions in the order of their ARNs. Uses the index subscription_arn_key.
+-- recipient. Each mail has an element in each array. An accepted mail resets its subscription's count. The function
+-- hand_over_mail reads the count. Locks subscriptions in the order of their ARNs. Uses the index subscription_arn_key.
 create or replace function queue.record_mail_refusals(p_subscriptions text[], p_refused boolean[]) returns void
 language plpgsql as $$
 declare
@@ -112,14 +113,15 @@ end $$;
 
 -- queue.record_endpoint_health(ids, endpoints, healths): records whether the endpoints of attempts work.
 -- Each attempt has an element in each array.
---   p_endpoints  the column `endpoint_key` of claim_deliveries; it contains the account
---   p_healths    1: the endpoint responded; -1: it failed (no response, 5xx or 429); 0: neither
--- 20 failures in a row pause an endpoint for 5 seconds. The endpoint then gets one delivery as a probe.
--- A response ends the pause. A failure of the probe doubles the pause, up to a minute. Other failures do not count.
--- An endpoint that a user paused stays paused.
---   paused     the endpoints whose first pause begins now
---   failing    the endpoints that have now failed for two minutes
---   recovered  the endpoints that respond again after either
+--   `p_endpoints` is the column `endpoint_key` of claim_deliveries, which contains the account.
+--   `p_healths` is 1 if the endpoint responded, -1 if it failed (no response, 5xx or 429), and 0 for neither.
+-- After 20 failures in a row, the function pauses an endpoint for 5 seconds. The endpoint then receives one delivery as
+-- a probe.
+-- A response ends the pause. A failure of the probe doubles the pause, up to a minute. Other failures do not count
+-- during a pause. An endpoint that a user paused stays paused.
+--   `paused` contains the endpoints whose first pause begins now.
+--   `failing` contains the endpoints that have now failed for two minutes.
+--   `recovered` contains the endpoints that respond again after a pause or two minutes of failures.
 -- Locks rows of queue.delivery_endpoint in the order of their names.
 create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[])
 returns table (paused text[], failing text[], recovered text[])
@@ -145,7 +147,7 @@ begin
             update queue.delivery_endpoint l
             set failures = 0, failing_since = null, pauses = 0, paused_until = null, paused_at = null, probe = null,
                 next_at = least(l.next_at, v_now), reported = false
-            from queue.delivery_endpoint o        -- `o` is the row before the update.
+            from queue.delivery_endpoint o        -- The alias `o` means the row before the update.
             where l.endpoint_key = v_endpoint.endpoint_key and (l.failures > 0 or l.paused_until is not null)
                 and not l.stopped and o.endpoint_key = l.endpoint_key
             returning o.reported into v_reported;

@@ -1,8 +1,8 @@
 -- queue.first_group_message(group): returns the readiness of a message group and its first message.
---   place       the ctid of the newest row in queue.fifo_ready
---   ready_at    when the group became ready, or will become ready
---   first_id    no message of the group has a lower id
---   id, visible_at, sent_at   the first message; null: the group is empty
+--   `place` is the ctid of the newest row in queue.fifo_ready.
+--   `ready_at` is the time at which the group became ready or will become ready.
+--   `first_id` is at most the lowest id of the group's messages.
+--   `id`, `visible_at` and `sent_at` describe the first message. They are null if the group is empty.
 -- Uses the indexes fifo_ready_pkey and fifo_message_of_group.
 create or replace function queue.first_group_message(p_group_key bigint)
 returns table (

@@ -1,8 +1,9 @@
 -- queue.group_head(group, first id, bytes, format): returns a FIFO group's first message. Returns no row if the group
 -- is empty.
---   p_first_id  no message of the group has a lower id
---   fits        whether the response has room for the message (receive_messages); true if its length is unknown
--- PostgreSQL inlines the function into the calling statement. Uses the index fifo_message_of_group.
+--   `p_first_id` is at most the lowest id of the group's messages.
+--   `fits` says whether the response has room for the message (receive_messages). The value is true if the message's
+--     length is unknown.
+-- PostgreSQL inlines this function into the calling statement. Uses the index fifo_message_of_group.
 create or replace function queue.group_head(
     p_group_key bigint, p_first_id bigint, p_response_bytes int, p_response_format text)
 returns table (visible_at timestamptz, receive_count int, sent_at timestamptz, fits boolean)

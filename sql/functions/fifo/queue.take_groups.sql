@@ -1,17 +1,19 @@
 -- queue.take_groups: receives messages of a FIFO queue, group by group. The group that has been ready for the longest
--- time comes first. The function takes a group's messages only up to the first invisible message, so no message
--- overtakes a message in flight. The first p_share rows are for one receiver, and the next p_share rows are for the
--- next receiver. Each group goes to one receiver.
---   p_before         do not return messages that were sent earlier, because their retention is over
---   p_response_bytes, p_response_format   the limit of the response, as in receive_messages
---   p_again          search once more if the first search finds only messages past their retention
--- A group is ready when the retention of its first message ends. The function deletes such messages, even in flight. If
--- the response has no room for a group's first message, this receive passes over the group and does not lock it, unless
--- the message has to become a dead letter. The group stays available to other receives. If a receive finds no message,
--- the setting queue.passed_over says whether the receive passed over a group. Dead entries in the index by time make
--- searches long. The search therefore begins where store_search says. Smaller functions would cost more: a query that
--- PostgreSQL inlines for the start of the search took 2 to 6 % of a receive. Locks the groups' rows and skips locked
--- ones. Uses the indexes fifo_ready_visible_at, fifo_ready_pkey and fifo_message_of_group.
+-- time comes first. Takes a group's messages only up to the first invisible message, so no message overtakes a message
+-- in flight. The first p_share rows are for one receiver, and the next p_share rows are for the next receiver. Each
+-- group goes to one receiver.
+--   `p_before` is the time before which sent messages are past their retention. The function does not return these
+--     messages.
+--   `p_response_bytes` and `p_response_format` are the limit of the response, as in receive_messages.
+--   `p_again` is true if the function searches once more after a search that finds only messages past their retention.
+-- A group is also ready when the retention of its first message ends. Deletes such expired messages, even in flight. If
+-- the response has no room for a group's first message, this receive passes over the group and does not lock it. A
+-- group whose first message has to become a dead letter is an exception. The group stays available to other receives.
+-- If a receive finds no message, the setting queue.passed_over says whether the receive passed over a group. Dead
+-- entries in the index by time make searches long. The search therefore begins where store_search says. A query that
+-- PostgreSQL inlines for the start of the search took 2 to 6 % of a receive, so the function is not split into smaller
+-- functions. Locks the groups' rows and skips locked rows. Uses the indexes fifo_ready_visible_at, fifo_ready_pkey and
+-- fifo_message_of_group.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
     p_before timestamptz, p_response_bytes int, p_response_format text, p_again boolean default true)
@@ -24,7 +26,8 @@ declare
     v_firsts bigint[];
     v_seen bigint[] := '{}';
     v_ids bigint[] := '{}';
-    v_ctids tid[] := '{}';      -- With ids, a plan for a small table would scan a whole index for each message.
+    -- With ids instead of ctids, a plan for a small table would scan a whole index for each message.
+    v_ctids tid[] := '{}';
     v_taken bigint[] := '{}';
     v_first_ids bigint[] := '{}';
     v_sent_at timestamptz[] := '{}';
@@ -80,7 +83,8 @@ begin
                     v_ready.ids := null;
                 end if;
             end if;
-            if v_ready.ids is null then     -- update_groups does not change a ready group that the receive passed over.
+            -- If the receive passed over a ready group, update_groups does not change the group.
+            if v_ready.ids is null then
                 perform queue.update_groups(array[v_ready.group_key]);
             else
                 v_ids := v_ids || v_ready.ids[:v_capacity];
@@ -94,7 +98,7 @@ begin
         v_seen := v_seen || v_groups;
         v_limit := least(4 * v_limit, p_max - cardinality(v_ids) + 100);
     end loop;
-    -- An empty receive writes only if that saves the next receive a long search, or if searches have become short
+    -- An empty receive writes only if the write saves the next receive a long search, or if searches have become short
     -- again. Until the due search runs, poll_queues says that the queue is ready.
     if v_again and (v_ids <> '{}' or v_took > interval '5 milliseconds'
         or (v_full and v_search.full_took > interval '5 milliseconds'))
@@ -147,7 +151,7 @@ begin
 end $$;
 
 -- queue.first_ready_at(queue, from): returns the first time from p_from on at which a group is or becomes ready.
--- Returns null if the index has no such entry. Uses the index fifo_ready_visible_at.
+-- Returns null if no group is or becomes ready. Uses the index fifo_ready_visible_at.
 create or replace function queue.first_ready_at(p_queue_id int, p_from timestamptz) returns timestamptz
 language plpgsql as $$
 begin
@@ -159,20 +163,21 @@ end $$;
 
 -- queue.store_search(queue, search, full, late, now, first entry, duration, got less): stores where the next searches
 -- begin.
---   p_search    the row with which this search began
---   p_first_at  the first entry that this search found
---   p_got_less  the receive returned fewer messages than the client asked for
--- Each change to a group leaves a dead entry in the index by time. The entry stays while an old snapshot can read the
--- entry, and a search from the beginning of the index passes all dead entries. Therefore the next search begins at the
--- first entry that this search found. However, a transaction that commits late adds an entry with an earlier time. A
--- search therefore begins at one of three places:
+--   `p_search` is the row with which this search began.
+--   `p_first_at` is the first entry that this search found.
+--   `p_got_less` says whether the receive returned fewer messages than the client requested.
+-- Each change to a group leaves a dead entry in the index by time. The entry stays while an old snapshot can read it. A
+-- search from the beginning of the index passes all dead entries. Therefore the next search begins at the first entry
+-- that this search found. However, a transaction that commits late adds an entry with an earlier time. A search
+-- therefore begins at one of three places:
 --   usually: the stored time, at least 0.1 seconds before the search that stored it. 0.1 seconds later, a search stores
 --   a new time.
 --   once a second (late): a second stored time, at least 2 seconds before the last late search. A late search finds the
 --   entries of transactions that were open for up to 2 seconds.
 --   seldom (full): the beginning of the index. A full search finds every entry. The next full search is due after a
---   second if p_got_less, otherwise after a minute, and at least after 50 times the duration of this one.
--- Locks rows of queue.fifo_search and skips locked ones.
+--   second if p_got_less is true, and otherwise after a minute. The interval is at least 50 times the duration of this
+--   search.
+-- Locks rows of queue.fifo_search and skips locked rows.
 create or replace function queue.store_search(
     p_queue_id int, p_search queue.fifo_search, p_full boolean, p_late boolean, p_now timestamptz, p_first_at timestamptz,
     p_took interval, p_got_less boolean)
@@ -213,7 +218,7 @@ end $$;
 -- limited response locks the group.
 -- The receive locks the group if the response has room for its first message, if this message becomes a dead letter or
 -- was sent before p_before, or if the group is empty.
--- The function is in PL/pgSQL, which PostgreSQL does not inline. Inlined, it would cost other receives 3 % (one
+-- Is written in PL/pgSQL, which PostgreSQL does not inline. An inlined function would cost other receives 3 % (one
 -- message, 2026-11-26), because the executor prepares the subquery without running it.
 create or replace function queue.group_fits(
     p_group_key bigint, p_first_id bigint, p_response_bytes int, p_response_format text, p_max_receive_count int,
@@ -227,14 +232,14 @@ begin
 end $$;
 
 -- queue.first_ready_messages(group, first id, limit, now, before, response bytes, response format): returns the visible
--- messages at the head of a FIFO group, at most p_limit. The list ends before the first message that is invisible or
+-- messages at the head of a FIFO group, at most p_limit. Ends the list before the first message that is invisible or
 -- too long for the response (pass_over). A message that was sent before p_before counts as visible, because an expired
 -- message must not block other messages.
---   p_first_id     no message of the group has a lower id
---   ids            null: the group has no such message
---   ctids          the rows; the ctids stay valid while the caller has locked the group
---   receive_count  the count of the first message
---   sent_at        the earliest time at which one of the first p_limit messages was sent
+--   `p_first_id` is at most the lowest id of the group's messages.
+--   `ids` is null if the group has no such message.
+--   `ctids` contains the rows' ctids, which stay valid while the caller has locked the group.
+--   `receive_count` is the count of the first message.
+--   `sent_at` is the earliest time at which one of the first p_limit messages was sent.
 -- Uses the index fifo_message_of_group.
 create or replace function queue.first_ready_messages(
     p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_before timestamptz, p_response_bytes int,
@@ -251,14 +256,14 @@ from (select m.id, m.message_ctid, m.receive_count, m.sent_at,
             where f.group_key = p_group_key and f.group_key > 0 and f.id >= p_first_id order by f.id limit p_limit) m) h
 $$;
 
--- queue.dead_letter_group: moves the first messages of a group to the FIFO dead-letter queue. The function moves
--- visible messages that were received p_max_receive_count times, at most 100 in a call. The messages keep their group
--- and order. The message id becomes the deduplication id, and the retention period starts again. AWS defines both rules
--- (Developer Guide, "dead-letter queue redrive" and "Using dead-letter queues"). The function deletes messages that
--- were sent before p_before, because these messages have expired. Returns false if more messages must move, or if
--- another transaction has locked the target's group. The caller must then not return a message from the group. The
--- caller has locked the group's row. Locks the target's group row without waiting, because two queues can share a
--- dead-letter queue.
+-- queue.dead_letter_group: moves the first messages of a group to the FIFO dead-letter queue. Moves visible messages
+-- that were received p_max_receive_count times, at most 100 in a call. The messages keep their group and order. The
+-- message id becomes the deduplication id, and the retention period starts again. AWS defines both rules (Developer
+-- Guide, "dead-letter queue redrive" and "Using dead-letter queues"). Deletes messages that were sent before p_before,
+-- because these messages have expired. Returns false if more messages must move, or if another transaction has locked
+-- the target's group. If the result is false, the caller must not return a message from the group. The caller has
+-- locked the group's row. Locks the target's group row without waiting, because two queues can share a dead-letter
+-- queue.
 create or replace function queue.dead_letter_group(
     p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text,
     p_before timestamptz)

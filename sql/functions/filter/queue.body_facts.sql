@@ -1,6 +1,6 @@
 -- queue.body_facts(message): returns the values of a JSON object that filter policies compare.
--- The format is the same as in sns/filter_policy/facts.py: the values of each path and, if an array contains objects or
--- arrays, the message itself. A dot in a name has the same effect as nesting.
+-- The result has the format of sns/filter_policy/facts.py. It contains the values of each path and, if an array
+-- contains objects or arrays, the message itself. A dot in a name has the same effect as nesting.
 -- Returns null if the message is not an object.
 -- Returns true, which passes every policy, for more than 32 nested arrays or more than 131,072 opening brackets.
 create or replace function queue.body_facts(p_message jsonb) returns jsonb
@@ -21,7 +21,7 @@ with recursive part as (
         union all
         select null, a.value from jsonb_array_elements(case when jsonb_typeof(p.value) = 'array' then p.value end) a) n)
 select case when jsonb_typeof(p_message) = 'object' and coalesce(max(p.level), 0) <= 32
-        and (p_message = '{}' or count(*) > 0) then     -- Otherwise it has too many brackets.
+        and (p_message = '{}' or count(*) > 0) then     -- Otherwise, the message has too many brackets.
     coalesce((
         select jsonb_object_agg(f.path, f.values) from (
             select l.path, jsonb_agg(l.value) as values from part l

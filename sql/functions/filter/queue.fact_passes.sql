@@ -1,9 +1,9 @@
 -- queue.fact_passes(test, fact, kind): returns whether one fact passes a test of a compiled filter policy.
---   p_test  [operator, arguments…] (sns/filter_policy/operators.py)
---   p_fact  a JSON scalar
---   p_kind  its jsonb_typeof
--- The function never uses a text as a regular expression.
--- The function is one expression, so PostgreSQL inlines it.
+--   `p_test` is [operator, arguments…] (sns/filter_policy/operators.py).
+--   `p_fact` is a JSON scalar.
+--   `p_kind` is the jsonb_typeof of p_fact.
+-- Never uses a text as a regular expression.
+-- Is a single expression, so PostgreSQL inlines the function.
 create or replace function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text) returns boolean
 language sql immutable parallel safe as $$
 select case p_test ->> 0
@@ -28,8 +28,8 @@ language sql immutable parallel safe as $$
 select exists (select from jsonb_array_elements_text(p_patterns) e where p_text like e.value)
 $$;
 
--- queue.in_network(text, network): returns whether the text is an IP address in a network. Returns false for other
--- texts.
+-- queue.in_network(text, network): returns whether the text is an IP address in a network. Returns false for texts that
+-- are not IP addresses.
 create or replace function queue.in_network(p_text text, p_network text) returns boolean
 language plpgsql immutable parallel safe as $$
 begin

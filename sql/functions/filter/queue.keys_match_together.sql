@@ -1,10 +1,11 @@
 -- queue.keys_match_together(keys, members, depth, node): returns whether keys pass below a node of a message.
---   p_keys     [names of the path, key] for each key
---   p_members  the numbers of the keys to compare
---   p_depth    the number of names of the paths that lead to the node
--- Keys whose paths go through one array have to pass in the same element, as in AWS's rule engine. For example,
--- {"employees": {"firstName": ["Anna"], "lastName": ["Jones"]}} does not match an Anna Smith next to a Peter Jones.
--- A name of the message may have dots. If several names begin with the same parts (a, a.b), the shortest one counts.
+--   `p_keys` is [names of the path, key] for each key.
+--   `p_members` contains the numbers of the keys to compare.
+--   `p_depth` is the number of path names that lead to the node.
+-- If several keys' paths go through one array, the keys have to pass in the same element, as in AWS's rule engine. For
+-- example, {"employees": {"firstName": ["Anna"], "lastName": ["Jones"]}} does not match an Anna Smith next to a Peter
+-- Jones. A name of the message may have dots. If several names begin with the same parts (a, a.b), the function uses
+-- the shortest name.
 create or replace function queue.keys_match_together(p_keys jsonb, p_members int[], p_depth int, p_node jsonb)
 returns boolean
 language plpgsql immutable parallel safe as $$
@@ -27,7 +28,7 @@ begin
         while v_left <> '{}' loop
             v_depth := p_depth;
             v_name := p_keys -> v_left[1] -> 0 ->> v_depth;
-            while not p_node ? v_name loop      -- A null ends the loop.
+            while not p_node ? v_name loop      -- The loop also ends if v_name is null.
                 v_depth := v_depth + 1;
                 v_name := v_name || '.' || (p_keys -> v_left[1] -> 0 ->> v_depth);
             end loop;

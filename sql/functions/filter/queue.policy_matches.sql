@@ -1,7 +1,8 @@
 -- queue.policy_matches(policy, facts): returns whether a message matches a compiled filter policy.
 -- The message matches if all keys of one alternative pass.
---   p_policy  the result of sns/filter_policy/compile.py
---   p_facts   the result of sns/filter_policy/facts.py; null or empty: no policy matches; true: every policy matches
+--   `p_policy` is the result of sns/filter_policy/compile.py.
+--   `p_facts` is the result of sns/filter_policy/facts.py. No policy matches if the value is null or empty, and every
+--     policy matches if it is true.
 -- Keys whose values are in arrays of objects must also pass together (keys_match_together).
 create or replace function queue.policy_matches(p_policy jsonb, p_facts jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -38,7 +39,7 @@ end $$;
 
 -- queue.branch_matches_together(keys, facts, document): returns whether the keys of an alternative pass together in a
 -- document.
--- Each key has already passed alone. The function ignores keys whose path is missing.
+-- Each key has already passed alone. Ignores keys whose path is missing.
 create or replace function queue.branch_matches_together(p_keys jsonb, p_facts jsonb, p_document jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

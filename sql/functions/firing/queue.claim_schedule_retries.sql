@@ -1,9 +1,9 @@
 -- queue.claim_schedule_retries(limit, per second): locks up to p_limit failed invocations whose retry is due.
 -- The locks last until the caller's transaction ends.
 -- Accounts share p_limit equally, so one account's failing targets do not delay other accounts (claim_schedules).
---   topic  the target's ARN if the target is an SNS topic; the caller signs the input for it
---   input  the text for the target
---   name   the name of the schedule
+--   `topic` is the target's ARN if the target is an SNS topic. The caller signs the input for a topic.
+--   `input` is the text for the target.
+--   `name` is the name of the schedule.
 -- Skips rows that another worker has locked. Uses the index schedule_retry_account_due.
 create or replace function queue.claim_schedule_retries(p_limit int, p_per_second int default 0)
 returns table (retry_id bigint, topic text, input text, name text)
@@ -16,7 +16,7 @@ declare
 begin
     perform queue.require_read_committed();
     perform set_config('idle_in_transaction_session_timeout', '10s', true), set_config('lock_timeout', '250ms', true);
-    with recursive accounts(account_id) as (    -- Each account takes one step in the index.
+    with recursive accounts(account_id) as (    -- The query reads one index entry for each account.
         (select r.account_id from queue.schedule_retry r order by r.account_id limit 1)
         union all
         select (select r.account_id from queue.schedule_retry r

@@ -1,13 +1,14 @@
 -- queue.claim_schedules(limit, per second): locks up to p_limit due schedules until the caller's transaction ends. The
--- caller computes the occurrences that fire, calls fire_schedules and commits. If the caller dies, the transaction is
--- rolled back after 10 seconds. Accounts share p_limit equally, so no account delays another. Other accounts get an
--- account's unused places. The function takes the schedules that have waited longest, at most p_per_second for an
--- account; 0: no maximum. Returns a row for each schedule, in the order of penstock.scheduler.firing.plan.Due.
---   now    the database's time, the only clock that counts
---   topic  the ARN if the target is an SNS topic; the caller signs messages to topics
--- rewind_schedules first makes schedules due if the clock has gone back. These schedules have a next_fire_at in the
--- future. Skips schedules that another worker has locked. The transaction waits 250 ms for other locks (FIFO groups).
--- Uses the index schedule_account_due.
+-- caller computes the occurrences that fire, calls fire_schedules and commits. If the caller dies, PostgreSQL rolls the
+-- transaction back after 10 seconds. Accounts share p_limit equally, so no account delays another account. Other
+-- accounts can use the places that an account leaves free. Takes the schedules that have waited longest, at most
+-- p_per_second for an account. A p_per_second of 0 means no maximum. Returns a row for each schedule, with the columns
+-- in the order of penstock.scheduler.firing.plan.Due.
+--   `now` is the database's time, the only clock that counts.
+--   `topic` is the target's ARN if the target is an SNS topic. The caller signs messages to topics.
+-- If the clock has gone back, rewind_schedules first makes schedules due whose next_fire_at is in the future. Skips
+-- schedules that another worker has locked. The transaction waits 250 ms for other locks (FIFO groups). Uses the index
+-- schedule_account_due.
 create or replace function queue.claim_schedules(p_limit int, p_per_second int default 0)
 returns table (
     now timestamptz, schedule_id bigint, api text, expression_kind text, canonical text, timezone text,
@@ -20,13 +21,13 @@ declare
     v_now timestamptz := clock_timestamp();
     v_accounts text[];
     v_ids bigint[] := '{}';
-    v_of text[] := '{}';        -- The accounts of these schedules.
+    v_of text[] := '{}';        -- These are the accounts of the schedules in v_ids.
     v_share int;
 begin
     perform queue.require_read_committed();
     perform set_config('idle_in_transaction_session_timeout', '10s', true), set_config('lock_timeout', '250ms', true);
     perform queue.rewind_schedules(p_limit, v_now);
-    with recursive accounts(account_id) as (    -- Each account takes one step in the index.
+    with recursive accounts(account_id) as (    -- The query reads one index entry for each account.
         (select s.account_id from queue.schedule s where s.status = 'active' order by s.account_id limit 1)
         union all
         select (select s.account_id from queue.schedule s
@@ -52,7 +53,7 @@ begin
                 for no key update skip locked) c)
         select v_ids || array_agg(c.schedule_id), v_of || array_agg(c.account_id),
             array(select k.account_id from claimed k group by k.account_id having count(*) = v_share)
-        into v_ids, v_of, v_accounts from claimed c;    -- This leaves out accounts without further schedules.
+        into v_ids, v_of, v_accounts from claimed c;    -- The array omits accounts without further schedules.
     end loop;
     return query
     select v_now, s.schedule_id, s.api, s.expression_kind, s.canonical, s.timezone, s.anchor_at, s.end_at,
@@ -64,12 +65,12 @@ begin
     order by s.due_at;
 end $$;
 
--- queue.rewind_schedules(limit, now): makes schedules due that fired while the database's clock was ahead. Such a
--- schedule's next occurrence can be far away, so the caller recomputes the occurrence. If a run was recorded more than
--- ten seconds after p_now, the clock has gone back since then. The function sets the time of such runs to p_now, so it
--- finds each run once. The function handles at most p_limit schedules in a call. The function also makes retries due if
--- they would wait longer than the maximum of 300 seconds. Skips locked schedules and retries. Locks the runs. Uses the
--- indexes schedule_run_recorded_at and schedule_retry_due.
+-- queue.rewind_schedules(limit, now): makes schedules due that fired while the database's clock was ahead. The next
+-- occurrence of such a schedule can be far away, so the caller recomputes the occurrence. If a run was recorded more
+-- than ten seconds after p_now, the clock has gone back since then. Sets the time of such runs to p_now, so the
+-- function finds each run once. Handles at most p_limit schedules in a call. Also makes retries due if they would wait
+-- longer than the maximum of 300 seconds. Skips locked schedules and retries. Locks the runs. Uses the indexes
+-- schedule_run_recorded_at and schedule_retry_due.
 create or replace function queue.rewind_schedules(p_limit int, p_now timestamptz) returns void
 language plpgsql as $$
 declare
@@ -91,7 +92,7 @@ begin
     where r.recorded_at > v_ahead and (
         r.schedule_id = any (v_ids)
         or not exists (select from queue.schedule s where s.schedule_id = r.schedule_id));
-    update queue.schedule_retry r set due_at = p_now     -- A retry waits 300 s at most.
+    update queue.schedule_retry r set due_at = p_now     -- A retry waits at most 300 seconds.
     where r.retry_id in (
         select e.retry_id from queue.schedule_retry e where e.due_at > v_ahead + interval '5 minutes'
         for update skip locked);

@@ -1,8 +1,8 @@
 -- queue.fire_schedule_retries(retries, topic messages): retries the invocations that claim_schedule_retries locked.
 -- Each invocation has a separate savepoint.
--- After a failure, the function waits 2, 4, 8, … 300 seconds (AWS documents only that it backs off exponentially), or
--- gives the invocation up.
--- outcome: fired, failed, exhausted, or busy and unsigned as in fire_schedules.
+-- After a failure, waits 2, 4, 8, … 300 seconds, or gives the invocation up. AWS documents only that the wait grows
+-- exponentially.
+-- The outcome is fired, failed or exhausted, or busy or unsigned as in fire_schedules.
 -- Takes the same locks as dispatch_schedule.
 create or replace function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
 returns table (retry_id bigint, outcome text, detail text)

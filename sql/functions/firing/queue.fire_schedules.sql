@@ -1,19 +1,21 @@
--- queue.fire_schedules: fires the schedules that claim_schedules locked, and stores their next occurrences.
--- Simple schedules fire in one batch. Other schedules fire one by one, each in a savepoint. If the batch fails, its
+-- queue.fire_schedules: fires the schedules that claim_schedules locked, and stores their next occurrences. Simple
+-- schedules fire in one batch. Other schedules fire one by one, each in a savepoint. If the batch fails, the batch's
 -- schedules also fire one by one.
---   p_next_fire_at    the next occurrence of each schedule; null: the last one is over
---   p_notes           the text for last_error if the caller skips occurrences
---   p_skipped_at      the first skipped occurrence, which gets a run with this text
---   p_counts          the number of occurrences of each schedule that fire now
---   p_at              the time of each occurrence, in the same order
---   p_topic_messages  the topic message of each occurrence (dispatch_schedule)
--- Returns a row for each schedule. fired, skipped and failed are numbers of occurrences.
---   outcome done      the occurrences have fired, were skipped (overlap) or failed
---   outcome failed    a schedule of the REST API failed; it is retried, or paused at its failure_threshold
---   outcome busy      another transaction holds a lock, and the schedule is due again in a second; or the account has
---                     too many deliveries, and the schedule is due again in ten seconds
---   outcome unsigned  the schedule did not fire: the caller has to sign its topic messages with the version in detail
--- Raises errors of the whole server (out of space, a deadlock, a shutdown), which undo everything.
+--   `p_next_fire_at` is the next occurrence of each schedule, or null after the last occurrence.
+--   `p_notes` is the text for last_error if the caller skips occurrences.
+--   `p_skipped_at` is the first skipped occurrence, which gets a run with this text.
+--   `p_counts` is the number of occurrences of each schedule that fire now.
+--   `p_at` is the time of each occurrence, in the same order.
+--   `p_topic_messages` is the topic message of each occurrence (dispatch_schedule).
+-- Returns a row for each schedule. `fired`, `skipped` and `failed` are numbers of occurrences.
+--   The outcome `done` means that the occurrences have fired, were skipped (overlap) or failed.
+--   The outcome `failed` means that a schedule of the REST API failed. The worker retries the schedule, or the function
+--     has paused it at its failure_threshold.
+--   The outcome `busy` means that another transaction holds a lock, or that the account has too many deliveries. The
+--     schedule is due again in a second, or in ten seconds after too many deliveries.
+--   The outcome `unsigned` means that the schedule did not fire. The caller has to sign the topic messages with the
+--     version in `detail`.
+-- Raises errors of the whole server (out of space, a deadlock, a shutdown), which undo all firings of the call.
 -- Takes the same locks as dispatch_schedule.
 create or replace function queue.fire_schedules(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_skipped_at timestamptz[], p_counts int[],
@@ -93,13 +95,14 @@ begin
     end loop;
 end $$;
 
--- queue.fire_occurrence(schedule, occurrence, topic message): fires one occurrence of a schedule, or stores why it does
--- not fire.
---   fired    the occurrence has fired
---   skipped  the occurrence fired before, or a message of an earlier run still exists (overlap)
---   failed   an invocation of EventBridge Scheduler failed; it will be retried or was given up
+-- queue.fire_occurrence(schedule, occurrence, topic message): fires one occurrence of a schedule, or stores why the
+-- occurrence does not fire. The result is a word:
+--   `fired` means that the occurrence has fired.
+--   `skipped` means that the occurrence fired before, or that a message of an earlier run still exists (overlap).
+--   `failed` means that an invocation of EventBridge Scheduler failed. The worker will retry the invocation, or has
+--     given it up.
 -- Raises all errors of a schedule of the REST API.
--- For EventBridge Scheduler, raises only QU007, QU008, unavailable locks and errors of the server.
+-- For EventBridge Scheduler, raises only QU007, QU008, errors of unavailable locks, and errors of the server.
 -- Takes the same locks as dispatch_schedule.
 create or replace function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamptz, p_topic_message jsonb)
 returns text
@@ -142,12 +145,12 @@ begin
     return case when v_error is null then 'fired' when v_code is null then 'skipped' else 'failed' end;
 end $$;
 
--- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires simple schedules with one
--- statement each for their messages, runs and rows. Returns the ids of the schedules that fired. A simple schedule
--- belongs to the REST API, sends to a standard queue and has no overlap rule. It has a next occurrence, or it is a
--- one-shot, which the function deletes. A batch takes two fifths of the time that separate firings take
--- (docs/decisions/0006-firing-together.md). Raises QU006 or QU008 if one of the schedules cannot fire. In that case, no
--- schedule has fired. Takes the same locks as send_messages.
+-- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires simple schedules together,
+-- with one statement for each of their messages, runs and rows. Returns the ids of the schedules that fired. A simple
+-- schedule belongs to the REST API, sends to a standard queue and has no overlap rule. A simple schedule also has a
+-- next occurrence, or is a one-shot schedule, which the function deletes. A batch takes two fifths of the time that
+-- separate firings take (docs/decisions/0006-firing-together.md). Raises QU006 or QU008 if one of the schedules cannot
+-- fire. After this error, no schedule has fired. Takes the same locks as send_messages.
 create or replace function queue.fire_schedule_batch(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_topic_messages jsonb[]) returns bigint[]
 language plpgsql as $$
@@ -243,7 +246,7 @@ begin
 end $$;
 
 -- queue.add_schedule_retry(schedule, occurrence, error's code, error): stores a failed invocation for retries, and
--- returns it.
+-- returns the stored row.
 -- The schedule's RetryPolicy applies. The age of the invocation starts at the end of the flexible window.
 create or replace function queue.add_schedule_retry(
     p_schedule queue.schedule, p_at timestamptz, p_code text, p_error text)
@@ -263,9 +266,9 @@ begin
 end $$;
 
 -- queue.advance_schedule(schedule, next occurrence, note, fired, failed): stores a schedule's next occurrence and the
--- outcomes of earlier occurrences. If no occurrence remains, a one-shot of the REST API is deleted, and other schedules
--- of the REST API are paused. A schedule of EventBridge Scheduler is deleted if its ActionAfterCompletion is DELETE.
--- Locks the schedule.
+-- outcomes of earlier occurrences. If no occurrence remains, deletes a one-shot schedule of the REST API, and pauses
+-- other schedules of the REST API. Deletes a finished schedule of EventBridge Scheduler if its ActionAfterCompletion is
+-- DELETE. Locks the schedule.
 create or replace function queue.advance_schedule(
     p_schedule_id bigint, p_next_fire_at timestamptz, p_note text, p_fired int, p_failed int) returns void
 language plpgsql as $$
@@ -298,8 +301,8 @@ end $$;
 
 -- queue.fail_schedule(schedule, occurrence, error): records that the target of a REST API schedule refused an
 -- occurrence.
--- The worker retries the occurrence after 1, 2, 4, … 60 seconds. At the failure_threshold, the schedule is paused.
--- Locks the schedule.
+-- The worker retries the occurrence after 1, 2, 4, … 60 seconds. At the failure_threshold, the function pauses the
+-- schedule. Locks the schedule.
 create or replace function queue.fail_schedule(p_schedule queue.schedule, p_at timestamptz, p_error text) returns void
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
--- queue.next_schedule(): returns the milliseconds until the next schedule and the next retry are due; 0: now; null:
--- never.
--- schedule_ms is also 0 while a run is recorded in the future (queue.rewind_schedules).
+-- queue.next_schedule(): returns the milliseconds until the next schedule and the next retry are due. A 0 means now,
+-- and null means never.
+-- `schedule_ms` is also 0 while a run is recorded in the future (queue.rewind_schedules).
 -- Uses the indexes schedule_due, schedule_retry_due and schedule_run_recorded_at.
 create or replace function queue.next_schedule() returns table (schedule_ms int, retry_ms int)
 language sql volatile as $$
@@ -12,9 +12,9 @@ select
      from queue.schedule_retry r order by r.due_at limit 1)
 $$;
 
--- queue.next_later_schedule(): returns the milliseconds until the next schedule or retry becomes due; null: never.
--- Schedules and retries that are already due do not count. They cannot fire now, because they are locked or their
--- account fires too often. Uses the indexes schedule_due and schedule_retry_due.
+-- queue.next_later_schedule(): returns the milliseconds until the next schedule or retry becomes due, or null for
+-- never. Schedules and retries that are already due do not count. Such schedules and retries cannot fire now, because
+-- they are locked or their account fires too often. Uses the indexes schedule_due and schedule_retry_due.
 create or replace function queue.next_later_schedule() returns table (ms int)
 language sql volatile as $$
 select case when d.seconds is not null then least(3600000, ceil(d.seconds * 1000))::int end

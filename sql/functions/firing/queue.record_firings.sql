@@ -1,4 +1,4 @@
--- queue.record_firings(accounts, numbers): counts firings for QUOTA_FIRINGS_PER_SECOND, with any outcome.
+-- queue.record_firings(accounts, numbers): counts firings with any outcome for QUOTA_FIRINGS_PER_SECOND.
 -- Each schedule or retry has an element in each array.
 create or replace function queue.record_firings(p_accounts text[], p_numbers int[]) returns void
 language sql as $$

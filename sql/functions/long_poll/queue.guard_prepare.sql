@@ -1,7 +1,7 @@
 -- queue.guard_prepare(): makes PREPARE TRANSACTION fail in this transaction, unless the setting penstock.notify is off.
--- The error names this setting (may_notify). The function has no effect on a commit. Functions of the SQL interface
--- that send messages call the function if the server allows prepared transactions. The call costs about 10
--- microseconds, once in a transaction.
+-- The error names this setting (may_notify). Has no effect on a commit. Functions of the SQL interface that send
+-- messages call this function if the server allows prepared transactions. Costs about 10 microseconds, once in a
+-- transaction.
 create or replace function queue.guard_prepare() returns void
 language plpgsql as $$
 begin

@@ -1,12 +1,12 @@
 -- queue.notify_watchers(queue, arn, wakes its own): notifies, at commit, the processes whose long polls wait for a
 -- queue.
--- If no process waits, the function costs one index probe. An unconditional NOTIFY would lock the database at commit
--- and halve the rate of sending.
--- p_wakes_its_own: the sending process wakes its long polls itself and keeps its registration. The session names this
--- process in the setting queue.watcher.
--- If the setting penstock.notify is off (may_notify), the function has no effect.
--- Under REPEATABLE READ, the function does not delete registrations, because PostgreSQL raises an error if another
--- transaction has deleted a row since the snapshot.
+-- Costs one index probe if no process waits. An unconditional NOTIFY would lock the database at commit and halve the
+-- rate of sending.
+-- If `p_wakes_its_own` is true, the sending process wakes its long polls itself and keeps its registration. The session
+-- names the sending process in the setting queue.watcher.
+-- Has no effect if the setting penstock.notify is off (may_notify).
+-- Under REPEATABLE READ, does not delete registrations, because PostgreSQL raises an error if another transaction has
+-- deleted a row since the snapshot.
 -- Skips watcher rows that another sender has locked.
 create or replace function queue.notify_watchers(p_queue_id int, p_arn text, p_wakes_its_own boolean default false)
 returns void
@@ -24,7 +24,7 @@ begin
         select from queue.watcher r
         where r.queue_id = p_queue_id and r.registered_at > v_since and r.watcher is distinct from v_own)
     then
-        return;         -- The usual case costs a third of a search for rows to delete.
+        return;         -- This check usually suffices, and costs a third of a search for rows to delete.
     end if;
     if not queue.may_notify() then
         return;

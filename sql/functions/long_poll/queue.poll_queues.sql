@@ -1,11 +1,11 @@
 -- queue.poll_queues(arns, seen): returns the queues of a list that have a message to receive now, or that do not exist.
--- A paused queue has no message to receive. The last row has no arn. Its wait_ms says how long the result stays the
--- same if no transaction commits; 0: the result may change at once; at most an hour. p_seen: the `snapshot` of the
--- previous result's last row. If no transaction has ended since then, the function does not read the queues and returns
--- no row. Leases and delays end without a commit, so wait_ms lasts until the earliest such end. That lease can be
--- without messages, because an unnecessary poll is cheaper than a search among thousands of leases. Uses the indexes
--- side_visible_at, deferred_pkey, fifo_search_pkey, fifo_ready_visible_at and lease_visible_at, and ready_shards'
--- indexes.
+-- A paused queue has no message to receive. The last row has a null `arn`. `wait_ms` of the last row says how long the
+-- result stays the same if no transaction commits, at most an hour. A 0 means that the result can change at once.
+-- `p_seen` is the `snapshot` of the previous result's last row. If no transaction has ended since that snapshot, the
+-- function does not read the queues and returns no row. Leases and delays end without a commit, so wait_ms lasts until
+-- the earliest end of a lease or delay. A lease that ends can be without messages, because an unnecessary poll is
+-- cheaper than a search among thousands of leases. Uses the indexes side_visible_at, deferred_pkey, fifo_search_pkey,
+-- fifo_ready_visible_at and lease_visible_at, and ready_shards' indexes.
 create or replace function queue.poll_queues(p_arns text[], p_seen text default null)
 returns table (arn text, snapshot text, wait_ms int)
 language plpgsql as $$
@@ -24,8 +24,9 @@ begin
         select a.arn, a.queue_id, a.shards,
             case when a.queue_id is null then v_now
                 when a.paused then 'infinity'
-                -- The first ready group that the last search found (take_groups), if the search ran in the last second
-                -- or full searches take long. If a full search is due, the result is `now`, so that a receive runs it.
+                -- If the last search ran in the last second, or if full searches take long, this query returns the
+                -- first ready group that the last search found (take_groups). If a full search is due, the result is
+                -- `now`, so that a receive runs the search.
                 when a.fifo then (
                     select case when k.long_full and k.full_due_at <= v_now then v_now else (
                         select r.visible_at from queue.fifo_ready r

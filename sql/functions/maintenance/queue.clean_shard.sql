@@ -1,9 +1,9 @@
 -- queue.clean_shard(queue, shard, low, pos): deletes the finished messages of a shard above p_low, up to the first
--- unfinished one, and records them in the history. Returns the id up to which the shard is now clean. The function
--- cleans whole leases. A receive that skipped noisy groups has leases that overlap; the function cleans them together
--- (take_fair). The caller is the shard's reader and writes the result into the cursor's `low`. If the result is p_pos,
--- the cursor's row stays until the next cleaning. sweep_shard deletes finished messages after the first open lease. A
--- call cleans at most 20,000 ids, or one longer lease.
+-- unfinished message, and records the deleted messages in the history. Returns the id up to which the shard is now
+-- clean. Cleans whole leases. After a receive that skipped noisy groups, leases overlap (take_fair). The function
+-- cleans overlapping leases together. The caller is the shard's reader and writes the result into the cursor's `low`.
+-- If the result is p_pos, the cursor's row stays until the next cleaning. The function sweep_shard deletes finished
+-- messages after the first open lease. A call cleans at most 20,000 ids, or one longer lease.
 create or replace function queue.clean_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns bigint
 language plpgsql as $$
 declare
@@ -18,7 +18,7 @@ begin
         order by x.pos limit 200) o;
     if v_in_flight
         and p_pos - v_open > 40000 / (select q.shards from queue.queues q where q.queue_id = p_queue_id)
-    then        -- After a skip of messages, maintain_queue decides this.
+    then        -- After a skip of messages, maintain_queue makes this decision.
         perform queue.update_in_flight_counting(p_queue_id, true);
     end if;
     v_low := queue.lease_boundary(p_queue_id, p_shard, p_low, coalesce(v_open, p_pos));
@@ -35,10 +35,10 @@ begin
 end $$;
 
 -- queue.clear_range(queue, shard, after, up to, cursor): deletes the finished messages of a shard above p_after up to
--- p_to, and records them in the history. No lease crosses the ends of the range (lease_boundary). The function records
--- a lease's messages together. An open lease's messages stay, even acknowledged messages. The function reads the open
--- leases once. If a consumer acknowledges a lease at the same time, the lease stays for the next call. The cursor's row
--- stays. The next cleaning begins at this row and deletes it. The caller is the shard's reader.
+-- p_to, and records them in the history. No lease crosses the ends of the range (lease_boundary). Records a lease's
+-- messages together. An open lease's messages stay, even acknowledged messages. Reads the open leases once. If a
+-- consumer acknowledges a lease at the same time, the lease stays for the next call. The cursor's row stays. The next
+-- cleaning begins at the cursor's row and deletes the row. The caller is the shard's reader.
 create or replace function queue.clear_range(p_queue_id int, p_shard int, p_after bigint, p_to bigint, p_cursor bigint)
 returns void
 language plpgsql as $$
@@ -81,12 +81,12 @@ begin
                     where l.queue_id = p_queue_id and l.shard = p_shard and l.id >= x.first_id and l.id <= x.pos) f
                 cross join lateral queue.ending(
                     p_queue_id, f.outcome, f.sent_at, null, x.first_received_at, f.finished_at) e
-                where f.finished_at is not null     -- null: the message moved to queue.side.
+                where f.finished_at is not null     -- A null finished_at means that the message moved to queue.side.
                 group by e.outcome, f.entered_by) m
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done)
             returning outcome)
         select bool_or(r.outcome = 'expired') into v_late from recorded r;
-    else    -- After a clock went back, any message of the range may be the oldest.
+    else    -- After a clock went back, any message of the range can be the oldest.
         v_late := exists (
             select from queue.log l
             where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_after and l.id <= p_to
@@ -105,7 +105,7 @@ begin
     end if;
     delete from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_after and l.id <= p_to and l.id = any (array(
-        select e.id from (      -- With a join, the planner might scan the log once for each id that stays.
+        select e.id from (      -- With a join, the planner could scan the log once for each id that stays.
             select k.id from queue.log k
             where k.queue_id = p_queue_id and k.shard = p_shard and k.id > p_after and k.id <= p_to
             union all
@@ -113,11 +113,11 @@ begin
         group by e.id having count(*) = 1));
 end $$;
 
--- queue.sweep_shard(queue, shard, low, pos): deletes finished messages after a lease that stays open for long. For
--- example, receives skip a noisy group's messages while other groups wait. A call handles one range of clean_shard's
--- size, except the last 2,000 messages, most of which are in flight. The next round begins when the shard has doubled
--- in size, so the sweep reads each message a constant number of times. The caller is the shard's reader. Locks the row
--- in queue.sweep.
+-- queue.sweep_shard(queue, shard, low, pos): deletes finished messages after a lease that stays open for long. Receives
+-- can skip a noisy group's messages while other groups wait, for example. Handles one range of clean_shard's size in a
+-- call. Leaves the last 2,000 messages, because most of them are in flight. The next round begins when the shard has
+-- doubled in size, so the sweep reads each message a constant number of times. The caller is the shard's reader. Locks
+-- the row in queue.sweep.
 create or replace function queue.sweep_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns void
 language plpgsql as $$
 declare
@@ -127,7 +127,7 @@ begin
     select * into v_sweep from queue.sweep s where s.queue_id = p_queue_id and s.shard = p_shard;
     if v_sweep.pos is null or p_pos >= v_sweep.again_at then
         v_sweep.pos := p_low;
-        v_sweep.again_at := p_pos + least(p_pos - p_low, 10000000);     -- Ids may have jumped in this range.
+        v_sweep.again_at := p_pos + least(p_pos - p_low, 10000000);     -- Ids can have jumped in this range.
     end if;
     v_sweep.pos := greatest(v_sweep.pos, p_low);
     if p_pos - v_sweep.pos < 4000 then
@@ -141,10 +141,10 @@ begin
     end if;
 end $$;
 
--- queue.lease_boundary(queue, shard, low, max): returns the highest pos from p_low to p_max that no lease crosses.
--- The result is at most 20,000 above p_low, unless the first such pos is higher.
--- Returns null if no such pos exists.
--- Leases overlap only within 200 messages (take_fair), so a lease that overlaps another is among the next 200.
+-- queue.lease_boundary(queue, shard, low, max): returns the highest pos from p_low to p_max that no lease crosses. The
+-- result is at most 20,000 above p_low, unless the first possible pos is higher.
+-- Returns null if a lease crosses every pos.
+-- Leases overlap only within 200 messages (take_fair), so a lease that overlaps another lease is among the next 200.
 create or replace function queue.lease_boundary(p_queue_id int, p_shard int, p_low bigint, p_max bigint)
 returns bigint
 language plpgsql stable as $$

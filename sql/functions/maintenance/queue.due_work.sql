@@ -1,13 +1,14 @@
--- queue.due_work(): returns the workers that have work, for a process whose workers wait for notifications.
--- Notifications can get lost, and another process's change may not notify this process.
---   changes       the result of count_changes
---   due           the names of these notifications:
---     deliveries    a delivery is due
---     schedules     a schedule or a retry is due
---     move-tasks    a message move task runs and does not wait for a user to continue it
---     maintenance   the retention of a measured message is over, or ids still have to jump
---   expiry_ms     the time until the next measured message's retention is over; null: more than a day
--- The call costs 0.5 ms and reads queue.measurement.
+-- queue.due_work(): returns the workers that have work, for a process whose workers wait for notifications. A process
+-- needs this function because notifications can get lost, and because another process's change does not always notify
+-- this process.
+--   `changes` is the result of count_changes.
+--   `due` contains the names of these notifications:
+--     `deliveries` means that a delivery is due.
+--     `schedules` means that a schedule or a retry is due.
+--     `move-tasks` means that a message move task runs and does not wait for a user to continue it.
+--     `maintenance` means that the retention of a measured message is over, or that ids still have to jump.
+--   `expiry_ms` is the time until the next measured message's retention is over, or null if that takes more than a day.
+-- A call costs 0.5 ms and reads queue.measurement.
 -- Uses the indexes outgoing_delivery_due, delivery_endpoint_next_at, schedule_due, schedule_retry_due and
 -- move_task_running.
 create or replace function queue.due_work(out changes bigint, out due text[], out expiry_ms int)

@@ -1,14 +1,15 @@
--- queue.find_problems(service's roles): returns problems of stored rows and rights, one row for each.
--- The function reads all queues but does not change rows. For FIFO queues it reads all groups, and for other queues
--- mostly the ends of the indexes.
---   roles       rights that are missing or too many (find_role_problems)
---   sequences   a sequence whose next number is already in use
---   fences      messages that no receive would find: a shard without its cursor, an open lease before the cursor's
---               watermark, or a message of the log below its clean end
---   groups      messages of a FIFO group that does not count as ready, or that begins above them
---   positions   times in the future, because the clock went back
---   jumps       ids that still have to jump (check_server)
---   partitions  days of a history that are not attached to its table
+-- queue.find_problems(service's roles): returns problems of stored rows and rights, with a row for each problem.
+-- Reads all queues but does not change rows. For FIFO queues, reads all groups. For other queues, reads mostly the ends
+-- of the indexes. The subjects are:
+--   `roles`: rights that are missing or too many (find_role_problems).
+--   `sequences`: a sequence whose next number is already in use.
+--   `fences`: messages that no receive would find. The cause is a shard without its cursor, an open lease before the
+--     cursor's watermark, or a message of the log below its clean end.
+--   `groups`: FIFO groups that have messages but count as empty, FIFO groups whose `first_id` is above a message's id,
+--     and messages without a group.
+--   `positions`: times in the future, because the clock went back.
+--   `jumps`: ids that still have to jump (check_server).
+--   `partitions`: days of a history that are not attached to the history's table.
 create or replace function queue.find_problems(p_service_roles text[] default '{}')
 returns table (subject text, problem text)
 language plpgsql as $$

@@ -1,6 +1,6 @@
 -- queue.jump_ids(limit): lets the shards of the next p_limit queues jump over 2^32 ids (check_server). Returns the
--- number of queues; 0: no queue remains.
--- The function also retries shards that had a writer at the time of an earlier call.
+-- number of queues, or 0 if no queue remains.
+-- Also retries shards that had a writer at the time of an earlier call.
 -- Locks the row in queue.server, and writers of the shards without waiting.
 create or replace function queue.jump_ids(p_limit int) returns int
 language plpgsql as $$
@@ -36,7 +36,7 @@ begin
 end $$;
 
 -- queue.jump_shard(queue, shard): makes a shard's ids continue 2^32 above the last id. Returns false if the shard has a
--- writer now. 2^32 ids last for more than an hour at a million messages per second. Ids in SQL and REST
+-- writer now. At a million messages per second, 2^32 ids last for more than an hour. Ids in SQL and REST
 -- (queue.public_id) stay below 2^53 for 8,000 jumps. Many languages cannot represent greater JSON integers. Locks the
 -- writer of the shard until the end of the transaction.
 create or replace function queue.jump_shard(p_queue_id int, p_shard int) returns boolean
@@ -53,7 +53,7 @@ begin
         (select max(h.id) from queue.hole h where h.queue_id = p_queue_id and h.shard = p_shard)) into v_last
     from (select x.pos from queue.lease x
           where x.queue_id = p_queue_id and x.shard = p_shard order by x.pos desc limit 1) c;
-    if v_last is not null then      -- null: another transaction has deleted the queue.
+    if v_last is not null then      -- A null means that another transaction has deleted the queue.
         insert into queue.hole (queue_id, shard, id) values (p_queue_id, p_shard, v_last + 4294967296);
         insert into queue.id_jump (queue_id, shard, first_id, last_id)
         values (p_queue_id, p_shard, v_last + 1, v_last + 4294967296);

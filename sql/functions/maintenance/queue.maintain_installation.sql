@@ -1,16 +1,16 @@
 -- queue.maintain_installation(limit, history days, part): removes rows that maintain_queue does not remove. Returns the
--- number of removed rows. If rows were removed, the worker soon calls again and is not idle, so the number leaves out
--- the rows that clean_expired_rows does not count, partitions and outcome counts. p_limit: the maximum number of rows
--- of each table. p_part: the part to run; null: all parts. With separate calls, a table that cannot be cleaned delays
--- only the table's part.
---   expired_rows    expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers, passwords
---                   of URLs without a subscription, counts of past firings; after a day: receivers and ClientTokens of
---                   schedules' deletions; after 30 days: retired signing keys
---   topics          expired rows of topics
---   applications    endpoints of deleted platform applications
---   deleted_queues  messages of deleted queues
---   histories       creates the partitions of the next days, and drops partitions older than p_history_days
---   outcomes        adds up queue.outcome_count
+-- number of removed rows. After a removal of rows, the worker soon calls again. The number therefore omits partitions,
+-- outcome counts, and the rows that clean_expired_rows does not count. `p_limit` is the maximum number of rows of each
+-- table. `p_part` is the part to run, or null for all parts. Separate calls are possible, so that a table that cannot
+-- be cleaned delays only one part.
+--   `expired_rows` removes expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers, passwords
+--     of URLs without a subscription, and counts of past firings. The part also removes receivers and ClientTokens of
+--     schedules' deletions after a day, and retired signing keys after 30 days.
+--   `topics` removes expired rows of topics.
+--   `applications` removes endpoints of deleted platform applications.
+--   `deleted_queues` removes messages of deleted queues.
+--   `histories` creates the partitions of the next days, and drops partitions older than p_history_days.
+--   `outcomes` adds up queue.outcome_count.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int, p_part text default null)
 returns bigint
 language plpgsql as $$
@@ -44,9 +44,9 @@ end $$;
 
 -- queue.clean_expired_rows(limit): runs the part expired_rows of maintain_installation. Returns the number of removed
 -- rows without the rows of watcher, prepare_guard, recent_firing, receiver and endpoint_password. One call removes
--- nearly all expired rows from these tables, and running processes add new rows, so these rows do not need another
--- call. If the clock went back, a deduplication id would last longer than five minutes. The function shortens it to
--- five minutes from now.
+-- nearly all expired rows from these tables, and running processes add new rows. These rows therefore do not need
+-- another call. If the clock went back, a deduplication id would last longer than five minutes. The function shortens
+-- the id's life to five minutes from now.
 create or replace function queue.clean_expired_rows(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -77,7 +77,7 @@ begin
         order by e.deleted_at limit p_limit for update skip locked));
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;
-    -- An unsubscribed URL still gets the message about the end of its subscription.
+    -- An unsubscribed URL still receives the message about the end of its subscription.
     delete from queue.endpoint_password p
     where not exists (
             select from queue.subscription s join queue.topic t on t.topic_id = s.topic_id
@@ -98,11 +98,11 @@ begin
 end $$;
 
 -- queue.maintain_topics(limit): removes expired rows of topics. Returns the number of removed rows. The rows are
--- deduplication ids, unconfirmed subscriptions, deleted subscriptions after the time for their restoration, and notices
+-- deduplication ids, unconfirmed subscriptions, deleted subscriptions that can no longer be restored, and notices
 -- without deliveries. An unconfirmed subscription expires after two days ("Deleting an Amazon SNS topic and
 -- subscription", SNS Developer Guide). If the clock went back, deduplication ids last five minutes from now, as in
--- clean_expired_rows. Each call checks p_limit notices, starting at a random notice. p_limit: the maximum number of
--- rows of each table. The function skips locked rows. Uses the indexes topic_deduplication_expires_at,
+-- clean_expired_rows. Checks p_limit notices in each call, starting at a random notice. `p_limit` is also the maximum
+-- number of rows of each table. Skips locked rows. Uses the indexes topic_deduplication_expires_at,
 -- subscription_pending, former_subscription_expires_at, notice_pkey and outgoing_delivery_notice.
 create or replace function queue.maintain_topics(p_limit int) returns bigint
 language plpgsql as $$
@@ -151,7 +151,7 @@ declare
     v_accounts text[];
     v_changes bigint[];
 begin
-    for v_dropped in    -- In random order, no account waits for another one with many endpoints.
+    for v_dropped in    -- With a random order, no account waits for another account with many endpoints.
         select d.application_id, d.account_id from queue.dropped_platform_application d
         order by random() for update skip locked
     loop
@@ -173,9 +173,9 @@ begin
     return v_removed;
 end $$;
 
--- queue.clean_deleted_queues(limit): removes up to p_limit rows of each table from deleted queues. Returns their
--- number.
--- The function keeps the name of a deleted queue that has metrics.
+-- queue.clean_deleted_queues(limit): removes up to p_limit rows of each table from deleted queues. Returns the number
+-- of removed rows.
+-- Keeps the name of a deleted queue that has metrics.
 create or replace function queue.clean_deleted_queues(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -187,7 +187,7 @@ begin
     for v_dropped in
         select d.queue_id, d.dropped_at from queue.dropped_queue d where d.cleaned_at is null order by random()
     loop
-        exit when v_removed >= p_limit;      -- In random order, queues without rows do not delay the others.
+        exit when v_removed >= p_limit;      -- With a random order, queues without rows do not delay other queues.
         v_rows := queue.clean_deleted_queue(v_dropped.queue_id, p_limit);
         v_removed := v_removed + v_rows;
         if v_rows = 0 and v_dropped.dropped_at < v_now - interval '10 minutes' then
@@ -203,8 +203,8 @@ begin
     return v_removed;
 end $$;
 
--- queue.clean_deleted_queue(queue, limit): removes up to p_limit rows of each table from a deleted queue. Returns their
--- number. Locked rows stay for a later call, because a sender can keep a FIFO group locked for long.
+-- queue.clean_deleted_queue(queue, limit): removes up to p_limit rows of each table from a deleted queue. Returns the
+-- number of removed rows. Locked rows stay for a later call, because a sender can keep a FIFO group locked for long.
 create or replace function queue.clean_deleted_queue(p_queue_id int, p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -235,10 +235,10 @@ end $$;
 
 -- queue.add_history_day(name, day): creates the partition of a day (UTC) of a history.
 -- The histories are `history`, `outgoing_delivery_history` and `outgoing_delivery_attempt`.
--- The function has no effect if the partition exists, or if the default partition has rows of that day. These rows stay
--- in the default partition.
+-- Has no effect if the partition exists, or if the default partition has rows of that day. Such rows stay in the
+-- default partition.
 -- If another worker interferes or the default partition stays locked, the next run tries again.
--- Locks the default partition. Runs as its owner, which owns the table.
+-- Locks the default partition. Runs with the rights of its owner, which owns the table.
 create or replace function queue.add_history_day(p_name text, p_day date) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
@@ -261,12 +261,12 @@ exception when check_violation or unique_violation or duplicate_table or lock_no
     null;
 end $$;
 
--- queue.drop_history_days(days): drops the partitions of the histories for days (UTC) more than p_days ago.
+-- queue.drop_history_days(days): drops the partitions of the histories for days (UTC) more than p_days ago. The table
 -- queue.history_drop stores the time from which on a history is complete. The metrics job does not replace windows that
--- start earlier.
--- A drop locks the whole history, and every statement on the history would wait behind it. Therefore a drop gives up
+-- start earlier than this time.
+-- A drop locks the whole history, and every statement on the history would wait for the drop. Therefore a drop gives up
 -- after 200 ms without the lock, and the next run tries again.
--- Runs as its owner, which owns the table.
+-- Runs with the rights of its owner, which owns the table.
 create or replace function queue.drop_history_days(p_days int) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
@@ -291,7 +291,7 @@ end $$;
 
 -- queue.compact_outcome_counts(limit): adds up the rows of queue.outcome_count to one row for each queue if there are
 -- over 1,000. The container adds up these rows while it measures. An installation that has only Lambda functions does
--- not measure in this way. p_limit: the maximum number of rows. Skips locked rows.
+-- not measure in this way. `p_limit` is the maximum number of rows. Skips locked rows.
 create or replace function queue.compact_outcome_counts(p_limit int) returns void
 language plpgsql as $$
 begin

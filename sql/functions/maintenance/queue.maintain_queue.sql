@@ -1,8 +1,8 @@
 -- queue.maintain_queue(queue): cleans a queue and deletes expired messages. Returns the number of cleaned or expired
--- messages. The function also decides whether receives count messages in flight. In FIFO queues, the function removes
--- groups that have been empty for a minute, and repairs groups after the clock went back (rewind_groups). The function
--- removes up to 10,000 archived messages that are older than the queue's `archive_seconds` (14 days). A call starts at
--- a random shard, and ends after the shard at which one second has passed. Uses the index archive_queue.
+-- messages. Also decides whether receives count messages in flight. In FIFO queues, removes groups that have been empty
+-- for a minute, and repairs groups after the clock went back (rewind_groups). Removes up to 10,000 archived messages
+-- that are older than the queue's `archive_seconds` (14 days). Starts at a random shard, and ends after the shard at
+-- which one second has passed. Uses the index archive_queue.
 create or replace function queue.maintain_queue(p_queue_id int) returns bigint
 language plpgsql as $$
 declare
@@ -45,7 +45,8 @@ begin
         end if;
     end loop;
     delete from queue.deferred d
-    where d.queue_id = p_queue_id and not exists (      -- Their messages were deleted or are past their retention.
+    -- The messages of these rows were deleted or are past their retention.
+    where d.queue_id = p_queue_id and not exists (
         select from queue.lease x
         where x.queue_id = d.queue_id and x.shard = d.shard and x.pos = d.pos and x.ids <> '{}');
     v_messages := v_messages + queue.purge_side(p_queue_id, v_before);
@@ -53,10 +54,10 @@ begin
     return v_messages;
 end $$;
 
--- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute. The function
--- reads every group. The index by time would not help, because it has an entry for each time that a group became empty,
--- and an old snapshot keeps these entries. Skips locked groups. Uses the index fifo_ready_pkey for the newest row of
--- each group.
+-- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute. Reads every
+-- group. Does not use the index by time, because that index has an entry for each time that a group became empty, and
+-- an old snapshot keeps these entries. Skips locked groups. Uses the index fifo_ready_pkey for the newest row of each
+-- group.
 create or replace function queue.remove_empty_groups(p_queue_id int, p_limit int) returns void
 language plpgsql as $$
 declare
@@ -70,7 +71,8 @@ begin
         where g.queue_id = p_queue_id and r.visible_at = 'infinity'
             and r.changed_at not between clock_timestamp() - interval '1 minute' and clock_timestamp()
         limit p_limit for update of g skip locked);
-    v_groups := array(          -- This new statement sees changes from before the rows were locked.
+    -- This new statement also sees changes that committed before this transaction locked the rows.
+    v_groups := array(
         select u.group_key from unnest(v_groups) u(group_key)
         where (select h.id from queue.first_group_message(u.group_key) h) is null);
     delete from queue.fifo_ready r where r.group_key = any (v_groups);
@@ -78,10 +80,10 @@ begin
 end $$;
 
 -- queue.rewind_groups(queue, ARN, now, limit): repairs up to p_limit groups that wait for a time in the future, after
--- the clock went back. If an unreceived message was sent more than ten seconds after p_now, it counts as sent at p_now,
--- and its delay starts then. A group whose first message is visible becomes ready. A group whose first message is in
--- flight waits, because no row has its visibility timeout. Skips locked groups. Uses the indexes fifo_ready_visible_at
--- and fifo_message_of_group.
+-- the clock went back. A message that was sent more than ten seconds after p_now, and was never received, counts as
+-- sent at p_now. The message's delay starts then. A group whose first message is visible becomes ready. A group whose
+-- first message is in flight waits, because no row has the message's visibility timeout. Skips locked groups. Uses the
+-- indexes fifo_ready_visible_at and fifo_message_of_group.
 create or replace function queue.rewind_groups(p_queue_id int, p_arn text, p_now timestamptz, p_limit int) returns void
 language plpgsql as $$
 declare
@@ -109,8 +111,8 @@ end $$;
 
 -- queue.maintain_shard(queue, shard, before): cleans finished messages and moves old leases to the slow path. Returns
 -- the approximate number of cleaned messages. An old lease is far behind the cursor and has been open for 10 seconds,
--- or its first message was sent before p_before and has expired. The function has no effect if the shard has a reader
--- now. Locks the shard's reader.
+-- or its first message was sent before p_before and has expired. Has no effect if the shard has a reader now. Locks the
+-- shard's reader.
 create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_before timestamptz)
 returns bigint
 language plpgsql as $$
@@ -152,5 +154,5 @@ begin
         update queue.lease x set low = v_low
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_cursor.pos;
     end if;
-    return least(v_low - v_cursor.low, 20000);      -- Ids may have jumped in this range.
+    return least(v_low - v_cursor.low, 20000);      -- Ids can have jumped in this range.
 end $$;

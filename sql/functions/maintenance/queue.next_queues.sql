@@ -1,7 +1,7 @@
 -- queue.next_queues(worker, limit, pause ms): returns the next p_limit queues for a worker. A round begins with 0,
--- which means the work that does not belong to a queue. After the last queue, the function returns no row once. The
--- next round begins at least p_pause_ms later. All processes of an installation share the round and its pause. A stored
--- time in the future does not count, because the clock went back. Locks the worker's row.
+-- which means the work that does not belong to a queue. Returns no row once after the last queue. The next round begins
+-- at least p_pause_ms later. All processes of an installation share the round and its pause. A stored time in the
+-- future does not count, because such a time means that the clock went back. Locks the worker's row.
 create or replace function queue.next_queues(p_worker text, p_limit int, p_pause_ms int default 0)
 returns table (queue_id int)
 language plpgsql as $$
@@ -21,7 +21,8 @@ begin
         select q.queue_id from queue.queues q where q.queue_id > v_worker.position order by q.queue_id limit p_limit);
     update queue.worker_position w
     set position = case when v_ids <> '{}' then v_ids[cardinality(v_ids)]
-            when v_worker.position = 0 then 9223372036854775807     -- Without queues, the next call ends the round.
+            -- If the installation has no queues, the next call ends the round.
+            when v_worker.position = 0 then 9223372036854775807
             else 0 end,
         ran_at = clock_timestamp()
     where w.worker = p_worker;

@@ -1,13 +1,14 @@
--- queue.read_server(): returns facts about the server for the console. A column is null if the caller's role may not
--- see it.
---   migrations         the numbers of the applied migrations
---   sees_sessions      whether the role sees the state of other roles' sessions (pg_read_all_stats, of pg_monitor)
---   snapshot_seconds   the age of the oldest visible transaction in this database with a snapshot or a transaction id;
---     0: no such transaction exists
---   connections        the number of clients of any database
---   wal_bytes          the size of the write-ahead log on disk, for roles that may list it (pg_monitor)
---   slots, kept_bytes  the number of replication slots, and the size of the log that the slowest one retains
--- The call reads each session and each file of the write-ahead log.
+-- queue.read_server(): returns facts about the server for the console. A column is null if the caller's role has no
+-- right to see the value.
+--   `migrations` contains the numbers of the applied migrations.
+--   `sees_sessions` says whether the role sees the state of other roles' sessions (pg_read_all_stats, a part of
+--     pg_monitor).
+--   `snapshot_seconds` is the age of the oldest visible transaction in this database with a snapshot or a transaction
+--     id, and 0 if no such transaction exists.
+--   `connections` is the number of clients of any database.
+--   `wal_bytes` is the size of the write-ahead log on disk, for roles that may list it (pg_monitor).
+--   `slots` is the number of replication slots, and `kept_bytes` is the size of the log that the slowest slot retains.
+-- Reads each session and each file of the write-ahead log.
 create or replace function queue.read_server()
 returns table (server_version text, migrations int[], sees_sessions boolean, snapshot_seconds double precision,
     connections bigint, max_connections int, wal_bytes bigint, slots bigint, kept_bytes bigint)

@@ -1,8 +1,8 @@
 -- queue.reclaim_space(): truncates one empty table whose indexes and long values still have files of 256 KB or more.
 -- Returns the number of tables, 0 or 1. Vacuum has emptied these files but cannot shorten them. Even an old snapshot
--- sees no row of such a table, because vacuum has removed the rows for all transactions. The function first empties the
--- end of queue.lease's file (move_cursors). Takes an access exclusive lock on the table without waiting, for some
--- milliseconds until commit. Runs as its owner, which owns the tables.
+-- sees no row of such a table, because vacuum has removed the rows for all transactions. First empties the end of
+-- queue.lease's file (move_cursors). Takes an access exclusive lock on the table without waiting, for some milliseconds
+-- until the commit. Runs with the rights of its owner, which owns the tables.
 create or replace function queue.reclaim_space() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -16,7 +16,7 @@ begin
             select coalesce(sum(f.relpages), 0) from pg_index i join pg_class f on f.oid = i.indexrelid
             where i.indrelid = c.oid)
         and not exists (select from pg_constraint k where k.contype = 'f' and k.confrelid = c.oid)
-    order by random() limit 1;      -- In random order, a table that is always locked does not delay other tables.
+    order by random() limit 1;      -- With a random order, a table that is always locked does not delay other tables.
     if v_table is null then
         return 0;
     end if;
@@ -32,11 +32,11 @@ begin
     return 1;
 end $$;
 
--- queue.move_cursors(): rewrites up to 200 cursors of idle shards, the last ones in the file of queue.lease first.
--- Returns their number. The function acts if the file has 64 pages or more, and fewer rows than pages. PostgreSQL can
--- shorten a file only behind its last row, and the newest lease of an idle queue stays forever. A rewritten row goes to
--- a free page at the front. The dead row versions also trigger autovacuum, which otherwise would not run in an idle
--- database. Locks readers of the shards without waiting.
+-- queue.move_cursors(): rewrites up to 200 cursors of idle shards, starting with the last cursors in the file of
+-- queue.lease. Returns the number of rewritten cursors. Acts only if the file has 64 pages or more, and fewer rows than
+-- pages. PostgreSQL can shorten a file only behind its last row, and the newest lease of an idle queue stays forever. A
+-- rewritten row goes to a free page at the front. The dead row versions also trigger autovacuum, which otherwise would
+-- not run in an idle database. Locks readers of the shards without waiting.
 create or replace function queue.move_cursors() returns int
 language plpgsql as $$
 declare

@@ -1,8 +1,8 @@
 -- queue.refresh_statistics(): analyzes the table of this schema with the oldest statistics, if autovacuum is late.
--- Returns the number of tables, 0 or 1. Autovacuum acts when a tenth of a table has changed. This function acts at
--- three tenths. The function skips locked tables and tables that were analyzed within a minute. A call analyzes one
--- table with a sample of fixed size, so the call's duration is limited. Runs as its owner, which owns the tables. Takes
--- a share update exclusive lock, which blocks only vacuum.
+-- Returns the number of tables, 0 or 1. Autovacuum acts when a tenth of a table has changed, and this function acts
+-- when three tenths have changed. Skips locked tables and tables that were analyzed within a minute. Analyzes one table
+-- in a call, with a sample of fixed size, so the call's duration is limited. Runs with the rights of its owner, which
+-- owns the tables. Takes a share update exclusive lock, which blocks only vacuum.
 create or replace function queue.refresh_statistics() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare

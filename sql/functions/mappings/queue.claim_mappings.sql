@@ -1,13 +1,14 @@
--- queue.claim_mappings(poller, seconds, declined, revisions): registers a process as a poller for p_seconds, and assigns
--- mappings to it. The process gets the enabled event source mappings whose poller is not alive.
---   p_declined, p_revisions  the mappings that the settings of the process do not let it invoke. Other processes get
---   these mappings
--- p_seconds 0: the process stops, and the function notifies the other processes.
+-- queue.claim_mappings(poller, seconds, declined, revisions): registers a process as a poller for p_seconds, and
+-- assigns mappings to it. The process receives the enabled event source mappings whose poller is not alive.
+--   `p_declined` and `p_revisions` are the mappings that the settings of the process do not let it invoke. Other
+--     processes receive these mappings.
+-- With a p_seconds of 0, the process stops, and the function notifies the other processes.
 -- Returns the mappings of the process with their revisions, or one row without a mapping if the process has no
 -- mappings.
---   now_ms       the time in milliseconds since 1970
---   next_end_ms  the time until the first registration of another process ends; null: no other process is registered
--- The function writes nothing if no mapping is enabled, or while half of the registered time is left.
+--   `now_ms` is the time in milliseconds since 1970.
+--   `next_end_ms` is the time until the first registration of another process ends, and null if no other process is
+--     registered.
+-- Writes nothing if no mapping is enabled, or while half of the registered time is left.
 -- Locks the poller's row and the mappings that it takes. Skips locked mappings. Uses the index
 -- event_source_mapping_poller.
 create or replace function queue.claim_mappings(
@@ -50,8 +51,8 @@ begin
                 select from unnest(p_declined, p_revisions) d(mapping_id, revision)
                 where d.mapping_id = f.mapping_id and d.revision = f.revision)
         for update skip locked);
-    -- This statement checks again with a new snapshot. The search did not see the new poller of a mapping that another
-    -- process has just taken.
+    -- This statement checks the mappings again with a new snapshot. The search did not see the new poller of a mapping
+    -- that another process has just taken.
     update queue.event_source_mapping m set poller_id = p_poller_id
     where m.mapping_id = any (v_ids) and not exists (
         select from queue.poller p where p.poller_id = m.poller_id and p.alive_until > clock_timestamp());

@@ -1,7 +1,8 @@
 -- queue.list_mappings(account, region, id, queue, function, after, limit): returns the event source mappings of an
 -- account in a region, in the order of their ids.
---   p_mapping_id, p_queue_arn, p_function_arn   return only matching mappings; null: any
---   p_after                                     return only greater ids; null: any
+--   `p_mapping_id`, `p_queue_arn` and `p_function_arn` restrict the result to matching mappings. Null means any
+--     mapping.
+--   `p_after` restricts the result to greater ids. Null means all ids.
 -- Uses the index event_source_mapping_account.
 create or replace function queue.list_mappings(
     p_account_id text, p_region text, p_mapping_id uuid, p_queue_arn text, p_function_arn text, p_after uuid, p_limit int)

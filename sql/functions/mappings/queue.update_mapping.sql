@@ -1,10 +1,10 @@
 -- queue.update_mapping(account, region, id, function, user, options, filters, enabled): changes an event source mapping
 -- and wakes the pollers. Returns the mapping or an error.
---   p_function_arn, p_enabled  null: unchanged
---   p_options                  changes only its members, so concurrent changes keep each other's members
---   p_filters                  the compiled FilterCriteria of p_options
---   error                      ResourceNotFoundException, or MappingExists: the queue has another mapping to this
---                              function
+--   `p_function_arn` and `p_enabled` are null if the values do not change.
+--   `p_options` changes only its members, so concurrent changes keep each other's members.
+--   `p_filters` is the compiled FilterCriteria of p_options.
+--   `error` is ResourceNotFoundException or MappingExists. MappingExists means that the queue has another mapping to
+--     this function.
 -- Locks the mapping's row.
 create or replace function queue.update_mapping(
     p_account_id text, p_region text, p_mapping_id uuid, p_function_arn text, p_user_name text, p_options jsonb,

@@ -1,13 +1,13 @@
 -- queue.merge_latency(queues, group, window, from, to, step, measure, zone): returns the merged latencies of the
--- windows that begin in [p_from, p_to), a row for each queue, measure and step.
---   p_group_id      '': the whole queue
---   p_step_seconds  the length of a step, counted from p_from; null: the whole time is one step
---   p_measure       null: all measures
---   p_zone          the zone of windows of days
---   exact           only one window has values, so the row has its percentiles
+-- windows that begin in [p_from, p_to), with a row for each queue, measure and step.
+--   `p_group_id` is a group, or '' for the whole queue.
+--   `p_step_seconds` is the length of a step, counted from p_from. Null means that the whole time is one step.
+--   `p_measure` is null for all measures.
+--   `p_zone` is the zone of windows of days.
+--   `exact` is true if only one window has values, so the row has that window's percentiles.
 -- Durations are in microseconds.
--- Otherwise the percentiles come from merged sketches (DDSketch, gamma = 1.02 / 0.98), within 2 % of the nearest rank.
--- count, mean and max are always exact.
+-- If several windows have values, the percentiles come from merged sketches (DDSketch, gamma = 1.02 / 0.98), within 2 %
+-- of the nearest rank. `count`, `mean` and `max` are always exact.
 -- Uses the index metrics_latency_pkey.
 create or replace function queue.merge_latency(
     p_queue_ids int[], p_group_id text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
@@ -39,8 +39,8 @@ percentiles as (
         min(r.us) filter (where r.upto >= ceil(0.95 * r.whole)) as p95,
         min(r.us) filter (where r.upto >= ceil(0.99 * r.whole)) as p99
     from ranked r group by 1, 2, 3),
--- The function combines the rows by grouping. The planner expects one row on each side, so it would run a join as a
--- loop over the second side.
+-- Combines the rows by grouping. For a join, the planner would expect one row on each side, and would therefore loop
+-- over the second side.
 parts as (
     select s.queue_id, s.measure, s.step_at, s.count, s.sum_us, s.max_us, s.negative_count, s.p50_us, s.p90_us, s.p95_us,
         s.p99_us, null::bigint as p50, null::bigint as p90, null::bigint as p95, null::bigint as p99

@@ -1,15 +1,17 @@
--- queue.read_lag(account, region, name, after, limit): returns how far behind the consumers of queues are, by the
--- queues' names.
---   p_name   return only this queue; null: all queues
---   p_after  return only queues after this name; null: all queues
+-- queue.read_lag(account, region, name, after, limit): returns how far the consumers of queues are behind, in the order
+-- of the queues' names.
+--   `p_name` restricts the result to this queue. Null means all queues.
+--   `p_after` restricts the result to queues after this name. Null means all queues.
 -- Counts come from the live tables and describe the current state. Rates (messages per second), drain_seconds, the
--- forecast and its outlook describe computed_at. computed_at is null if the last run found the queue idle for an hour
--- or did not see the queue. latencies (JSON by measure, see merge_latency) describe the two 1-hour windows up to the
--- end of the last run. Sixty windows of a minute would take 30 times the work. The first row has no name:
---   from_at, to_at  the time of the latencies
---   computed_at     when the last successful run ended; null: no run has succeeded, and the time ends now
---   latencies       the installation's measures fire and delivery
--- Uses the indexes queues_account_id_region_name_key and metrics_latency_pkey. The cost is count_messages for each
+-- forecast and its outlook describe the time computed_at. `computed_at` is null if the last run found the queue idle
+-- for an hour or did not see the queue. `latencies` (JSON by measure, see merge_latency) describe the two 1-hour
+-- windows up to the end of the last run. Sixty windows of a minute would take 30 times the work. The first row has no
+-- name:
+--   `from_at` and `to_at` are the start and the end of the time that the latencies describe.
+--   `computed_at` is the time at which the last successful run ended. If no run has succeeded, the value is null, and
+--     `to_at` is now.
+--   `latencies` contains the installation's measures `fire` and `delivery`.
+-- Uses the indexes queues_account_id_region_name_key and metrics_latency_pkey. Costs as much as count_messages for each
 -- queue.
 create or replace function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit int)
 returns table (name text, from_at timestamptz, to_at timestamptz, computed_at timestamptz, visible bigint,

@@ -1,6 +1,6 @@
 -- queue.read_measurements(limit): returns the last measurements of the p_limit oldest queues. The last row has no ARN.
--- This row combines all other queues: the sum of their messages, and the greatest age. The row is missing if there are
--- no other queues. measured_seconds: the age of the measurement.
+-- The last row combines all other queues, with the sum of their messages and the greatest age. The last row is missing
+-- if the result contains all queues. `measured_seconds` is the age of the measurement.
 create or replace function queue.read_measurements(p_limit int)
 returns table (arn text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds double precision,
     noisy_groups bigint, dead_lettered bigint, expired bigint, measured_seconds double precision)

@@ -1,9 +1,10 @@
 -- queue.read_queue_history(arn, from, to): returns the metrics job's results for a queue's hours that begin in [p_from,
 -- p_to), in their order, without groups.
--- lag_…: from sending to deletion, in microseconds; null: no message was deleted in that hour.
--- The first row has a null starts_at. Its ends_at is the end of the job's last successful run; null: no run has
--- succeeded.
--- Its depth is 1 if the queue keeps a history, and otherwise 0.
+-- The columns `lag_…` describe the time from sending to deletion, in microseconds. They are null if no message was
+-- deleted in that hour.
+-- The first row has a null starts_at. `ends_at` of the first row is the end of the job's last successful run, or null
+-- if no run has succeeded.
+-- `depth` of the first row is 1 if the queue keeps a history, and otherwise 0.
 -- Returns no row if the queue does not exist.
 -- Uses the indexes metrics_window_pkey and metrics_latency_pkey.
 create or replace function queue.read_queue_history(p_arn text, p_from timestamptz, p_to timestamptz)

@@ -1,20 +1,24 @@
 -- queue.read_verdict_facts(arns): returns the facts, besides minutes, that a verdict on a queue needs.
--- Each existing queue of the list has a row; at most 200.
---   n                  the ARN's position in p_arns, from 1
---   read_at            now, by the clock of the minutes
---   dead_letters       whether other queues use this queue as their dead-letter queue
---   noisy_groups       the number of noisy groups of a fair queue
---   top_group_share    the share in the newest hour of the metrics job; null: that hour is older than two hours
---   paused             receives return no messages
---   paused_endpoints   the number of failing URLs whose exhausted deliveries go to this queue
---   retention_at       when the retention of the oldest message will be over, by a forecast since yesterday
---   never_catches_up   by such a forecast, the queue's best hour drains less than arrives
---   stopped_mapping    why the service stopped one of its event source mappings, or that no process polls for one; null:
---     all run
---   failing_since      since when the mapping that has failed longest fails; null: no enabled mapping fails
---   failing_result     the result of that mapping
---   measured_at …      the last measurement of the queue; null: it was never measured
--- The call reads one waiting delivery of each paused endpoint.
+-- Returns a row for each existing queue of the list, at most 200 rows.
+--   `n` is the ARN's position in p_arns, from 1.
+--   `read_at` is now, by the clock of the minutes.
+--   `dead_letters` is whether other queues use this queue as their dead-letter queue.
+--   `noisy_groups` is the number of noisy groups of a fair queue.
+--   `top_group_share` is the share in the newest hour of the metrics job, and null if that hour is older than two
+--     hours.
+--   `paused` is true if receives return no messages.
+--   `paused_endpoints` is the number of failing URLs whose exhausted deliveries go to this queue.
+--   `retention_at` is when the retention of the oldest message will be over, by a forecast since yesterday.
+--   `never_catches_up` is true if, by the same forecast, fewer messages drain than arrive even in the queue's best
+--     hour.
+--   `stopped_mapping` says why the service stopped one of the queue's event source mappings, or that no process polls
+--     for a mapping. The value is null if all mappings run.
+--   `failing_since` is the time since which the mapping that has failed longest fails. The value is null if no enabled
+--     mapping fails.
+--   `failing_result` is the result of the mapping that has failed longest.
+--   `measured_at` and the columns after it are the last measurement of the queue. They are null if the queue was never
+--     measured.
+-- Reads one waiting delivery of each paused endpoint.
 -- Uses the indexes queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey,
 -- metrics_window_pkey, delivery_endpoint_paused, outgoing_delivery_waits_for and
 -- event_source_mapping_queue_arn_function_arn_key.

@@ -1,7 +1,7 @@
--- queue.store_measurements(limit, pause ms): measures the next p_limit queues. Returns their number. All processes
--- share a round through all queues. The next round begins p_pause_ms after the previous round's end, with
--- measure_installation. Returns no row during the pause. Locks the worker's row, so one process measures at a time. The
--- cost is count_messages for each queue.
+-- queue.store_measurements(limit, pause ms): measures the next p_limit queues. Returns the number of measured queues.
+-- All processes share a round through all queues. The next round begins p_pause_ms after the previous round's end, and
+-- begins with measure_installation. Returns no row during the pause. Locks the worker's row, so only one process
+-- measures at a time. Costs as much as count_messages for each queue.
 create or replace function queue.store_measurements(p_limit int, p_pause_ms int) returns table (queues int)
 language plpgsql as $$
 #variable_conflict use_column
@@ -25,22 +25,24 @@ begin
 end $$;
 
 -- queue.measure_installation(): stores measurements that do not belong to a queue in queue.reading, and deletes
--- measurements of deleted queues.
---   dead_rows, live_rows   numbers for each table of this schema, with partitions under their parent's name
---   oldest_xmin            transactions since the oldest snapshot, prepared transaction or replication slot that
---                          restrains vacuum in this database; without snapshots if sessions are hidden
---   oldest_transaction     seconds since the oldest transaction of this database began; missing if sessions are hidden
---   schedules_overdue      seconds since the most overdue schedule was due
---   deliveries_pending     the number of waiting deliveries
---   deliveries_overdue     seconds since the first waiting delivery was due
---   endpoints_paused       endpoints that fail, so their deliveries wait
---   endpoints_failing      other endpoints that have failed for two minutes (list_failed_endpoints)
---   metrics_job_succeeded  when a run of the metrics job last succeeded, in seconds since 1970; missing before that
---   metrics_job_failures   runs of the job that have failed since then
---   metrics_job_failed     1 if its last run failed, otherwise 0
---   metrics_job_seconds    the duration of that run
--- Without pg_monitor a role does not see when a transaction of another role began. Sessions are hidden if such a role
--- has sessions. The call costs 3 ms and reads each pending delivery.
+-- measurements of deleted queues. The measurements are:
+--   `dead_rows` and `live_rows` are numbers for each table of this schema, with partitions under their parent's name.
+--   `oldest_xmin` is the number of transactions since the oldest snapshot, prepared transaction or replication slot
+--     that restrains vacuum in this database. The number omits snapshots if sessions are hidden.
+--   `oldest_transaction` is the number of seconds since the oldest transaction of this database began. The value is
+--     missing if sessions are hidden.
+--   `schedules_overdue` is the number of seconds since the most overdue schedule was due.
+--   `deliveries_pending` is the number of waiting deliveries.
+--   `deliveries_overdue` is the number of seconds since the first waiting delivery was due.
+--   `endpoints_paused` is the number of endpoints that fail, so their deliveries wait.
+--   `endpoints_failing` is the number of other endpoints that have failed for two minutes (list_failed_endpoints).
+--   `metrics_job_succeeded` is the time at which a run of the metrics job last succeeded, in seconds since 1970. The
+--     value is missing before the first success.
+--   `metrics_job_failures` is the number of the job's runs that have failed since the last success.
+--   `metrics_job_failed` is 1 if the job's last run failed, and otherwise 0.
+--   `metrics_job_seconds` is the duration of the job's last run.
+-- Without pg_monitor, a role does not see when a transaction of another role began. Sessions count as hidden if other
+-- roles have sessions that this role cannot see. Costs 3 ms and reads each pending delivery.
 create or replace function queue.measure_installation() returns void
 language plpgsql as $$
 declare
@@ -58,9 +60,9 @@ begin
         left join pg_class p on p.oid = i.inhparent
         where s.schemaname = 'queue' group by 1),
     held as (
-        -- Snapshots of other databases do not hold back vacuum here. A standby's snapshots (hot_standby_feedback) do
-        -- not belong to a database, but hold back vacuum here. An idle transaction that has written rows has a
-        -- transaction id but no snapshot.
+        -- Snapshots of other databases do not hold back vacuum in this database. A standby's snapshots
+        -- (hot_standby_feedback) do not belong to a database, but hold back vacuum in this database. An idle
+        -- transaction that has written rows has a transaction id but no snapshot.
         select greatest(age(a.backend_xid), age(a.backend_xmin)) as transactions from pg_stat_activity a
             where coalesce(a.datname, current_database()) = current_database() and not v_hidden
         union all select age(s.xmin) from pg_replication_slots s

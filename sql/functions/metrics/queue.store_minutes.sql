@@ -1,12 +1,13 @@
 -- queue.store_minutes(limit, max queues, pause ms): adds up to p_limit rows of queue.activity to queue.minute, and
 -- counts the messages of their queues (store_gauges). If more than p_max queues had activity, only the busiest queues
--- get rows. The function deletes rows that are older than 25 hours, and up to p_limit rows of queue.unjudged_event. All
--- processes share the pause after a call. It lasts p_pause_ms (0: no pause), or 20 times the duration of the call if
--- that is longer, because each call reads the dead rows of queue.activity that an old snapshot keeps.
---   calls         the number of added rows of queue.activity
---   queues        the number of their queues
---   unjudged      the number of unjudged events
---   unjudged_key  one of their routing keys
+-- get rows. Deletes rows that are older than 25 hours, and up to p_limit rows of queue.unjudged_event. After a call,
+-- all processes pause together. The pause lasts p_pause_ms, or 20 times the duration of the call if that is longer. A
+-- p_pause_ms of 0 means no pause. Long calls cause long pauses because each call reads the dead rows of queue.activity
+-- that an old snapshot keeps.
+--   `calls` is the number of added rows of queue.activity.
+--   `queues` is the number of queues that these rows belong to.
+--   `unjudged` is the number of unjudged events.
+--   `unjudged_key` is the routing key of an unjudged event.
 -- Returns no row during the pause, or while another process runs this function.
 -- Skips a locked worker's row. Uses the indexes minute_pkey and minute_starts_at.
 create or replace function queue.store_minutes(p_limit int, p_max int, p_pause_ms int)
@@ -19,7 +20,8 @@ declare
 begin
     insert into queue.worker_position (worker, position, ran_at) values ('minutes', 0, '-infinity') on conflict do nothing;
     perform from queue.worker_position w
-    where w.worker = 'minutes'      -- A time in the future does not count, because the clock went back.
+    -- A time in the future does not count, because such a time means that the clock went back.
+    where w.worker = 'minutes'
         and (p_pause_ms = 0 or w.ran_at > v_now
             or w.ran_at <= v_now - greatest(p_pause_ms, w.pause_ms) * interval '1 millisecond')
     for update skip locked;

@@ -1,10 +1,11 @@
 -- queue.add_sandbox_number(account, region, number, password, text, max): adds a phone number to the SMS sandbox and
--- sends the text with its password.
--- An unverified number gets the text again.
---   OptedOut          the number is opted out
---   TooMany           the account has p_max other numbers
---   RequestThrottled  too many text messages of the account wait (send_outgoing); the function stores nothing
--- An advisory lock admits one caller for an account's sandbox.
+-- sends the text with the number's password.
+-- Sends the text again to an unverified number. The errors are:
+--   `OptedOut` means that the number is opted out.
+--   `TooMany` means that the account has p_max other numbers.
+--   `RequestThrottled` means that too many text messages of the account wait (send_outgoing). The function then stores
+--     nothing.
+-- An advisory lock admits one caller at a time for an account's sandbox.
 create or replace function queue.add_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text, p_text text, p_max int)
 returns table (error text)
@@ -43,7 +44,7 @@ end $$;
 -- queue.verify_sandbox_number(account, region, number, password): verifies a phone number by a password.
 -- The password must be less than a day old. After five wrong passwords, only a new password verifies the number.
 -- A verified number stays verified.
--- error: NotFound or WrongPassword.
+-- `error` is NotFound or WrongPassword.
 create or replace function queue.verify_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text)
 returns table (error text)
@@ -70,8 +71,8 @@ begin
     end if;
 end $$;
 
--- queue.drop_sandbox_number(account, region, number): removes a phone number from the SMS sandbox. dropped: whether the
--- number existed.
+-- queue.drop_sandbox_number(account, region, number): removes a phone number from the SMS sandbox. `dropped` says
+-- whether the number existed.
 create or replace function queue.drop_sandbox_number(p_account_id text, p_region text, p_phone_number text)
 returns table (dropped boolean)
 language plpgsql as $$
@@ -82,7 +83,7 @@ begin
 end $$;
 
 -- queue.list_sandbox_numbers(account, region, after, limit): returns phone numbers of the SMS sandbox in order.
--- p_after: return only later numbers; null: all numbers.
+-- `p_after` restricts the result to later numbers. Null means all numbers.
 create or replace function queue.list_sandbox_numbers(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (phone_number text, verified boolean)
 language sql stable as $$

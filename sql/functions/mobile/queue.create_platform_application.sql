@@ -1,7 +1,7 @@
 -- queue.create_platform_application(account, region, platform, name, credentials, attributes): creates an application.
 -- Returns the existing application if it has the same attributes.
--- p_credentials: the digest of the credentials.
--- error: Differs, if the existing application has other attributes.
+-- `p_credentials` is the digest of the credentials. `error` is Differs if the existing application has other
+-- attributes.
 create or replace function queue.create_platform_application(
     p_account_id text, p_region text, p_platform text, p_name text, p_credentials text, p_attributes jsonb)
 returns table (arn text, error text)
@@ -18,7 +18,7 @@ begin
         exit when found;
         select * into v_application from queue.platform_application a
         where (a.account_id, a.region, a.platform, a.name) = (p_account_id, p_region, p_platform, p_name);
-        exit when found;    -- Otherwise another call has deleted it.
+        exit when found;    -- If the select finds no row, another call has deleted the application.
     end loop;
     return query select v_application.arn,
         case when (v_application.credentials, v_application.attributes) <> (p_credentials, p_attributes) then 'Differs' end;
@@ -31,10 +31,10 @@ language sql stable as $$
 select a.attributes::text from queue.platform_application a where a.arn = p_arn
 $$;
 
--- queue.set_platform_application(arn, attributes, credentials): changes an application. found: whether the application
--- exists.
---   p_attributes   replaces the given attributes; a null value removes an attribute
---   p_credentials  replaces the digest of the credentials; null: unchanged
+-- queue.set_platform_application(arn, attributes, credentials): changes an application. `found` says whether the
+-- application exists.
+--   `p_attributes` replaces the given attributes. A null value removes an attribute.
+--   `p_credentials` replaces the digest of the credentials. Null keeps the digest.
 create or replace function queue.set_platform_application(p_arn text, p_attributes jsonb, p_credentials text)
 returns table (found boolean)
 language plpgsql as $$
@@ -46,7 +46,7 @@ begin
 end $$;
 
 -- queue.list_platform_applications(account, region, after, limit): returns applications in the order of their ARNs.
--- p_after: return only later ARNs; null: all ARNs.
+-- `p_after` restricts the result to later ARNs. Null means all ARNs.
 create or replace function queue.list_platform_applications(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (arn text, attributes text)
 language sql stable as $$
@@ -55,11 +55,11 @@ where a.account_id = p_account_id and a.region = p_region and a.arn > coalesce(p
 order by a.arn limit p_limit
 $$;
 
--- queue.drop_platform_application(arn): deletes an application and its endpoints. dropped: whether the application
--- existed.
--- Requests no longer find the endpoints. clean_platform_applications later removes their rows.
--- Locks the application's row. create_platform_endpoint takes a shared lock on this row, so no endpoint is created
--- after the deletion.
+-- queue.drop_platform_application(arn): deletes an application and its endpoints. `dropped` says whether the
+-- application existed.
+-- Requests no longer find the endpoints. The function clean_platform_applications later removes the endpoints' rows.
+-- Locks the application's row. The function create_platform_endpoint takes a shared lock on this row, so no endpoint is
+-- created after the deletion.
 create or replace function queue.drop_platform_application(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

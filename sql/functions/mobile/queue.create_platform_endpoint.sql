@@ -1,8 +1,9 @@
 -- queue.create_platform_endpoint(application's ARN, id, token, attributes, max): creates an endpoint, or finds the
 -- endpoint with this token.
---   NotFound  the application does not exist
---   Differs   the existing endpoint has another CustomUserData, or another Enabled if p_attributes has one
---   TooMany   the application's account has p_max endpoints; 0: no limit; concurrent calls may exceed the limit
+--   `NotFound` means that the application does not exist.
+--   `Differs` means that the existing endpoint has another CustomUserData, or another Enabled if p_attributes has one.
+--   `TooMany` means that the application's account has p_max endpoints. A p_max of 0 means no limit. Concurrent calls
+--     can exceed the limit.
 -- Takes a shared lock on the application's row, then takes the locks of count_platform_endpoints.
 create or replace function queue.create_platform_endpoint(
     p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb, p_max int)
@@ -37,7 +38,7 @@ begin
         if found then
             perform queue.count_platform_endpoints(array[v_application.account_id], array[1]);
             exit;
-        end if;     -- Otherwise another call has created it.
+        end if;     -- If the insert adds no row, another call has created the endpoint.
     end loop;
     return query select v_endpoint.arn, case
         when coalesce(v_endpoint.attributes ->> 'CustomUserData', '') <> coalesce(p_attributes ->> 'CustomUserData', '')
@@ -55,7 +56,7 @@ $$;
 
 -- queue.set_platform_endpoint(arn, token, attributes): replaces the given attributes of an endpoint and, unless null,
 -- its token.
--- error: NotFound, or TokenTaken if another endpoint of the application has the token.
+-- `error` is NotFound, or TokenTaken if another endpoint of the application has the token.
 create or replace function queue.set_platform_endpoint(p_arn text, p_token text, p_attributes jsonb)
 returns table (error text)
 language plpgsql as $$
@@ -71,7 +72,7 @@ exception when unique_violation then
 end $$;
 
 -- queue.list_platform_endpoints(application's ARN, after, limit): returns endpoints in the order of their ids.
--- p_after: return only greater ids; null: all ids.
+-- `p_after` restricts the result to greater ids. Null means all ids.
 create or replace function queue.list_platform_endpoints(p_application text, p_after uuid, p_limit int)
 returns table (endpoint_id text, arn text, token text, attributes text)
 language sql stable as $$
@@ -82,7 +83,7 @@ where e.application_id = (select a.application_id from queue.platform_applicatio
 order by e.endpoint_id limit p_limit
 $$;
 
--- queue.drop_platform_endpoint(arn): deletes an endpoint. dropped: whether the endpoint existed. The endpoint's
+-- queue.drop_platform_endpoint(arn): deletes an endpoint. `dropped` says whether the endpoint existed. The endpoint's
 -- subscriptions stay, as on AWS. Takes the locks of count_platform_endpoints.
 create or replace function queue.drop_platform_endpoint(p_arn text) returns table (dropped boolean)
 language plpgsql as $$

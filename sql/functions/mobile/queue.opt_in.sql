@@ -1,6 +1,6 @@
--- queue.opt_in(account, region, number): allows text messages to a phone number again. error: TooSoon, if the account
--- opted the number in within the last 30 days (OptInPhoneNumber, API reference). A number that is not opted out does
--- not change.
+-- queue.opt_in(account, region, number): allows text messages to a phone number again. `error` is TooSoon if the
+-- account opted the number in within the last 30 days (OptInPhoneNumber, API reference). Does not change a number that
+-- is not opted out.
 create or replace function queue.opt_in(p_account_id text, p_region text, p_phone_number text) returns table (error text)
 language plpgsql as $$
 declare
@@ -18,7 +18,7 @@ begin
 end $$;
 
 -- queue.opt_out(account, region, number): stops an account's text messages to a phone number in a region, on the
--- request of the phone's owner. changed: whether the number was not opted out before.
+-- request of the phone's owner. `changed` is true if the number was not opted out before.
 create or replace function queue.opt_out(p_account_id text, p_region text, p_phone_number text)
 returns table (changed boolean)
 language plpgsql as $$
@@ -30,7 +30,7 @@ begin
 end $$;
 
 -- queue.list_opted_out(account, region, after, limit): returns opted-out phone numbers in order.
--- p_after: return only later numbers; null: all numbers.
+-- `p_after` restricts the result to later numbers. Null means all numbers.
 create or replace function queue.list_opted_out(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (phone_number text)
 language sql stable as $$

@@ -1,8 +1,9 @@
 -- queue.cancel_move_task(task, source): ends a running task after its current step. Moved messages stay in the
 -- destination.
---   moved   the number of moved messages
---   error   ResourceNotFoundException
---   detail  SourceArn: the queue does not exist; TaskHandle: the queue has no such task, or the task has ended
+--   `moved` is the number of moved messages.
+--   `error` is ResourceNotFoundException or null.
+--   `detail` is SourceArn if the queue does not exist. `detail` is TaskHandle if the queue has no such task, or if the
+--     task has ended.
 -- Locks the task's row. The wait is short, because a task's step does not wait for locks.
 create or replace function queue.cancel_move_task(p_task_id uuid, p_source text)
 returns table (moved bigint, error text, detail text)

@@ -1,6 +1,6 @@
 -- queue.dead_letter_system(queue, system, receive count, first received at): returns the system attributes of a message
 -- that moves to a dead-letter queue.
--- The function adds the source queue, the receive count and the time of the first receive; null: no such time.
+-- Adds the source queue, the receive count and the time of the first receive, which can be null.
 -- ApproximateReceiveCount counts "across all queues" (ReceiveMessage, API reference).
 create or replace function queue.dead_letter_system(
     p_queue_id int, p_system jsonb, p_receive_count int, p_first_received_at timestamptz)

@@ -1,7 +1,7 @@
 -- queue.describe_move_tasks(source, task): returns the last tasks of a queue, the newest first.
---   p_task_id  return only this task; null: all tasks
---   ids        the first 1,000 ids
---   state      running, waiting (for a user to continue it), completed, cancelled or failed
+--   `p_task_id` restricts the result to this task, and null means all tasks.
+--   `ids` contains the first 1,000 ids.
+--   `state` is running, waiting (for a user to continue it), completed, cancelled or failed.
 create or replace function queue.describe_move_tasks(p_source text, p_task_id uuid)
 returns table (task_id text, state text, destination_arn text, maximum_per_second int, ids bigint[], filter text,
     canary int, to_move bigint, moved bigint, skipped bigint, looked_at bigint, failure_reason text, started_at_ms bigint,

@@ -1,6 +1,6 @@
 -- queue.list_dead_letter_sources(arn, after, limit): returns the names of the queues that use a dead-letter queue, in
 -- order.
--- p_after: return only later names; null: all names. Uses the index queues_dead_letter_arn.
+-- `p_after` restricts the result to later names. Null means all names. Uses the index queues_dead_letter_arn.
 create or replace function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit int)
 returns table (name text)
 language sql stable as $$

@@ -1,12 +1,12 @@
 -- queue.move_selected(task, limit): makes one step of a task with ids or a filter.
--- The function moves up to p_limit messages, each to the task's destination or to the queue that it came from.
--- Messages in flight, delayed messages and messages without a target queue stay and count as skipped.
+-- Moves up to p_limit messages, each to the task's destination or to the queue that the message came from. Messages in
+-- flight, delayed messages and messages without a target queue stay and count as skipped.
 -- If another transaction has locked some messages, the next step starts at the same place.
---   looked_at  the number of examined messages
---   place      where the next step continues
---   done       the selection has ended
---   failure    why a message had no target queue
--- Takes the locks of move_selected_side and move_selected_group. The function does not wait for locks.
+--   `looked_at` is the number of examined messages.
+--   `place` is the place at which the next step continues.
+--   `done` means that the selection has ended.
+--   `failure` says why a message had no target queue.
+-- Takes the locks of move_selected_side and move_selected_group. Does not wait for locks.
 create or replace function queue.move_selected(
     p_task queue.move_task, p_limit int, out moved int, out skipped int, out looked_at int, out place text,
     out done boolean, out failure text)
@@ -52,7 +52,8 @@ begin
             failure := coalesce(v_step.failure, failure);
             v_busy := v_busy or v_step.busy;
             if v_step.stuck and v_all.next = '-2:' || split_part(v_all.next, ':', 2) || ':' || v_group.group_id then
-                v_all.next := '-2:9223372036854775807:' || v_group.group_id;     -- Skips the rest of the group.
+                -- The next search skips the rest of the group.
+                v_all.next := '-2:9223372036854775807:' || v_group.group_id;
             end if;
         end loop;
     end if;
@@ -65,11 +66,11 @@ begin
 end $$;
 
 -- queue.selected_messages(task, limit): returns the next p_limit messages of a task with ids or a filter.
--- The function selects messages that were in the queue when the task started.
---   can_move             a receive could return the message now
---   target_arn, failure  as in move_target
--- The last row has no id. This row has the number of examined messages, and the place after which the task continues;
--- null: the end.
+-- Selects messages that were in the queue when the task started.
+--   `can_move` says whether a receive could return the message now.
+--   `target_arn` and `failure` have the same meaning as in move_target.
+-- The last row has no id. It has the number of examined messages, and the place after which the task continues, or null
+-- at the end.
 create or replace function queue.selected_messages(p_task queue.move_task, p_limit int)
 returns table (shard int, id bigint, group_id text, can_move boolean, target_arn text, failure text, looked_at int,
     next text)
@@ -102,9 +103,10 @@ begin
 end $$;
 
 -- queue.move_selected_side(queue, shards, ids, destination): moves messages of a standard queue.
--- Each message has an element in both arrays, was receivable, and has a target queue.
---   moved  the number of messages; the others were received in the meantime
---   busy   a receive reads the shard of some messages, so the caller tries again
+-- Each message has an element in both arrays. The caller has found that each message is receivable and has a target
+-- queue.
+--   `moved` is the number of moved messages. Other transactions have received the other messages.
+--   `busy` means that a receive reads the shard of some messages, so the caller tries again.
 -- Skips locked messages. Takes the locks of unlog_message.
 create or replace function queue.move_selected_side(
     p_queue_id int, p_shards int[], p_ids bigint[], p_destination text, out moved int, out busy boolean)
@@ -128,9 +130,9 @@ begin
     moved := queue.move_side_rows(p_queue_id, v_places, p_destination);
 end $$;
 
--- queue.unlog_message(queue, shard, id): moves a receivable message of the log to the slow path, where it stays
--- receivable.
--- Returns done; busy: a receive reads the shard; gone: the message is in flight or was deleted.
+-- queue.unlog_message(queue, shard, id): moves a receivable message of the log to the slow path, where the message
+-- stays receivable.
+-- Returns `done`, `busy` if a receive reads the shard, or `gone` if the message is in flight or was deleted.
 -- Locks the shard's reader or the lease's row without waiting.
 create or replace function queue.unlog_message(p_queue_id int, p_shard int, p_id bigint) returns text
 language plpgsql as $$
@@ -156,10 +158,10 @@ begin
 end $$;
 
 -- queue.move_selected_group(task, group, ids): moves selected messages of a FIFO group in their order.
--- The function stops at the first message that cannot be received now, so no selected message overtakes another.
---   failure  why some messages had no target queue (move_target)
---   busy     another transaction has locked a group, so the caller tries again
---   stuck    a message in flight blocks later messages
+-- Stops at the first message that cannot be received now, so no selected message overtakes another message.
+--   `failure` says why some messages had no target queue (move_target).
+--   `busy` means that another transaction has locked a group, so the caller tries again.
+--   `stuck` means that a message in flight blocks later messages.
 -- Locks the group's row and the target's group row without waiting.
 create or replace function queue.move_selected_group(
     p_task queue.move_task, p_group_id text, p_ids bigint[], out moved int, out failure text, out busy boolean,
@@ -184,7 +186,8 @@ begin
         select h.id from (
             select f.id, bool_and(f.visible_at <= clock_timestamp()) over (order by f.id) as due
             from queue.fifo_message f where f.group_key = v_key and f.id = any (p_ids)) h
-        -- Earlier steps have removed moved messages from a list.
+        -- If a listed message with a lower id still exists, earlier steps could not move it, and it blocks these
+        -- messages.
         where h.due and not exists (
             select from queue.fifo_message e
             where e.group_key = v_key and e.group_key > 0 and e.id < p_ids[1]

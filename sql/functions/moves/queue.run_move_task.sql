@@ -1,8 +1,8 @@
 -- queue.run_move_task(task, limit): makes one step of a message move task in this transaction. The step moves up to
 -- p_limit messages, at most as many as the task's rate and canary allow. A step does not move messages in flight or
 -- delayed messages. A step deletes expired messages. The task ends when no visible message remains, or when it has
--- examined all selected messages. If no user continues a waiting task for 24 hours, the function cancels it
--- (NotContinued). The rate allows the messages of one second at once, and then messages in proportion to the time, for
+-- examined all selected messages. If no user continues a waiting task for 24 hours, cancels the task (NotContinued).
+-- The rate allows the messages of one second at once, and later messages in proportion to the time. The rate applies to
 -- all workers together. Returns the number of moved messages and the task's status. Returns no row if the task does not
 -- run or another worker has locked the task. Locks the task's row, then messages, shards and groups. A step does not
 -- wait for locks, so the step cannot delay other transactions or deadlock. Uses the index fifo_ready_visible_at and
@@ -39,7 +39,7 @@ begin
     end if;
     if v_task.maximum_per_second is not null then
         v_paced_at := greatest(v_task.paced_at, clock_timestamp() - interval '1 second');
-        -- One step does not use this much of the rate, so the clock went back.
+        -- One step cannot use this much of the rate, so the clock went back.
         if v_paced_at > clock_timestamp() + interval '2 minutes' then
             v_paced_at := clock_timestamp();
         end if;
@@ -58,7 +58,7 @@ begin
     else
         perform queue.release_deferred(v_source.queue_id, v_source.shards);
         select * into v_step from queue.move_side(v_source.queue_id, v_limit, v_task.destination_arn, v_before);
-        if v_step.moved = 0 and v_step.failure is null then     -- This separate step has locked no message yet.
+        if v_step.moved = 0 and v_step.failure is null then     -- This separate step has not locked a message yet.
             select * into v_step
             from queue.move_log(
                 v_source.queue_id, v_source.shards, v_limit, v_task.destination_arn, v_before);
@@ -84,7 +84,9 @@ begin
         paced_at = coalesce(v_paced_at + v_step.moved * interval '1 second' / t.maximum_per_second, clock_timestamp()),
         failure_reason = v_step.failure,
         status = case when v_step.failure is not null then 'FAILED'
-            when case when v_source.fifo     -- All groups count, as in move_groups; ready_queues may ask for a receive.
+            -- All groups count, as in move_groups, although ready_queues can return a queue that only needs a search by
+            -- a receive.
+            when case when v_source.fifo
                 then not exists (
                     select from queue.fifo_ready r
                     where queue.fifo_key(r.queue_id) = queue.fifo_key(v_source.queue_id)
@@ -96,11 +98,10 @@ begin
 end $$;
 
 -- queue.move_groups(queue, limit, destination, before): moves messages of a FIFO queue, group by group. The group that
--- has been ready for the longest time comes first. The function moves the first visible messages of a group that have
--- the same target queue. The function stops at a message that cannot move, so no message of the group overtakes
--- another. The function deletes messages that were sent before p_before, because these messages have expired. failure:
--- why the next message could not move (move_target). Skips locked groups in both queues. Uses the index
--- fifo_ready_visible_at.
+-- has been ready for the longest time comes first. Moves the first visible messages of a group that have the same
+-- target queue. Stops at a message that cannot move, so no message of the group overtakes another message. Deletes
+-- messages that were sent before p_before, because these messages have expired. `failure` says why the next message
+-- could not move (move_target). Skips locked groups in both queues. Uses the index fifo_ready_visible_at.
 create or replace function queue.move_groups(
     p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
 language plpgsql as $$
@@ -160,8 +161,9 @@ begin
         then cardinality(v_ids) else 0 end;
 end $$;
 
--- queue.release_deferred(queue, shards): makes the skipped messages of noisy groups the next ones to receive.
--- The function omits shards that have a reader now. Locks the readers of the shards.
+-- queue.release_deferred(queue, shards): makes the skipped messages of noisy groups the first messages of the next
+-- receive.
+-- Omits shards that have a reader now. Locks the readers of the shards.
 create or replace function queue.release_deferred(p_queue_id int, p_shards int) returns void
 language plpgsql as $$
 declare
@@ -181,8 +183,8 @@ begin
 end $$;
 
 -- queue.move_side(queue, limit, destination, before): moves messages of the slow path (queue.side). The messages that
--- have been visible for the longest time come first. Messages from other queues are on the slow path. failure: why
--- other messages could not move (move_target). Skips locked messages. Uses the index side_visible_at.
+-- have been visible for the longest time come first. Messages from other queues are on the slow path. `failure` says
+-- why other messages could not move (move_target). Skips locked messages. Uses the index side_visible_at.
 create or replace function queue.move_side(
     p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
 language plpgsql as $$
@@ -208,8 +210,8 @@ begin
 end $$;
 
 -- queue.move_log(queue, shards, limit, destination, before): moves messages that clients sent to a dead-letter queue
--- directly. The function receives these messages and ends their leases at once. These messages have no source queue, so
--- they cannot move without a destination. failure: why the messages could not move, as in move_target. Locks readers of
+-- directly. Receives these messages and ends their leases at once. These messages have no source queue, so they cannot
+-- move without a destination. `failure` says why the messages could not move, as in move_target. Locks readers of
 -- shards without waiting. The setting queue.reads says that this transaction reads a shard.
 create or replace function queue.move_log(
     p_queue_id int, p_shards int, p_limit int, p_destination text, p_before timestamptz, out moved int,
@@ -239,13 +241,14 @@ begin
     if moved = 0 then
         return;
     end if;
-    update queue.lease x            -- This undoes the receive, because no consumer got the messages.
+    update queue.lease x            -- This statement undoes the receive, because no consumer received the messages.
     set ids = '{}', done_at = v_now, outcome = 'moved', receive_count = x.receive_count - 1,
         first_received_at = case when x.receive_count > 1 then x.first_received_at end,
         redelivered_at = nullif(array_remove(x.redelivered_at, x.visible_at), '{}')     -- The lease lasted 0 seconds.
     from (select distinct t.shard, t.pos from unnest(v_taken) t) taken
     where x.queue_id = p_queue_id and x.shard = taken.shard and x.pos = taken.pos;
-    insert into queue.activity (queue_id, redelivered)     -- This undoes the redeliveries that take_expired counted.
+    -- This statement undoes the count of redeliveries by take_expired.
+    insert into queue.activity (queue_id, redelivered)
     select p_queue_id, -count(*) from unnest(v_taken) t where t.receive_count > 1 having count(*) > 0;
     perform queue.send_moved(array_fill(p_destination, array[moved]), v_taken);
 end $$;

@@ -1,15 +1,15 @@
 -- queue.start_move_task(source, destination, rate, ids, filter, canary): starts a task that moves messages out of a
 -- queue.
---   p_destination         the target queue; null: each message returns to the queue that it came from
---   p_maximum_per_second  1 to 500; null: no limit
---   p_ids                 the public ids of the messages to move
---   p_filter              a filter of find_messages, whose states have no effect
---   p_canary              the task waits after this number of messages for continue_move_task; null: it does not wait
+--   `p_destination` is the target queue, and null means each message returns to the queue that it came from.
+--   `p_maximum_per_second` is 1 to 500, or null for no limit.
+--   `p_ids` contains the public ids of the messages to move.
+--   `p_filter` is a filter of find_messages, whose states have no effect.
+--   `p_canary` is the number of messages after which the task waits for continue_move_task. Null means that the task
+--     does not wait.
 -- Without p_ids and p_filter, the source must be a dead-letter queue, and the task moves all receivable messages.
---   error                 ResourceNotFoundException, NotADeadLetterQueue, MoveToItself, MoveToOtherType,
---                         MoveTaskRunning
---   detail                the parameter
--- The function keeps the last ten tasks of the queue. Uses the indexes move_task_queue and queues_dead_letter_arn.
+--   `error` is ResourceNotFoundException, NotADeadLetterQueue, MoveToItself, MoveToOtherType or MoveTaskRunning.
+--   `detail` is the name of the wrong parameter.
+-- Keeps the last ten tasks of the queue. Uses the indexes move_task_queue and queues_dead_letter_arn.
 create or replace function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second int,
     p_ids bigint[] default null, p_filter jsonb default null, p_canary int default null)
 returns table (task_id text, error text, detail text)

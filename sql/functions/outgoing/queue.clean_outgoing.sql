@@ -1,11 +1,11 @@
 -- queue.clean_outgoing(limit, days, max, protocols): removes old outgoing messages. Returns the number of removed
 -- rows.
---   p_limit      the maximum number of each kind and account
---   p_days       remove messages that are older
---   p_max       keep only the newest messages of each account, up to this number; 0: no limit
---   p_protocols  protocols with a carrier; their messages of the last six hours stay for the carrier
---                (hand_over_outgoing)
--- Skips locked messages, so the function does not wait for settle_deliveries. Uses the indexes outgoing_pkey and
+--   `p_limit` is the maximum number of removed messages for each kind and account.
+--   `p_days` is the age in days above which the function removes a message.
+--   `p_max` is the number of each account's newest messages that stay. A value of 0 means no limit.
+--   `p_protocols` contains protocols with a carrier. Their messages of the last six hours stay for the carrier
+--     (hand_over_outgoing).
+-- Skips locked messages, and therefore does not wait for settle_deliveries. Uses the indexes outgoing_pkey and
 -- outgoing_account.
 create or replace function queue.clean_outgoing(p_limit int, p_days int, p_max int, p_protocols text[]) returns bigint
 language plpgsql as $$

@@ -13,7 +13,7 @@ begin
         array_agg(o.envelope order by o.outgoing_id) as bodies,
         array_agg(octet_length(o.envelope) order by o.outgoing_id) as sizes,
         array_agg(null::jsonb) as attributes,
-        -- A FIFO queue also accepts such messages. Each message has a separate group, as in give_up_deliveries.
+        -- A FIFO queue also accepts these messages. Each message has a separate group, as in give_up_deliveries.
         array_agg('outgoing-' || o.outgoing_id order by o.outgoing_id) as groups
     into v_failed
     from queue.outgoing o where o.outgoing_id = any (p_ids) and o.dead_letter_arn is not null and o.envelope is not null;

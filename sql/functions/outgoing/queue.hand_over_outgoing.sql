@@ -2,11 +2,11 @@
 -- that have no delivery. The deliveries go to the gateway, to the mail server or to Lambda functions. Returns the
 -- number of deliveries. The oldest messages of each account come first. Accounts share p_limit, so no account waits for
 -- another account's backlog. Messages that are older than six hours stay, because SNS tries for at most six hours.
---   p_confirmations  the maximum number of mails per hour and account that ask for a confirmation
---   p_text_messages  the maximum number of text messages per day and account that go to the gateway; 0: no limit
--- If a destination has become impossible since the publish, the message fails and goes to its dead-letter queue.
--- Skips locked outgoing messages. Takes the locks of dead_letter_outgoing and hand_over_mail. Uses the index
--- outgoing_kept.
+--   `p_confirmations` is the maximum number of mails per hour and account that ask for a confirmation.
+--   `p_text_messages` is the maximum number of text messages per day and account that go to the gateway, and 0 means no
+--     limit.
+-- If a destination has become impossible since the publish, the message fails and goes to its dead-letter queue. Skips
+-- locked outgoing messages. Takes the locks of dead_letter_outgoing and hand_over_mail. Uses the index outgoing_kept.
 create or replace function queue.hand_over_outgoing(
     p_protocols text[], p_limit int, p_confirmations int, p_text_messages int default 0)
 returns table (handed int)
@@ -19,7 +19,7 @@ declare
 begin
     handed := 0;
     for v_message in
-        with recursive accounts as (    -- Each account takes one step in the index.
+        with recursive accounts as (    -- The query reads one index entry for each account.
             select p.protocol, k.account_id from unnest(p_protocols) p(protocol)
             cross join lateral (
                 select o.account_id from queue.outgoing o where o.state = 'kept' and o.protocol = p.protocol
@@ -63,11 +63,11 @@ begin
 end $$;
 
 -- queue.hand_over_mail(message, confirmations): creates a delivery to the mail server. Returns null or an error. The
--- text of the delivery is JSON, which delivery/mail/message.py reads. The delivery's endpoint is a name for each
--- protocol, as for the gateway. A confirmation is valid for two days after it was sent.
---   NotSubscribed             the subscription has ended
---   AddressDisabled           the server has refused five mails of the subscription in a row
---   ConfirmationRateExceeded  confirmation_time finds no time for a confirmation
+-- errors are: The text of the delivery is JSON, which delivery/mail/message.py reads. The delivery's endpoint is a name
+-- for each protocol, as in hand_over_to_gateway. A confirmation is valid for two days after it was sent.
+--   `NotSubscribed` means that the subscription has ended.
+--   `AddressDisabled` means that the server has refused five mails of the subscription in a row.
+--   `ConfirmationRateExceeded` means that confirmation_time finds no time for a confirmation.
 -- The caller has locked the message's row. Takes the locks of confirmation_time, then locks the subscription of a
 -- confirmation.
 create or replace function queue.hand_over_mail(p_message queue.outgoing, p_confirmations int) returns text
@@ -106,11 +106,11 @@ begin
 end $$;
 
 -- queue.confirmation_time(account, address, limit): reserves the time at which a mail can ask an address for a
--- confirmation. The time is an hour after the last such mail of any account, and late enough that the account sends at
--- most p_limit such mails within an hour; 0: no limit. Returns null if that time is more than two days away. Returns
--- null if ten of the account's mails already wait for this address, because other accounts may also need the address.
--- An advisory lock admits one caller at a time. Uses the indexes confirmation_mail_account and
--- confirmation_mail_address.
+-- confirmation. The time is at least an hour after the last confirmation mail of any account. The time is also late
+-- enough that the account sends at most p_limit confirmation mails within an hour. A p_limit of 0 means no limit.
+-- Returns null if that time is more than two days away. Returns null if ten of the account's mails already wait for
+-- this address, because other accounts can also need the address. An advisory lock admits one caller at a time. Uses
+-- the indexes confirmation_mail_account and confirmation_mail_address.
 create or replace function queue.confirmation_time(p_account_id text, p_address text, p_limit int) returns timestamptz
 language plpgsql as $$
 declare
@@ -133,10 +133,11 @@ begin
     return v_due;
 end $$;
 
--- queue.hand_over_to_function(message): creates an invocation of a Lambda function. Returns null or an error.
+-- queue.hand_over_to_function(message): creates an invocation of a Lambda function. Returns null or an error. The
+-- errors are:
 -- The text of the invocation is the envelope, from which delivery/functions/event.py makes the event.
---   NotSubscribed       the subscription has ended
---   FunctionNotAllowed  the function belongs to another account than the subscriber
+--   `NotSubscribed` means that the subscription has ended.
+--   `FunctionNotAllowed` means that the function belongs to another account than the subscriber.
 -- The caller has locked the message's row.
 create or replace function queue.hand_over_to_function(p_message queue.outgoing) returns text
 language plpgsql as $$
@@ -159,15 +160,16 @@ begin
     return null;
 end $$;
 
--- queue.hand_over_to_gateway(message): creates a delivery to the gateway. docs/reference/topics.md describes its text.
--- The delivery's endpoint is a name for each protocol, so text messages and pushes pause independently. The worker has
--- the gateway's address, which accounts do not see. The caller has locked the message's row.
+-- queue.hand_over_to_gateway(message): creates a delivery to the gateway. docs/reference/topics.md describes the
+-- delivery's text. The delivery's endpoint is a name for each protocol, so text messages and pushes pause
+-- independently. The worker has the gateway's address, which accounts do not see. The caller has locked the message's
+-- row.
 create or replace function queue.hand_over_to_gateway(p_message queue.outgoing) returns void
 language sql as $$
 with notice as (
     insert into queue.notice (kind, topic_arn, message_id, raw, head)
     select 'gateway', p_message.topic_arn, p_message.message_id, json_strip_nulls(json_build_object(
-        -- webhook_id in request.py has the same format.
+        -- The function webhook_id in request.py uses the same format.
         'id', p_message.message_id || coalesce(':' || right(p_message.subscription_arn, 36), ''),
         'message_id', p_message.message_id, 'kind', p_message.kind, 'account', p_message.account_id, 'region',
         p_message.region, 'protocol', p_message.protocol, 'destination', p_message.destination,
@@ -183,8 +185,8 @@ from notice n
 $$;
 
 -- queue.count_text_message(account, limit): counts a text message for today (UTC). Returns whether the account can send
--- the message. Returns false, without counting, if the account has reached the limit. p_limit 0: no limit, and the
--- function counts nothing. Locks the row of the account and day.
+-- the message. Returns false, without counting, if the account has reached the limit. If p_limit is 0, returns true and
+-- counts nothing. Locks the row of the account and day.
 create or replace function queue.count_text_message(p_account_id text, p_limit int) returns boolean
 language plpgsql as $$
 declare

@@ -1,8 +1,8 @@
--- queue.list_outgoing(account, protocol, destination, after, limit, bytes): returns outgoing messages of an account by
--- id.
---   p_protocol, p_destination  return only matching messages; null: any
---   p_after                    return only greater ids; null: all ids
---   p_bytes                    the maximum size of texts and attributes; the first message may exceed it
+-- queue.list_outgoing(account, protocol, destination, after, limit, bytes): returns outgoing messages of an account in
+-- the order of their ids.
+--   `p_protocol` and `p_destination` restrict the result to matching messages. Null means any message.
+--   `p_after` restricts the result to greater ids, and null means all ids.
+--   `p_bytes` is the maximum size of texts and attributes. The first message can exceed this size.
 -- Times are in milliseconds since 1970. Uses the index outgoing_account.
 create or replace function queue.list_outgoing(
     p_account_id text, p_protocol text, p_destination text, p_after bigint, p_limit int, p_bytes int)

@@ -1,9 +1,9 @@
 -- queue.outgoing_refusal(account, region, protocol, destination): returns why a message cannot reach its destination,
--- or null.
---   OptedOut                     the phone number is opted out
---   EndpointNotFound             the endpoint of the mobile app or its application does not exist
---   EndpointDisabled             the endpoint is disabled
---   PlatformApplicationDisabled  the application is disabled
+-- or null. The reasons are:
+--   `OptedOut` means that the phone number is opted out.
+--   `EndpointNotFound` means that the endpoint of the mobile app or its application does not exist.
+--   `EndpointDisabled` means that the endpoint is disabled.
+--   `PlatformApplicationDisabled` means that the application is disabled.
 create or replace function queue.outgoing_refusal(p_account_id text, p_region text, p_protocol text, p_destination text)
 returns text
 language sql stable as $$

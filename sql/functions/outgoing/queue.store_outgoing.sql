@@ -42,7 +42,7 @@ end $$;
 
 -- queue.outgoing_envelope(topic, subscription, publication, text): returns the message for a dead-letter queue.
 -- The subscription belongs to a phone, a mobile app or e-mail.
--- Publish makes no envelope for a protocol's special text, so the function makes one without a signature.
+-- Publish makes no envelope for a protocol's special text, so this function makes an envelope without a signature.
 create or replace function queue.outgoing_envelope(
     p_topic queue.topic, p_subscription queue.subscription, p_publication jsonb, p_text text) returns text
 language sql stable as $$

@@ -1,6 +1,6 @@
 -- queue.bind: binds a queue or a URL to a pattern of routing keys. Returns the binding.
--- If the binding exists, the function changes nothing, and created is false.
--- p_password: the password of a URL. p_endpoint contains **** in place of the password.
+-- If the binding exists, changes nothing, and `created` is false.
+-- `p_password` is the password of a URL. `p_endpoint` contains **** in place of the password.
 -- Raises QU003 if p_pattern is not a pattern.
 create or replace function queue.bind(
     p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean,
@@ -29,7 +29,7 @@ begin
     from found f;
 end $$;
 
--- queue.unbind(account, region, pattern, id): removes a binding. removed: whether the binding existed.
+-- queue.unbind(account, region, pattern, id): removes a binding. `removed` says whether the binding existed.
 create or replace function queue.unbind(p_account_id text, p_region text, p_pattern text, p_binding_id bigint)
 returns table (removed boolean)
 language plpgsql as $$
@@ -41,8 +41,8 @@ begin
 end $$;
 
 -- queue.list_bindings: returns the bindings of an account in a region, in the order of their ids.
---   p_pattern, p_endpoint  return only matching bindings; null: any
---   p_after                return only greater ids; null: all ids
+--   `p_pattern` and `p_endpoint` restrict the result to matching bindings. Null means any binding.
+--   `p_after` restricts the result to greater ids, and null means all ids.
 create or replace function queue.list_bindings(
     p_account_id text, p_region text, p_pattern text, p_endpoint text, p_after bigint, p_limit int)
 returns table (binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text,

@@ -1,10 +1,11 @@
 -- queue.fan_out(topic, publications, enveloped): delivers messages to every subscription of a topic whose filter policy
 -- matches. If a queue refuses a message, or its policy denies the topic, the message goes to the subscription's
--- dead-letter queue, unless that queue's policy also denies the topic. If the dead-letter queue also refuses the
--- message, the message becomes a delivery to the queue. The worker gives up, counts and logs this delivery, which stays
--- as exhausted.
---   p_publications  in the format of publish_messages
---   p_enveloped     whether the messages have envelopes, which all subscriptions need except queues with raw delivery
+-- dead-letter queue. The exception is a dead-letter queue whose policy also denies the topic. If the dead-letter queue
+-- also refuses the message, the function stores the message as a delivery to the queue. The worker gives up, counts and
+-- logs this delivery, which stays as exhausted.
+--   `p_publications` has the format of publish_messages.
+--   `p_enveloped` says whether the messages have envelopes. All subscriptions need envelopes except queues with raw
+--     delivery.
 -- If the messages have no envelopes, all standard queues without a filter share one set of arrays.
 -- Raises 40001 if the messages have no envelopes, and a subscription that needs envelopes was added since the caller
 -- read the topic.
@@ -42,7 +43,7 @@ begin
             else
                 perform queue.store_outgoing(p_topic, v_subscription, v_match.publications);
             end if;
-            v_adds_deliveries := true;    -- This includes messages for a gateway.
+            v_adds_deliveries := true;    -- These deliveries include messages for a gateway.
             continue;
         end if;
         if not v_subscription.target_allowed then
@@ -86,10 +87,10 @@ end $$;
 -- queue.publish_to_queue(topic, subscription, queue's ARN, publications): sends messages in their order to a subscribed
 -- queue or to the subscription's dead-letter queue. Returns the messages that the queue refuses.
 -- A queue refuses messages that are too long, raw messages with more than ten attributes, and all messages after its
--- deletion. A dead-letter queue gets raw messages with too many attributes in envelopes.
--- In a FIFO queue of a standard topic, a message without a group gets the topic's name as group, and its own id for
--- deduplication. Standard queues do not get the groups of a FIFO topic ("Message grouping", SNS Developer Guide).
--- Takes the locks of send_messages.
+-- deletion. A dead-letter queue receives raw messages with too many attributes in envelopes.
+-- In a FIFO queue of a standard topic, a message without a group has the topic's name as group, and its message id as
+-- deduplication id. Standard queues do not receive the groups of a FIFO topic ("Message grouping", SNS Developer
+-- Guide). Takes the locks of send_messages.
 create or replace function queue.publish_to_queue(
     p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_publications jsonb[])
 returns jsonb[]
@@ -142,7 +143,7 @@ begin
 end $$;
 
 -- queue.publish_to_endpoint(topic, subscription, publications): stores a delivery to a subscribed URL for each message.
--- URLs that get the same text share a row of queue.notice. Uses the index notice_message.
+-- URLs that receive the same text share a row of queue.notice. Uses the index notice_message.
 create or replace function queue.publish_to_endpoint(
     p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
 language plpgsql as $$

@@ -1,16 +1,17 @@
 -- queue.publish_events: sends an event to every queue and URL that is bound to its routing key, in this transaction.
---   p_body          the message as JSON text
---   p_attributes    its attributes in SQS's format
---   p_facts         the values that filter policies compare; null: the message is not an object, so no filter policy
---                   matches
---   p_delay         the delay for queues, in seconds
---   p_trace         the trace header for messages and deliveries
---   p_error_as_row  return the error RequestThrottled in a row instead of raising QU009
--- A queue with several matching bindings gets one message. A FIFO queue gets the routing key as group, and no delay.
--- Returns a row for each queue. error: as in send_messages; the queue then gets no message.
+--   `p_body` is the message as JSON text.
+--   `p_attributes` contains the message's attributes in SQS's format.
+--   `p_facts` contains the values that filter policies compare. Null means that the message is not an object, so no
+--     filter policy matches.
+--   `p_delay` is the delay for queues, in seconds.
+--   `p_trace` is the trace header for messages and deliveries.
+--   `p_error_as_row` is true if the function returns the error RequestThrottled in a row instead of raising QU009.
+-- A queue with several matching bindings receives one message. In a FIFO queue, the message's group is the routing key,
+-- and the message has no delay. Returns a row for each queue. `error` has the meaning of send_messages, and a queue
+-- with an error receives no message.
 -- The last row has no ARN, and its id is the number of URLs.
--- If the account has too many deliveries and a URL is bound, the function stores nothing and returns RequestThrottled
--- or raises QU009.
+-- If the account has too many deliveries and a URL is bound, stores nothing and returns RequestThrottled or raises
+-- QU009.
 -- Takes the locks of send_messages in the order of ARNs.
 create or replace function queue.publish_events(
     p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb,
@@ -68,7 +69,7 @@ end $$;
 
 -- queue.matching_bindings(account, region, routing key, facts): returns the bindings whose patterns match a routing key
 -- and whose filter policies match an event.
--- p_facts: the values of the event; null: the function ignores filter policies.
+-- `p_facts` contains the values of the event. If p_facts is null, the function ignores filter policies.
 -- Uses the indexes binding_account_id_region_pattern_protocol_endpoint_key and binding_wildcard.
 create or replace function queue.matching_bindings(
     p_account_id text, p_region text, p_routing_key text, p_facts jsonb default null)
@@ -86,14 +87,15 @@ where b.account_id = p_account_id and b.region = p_region and not b.literal
 $$;
 
 -- queue.routing_key_matches(pattern, key): returns whether the segments of a routing key match a pattern.
--- `*` matches one segment, and `#` matches any number of segments, including zero, as in AMQP topic exchanges.
--- The time is at most proportional to the product of the two lengths.
+-- `*` matches one segment, and `#` matches any number of segments, including zero, as in AMQP topic exchanges. The time
+-- is at most proportional to the product of the two lengths.
 create or replace function queue.routing_key_matches(p_pattern text[], p_key text[]) returns boolean
 language plpgsql immutable parallel safe as $$
 declare
     v_pattern int := 1;
     v_key int := 1;
-    v_last_hash int := 0;                -- The last `#`, and the last segment of the key that it matches.
+    -- This is the last `#` of the pattern, and the last segment of the key that this `#` matches.
+    v_last_hash int := 0;
     v_hash_end int := 0;
     v_patterns int := cardinality(p_pattern);
     v_keys int := cardinality(p_key);
@@ -120,8 +122,8 @@ begin
     return v_pattern > v_patterns;
 end $$;
 
--- queue.match_event(account, region, routing key): returns the bindings whose patterns match a routing key. The
--- function ignores filter policies.
+-- queue.match_event(account, region, routing key): returns the bindings whose patterns match a routing key. Ignores
+-- filter policies.
 create or replace function queue.match_event(p_account_id text, p_region text, p_routing_key text)
 returns table (binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text,
     created_at_ms bigint)

@@ -1,21 +1,24 @@
 -- queue.publish_messages: publishes messages to all queues and endpoints of a topic in this transaction.
--- p_publications has a JSON object for each message:
---   message_id
---   contents           by protocol ("*": other protocols): {raw, head, tail, opening}. An envelope consists of head,
---                      the subscription's ARN and tail; in a FIFO topic, opening and number come before head
---   facts              the values that filter policies compare, by filter_scope
---   attributes         in SQS's format; attribute_bytes is their size
---   request_bytes      the size of all messages and attributes of the request; the topic's MaximumMessageSize limits it
---                      (262,144 by default; PublishBatch, API reference)
---   group_id, deduplication_id, subject, trace   if the message has them; trace is the trace header
--- p_signature_version: the version that signed the envelopes. `none`: the contents have no envelope, which suffices if
--- all subscriptions are queues with raw delivery.
+-- `p_publications` has a JSON object for each message, with these members:
+--   `message_id` is the id of the message.
+--   `contents` maps each protocol, or "*" for other protocols, to {raw, head, tail, opening}. An envelope consists of
+--     `head`, the subscription's ARN and `tail`. In a FIFO topic, `opening` and the message's number come before
+--     `head`.
+--   `facts` contains the values that filter policies compare, by filter_scope.
+--   `attributes` has SQS's format, and `attribute_bytes` is the size of the attributes.
+--   `request_bytes` is the size of all messages and attributes of the request. The topic's MaximumMessageSize limits
+--     this size (262,144 by default; PublishBatch, API reference).
+--   `group_id`, `deduplication_id`, `subject` and `trace` are present if the message has them. `trace` is the trace
+--     header.
+-- `p_signature_version` is the signature version of the envelopes. The value `none` means that the contents have no
+-- envelope, which suffices if all subscriptions are queues with raw delivery.
 -- Returns a row for each message:
---   message_id, sequence_number   a duplicate in a FIFO topic has the values of the original
---   error   NotFound, OtherSignatureVersion, RequestThrottled, MessageTooLong or DeduplicationIdRequired. The first
---           three apply to all messages, and the function stores nothing. RequestThrottled: the account has too many
---           deliveries, or too many messages for the gateway or the mail server
---   detail  the value that the topic needs; for a stored message, `none` if no subscription needs an envelope
+--   `message_id` and `sequence_number` are the original's values if the message is a duplicate in a FIFO topic.
+--   `error` is NotFound, OtherSignatureVersion, RequestThrottled, MessageTooLong or DeduplicationIdRequired. The first
+--     three errors apply to all messages, and the function then stores nothing. RequestThrottled means that the account
+--     has too many deliveries, or too many messages for the gateway or the mail server.
+--   `detail` is the signature version that the topic needs. For a stored message, `detail` is `none` if no subscription
+--     needs an envelope.
 -- For a FIFO topic, locks the topic or its groups until commit, so that subscribers get messages in order. Then takes
 -- the locks of send_messages, queue by queue in the order of their ARNs.
 create or replace function queue.publish_messages(p_publications jsonb[], p_topic text, p_signature_version text)
@@ -27,11 +30,12 @@ declare
     v_most_bytes int;
     v_numbers int[];
     v_publications jsonb[];
-    v_accepted jsonb[];    -- The publications without an error.
+    v_accepted jsonb[];    -- These are the publications without an error.
     v_error text;
-    v_all_raw boolean;     -- Whether no subscription needs an envelope.
+    v_all_raw boolean;     -- The value says whether all subscriptions work without an envelope.
 begin
-    perform set_config('queue.watcher', '', true);      -- This notifies every watcher, even this process.
+    -- The setting makes notify_watchers notify every process, even this process.
+    perform set_config('queue.watcher', '', true);
     select * into v_topic from queue.topic t where t.arn = p_topic;
     v_all_raw := not exists (
         select from queue.subscription s
@@ -76,9 +80,10 @@ end $$;
 -- queue.number_publications(topic, publications): adds numbers and missing deduplication ids to messages of a FIFO
 -- topic.
 -- Returns the publications in the same order.
---   Duplicate                a message that was published in the last five minutes; it has the original's id and number
---   DeduplicationIdRequired  a message without a deduplication id
--- An advisory lock covers the topic or the message groups, in the order of their keys.
+--   `Duplicate` marks a message that was published in the last five minutes. The message has the original's id and
+--     number.
+--   `DeduplicationIdRequired` marks a message without a deduplication id.
+-- Takes advisory locks on the topic or the message groups, in the order of their keys.
 create or replace function queue.number_publications(p_topic queue.topic, p_publications jsonb[]) returns jsonb[]
 language plpgsql as $$
 #variable_conflict use_column
@@ -120,7 +125,8 @@ begin
             from unnest(v_numbers, v_deduplication_ids) with ordinality e(number, id, n)
             order by e.n);
     end if;
-    return array(       -- Each id has a separate look-up: for `= any (…)` the planner may scan all ids of the topic.
+    -- Each id needs a separate look-up, because for `= any (…)` the planner can choose a scan of all ids of the topic.
+    return array(
         select p_publications[e.n] || jsonb_strip_nulls(jsonb_build_object(
             'message_id', coalesce(d.message_id, e.message_id), 'sequence_number', d.sequence_number,
             'deduplication_id', e.deduplication_id,

@@ -1,8 +1,7 @@
--- queue.count_in_flight(queue, fifo, shards): returns the number of messages in flight. Expired messages also count
--- (docs/reference/compatibility.md), because a lease does not contain send times, and reading the send times would take
--- as long as a receive. The function reads only invisible rows, and at most ten messages of a FIFO group, the maximum
--- of a ReceiveMessage. Uses the indexes lease_visible_at, side_visible_at, fifo_ready_visible_at and
--- fifo_message_of_group.
+-- queue.count_in_flight(queue, fifo, shards): returns the number of messages in flight. Also counts expired messages
+-- (docs/reference/compatibility.md). A lease does not contain send times, and reading the send times would take as long
+-- as a receive. Reads only invisible rows, and at most ten messages of a FIFO group, the maximum of a ReceiveMessage.
+-- Uses the indexes lease_visible_at, side_visible_at, fifo_ready_visible_at and fifo_message_of_group.
 create or replace function queue.count_in_flight(p_queue_id int, p_fifo boolean, p_shards int) returns bigint
 language plpgsql stable as $$
 declare

@@ -1,13 +1,13 @@
 -- queue.count_messages(queue, fifo, shards): returns the numbers of visible, in-flight and delayed messages.
 -- The counts omit messages whose retention is over.
---   total           the number of ids that the log has assigned and of messages in the slow path; FIFO: the messages
---                   now
---   oldest, newest  when the oldest and the newest message entered the queue. Age counts from the move to a dead-letter
---                   queue (ApproximateAgeOfOldestMessage), and retention from the sending (Developer Guide, "Setting-up
---                   dead-letter queue retention in Amazon SQS")
---   first_sent      when the first message was sent, including messages whose retention is over
--- The call costs two index probes for each shard, and reads the open leases and the slow path. For a FIFO queue, it
--- reads every message.
+--   `total` is the number of ids that the log has assigned, plus the number of messages in the slow path. For a FIFO
+--     queue, `total` is the number of messages now.
+--   `oldest` and `newest` are the times at which the oldest and the newest message entered the queue. Age counts from
+--     the move to a dead-letter queue (ApproximateAgeOfOldestMessage), and retention from the sending (Developer Guide,
+--     "Setting-up dead-letter queue retention in Amazon SQS").
+--   `first_sent` is the time at which the first message was sent, including messages whose retention is over.
+-- Costs two index probes for each shard, and reads the open leases and the slow path. For a FIFO queue, reads every
+-- message.
 create or replace function queue.count_messages(
     p_queue_id int, p_fifo boolean, p_shards int, out visible bigint, out in_flight bigint, out delayed bigint,
     out total bigint, out oldest timestamptz, out newest timestamptz, out first_sent timestamptz)
@@ -27,7 +27,7 @@ begin
         cross join lateral (
             select r.first_id from queue.fifo_ready r
             where r.group_key = g.group_key order by r.version desc limit 1) r
-        cross join lateral (    -- This excludes lower ids, which an old snapshot retains.
+        cross join lateral (    -- This condition excludes lower ids, whose entries an old snapshot retains.
             select f.visible_at, f.receive_count, f.sent_at from queue.fifo_message f
             where f.group_key = g.group_key and f.group_key > 0 and f.id >= r.first_id offset 0) m
         where g.queue_id = p_queue_id;
@@ -54,7 +54,7 @@ begin
             select l.id, l.sent_at from queue.log l
             where l.queue_id = p_queue_id and l.shard = s.shard and l.id > c.pos
             order by l.id desc limit 1) t on true),
-    fresh as materialized (     -- This excludes messages past their retention at the head of a shard.
+    fresh as materialized (     -- This query excludes messages past their retention at the head of a shard.
         select c.*, a.gone, case when c.oldest >= v_before then c.oldest else a.oldest end as oldest_left
         from cursor c
         left join lateral (

@@ -1,10 +1,11 @@
--- queue.create_queue: creates a queue. Returns the ARN. If the queue exists with the supplied attributes' values, the
--- function only returns the queue's ARN.
---   p_supplied          the attributes from the request
---   p_defaults          the values of the other attributes
---   p_shards            the number of concurrent writers
---   p_recreate_seconds  how long the name of a deleted queue is refused; 0: it is never refused
---   error               QueueNameExists with the different attribute as detail, or QueueDeletedRecently
+-- queue.create_queue: creates a queue. Returns the queue's ARN. If the queue exists with the supplied attributes'
+-- values, only returns the queue's ARN.
+--   `p_supplied` contains the attributes from the request.
+--   `p_defaults` contains the values of the other attributes.
+--   `p_shards` is the number of concurrent writers.
+--   `p_recreate_seconds` is how long the name of a deleted queue is refused. A value of 0 means that the name is never
+--     refused.
+--   `error` is QueueNameExists or QueueDeletedRecently. For QueueNameExists, `detail` is the attribute that differs.
 create or replace function queue.create_queue(
     p_account_id text, p_region text, p_name text, p_supplied jsonb, p_defaults jsonb, p_tags jsonb, p_shards int,
     p_recreate_seconds int)

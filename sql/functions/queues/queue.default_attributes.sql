@@ -1,6 +1,6 @@
 -- queue.default_attributes(fifo): returns the default attributes of a queue.
--- The visibility timeout comes from queue.new_queue_default. penstock/sqs/attributes.py has the same other values; a
--- test compares them.
+-- The visibility timeout comes from queue.new_queue_default. A test compares the other values with
+-- penstock/sqs/attributes.py.
 create or replace function queue.default_attributes(p_fifo boolean) returns jsonb
 language sql stable
 return jsonb_build_object('DelaySeconds', '0', 'MaximumMessageSize', '1048576', 'MessageRetentionPeriod', '345600',

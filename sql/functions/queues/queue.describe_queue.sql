@@ -28,7 +28,7 @@ begin
 end $$;
 
 -- queue.list_queue_page: returns names of an account's queues in a region, in order.
--- p_after: return only later names; null: all names.
+-- `p_after` restricts the result to later names. Null means all names.
 create or replace function queue.list_queue_page(
     p_account_id text, p_region text, p_prefix text, p_after text, p_limit int)
 returns table (name text, fifo boolean, created_at_ms bigint)

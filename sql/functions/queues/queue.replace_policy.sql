@@ -1,9 +1,9 @@
 -- queue.replace_policy(arn, old, new, allowed, refused): replaces a queue's access policy.
--- The function acts only if the policy still is p_old (null: no policy) and the two lists contain exactly the queue's
+-- Acts only if the policy still is p_old (null means no policy) and the two lists contain exactly the queue's
 -- subscriptions.
--- p_new null or '': the function removes the policy.
--- p_allowed and p_refused: the subscriptions that the new policy allows and refuses (allow_subscriptions).
--- error: QueueDoesNotExist or null.
+-- Removes the policy if p_new is null or ''.
+-- `p_allowed` and `p_refused` are the subscriptions that the new policy allows and refuses (allow_subscriptions).
+-- `error` is QueueDoesNotExist or null.
 create or replace function queue.replace_policy(
     p_arn text, p_old text, p_new text, p_allowed uuid[], p_refused uuid[])
 returns table (replaced boolean, error text)

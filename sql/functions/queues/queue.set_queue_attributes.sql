@@ -1,10 +1,11 @@
 -- queue.set_queue_attributes(arn, attributes, allowed, refused): replaces the given attributes. A null value removes an
 -- attribute. A change of a FIFO queue's delay also applies to messages in the queue (delay_groups). If a queue starts
--- to record a history again, the function stores the time. p_allowed and p_refused: the subscriptions that a changed
--- policy allows and refuses (allow_subscriptions).
---   QueueDoesNotExist     the queue does not exist
---   SubscriptionsChanged  the lists are incomplete
---   ScopeNeeded           high throughput needs DeduplicationScope messageGroup; the function changes nothing
+-- to record a history again, stores the time. `p_allowed` and `p_refused` are the subscriptions that a changed policy
+-- allows and refuses (allow_subscriptions). The errors are:
+--   `QueueDoesNotExist` means that the queue does not exist.
+--   `SubscriptionsChanged` means that the lists are incomplete.
+--   `ScopeNeeded` means that high throughput needs the DeduplicationScope messageGroup. The function then changes
+--     nothing.
 -- Locks the queue's row, then rows of FIFO groups, as purge_messages does.
 create or replace function queue.set_queue_attributes(
     p_arn text, p_attributes jsonb, p_allowed uuid[], p_refused uuid[])

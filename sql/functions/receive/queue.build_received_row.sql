@@ -1,8 +1,8 @@
 -- queue.build_received_row: returns a message in the format of a receive. A new column must be added to the type
--- queue.received_row in the baseline, and to the row here. send_moved reads columns of the type. The caller passes the
--- message as a row of the message's table. For a message of the log, the caller also passes the lease's position,
--- receive count, first receive, end and nonce. The function records messages of more than 12,000 bytes for
--- receive_response (note_long_message). PostgreSQL inlines the function at no cost if its arguments are neither
+-- queue.received_row in the baseline, and to the row in this function. The function send_moved reads columns of the
+-- type. The caller passes the message as a row of the message's table. For a message of the log, the caller also passes
+-- the lease's position, receive count, first receive, end and nonce. Records messages of more than 12,000 bytes for
+-- receive_response (note_long_message). PostgreSQL inlines this function at no cost if its arguments are neither
 -- volatile nor subqueries.
 create or replace function queue.build_received_row(
     p_log queue.log default null, p_pos bigint default 0, p_receive_count int default null,
@@ -38,8 +38,8 @@ $$;
 
 -- queue.note_long_message(body, bytes): returns the body, and records its length for this transaction
 -- (longest_message).
--- The function is STABLE although it sets a value, because PostgreSQL would not inline build_received_row with a
--- volatile function.
+-- Is declared STABLE although it sets a value, because PostgreSQL would not inline build_received_row with a volatile
+-- function.
 create or replace function queue.note_long_message(p_body text, p_bytes int) returns text
 language plpgsql stable as $$
 begin

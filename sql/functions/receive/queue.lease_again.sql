@@ -1,8 +1,8 @@
 -- queue.lease_again(lease, want, lease size, now, visibility): receives the first p_want messages of an existing lease
--- again. The messages move to new leases of at most p_lease_size messages, each with its last id as key. If the
--- function receives all of the lease's messages, the last messages keep the lease. The function records acknowledged
--- messages in the history. The caller is the shard's reader and has locked the lease's row. p_now is above the shard's
--- watermark.
+-- again. The messages move to new leases of at most p_lease_size messages. The key of a new lease is the lease's last
+-- id. If the function receives all of the lease's messages, the last messages keep the lease. Records acknowledged
+-- messages in the history. The caller is the shard's reader and has locked the lease's row. `p_now` is above the
+-- shard's watermark.
 create or replace function queue.lease_again(
     p_lease queue.lease, p_want int, p_lease_size int, p_now timestamptz, p_visibility interval)
 returns setof queue.received_row
@@ -11,12 +11,13 @@ declare
     v_ids bigint[] := p_lease.ids[1:p_want];
     v_gone_at timestamptz[] := p_lease.gone_at;
     v_all boolean := v_ids = p_lease.ids;
-    -- How many messages move to new leases. If all messages are received, the last messages keep this lease.
+    -- This is the number of messages that move to new leases. If the receive takes all messages, the last messages keep
+    -- this lease.
     v_split int := cardinality(v_ids);
     -- The handles of the previous receive stay valid.
     v_nonce int := p_lease.nonce;
     v_first_received_at timestamptz := coalesce(p_lease.first_received_at, p_now);
-    -- With a receive count of 0, a receive has skipped the messages (take_fair).
+    -- A receive count of 0 means that a receive has skipped the messages (take_fair).
     v_redelivered_at timestamptz[] := case when p_lease.receive_count > 0
         then queue.add_redelivery(p_lease.redelivered_at, p_now) end;
 begin
@@ -35,7 +36,7 @@ begin
             select max(u.id) as pos, coalesce(lag(max(u.id)) over (order by max(u.id)) + 1, p_lease.first_id) as first_id,
                 array_agg(u.id order by u.id) as ids
             from unnest(v_ids[1:v_split]) with ordinality u(id, n) group by (u.n - 1) / p_lease_size) p
-        cross join lateral (        -- These ids in the range belong to other leases.
+        cross join lateral (        -- These ids in the lease's range belong to other leases.
             select array_agg(o.id) as ids, array_agg(null::timestamptz) as at from unnest(p_lease.gone) o(id)
             where o.id between p.first_id and p.pos) g;
     end if;
@@ -58,8 +59,8 @@ begin
 end $$;
 
 -- queue.record_acknowledged(queue, shard, lease): records the acknowledged messages of a lease in the history. The
--- caller then receives the other messages again. Returns the lease's new gone_at, which is null for all messages. The
--- caller has locked the lease's row.
+-- caller then receives the lease's other messages again. Returns the lease's new gone_at, in which every element is
+-- null. The caller has locked the lease's row.
 create or replace function queue.record_acknowledged(p_queue_id int, p_shard int, p_lease queue.lease) returns timestamptz[]
 language plpgsql as $$
 begin
@@ -72,7 +73,7 @@ begin
             p_lease.gone_at[array_position(p_lease.gone, l.id)] as finished_at
         from queue.log l
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_lease.gone)
-            and l.id between p_lease.first_id and p_lease.pos) f     -- This limits the index scan.
+            and l.id between p_lease.first_id and p_lease.pos) f     -- This condition limits the index scan.
     cross join lateral queue.ending(
         p_queue_id, 'deleted', f.sent_at, null, p_lease.first_received_at, f.finished_at) e
     where f.finished_at is not null and (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)

@@ -1,6 +1,6 @@
 -- queue.note_receivers(arns, callers, agents, addresses, last_at, received): stores the receivers that a process has
 -- seen since its last call. Returns the number of rows.
--- Each receiver of a queue has an element in each array. The function ignores receivers of deleted queues.
+-- Each receiver of a queue has an element in each array. Ignores receivers of deleted queues.
 -- Locks rows of queue.receiver in their order.
 create or replace function queue.note_receivers(
     p_arns text[], p_callers text[], p_agents text[], p_addresses text[], p_last_at timestamptz[], p_received bigint[])

@@ -1,7 +1,7 @@
 -- queue.receive_attempt: receives messages under a ReceiveRequestAttemptId. If a client retries a receive from a FIFO
--- queue with the same id within five minutes, the client gets the same messages under the same handles
--- (repeat_receive). For a standard queue, the id has no effect. The parameters are the same as in receive_response. The
--- function does not measure a retry's messages. error: also ReceiveAttemptOver, if the messages have changed. Locks the
+-- queue with the same id within five minutes, the client receives the same messages under the same handles
+-- (repeat_receive). For a standard queue, the id has no effect. The parameters are the same as in receive_response.
+-- Does not measure a retry's messages. `error` can also be ReceiveAttemptOver, if the messages have changed. Locks the
 -- attempt until the end of the transaction, then takes the locks of repeat_receive and receive_messages. Raises QU004
 -- (not under READ COMMITTED).
 create or replace function queue.receive_attempt(
@@ -36,7 +36,7 @@ begin
     select v_queue.queue_id, p_attempt_id, max(m.visible_at), array_agg(m.id order by u.n),
         array_agg(m.receive_count order by u.n)
     from (select r.id, row_number() over () as n from unnest(v_rows) r) u
-    -- Otherwise the planner may read all messages.
+    -- Without this condition, the planner can choose a plan that reads all messages.
     cross join lateral (select * from queue.fifo_message m where m.id = u.id limit 1) m
     where v_queue.queue_id is not null
     having count(*) > 0
@@ -45,12 +45,13 @@ begin
             receive_counts = excluded.receive_counts;
 end $$;
 
--- queue.repeat_receive: repeats a receive from a FIFO queue by its ReceiveRequestAttemptId. If all its messages are
--- invisible and unchanged, the client gets them again under the same handles, and their visibility timeout starts
--- again. The five minutes count from the first receive. error: ReceiveAttemptOver, if a message was deleted, received
--- again or sent before p_before (its retention is over), or if its visibility has changed. Returns no row if there was
--- no such receive in the last five minutes, or if its timeout is over and the messages are unchanged. The caller holds
--- the attempt's advisory lock. Locks the groups' rows. Uses the indexes receive_attempt_pkey and fifo_message_pkey.
+-- queue.repeat_receive: repeats a receive from a FIFO queue by its ReceiveRequestAttemptId. If all messages of the
+-- receive are invisible and unchanged, the client receives the messages again under the same handles. Their visibility
+-- timeout starts again. The five minutes count from the first receive. `error` is ReceiveAttemptOver if a message was
+-- deleted, was received again, has expired (was sent before p_before), or has another visibility. Returns no row if no
+-- receive had this id in the last five minutes. Also returns no row if that receive's timeout is over and the messages
+-- are unchanged. The caller holds the attempt's advisory lock. Locks the groups' rows. Uses the indexes
+-- receive_attempt_pkey and fifo_message_pkey.
 create or replace function queue.repeat_receive(
     p_queue_id int, p_attempt_id text, p_visibility interval, p_wait_seconds int, p_before timestamptz)
 returns setof queue.received_row
@@ -70,7 +71,8 @@ begin
     end if;
     perform queue.lock_groups_of_messages(v_attempt.ids);
     v_now := clock_timestamp();
-    v_rows := array(                -- Each id has a separate look-up: for `= any (…)` the planner may scan all messages.
+    -- Each id needs a separate look-up, because for `= any (…)` the planner can choose a scan of all messages.
+    v_rows := array(
         select (select m.ctid from queue.fifo_message m
                 where m.id = u.id and m.queue_id = p_queue_id and m.receive_count = u.receive_count
                     and m.visible_at = v_attempt.visible_at and m.sent_at >= p_before)

@@ -1,21 +1,24 @@
 -- queue.receive_messages: receives up to p_max messages of a queue and hides them from other receivers.
---   p_queue               the queue's ARN
---   p_lease_size          the maximum number of messages in a lease. They expire together, but a client acknowledges
---                         each separately. FIFO: the number of rows for one receiver; the next rows have other groups
---   p_visibility_seconds  0 to 43200; null: the queue's visibility timeout
---   p_in_flight_limit     about how many messages may be in flight; null: no limit
---   p_async_commit        the commit of a receive from a standard queue does not wait for the disk. After a crash, the
---                         messages are received again. The transaction must do nothing else
---   p_attempt_id          a ReceiveRequestAttemptId (receive_attempt)
---   p_refuse_over         a longer received message (of 12,000 bytes or more) raises QU010, which undoes the receive;
---                         the caller then calls receive_response
---   p_response_bytes, p_response_format   pass over messages that are known to be too long for such a response (pass_over)
--- The function does not return messages whose retention is over. If the function finds an expired message, it deletes
--- such messages, as maintain_queue does. Returns a header row, then the messages. A paused queue returns no messages.
---   error         QueueDoesNotExist or OverLimit
---   wait_seconds  the queue's ReceiveMessageWaitTimeSeconds
--- Locks the reader of a shard, and rows of the slow path or of FIFO groups (locked rows are skipped). The call needs a
--- short transaction without other statements.
+--   `p_queue` is the queue's ARN.
+--   `p_lease_size` is the maximum number of messages in a lease. A lease's messages expire together, but a client
+--     acknowledges each separately. For a FIFO queue, `p_lease_size` is the number of rows for one receiver, and the
+--     next rows have other groups.
+--   `p_visibility_seconds` is 0 to 43200, or null for the queue's visibility timeout.
+--   `p_in_flight_limit` is the approximate limit of messages in flight, or null for no limit.
+--   `p_async_commit` is true if the commit of a receive from a standard queue does not wait for the disk. After a
+--     crash, consumers receive the messages again. The transaction must do nothing else.
+--   `p_attempt_id` is a ReceiveRequestAttemptId (receive_attempt).
+--   `p_refuse_over` is a number of bytes, at least 12,000. A longer received message raises QU010, which undoes the
+--     receive. The caller then calls receive_response.
+--   `p_response_bytes` and `p_response_format` describe a response. The receive passes over messages that are known to
+--     be too long for such a response (pass_over).
+-- Does not return messages whose retention is over. If the function finds an expired message, it deletes the queue's
+-- expired messages, as maintain_queue does. Returns a header row, then the messages. A paused queue returns no
+-- messages.
+--   `error` is QueueDoesNotExist or OverLimit.
+--   `wait_seconds` is the queue's ReceiveMessageWaitTimeSeconds.
+-- Locks the reader of a shard, and rows of the slow path or of FIFO groups. Skips locked rows. A call needs a short
+-- transaction without other statements.
 -- Raises QU004 (not under READ COMMITTED) and QU010.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
@@ -32,7 +35,8 @@ declare
     v_rows int;
     v_full boolean := false;
     v_now timestamptz := clock_timestamp();
-    c_skipped_first constant double precision := 0.1;   -- The share of receives that begin with skipped messages.
+    -- This is the share of receives that begin with skipped messages.
+    c_skipped_first constant double precision := 0.1;
 begin
     if p_attempt_id is not null then
         return query select * from queue.receive_attempt(p_queue, p_max, p_visibility_seconds, p_in_flight_limit,
@@ -42,7 +46,8 @@ begin
     perform queue.require_read_committed();
     select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
         q.dead_letter_arn, q.counts_in_flight, q.paused,
-        v_now - q.retention_seconds * interval '1 second' as before     -- The retention of earlier messages is over.
+        -- The retention of messages that were sent before this time is over.
+        v_now - q.retention_seconds * interval '1 second' as before
     into v_queue from queue.queues q where q.arn = p_queue;
     if v_queue.counts_in_flight or p_in_flight_limit < 100000 then
         v_want := queue.in_flight_capacity(v_queue.queue_id, p_max, p_in_flight_limit);
@@ -75,10 +80,10 @@ begin
     if p_async_commit then
         set local synchronous_commit = off;
     end if;
-    -- Skipped messages usually come last. If other groups always have messages, skipped messages would wait forever.
-    -- Some receives therefore begin with messages that were skipped 10 seconds ago. A counter would need a row, which
-    -- all receives would update, so the choice is random. A receive with a visibility timeout of 0 would return these
-    -- messages again and again, so they come last.
+    -- Receives usually return skipped messages last. If other groups always have messages, skipped messages would wait
+    -- forever. Some receives therefore begin with messages that were skipped 10 seconds ago. A counter would need a
+    -- row, which all receives would update, so the choice is random. A receive with a visibility timeout of 0 would
+    -- return skipped messages again and again, so it returns them last.
     if random() < c_skipped_first and v_visibility > interval '0' and exists (
         select from queue.deferred d
         where d.queue_id = v_queue.queue_id and d.deferred_at < v_now - interval '10 seconds')
@@ -122,11 +127,11 @@ begin
 end $$;
 
 -- queue.in_flight_capacity(queue, want, limit): returns how many of p_want messages a receive may return. At most
--- p_limit messages may be in flight; null: no limit. 0: the limit is reached. A count of 120,000 messages takes 2 ms in
--- the log, 50 ms in the slow path and 130 ms in FIFO groups. The function therefore uses a count until 50,000 messages
--- per second could use up the capacity, and at least four times as long as the count took. If the limit is below
--- 100,000, each call counts the messages. Locks the queue's count without waiting. A receiver that does not get the
--- lock does not store the count.
+-- p_limit messages can be in flight, and null means no limit. The result is 0 if the limit is reached. A count of
+-- 120,000 messages takes 2 ms in the log, 50 ms on the slow path and 130 ms in FIFO groups. Uses a stored count until
+-- 50,000 messages per second could use up the remaining capacity, and at least four times as long as the count took. If
+-- the limit is below 100,000, each call counts the messages. Tries to lock the queue's count without waiting. A
+-- receiver that does not obtain the lock does not store the count.
 create or replace function queue.in_flight_capacity(p_queue_id int, p_want int, p_limit int) returns int
 language plpgsql as $$
 declare
@@ -162,12 +167,12 @@ begin
         using errcode = 'QU010';
 end $$;
 
--- queue.take_deferred: receives skipped messages of noisy groups, group by group. The group with the fewest
--- messages in flight comes first (SQS Developer Guide, "How Amazon SQS fair queues work"). The receiver gets the lease
--- that take_fair made without a receiver, or its first messages. The function skips a shard with another reader. Like
--- take_log, the function waits for that reader only while this transaction holds no lock that a reader could wait for.
--- The messages' time is later than p_begun, even if the clock goes back (take_side). Locks readers of the shards, then
--- rows of leases, and skips locked rows. Uses the indexes deferred_pkey and lease_pkey.
+-- queue.take_deferred: receives skipped messages of noisy groups, group by group. The group with the fewest messages in
+-- flight comes first (SQS Developer Guide, "How Amazon SQS fair queues work"). The receiver receives the lease that
+-- take_fair made without a receiver, or the lease's first messages. Skips a shard with another reader. Waits for
+-- another reader, as take_log does, only while this transaction holds no lock that a reader could wait for. The
+-- messages' time is later than p_begun, even if the clock goes back (take_side). Locks readers of the shards, then rows
+-- of leases, and skips locked rows. Uses the indexes deferred_pkey and lease_pkey.
 create or replace function queue.take_deferred(
     p_queue_id int, p_max int, p_lease_size int, p_begun timestamptz, p_visibility interval, p_before timestamptz)
 returns setof queue.received_row
@@ -205,8 +210,8 @@ begin
             where x.queue_id = p_queue_id and x.shard = v_deferred.shard and x.pos = v_deferred.pos
                 and x.visible_at = 'infinity' and x.ids <> '{}'
             for update skip locked;
-            -- Without a row, another transaction has received, deleted or purged the lease's messages, or a consumer
-            -- that acknowledges messages has locked the lease.
+            -- If the query finds no row, another transaction has received, deleted or purged the lease's messages, or a
+            -- consumer that acknowledges messages has locked the lease.
             if found then
                 v_lease := queue.expire_leased(v_lease, p_before);
             end if;
@@ -227,13 +232,13 @@ begin
 end $$;
 
 -- queue.take_side: receives messages from the slow path (queue.side). If the dead-letter queue exists, messages that
--- were received p_max_receive_count times move there. The function examines the first p_max + 100 visible messages, so
--- that few remain for the next receive.
---   p_now     when the receive began. Messages that it has returned with a timeout of 0 became visible later, so the
---             function does not see them
---   p_before  messages that were sent earlier are past their retention. If such a message comes first, the function
---             ends all of them
---   p_response_bytes, p_response_format   as in receive_messages
+-- were received p_max_receive_count times move there. Examines the first p_max + 100 visible messages, so that few
+-- remain for the next receive.
+--   `p_now` is the time at which the receive began. Messages that this receive has returned with a timeout of 0 became
+--     visible later, so the function does not see them.
+--   `p_before` is the time before which sent messages are past their retention. If such a message comes first, the
+--     function ends all such messages.
+--   `p_response_bytes` and `p_response_format` have the same meaning as in receive_messages.
 -- Skips locked messages. Uses the index side_visible_at.
 create or replace function queue.take_side(
     p_queue_id int, p_max int, p_now timestamptz, p_visibility interval, p_max_receive_count int,
@@ -300,7 +305,7 @@ begin
             select r.ctid from queue.side r
             where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.visible_at <= p_now
                 and r.sent_at >= p_before
-                -- The next receive moves the other messages to the dead-letter queue.
+                -- The next receive moves the messages that this condition excludes to the dead-letter queue.
                 and (v_target is null or r.receive_count < p_max_receive_count)
                 and queue.fits(r.response_bytes, p_response_bytes, p_response_format)
             order by r.visible_at, r.id limit p_max for update skip locked))

@@ -1,15 +1,15 @@
 -- queue.receive_response: receives messages as receive_messages does, within the size limit of a response.
--- The messages for one receiver fit together into p_response_bytes; null: no limit. Other messages stay visible, and
--- their receive counts do not change.
--- p_response_format: as in response_bytes. For json and xml, a single message may have any length. For other formats,
--- the function passes over a message that is too long (pass_over) and receives others, in a FIFO queue from other
--- groups.
--- error: also ResponseTooLarge, if the function passes over every receivable message (passes_over_all).
--- Returns no row and no error if that is not certain, or if the call had to measure many messages.
--- A MiB takes up to 100 ms to measure and to move. A call measures for two seconds at most, and the next call
--- continues:
--- PostgreSQL undoes a call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS, and a repetition would start again.
--- The function measures received messages only if escapes could make them too long.
+-- The messages for one receiver fit together into p_response_bytes. Null means no limit. Other messages stay visible,
+-- and their receive counts do not change.
+-- `p_response_format` is a format of response_bytes. For json and xml, a single message can have any length. For other
+-- formats, the function passes over a message that is too long (pass_over) and receives other messages. In a FIFO
+-- queue, these messages come from other groups.
+-- `error` can also be ResponseTooLarge, if the function passes over every receivable message (passes_over_all).
+-- Returns no row and no error if the function cannot be certain of that, or if the call had to measure many messages.
+-- Measuring and moving a MiB takes up to 100 ms. A call measures for two seconds at most, and the next call continues.
+-- PostgreSQL undoes a call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS, and a repetition of that call would
+-- start again.
+-- Measures received messages only if escapes could make them too long.
 -- If the function has received too many messages, it undoes the receive in a subtransaction, which also releases the
 -- locks, and receives fewer.
 -- Takes the locks of receive_messages and pass_over.
@@ -21,7 +21,7 @@ returns setof queue.received_row
 language plpgsql as $$
 declare
     v_any boolean := p_response_format in ('json', 'xml');
-    -- The greatest growth of a text through escapes, ignoring control characters, which no interface accepts.
+    -- This is the greatest growth of a text through escapes. It ignores control characters, which no interface accepts.
     v_growth int := case p_response_format when 'json' then 2 when 'xml' then 6 else 7 end;
     v_max int := p_max;
     v_rows queue.received_row[];
@@ -44,7 +44,7 @@ begin
             p_async_commit => p_async_commit, p_attempt_id => null);
         return;
     end if;
-    for v_step in 1 .. 20 loop      -- Each step receives messages, asks for fewer, or passes messages over.
+    for v_step in 1 .. 20 loop      -- Each step receives messages, requests fewer messages, or passes messages over.
         begin
             v_rows := array(
                 select r::queue.received_row from queue.receive_messages(
@@ -58,7 +58,7 @@ begin
             if (select sum(2000 + v_growth * queue.stored_bytes(m)::bigint) > p_response_bytes
                     from unnest(v_rows[2:]) m) then
                 v_fitting := 0;
-                v_bytes := 0;       -- The size of the last p_lease_size messages, the maximum for one receiver.
+                v_bytes := 0;       -- This is the size of the last p_lease_size messages, the maximum for one receiver.
                 v_sizes := '{}';
                 foreach v_row in array v_rows[2:] loop
                     v_sizes := v_sizes || queue.response_bytes(v_row, p_response_format);
@@ -107,9 +107,9 @@ $$;
 
 -- queue.passes_over_all(arn, bytes, format): returns whether all receivable messages of a queue are too long for a
 -- response. The caller has just received no message. Returns false if another transaction can have other messages.
--- Messages of a locked shard or group become receivable again if that transaction fails. For a FIFO queue, the function
--- searches only if take_groups has set queue.passed_over, because dead entries of the index make the search long. Uses
--- the indexes side_visible_at and fifo_ready_visible_at, and the indexes of ready_shards and group_head.
+-- Messages of a locked shard or group become receivable again if that transaction fails. For a FIFO queue, searches
+-- only if take_groups has set queue.passed_over, because dead entries of the index make the search long. Uses the
+-- indexes side_visible_at and fifo_ready_visible_at, and the indexes of ready_shards and group_head.
 create or replace function queue.passes_over_all(p_arn text, p_response_bytes int, p_response_format text) returns boolean
 language plpgsql as $$
 declare
@@ -137,8 +137,8 @@ end $$;
 
 -- queue.pass_over(arn, message, format, bytes): records the size of a visible message in responses of a format.
 -- receive_messages then leaves the message for receives with a larger limit. The message stays visible, and its receive
--- count does not change. A message of the log moves to the slow path. p_message: the message as the undone receive
--- returned it. Another receive may have received the message in the meantime, because the undone receive has released
+-- count does not change. A message of the log moves to the slow path. `p_message` is the message as the undone receive
+-- returned it. Another receive can have received the message in the meantime, because the undone receive has released
 -- its locks. Returns false, and records nothing, if the message's state has changed, or if another transaction has
 -- locked the message, its lease, group or shard. Locks the shard's reader and then the lease's row, or the row of the
 -- group or of the message, without waiting.
@@ -165,7 +165,7 @@ begin
         if not pg_try_advisory_xact_lock(queue.lock_key(1, p_message.queue_id, p_message.shard)) then
             return false;
         end if;
-        -- An ended lease, or a lease of take_fair without a receiver (count 0).
+        -- The lease has ended, or is a lease of take_fair without a receiver (with a receive count of 0).
         select x.pos into v_pos from queue.lease x
         where x.queue_id = p_message.queue_id and x.shard = p_message.shard and x.pos >= p_message.id
             and p_message.id = any (x.ids) and x.receive_count = v_count

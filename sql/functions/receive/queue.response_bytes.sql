@@ -1,8 +1,8 @@
 -- queue.response_bytes(message, format): returns the size of a message in a response. The size includes all attributes,
--- even if the request does not ask for attributes, so the size depends only on the message. p_format: as in
--- encoded_bytes, which measures body and attributes exactly. For the text around them, the function adds the maximum:
--- 1,500 bytes for each message and 200 for each attribute (json and xml: 1,000 for each message; json: 100 for each
--- attribute).
+-- even if the request does not ask for attributes, so the size depends only on the message. `p_format` is a format of
+-- encoded_bytes, which measures body and attributes exactly. For the text around body and attributes, the function adds
+-- the maximum size. The maximum for a message is 1,000 bytes (json and xml) or 1,500 bytes (other formats). The maximum
+-- for an attribute is 100 bytes (json) or 200 bytes (other formats).
 create or replace function queue.response_bytes(p_message queue.received_row, p_format text) returns int
 language sql stable as $$
 select case when p_format in ('json', 'xml') then 1000 else 1500 end + queue.encoded_bytes(p_message.body, p_format)
@@ -16,12 +16,13 @@ select case when p_format in ('json', 'xml') then 1000 else 1500 end + queue.enc
 from (select case p_format when 'json' then 100 else 200 end as bytes) o
 $$;
 
--- queue.encoded_bytes(text, format): returns the exact length of a text as the value of a member in a response.
---   json, xml                     the body of an HTTP response
---   function-json, function-xml   the result of a Lambda function: a JSON string that contains JSON or XML, so it
---                                 escapes the inner text once more
---   …-ascii                       the runtime escapes characters beyond ASCII, as Python 3.11 does
--- A MiB takes 2 to 50 ms.
+-- queue.encoded_bytes(text, format): returns the exact length of a text as the value of a member in a response. The
+-- formats are:
+--   `json` and `xml` mean the body of an HTTP response.
+--   `function-json` and `function-xml` mean the result of a Lambda function. That result is a JSON string that contains
+--     JSON or XML, so it escapes the inner text once more.
+--   The suffix `-ascii` means that the runtime escapes characters beyond ASCII, as Python 3.11 does.
+-- Measuring a MiB takes 2 to 50 ms.
 create or replace function queue.encoded_bytes(p_text text, p_format text) returns int
 language sql immutable parallel safe as $$
 select case p_format when 'json' then octet_length(to_json(p_text)::text) - 2
@@ -34,8 +35,8 @@ select case p_format when 'json' then octet_length(to_json(p_text)::text) - 2
             select to_json(queue.xml_text(p_text))::text, 2 where p_format like 'function-xml%') e) end
 $$;
 
--- queue.xml_text(text): returns a text as XML for the Query protocol. `escape_text` and `write_document` in
--- penstock/aws/codec/xml.py are the counterparts in Python.
+-- queue.xml_text(text): returns a text as XML for the Query protocol. The functions `escape_text` and `write_document`
+-- in penstock/aws/codec/xml.py are the counterparts in Python.
 create or replace function queue.xml_text(p_text text) returns text
 language sql immutable parallel safe as $$
 select regexp_replace(
@@ -51,7 +52,8 @@ language sql immutable parallel safe as $$
 select b.bytes - b.high + 6 * (char_length(p_json) - b.bytes + b.high)
     + 6 * char_length(regexp_replace(p_json, E'[^\\U00010000-\\U0010ffff]+', '', 'g'))
     + 5 * (b.bytes - octet_length(replace(p_json, E'\x7f', '')))
-from (      -- high: bytes beyond ASCII, which `escape` writes with three bytes more. `escape` doubles a backslash.
+-- `high` is the number of bytes beyond ASCII, for which `escape` writes three more bytes. `escape` doubles a backslash.
+from (
     select octet_length(p_json) as bytes, (
         octet_length(encode(convert_to(p_json, 'UTF8'), 'escape')) - octet_length(p_json)
         - (octet_length(p_json) - octet_length(replace(p_json, E'\\', '')))) / 3 as high) b

@@ -1,10 +1,10 @@
--- queue.take_log: receives messages from the log, shard by shard. The function skips shards with another reader. If all
--- shards with messages have a reader, the function waits for one of them, a quarter of a second at most. The function
--- waits only if this transaction holds no lock that a reader could wait for, so the wait cannot cause a deadlock. Such
--- a transaction has locked no row (it has no transaction id) and reads no shard (the setting queue.reads, until the
--- transaction's end).
---   p_before  messages that were sent earlier are past their retention
---   p_fair    skip messages of noisy groups
+-- queue.take_log: receives messages from the log, shard by shard. Skips shards with another reader. If all shards with
+-- messages have a reader, waits for one of them, a quarter of a second at most. Waits only if this transaction holds no
+-- lock that a reader could wait for, so the wait cannot cause a deadlock. A transaction without such a lock has locked
+-- no row (it has no transaction id), and reads no shard. The setting queue.reads says until the transaction's end
+-- whether it reads a shard.
+--   `p_before` is the time before which sent messages are past their retention.
+--   `p_fair` is true if the function skips messages of noisy groups.
 -- Locks the reader of the shard until the end of the transaction.
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
@@ -51,9 +51,9 @@ begin
 end $$;
 
 -- queue.take_shard: receives up to p_max messages from one shard. Messages from expired leases come first, then
--- unreceived messages. A shard's time never falls behind its watermark, even if the clock goes back. p_shards: the
--- queue's number of shards; null: skip no messages of noisy groups. The caller is the shard's reader. Uses the indexes
--- lease_pkey, lease_visible_at and log_pkey.
+-- unreceived messages. A shard's time never falls behind its watermark, even if the clock goes back. `p_shards` is the
+-- queue's number of shards. Null means that the function skips no messages of noisy groups. The caller is the shard's
+-- reader. Uses the indexes lease_pkey, lease_visible_at and log_pkey.
 create or replace function queue.take_shard(
     p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_before timestamptz, p_shards int)
@@ -82,7 +82,8 @@ begin
             p_dead_letter_arn => p_dead_letter_arn, p_before => p_before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
-        v_watermark := v_cursor.watermark;      -- It must not pass a lease that remains. A later receive moves it.
+        -- The watermark must not pass a lease that remains. A later receive moves it.
+        v_watermark := v_cursor.watermark;
     end if;
     if v_want <= 0 then
         return;
@@ -143,8 +144,8 @@ language sql volatile return 1 + floor(random() * 2147483647)::int;
 
 -- queue.take_expired: receives messages again from a shard's leases that ended in (p_after, p_now). If the dead-letter
 -- queue exists, messages that were received p_max_receive_count times move there. These messages keep their MessageId,
--- body and send time. The function skips locked leases, because a consumer is acknowledging their messages. The caller
--- is the shard's reader. Uses the index lease_visible_at.
+-- body and send time. Skips locked leases, because a consumer is acknowledging their messages. The caller is the
+-- shard's reader. Uses the index lease_visible_at.
 create or replace function queue.take_expired(
     p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
     p_max_receive_count int, p_dead_letter_arn text, p_before timestamptz)
@@ -184,7 +185,7 @@ begin
             select r.* from (
                 select * from queue.log l
                 where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_lease.ids)
-                    -- This limits the index scan.
+                    -- This condition limits the index scan.
                     and l.id between v_lease.first_id and v_lease.pos
                 order by l.id) l
             cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || jsonb_build_object(
@@ -216,8 +217,8 @@ end $$;
 -- queue.noisy_groups: returns the groups of a standard queue whose messages receives skip now, or null.
 -- Groups with the fewest messages in flight come first.
 -- One receiver finds the noisy groups (find_noisy_groups), at most four times a second.
--- A group becomes noisy only while messages have to wait: the shard has more messages above p_pos than the p_want
--- messages of this receive.
+-- A group becomes noisy only while messages have to wait. Messages wait if the shard has more messages above p_pos than
+-- the p_want messages of this receive.
 -- Locks the row in queue.noisy_neighbors until the end of the transaction. A receiver that finds the row locked uses the
 -- stored result.
 create or replace function queue.noisy_groups(
@@ -250,10 +251,10 @@ end $$;
 -- A group is noisy if it has more than a tenth of the messages in flight and at least 30 of them.
 -- A group is also noisy if it has more than a tenth of the consumers' time and at least 2 messages in flight. The
 -- minimum of 2 prevents one stuck message from making a group noisy.
--- Source of the rules, without the 2: SQS Developer Guide, "How Amazon SQS fair queues work".
+-- "How Amazon SQS fair queues work" (SQS Developer Guide) has these rules, except the minimum of 2.
 -- A noisy group stays noisy until a receive has returned its skipped messages.
--- The function reads a sample of the messages in flight: the 400 leases that end last, spread over the shards, and 300
--- messages of the slow path.
+-- Reads a sample of the messages in flight. The sample has the 400 leases that end last, spread over the shards, and
+-- 300 messages of the slow path.
 -- Messages without a group count as one group, which is never noisy.
 -- Uses the indexes lease_visible_at, log_pkey and side_visible_at.
 create or replace function queue.find_noisy_groups(p_queue_id int, p_shards int, p_now timestamptz) returns text[]
@@ -267,7 +268,7 @@ with in_flight as (
             and x.visible_at > p_now and x.visible_at < 'infinity'
         order by x.visible_at desc limit 400 / p_shards) x      -- The condition below excludes finished leases.
     join queue.log l on l.queue_id = p_queue_id and l.shard = s.shard and l.id = any (x.ids)
-        and l.id between x.first_id and x.pos         -- This limits the index scan.
+        and l.id between x.first_id and x.pos         -- This condition limits the index scan.
     where x.ids <> '{}'
     union all
     (select r.system, r.first_received_at from queue.side r
@@ -291,12 +292,12 @@ select array_agg(n.group_id order by n.messages, n.group_id)
 from (select m.group_id, max(m.messages) as messages from noisy m group by m.group_id) n
 $$;
 
--- queue.take_fair: receives a shard's unreceived messages, and skips noisy groups' messages. The function reads up to
--- 5,000 messages, 200 at a time. Skipped messages stay in the log. Each group's skipped messages get a lease without a
+-- queue.take_fair: receives a shard's unreceived messages, and skips noisy groups' messages. Reads up to 5,000
+-- messages, 200 at a time. Skipped messages stay in the log. Each group's skipped messages get a lease without a
 -- receiver. This lease ends at 'infinity' and has a row in queue.deferred, and take_deferred returns the lease's
 -- messages. The other messages get leases as usual, with at most p_lease_size messages each. These leases' ranges
--- overlap. Each lease therefore lists in `gone`, without a time, the ids in its range that belong to other leases,
--- which record them. The caller is the shard's reader. Uses the index log_pkey.
+-- overlap. Each of these leases therefore lists in `gone`, without a time, the ids in its range that belong to other
+-- leases. The other leases record these ids. The caller is the shard's reader. Uses the index log_pkey.
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
     p_watermark timestamptz, p_low bigint, p_noisy text[], p_before timestamptz)
@@ -311,12 +312,13 @@ declare
 begin
     for v_step in 1 .. 25 loop
         return query
-        with scanned as materialized (      -- Each step would copy the bodies, so the query omits them.
+        with scanned as materialized (      -- The query omits the bodies, because each step would copy them.
             select l.id, l.system ->> 'MessageGroupId' as group_id, l.sent_at
             from queue.log l
             where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_pos
             order by l.id limit 200),
-        chunk as materialized (     -- These are the messages up to the last wanted one, and noisy ones behind it.
+        -- These are the messages up to the last wanted message, and the noisy groups' messages behind it.
+        chunk as materialized (
             select c.id, c.group_id, c.quiet, (c.number - 1) / p_lease_size as part from (
                 select s.*, count(*) filter (where s.quiet) over (order by s.id) as number from (
                     select n.id, n.group_id, coalesce(n.group_id <> all (p_noisy), true) as quiet from scanned n) s) c
@@ -349,7 +351,8 @@ begin
         exit when v_want <= 0;
         select c.pos into v_next from queue.lease c
         where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
-        if v_next = v_pos then          -- This is the end of the log, or the retention of the next messages is over.
+        -- If no position follows, the log has ended, or the retention of the next messages is over.
+        if v_next = v_pos then
             exit when not queue.expire_unreceived(p_queue_id, p_shard, p_before);
             select c.pos into v_next from queue.lease c
             where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;

@@ -1,7 +1,7 @@
 -- queue.drop_schedule_once(account, region, group, name, client token): deletes a schedule or, with an empty name, a
 -- group.
 -- A repeated call with the same client token changes nothing, even if a new schedule has the same name.
--- dropped: whether the schedule existed before the first call.
+-- `dropped` says whether the schedule existed before the first call.
 -- Takes the locks of drop_schedule or drop_schedule_group.
 create or replace function queue.drop_schedule_once(
     p_account_id text, p_region text, p_group text, p_name text, p_client_token text)
@@ -25,8 +25,8 @@ begin
             insert into queue.schedule_deletion (account_id, region, group_name, name, client_token)
             values (p_account_id, p_region, p_group, p_name, p_client_token);
         end if;
-        -- A concurrent call may have deleted the same schedule. This call has waited for the row, and only now sees the
-        -- deletion.
+        -- A concurrent call may have deleted the same schedule. This call has waited for the row, and sees the deletion
+        -- only now.
         if v_dropped or p_client_token is null then
             return query select v_dropped;
             return;
@@ -38,10 +38,10 @@ begin
             and d.client_token = p_client_token);
 end $$;
 
--- queue.drop_schedule_group(account, region, name): deletes a group with its schedules and their pending retries.
--- One transaction deletes all of them, so no client sees the state DELETING.
+-- queue.drop_schedule_group(account, region, name): deletes a group with its schedules and their pending retries. One
+-- transaction deletes the group and all its schedules, so no client sees the state DELETING.
 -- The caller refuses the group `default`.
--- dropped: whether the group existed. schedules: the number of deleted schedules.
+-- `dropped` says whether the group existed. `schedules` is the number of deleted schedules.
 -- Locks the group and its schedules.
 create or replace function queue.drop_schedule_group(p_account_id text, p_region text, p_name text)
 returns table (dropped boolean, schedules bigint)

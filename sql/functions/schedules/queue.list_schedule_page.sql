@@ -1,8 +1,8 @@
 -- queue.list_schedule_page: returns an account's schedules in a region, in the order of group and name.
---   p_group, p_name_prefix, p_status   return only matching schedules; null: any
---   p_target_kind                      queue, topic or (Lambda) function; null: any
---   p_api                              rest or aws; null: any
---   p_after_group, p_after_name        return only schedules after this one
+--   `p_group`, `p_name_prefix` and `p_status` restrict the result to matching schedules. Null means any schedule.
+--   `p_target_kind` is queue, topic or (Lambda) function, or null for any kind.
+--   `p_api` is rest or aws, or null for both.
+--   `p_after_group` and `p_after_name` restrict the result to schedules after this one.
 -- Returns the database's time, and each schedule as JSON by column.
 -- Uses the index schedule_account_id_region_group_name_name_key.
 create or replace function queue.list_schedule_page(

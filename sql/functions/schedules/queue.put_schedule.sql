@@ -1,18 +1,18 @@
 -- queue.put_schedule(account, region, group, name, mode, fields, next occurrence): writes a schedule.
---   p_mode create     inserts the schedule; returns an existing one with the same client_token unchanged
---   p_mode replace    inserts the schedule, or replaces all but its identity, created_at, fire_count and
---                     last_fired_at; an equal schedule keeps its updated_at
---   p_mode update     replaces an existing schedule
---   p_mode patch      changes only p_fields of an existing schedule
---   p_fields          columns of queue.schedule by name, without identity and counts; times are in ISO 8601
---   p_next_fire_at    the next occurrence after `now` of read_schedule, or the moment of a one-shot
---   error             ScheduleExists, ScheduleNotFound or GroupNotFound
--- The function stores p_next_fire_at for a new schedule, after a change of expression, time zone, start or end, and if
--- a pause ends after the stored occurrence. Otherwise the stored occurrence stays.
--- If a stored occurrence was due and has not fired, the function stores a run that says that it was skipped.
+--   The mode `create` inserts the schedule. An existing schedule with the same client_token does not change, and the
+--     function returns it.
+--   The mode `replace` inserts the schedule, or replaces all but its identity, created_at, fire_count and
+--     last_fired_at. An equal schedule keeps its updated_at.
+--   The mode `update` replaces an existing schedule.
+--   The mode `patch` changes only p_fields of an existing schedule.
+--   `p_fields` contains columns of queue.schedule by name, without identity and counts. Times are in ISO 8601.
+--   `p_next_fire_at` is the next occurrence after `now` of read_schedule, or the moment of a one-shot.
+--   `error` is ScheduleExists, ScheduleNotFound or GroupNotFound.
+-- Stores p_next_fire_at for a new schedule, and after a change of the expression, time zone, start or end. Also stores
+-- p_next_fire_at if a pause ends after the stored occurrence. Otherwise the stored occurrence stays.
+-- If a stored occurrence was due and has not fired, stores a run that says that the occurrence was skipped.
 -- A schedule of the REST API without a next occurrence is paused.
--- The function resets the count of failures and the last error, except in a patch that changes neither expression nor
--- status.
+-- Resets the count of failures and the last error, except in a patch that changes neither expression nor status.
 -- Locks the schedule, and its group against deletion.
 create or replace function queue.put_schedule(
     p_account_id text, p_region text, p_group text, p_name text, p_mode text, p_fields jsonb,
@@ -103,7 +103,8 @@ begin
         perform queue.wake_schedules(v_new.due_at);
     end if;
     return query select to_jsonb(v_new), v_old.schedule_id is null, null::text;
-exception when unique_violation then    -- A concurrent call has created a schedule of that name. The next call sees it.
+-- A concurrent call has created a schedule with this name. The next call sees the new schedule.
+exception when unique_violation then
     return query select * from queue.put_schedule(p_account_id, p_region, p_group, p_name, p_mode, p_fields,
         p_next_fire_at);
 end $$;

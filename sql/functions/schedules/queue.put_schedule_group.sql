@@ -1,7 +1,7 @@
 -- queue.put_schedule_group(account, region, name, tags, client token): creates a group. Returns the group as JSON by
 -- column.
--- The function returns an existing group with the same client token unchanged.
--- error: GroupExists or null.
+-- Returns an existing group with the same client token unchanged.
+-- `error` is GroupExists or null.
 create or replace function queue.put_schedule_group(
     p_account_id text, p_region text, p_name text, p_tags jsonb, p_client_token text)
 returns table (schedule_group jsonb, created boolean, error text)
@@ -39,7 +39,7 @@ begin
 end $$;
 
 -- queue.list_schedule_group_page: returns an account's groups in a region as JSON by column, by name.
--- p_after: return only later names; null: all names.
+-- `p_after` restricts the result to later names. Null means all names.
 create or replace function queue.list_schedule_group_page(
     p_account_id text, p_region text, p_name_prefix text, p_after text, p_limit int)
 returns table (schedule_group jsonb)

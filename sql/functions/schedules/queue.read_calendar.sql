@@ -1,13 +1,13 @@
 -- queue.read_calendar(account, region, group, until, limit): returns the active schedules of a group that fire before
 -- p_until.
 -- Schedules that fire at the same times share a row. The rows are in the order of their first times.
--- The function reads the 10,000 schedules of the account that are due first.
---   schedules      the number of schedules in the row
---   names          the first three of them
---   next_fire_at   the first of their times
---   late           the number of these schedules that have been due for more than a minute
---   looked_at      the number of read schedules of the account, the same in each row
---   expressions    the number of rows without p_limit, the same in each row
+-- Reads the 10,000 schedules of the account that are due first.
+--   `schedules` is the number of schedules in the row.
+--   `names` contains the first three of these schedules.
+--   `next_fire_at` is the earliest next occurrence of these schedules.
+--   `late` is the number of these schedules that have been due for more than a minute.
+--   `looked_at` is the number of the account's schedules that the function read. Each row has the same number.
+--   `expressions` is the number of rows without p_limit. Each row has the same number.
 -- Uses the index schedule_account_due.
 create or replace function queue.read_calendar(
     p_account_id text, p_region text, p_group text, p_until timestamptz, p_limit int)

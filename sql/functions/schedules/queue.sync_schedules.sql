@@ -1,10 +1,9 @@
 -- queue.sync_schedules(account, region, names, fields, next occurrences, prune): writes many schedules of the group
 -- `default`, as put_schedule does with `replace`.
--- If p_prune is true, the function deletes schedules of the REST API with other names, except those that send_later
--- created.
---   n         the position of the schedule, from 1; null: the schedule was deleted
---   schedule  the schedule as JSON by column
---   changed   false: the schedule was equal before
+-- If p_prune is true, deletes schedules of the REST API with other names, except those that send_later created.
+--   `n` is the position of the schedule, from 1. Null means that the schedule was deleted.
+--   `schedule` is the schedule as JSON by column.
+--   `changed` is false if the schedule was equal before.
 -- Locks the schedules in the order of names.
 create or replace function queue.sync_schedules(
     p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamptz[], p_prune boolean)
@@ -38,7 +37,7 @@ end $$;
 
 -- queue.list_prunable_schedules(account, region, after, limit): returns the names of schedules that sync_schedules can
 -- delete, in the order of names.
---   p_after  return only names after this one
+--   `p_after` restricts the result to names after this one.
 -- Uses the index schedule_account_id_region_group_name_name_key.
 create or replace function queue.list_prunable_schedules(
     p_account_id text, p_region text, p_after text, p_limit int)

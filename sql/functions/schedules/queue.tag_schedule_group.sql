@@ -1,5 +1,5 @@
--- queue.tag_schedule_group(account, region, name, tags, limit): adds tags or replaces their values. A group may have at
--- most p_limit tags. error: GroupNotFound or TagLimitExceeded.
+-- queue.tag_schedule_group(account, region, name, tags, limit): adds tags or replaces their values. A group can have at
+-- most p_limit tags. `error` is GroupNotFound or TagLimitExceeded.
 create or replace function queue.tag_schedule_group(
     p_account_id text, p_region text, p_name text, p_tags jsonb, p_limit int)
 returns table (error text)
@@ -19,8 +19,8 @@ begin
         when v_count > p_limit then 'TagLimitExceeded' end;
 end $$;
 
--- queue.untag_schedule_group(account, region, name, keys): removes tags. The function ignores missing keys. error:
--- GroupNotFound or null.
+-- queue.untag_schedule_group(account, region, name, keys): removes tags. Ignores missing keys. `error` is GroupNotFound
+-- or null.
 create or replace function queue.untag_schedule_group(p_account_id text, p_region text, p_name text, p_keys text[])
 returns table (error text)
 language plpgsql as $$

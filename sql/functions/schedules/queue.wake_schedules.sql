@@ -1,6 +1,6 @@
 -- queue.wake_schedules(due_at): notifies, at commit, the workers that fire schedules.
--- If another schedule is due earlier, the function does nothing, because the workers wake up for that schedule.
--- The call costs one index probe.
+-- Does nothing if another schedule is due earlier, because the workers wake up for that schedule. Costs one index
+-- probe.
 create or replace function queue.wake_schedules(p_due_at timestamptz) returns void
 language plpgsql as $$
 begin

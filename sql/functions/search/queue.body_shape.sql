@@ -1,9 +1,9 @@
 -- queue.body_shape(body): returns a message body's shape, a text of at most 32 characters that can be compared. Bodies
 -- have the same shape if they differ only in values, in the order of names or in the length of lists.
---   base64   the body is not JSON, and has 16 or more characters of base64
---   text     the body is not JSON
---   long     the body has more than 64 KiB
---   …        JSON: the result of json_shape; only the first 8 levels count
+--   `base64` means that the body is not JSON, and has 16 or more characters of base64.
+--   `text` means that the body is not JSON.
+--   `long` means that the body has more than 64 KiB.
+--   Any other value is the result of json_shape for a JSON body. Only the first 8 levels count.
 create or replace function queue.body_shape(p_body text) returns text
 language plpgsql immutable as $$
 declare
@@ -14,7 +14,7 @@ begin
     end if;
     begin
         v_json := p_body::jsonb;
-    exception when data_exception or program_limit_exceeded then       -- as_json handles the same errors.
+    exception when data_exception or program_limit_exceeded then       -- The function as_json handles the same errors.
         v_json := queue.escaped_json(p_body);
     end;
     if v_json is not null then
@@ -25,9 +25,9 @@ begin
 end $$;
 
 -- queue.json_shape(value, depth): returns the shape of a JSON value (body_shape). For an object or a list, the result
--- is the md5 of its names, types and nested shapes. For other values, the result is the type. Only the first 100
--- elements of a list count. An object with more than 200 names is `wide`. The function uses JSON paths, because a query
--- for each object would take three times as long.
+-- is the md5 of its names, types and nested shapes. For any other value, the result is the value's type. Only the first
+-- 100 elements of a list count. The shape of an object with more than 200 names is `wide`. Uses JSON paths, because a
+-- query for each object would take three times as long.
 create or replace function queue.json_shape(p_value jsonb, p_depth int) returns text
 language plpgsql immutable as $$
 declare

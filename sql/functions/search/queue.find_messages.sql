@@ -1,24 +1,24 @@
 -- queue.find_messages(queue, filter, now, after, limit, scan, bytes, shapes, seconds): returns the messages of a queue
 -- that match a filter, without receiving them.
---   p_now      ignore messages that came later
---   p_after    the place after which the scan starts; null: the beginning
---   p_limit    stop after this number of matching messages
---   p_scan     stop after this number of examined messages; the scan also stops after 64 MiB of bodies
---   p_bytes    stop after this size of matching messages; null: no limit
---   p_shapes   return the shape of each message (md5 of body_shape)
---   p_seconds  stop after about this time
--- p_filter has optional members:
---   states                               visible, in_flight, delayed
---   text                                 the body contains this text, in the same case
---   json                                 {path: [name, …], equals: value}
---   attribute                            {name, equals: its text (absent: any)}
---   group_id
---   older_than_seconds, newer_than_seconds   since the message entered this queue
---   min_receive_count, max_receive_count     over all queues
---   source_arn                           the queue from which a dead letter came
---   shape                                md5 of body_shape
+--   `p_now` is the time after which the scan ignores new messages.
+--   `p_after` is the place after which the scan starts. Null means the beginning.
+--   `p_limit` is the number of matching messages after which the scan stops.
+--   `p_scan` is the number of examined messages after which the scan stops. The scan also stops after 64 MiB of bodies.
+--   `p_bytes` is the size of matching messages after which the scan stops. Null means no limit.
+--   `p_shapes` is true if the function returns the shape of each message (md5 of body_shape).
+--   `p_seconds` is the approximate time after which the scan stops.
+-- `p_filter` has optional members:
+--   `states` contains visible, in_flight or delayed.
+--   `text` is a text that the body contains, in the same case.
+--   `json` is {path: [name, …], equals: value}.
+--   `attribute` is {name, equals: its text (absent: any)}.
+--   `group_id` is the message group.
+--   `older_than_seconds` and `newer_than_seconds` count from the time at which the message entered this queue.
+--   `min_receive_count` and `max_receive_count` count receives from all queues.
+--   `source_arn` is the queue from which a dead letter came.
+--   `shape` is the md5 of body_shape.
 -- The messages are in the order of scan_messages. The last row has no id. It has the number of examined messages, and
--- the place after which the scan continues; null: the end.
+-- the place after which the scan continues, or null at the end.
 -- Takes no lock.
 create or replace function queue.find_messages(
     p_queue_id int, p_filter jsonb, p_now timestamptz, p_after text, p_limit int, p_scan int, p_bytes bigint default null,

@@ -1,13 +1,13 @@
 -- queue.group_failures(arn, by, attribute, filter, after, scan, groups, samples): returns the messages of a queue that
 -- match a filter (find_messages), in groups.
---   p_by         the common values of a group: source, receive_count, attribute (the text of p_attribute), shape (md5
---                of body_shape)
---   p_groups     the number of groups; the largest come first
---   p_samples    the number of the newest messages of each group, which have a row each
---   group_messages, oldest_ms, newest_ms   of the group, among the examined messages
---   body         the first 16,384 characters
--- The last row has no group. It has the number of groups, and the values of the last row of search_messages.
--- Returns no row if the queue does not exist. Takes no lock.
+--   `p_by` says which value the messages of a group share: source, receive_count, attribute (the text of p_attribute),
+--     or shape (md5 of body_shape).
+--   `p_groups` is the number of groups. The largest groups come first.
+--   `p_samples` is the number of each group's newest messages that have rows.
+--   `group_messages`, `oldest_ms` and `newest_ms` describe the group's examined messages.
+--   `body` contains the first 16,384 characters.
+-- The last row has no group. It has the number of groups, and the values of the last row of search_messages. Returns no
+-- row if the queue does not exist. Takes no lock.
 create or replace function queue.group_failures(
     p_arn text, p_by text[], p_attribute text, p_filter jsonb, p_after text, p_scan int, p_groups int, p_samples int)
 returns table (group_number int, group_source_arn text, group_receive_count int, group_attribute text, group_shape text,

@@ -1,9 +1,9 @@
 -- queue.search_messages(arn, filter, after, limit, scan, bytes): returns messages of a queue that match a filter
 -- (find_messages), without receiving them.
--- The last row has no public id:
---   looked_at  the number of examined messages
---   messages   the number of messages in the queue, by the last measurement; null: unknown
---   next       the p_after of the next search; null: the end
+-- The last row has no public id. It has these columns:
+--   `looked_at` is the number of examined messages.
+--   `messages` is the number of messages in the queue, by the last measurement, or null if that number is unknown.
+--   `next` is the p_after of the next search, or null at the end.
 -- Returns no row if the queue does not exist. Takes no lock.
 create or replace function queue.search_messages(
     p_arn text, p_filter jsonb, p_after text, p_limit int, p_scan int, p_bytes bigint)

@@ -1,10 +1,10 @@
 -- queue.send_later: sends messages as send_messages does, with delays of up to a year for standard queues. SQS delays a
--- message by at most 900 seconds. A message with a longer delay waits as a one-shot schedule of the queue's account,
--- named delayed-…. When the schedule fires, the message enters the queue and gets an id, and the retention period
--- begins. p_delays is not null.
---   n         the position of the message, from 1
---   id        as in send_messages; null: the message waits as a schedule
---   schedule  the schedule's name, or null
+-- message by at most 900 seconds. A message with a longer delay waits as a one-shot schedule of the queue's account.
+-- The schedule's name begins with `delayed-`. When the schedule fires, the message enters the queue and receives an id,
+-- and the retention period begins. `p_delays` must not be null.
+--   `n` is the position of the message, from 1.
+--   `id` has the same meaning as in send_messages. Null means that the message waits as a schedule.
+--   `schedule` is the schedule's name, or null.
 -- Takes the locks of send_messages and put_schedule.
 create or replace function queue.send_later(
     p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[], p_system jsonb[],

@@ -1,14 +1,15 @@
 -- queue.send_messages: appends messages to one or more queues in this transaction.
 -- Each message has an element in each array. The arrays begin at 1. A null array means an array of nulls.
---   p_sizes         the bytes of body and attributes
---   p_delays        in seconds; null: the queue's delay
---   p_async_commit  the commit does not wait for the disk (synchronous_commit = off)
+--   `p_sizes` is the bytes of body and attributes.
+--   `p_delays` is in seconds. Null means the queue's delay.
+--   `p_async_commit` is true if the commit does not wait for the disk (synchronous_commit = off).
 -- Returns a row for each message:
---   n                             the position of the message, from 1
---   id                            the public id
---   message_id, sequence_number   FIFO; a duplicate has the values of the original
---   error                         a class of errors.py; the function has not stored this message
--- Locks the writer of one shard for each queue without waiting. FIFO: locks the groups' rows. Uses the index log_pkey.
+--   `n` is the position of the message, from 1.
+--   `id` is the public id.
+--   `message_id` and `sequence_number` are set for FIFO queues. A duplicate has the values of the original.
+--   `error` is a class of errors.py. The function has not stored a message with an error.
+-- Locks the writer of one shard for each queue without waiting. For FIFO queues, locks the groups' rows. Uses the index
+-- log_pkey.
 create or replace function queue.send_messages(
     p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[] default null,
     p_system jsonb[] default null, p_delays int[] default null, p_groups text[] default null,
@@ -127,11 +128,11 @@ begin
 end $$;
 
 -- queue.number_fifo_messages: assigns ids to the messages of a FIFO queue, and finds duplicates of the last five
--- minutes. The function takes the same arrays as send_messages. The caller stores the other messages at sent_at. This
--- function counts them.
---   n                 the position of the message, from 1
---   id, message_id    a duplicate has the values of the original; a new message has no message_id
---   error, detail     as in send_messages
+-- minutes. Takes the arrays of send_messages. The caller stores the messages that are not duplicates, with sent_at as
+-- their time. This function counts these messages.
+--   `n` is the position of the message, from 1.
+--   `id` and `message_id` are the original's values for a duplicate. A new message has no message_id.
+--   `error` and `detail` have the same meaning as in send_messages.
 -- Locks the groups' rows and then deduplication ids in their order until the end of the transaction, so senders of a
 -- group commit in the order of ids.
 create or replace function queue.number_fifo_messages(
@@ -148,7 +149,7 @@ declare
     v_groups text[];
 begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
-    v_groups := array(      -- This excludes groups of other queues in the arrays.
+    v_groups := array(      -- This condition excludes groups of other queues in the arrays.
         select distinct u.group_id from unnest(p_queues, p_groups, p_sizes) u(arn, group_id, size)
         where u.arn = p_arn and u.group_id is not null and u.size <= v_queue.maximum_message_bytes);
     -- An expired message does not block its group (take_groups), even if the message is still delayed.
@@ -182,8 +183,9 @@ begin
     then
         return;
     end if;
-    -- Some entries are duplicates, or lack a group or a deduplication id. Only such a call computes fifo_entries again.
-    -- Arrays of the entries would make a send of new messages 7% slower, and a send of duplicates 8% faster.
+    -- Some entries are duplicates, or lack a group or a deduplication id. Only a call with such entries computes
+    -- fifo_entries again. If all calls put the entries into arrays, a send of new messages would be 7% slower, and a
+    -- send of duplicates 8% faster.
     return query
     select e.n, d.id, d.message_id::text, null::bigint, null::timestamptz, null::text,
         case when e.group_key is null then 'MissingParameter'
@@ -195,7 +197,7 @@ begin
     left join queue.deduplication d
         on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
     where e.group_key is null or e.deduplication_id is null or d.message_id <> e.message_id;
-    perform queue.update_groups(array(      -- These groups get no message.
+    perform queue.update_groups(array(      -- These groups receive no message.
         select e.group_key
         from queue.fifo_entries(
             p_queue => v_queue, p_queues => p_queues, p_message_ids => p_message_ids, p_bodies => p_bodies,
@@ -207,10 +209,10 @@ begin
 end $$;
 
 -- queue.lock_groups(queue, groups, delay): locks message groups until the end of the transaction, for a caller that
--- appends messages to each of them. The function creates missing groups. New and empty groups become ready after
--- p_delay, when their first message becomes visible or expires. The function locks existing groups in the order of
--- their keys, then new ones in the order of their names, so that senders do not deadlock. Uses the indexes
--- fifo_group_queue_id_group_id_key, fifo_group_pkey and fifo_ready_pkey.
+-- appends messages to each of them. Creates missing groups. New and empty groups become ready after p_delay, when their
+-- first message becomes visible or expires. Locks existing groups in the order of their keys, then new groups in the
+-- order of their names, so that senders do not deadlock. Uses the indexes fifo_group_queue_id_group_id_key,
+-- fifo_group_pkey and fifo_ready_pkey.
 create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void
 language plpgsql as $$
 declare
@@ -221,7 +223,8 @@ begin
     select array_agg(l.group_id), array_agg(l.group_key) into v_found, v_keys
     from (
         select g.group_id, g.group_key from queue.fifo_group g
-        -- Each name has a separate look-up, because for `= any (…)` the planner may scan all the queue's groups.
+        -- Each name needs a separate look-up, because for `= any (…)` the planner can choose a scan of all the queue's
+        -- groups.
         where g.group_key = any (array(
             select (select e.group_key from queue.fifo_group e where e.queue_id = p_queue_id and e.group_id = u.group_id)
             from unnest(p_groups) u(group_id)))
@@ -238,7 +241,7 @@ begin
             returning group_key)
         select array_agg(m.group_key) into v_new from made m;
     end if;
-    if current_setting('transaction_isolation') <> 'read committed' then       -- An old snapshot may lack new rows.
+    if current_setting('transaction_isolation') <> 'read committed' then       -- An old snapshot can lack new rows.
         perform from queue.fifo_ready r where r.group_key = any (v_keys) order by r.group_key for update;
     end if;
     with empty as materialized (
@@ -254,10 +257,11 @@ begin
     select e.group_key, p_queue_id, clock_timestamp() + p_delay, coalesce(e.first_id, 0) from empty e;
 end $$;
 
--- queue.fifo_entries: returns the messages of a FIFO queue with their groups' keys and deduplication ids. The function
--- takes the same arrays as send_messages. A missing id is the SHA-256 of the body if the queue deduplicates by content.
--- If the queue's scope was all groups when an id arrived, the id keeps this scope for five minutes (recorded at AWS).
--- Such ids exist only if the queue's setting has changed since then. Uses the index fifo_group_queue_id_group_id_key.
+-- queue.fifo_entries: returns the messages of a FIFO queue with their groups' keys and deduplication ids. Takes the
+-- arrays of send_messages. If a message has no id and the queue deduplicates by content, the id is the SHA-256 of the
+-- body. If the queue's scope was all groups when an id arrived, the id keeps this scope for five minutes (recorded at
+-- AWS). Ids with another scope exist only if the queue's setting has changed since then. Uses the index
+-- fifo_group_queue_id_group_id_key.
 create or replace function queue.fifo_entries(
     p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
     p_deduplication_ids text[])

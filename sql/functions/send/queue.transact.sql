@@ -1,15 +1,15 @@
--- queue.transact: acknowledges, sends and publishes messages: all of them, or none.
--- The first parameters are those of delete_messages, then those of send_messages, then arrays with an element for each
--- event (publish_events). All events share the trace header.
+-- queue.transact: acknowledges, sends and publishes messages. Either all of these actions happen, or none.
+-- The first parameters are those of delete_messages. The parameters of send_messages follow, and then arrays with an
+-- element for each event (publish_events). All events share the trace header.
 -- The parameters are arrays, because both drivers send an array without converting each body to JSON or to the text of
--- a composite value. The function passes the arrays to delete_messages and send_messages unchanged.
--- Callers name the parameters of events, because later releases may add parameters of messages.
+-- a composite value. Passes the arrays to delete_messages and send_messages unchanged.
+-- Callers name the parameters of events, because later releases can add parameters of messages.
 -- A delay of more than 900 seconds works as in send_later.
---   kind send      a message, with its id
---   kind schedule  a message that waits as the schedule in detail
---   kind publish   a queue that an event reached; without arn: the number of URLs
--- After an error, the function does nothing and returns one row with the error: StaleReceipt (n: the handle), an error
--- of a message (n, detail: as in send_messages), or RequestThrottled.
+--   The kind `send` means a message, with its id.
+--   The kind `schedule` means a message that waits as the schedule in `detail`.
+--   The kind `publish` means a queue that an event reached. In the row without an ARN, the id is the number of URLs.
+-- After an error, the function does nothing and returns one row. Its error is StaleReceipt (`n` is the handle), an
+-- error of a message (`n` and `detail` as in send_messages), or RequestThrottled.
 -- Takes the locks of delete_messages, then of send_messages.
 create or replace function queue.transact(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
@@ -28,7 +28,8 @@ declare
     v_published jsonb := '[]';
     v_number text;
 begin
-    perform set_config('queue.watcher', '', true);      -- This notifies every watcher, even this process.
+    -- The setting makes notify_watchers notify every process, even this process.
+    perform set_config('queue.watcher', '', true);
     begin
         select min(d.n) as n into v_bad
         from queue.delete_messages(

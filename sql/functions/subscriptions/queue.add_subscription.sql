@@ -1,24 +1,25 @@
 -- queue.add_subscription: subscribes an endpoint to a topic. Returns the subscription's ARN.
--- If the endpoint has a subscription with equal attributes, the function returns it. p_defaults contains the values of
--- missing attributes.
---   p_attributes      the attributes as the user wrote them
---   p_filter          the compiled filter policy
---   p_token           the token of the confirmation; null: the endpoint need not confirm
---   p_confirmation    the text that asks the endpoint to confirm
---   p_topic_filters, p_account_filters   the maximum numbers of filter policies; 0: no limit
---   p_policies        the policies by which the caller decided that the queues let the topic send (policies_changed)
---   p_principal       the subscriber's ARN
---   p_password        the password of a URL, which has **** in its place; the subscription's owner may change it this
---                     way
--- While a subscription is pending, every call asks again with a new token that is valid for two days. A call asks an
--- e-mail address at most once an hour, and only if no earlier mail waits.
---   NotFound                   the topic does not exist
---   PolicyChanged              a policy differs from p_policies
---   SubscriptionExists         the existing subscription has other attributes
---   SubscriptionLimitExceeded  a FIFO topic has 100 subscriptions
---   FilterPolicyLimitExceeded  the topic or the account has too many filter policies
---   LargeMessages              the topic accepts messages over 256 KiB, so it may have at most 100 subscriptions, of
---                              queues
+-- If the endpoint has a subscription with equal attributes, returns that subscription. `p_defaults` contains the values
+-- of missing attributes.
+--   `p_attributes` is the attributes as the user wrote them.
+--   `p_filter` is the compiled filter policy.
+--   `p_token` is the token of the confirmation. Null means that the endpoint need not confirm.
+--   `p_confirmation` is the text that asks the endpoint to confirm.
+--   `p_topic_filters` and `p_account_filters` are the maximum numbers of filter policies, and 0 means no limit.
+--   `p_policies` contains the policies by which the caller decided that the queues let the topic send
+--     (policies_changed).
+--   `p_principal` is the subscriber's ARN.
+--   `p_password` is the password of a URL, which has **** in place of the password. The subscription's owner can change
+--     the password by another call.
+-- While a subscription is pending, every call asks the endpoint again, with a new token that is valid for two days. The
+-- errors are: A call asks an e-mail address at most once an hour, and only if no earlier mail waits.
+--   `NotFound` means that the topic does not exist.
+--   `PolicyChanged` means that a policy differs from p_policies.
+--   `SubscriptionExists` means that the existing subscription has other attributes.
+--   `SubscriptionLimitExceeded` means that a FIFO topic has 100 subscriptions.
+--   `FilterPolicyLimitExceeded` means that the topic or the account has too many filter policies.
+--   `LargeMessages` means that the topic accepts messages over 256 KiB, so it may have at most 100 subscriptions, of
+--     queues.
 -- Takes shared locks on the rows of the queues and the topic, so that their attributes do not change.
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,

@@ -1,8 +1,8 @@
 -- queue.confirm_subscription(topic's ARN, token, authenticated unsubscribe): confirms a token's pending subscription.
 -- Returns the subscription's ARN. Only the region and the account in the topic's ARN must match. A used token confirms
 -- the same subscription again. The token of an UnsubscribeConfirmation restores the subscription under its ARN. If the
--- endpoint has a new subscription, the function confirms the new subscription. error: NotFound (the topic), BadToken
--- (unknown, or older than two days), or the result of subscription_refusal for a subscription that the token would
+-- endpoint has a new subscription, confirms the new subscription. `error` is NotFound (no topic), BadToken (an unknown
+-- token, or a token older than two days), or the result of subscription_refusal for a subscription that the token would
 -- restore. Takes a shared lock on the topic's row.
 create or replace function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
 returns table (arn text, error text)
@@ -19,7 +19,8 @@ begin
             (select s.topic_id from queue.subscription s where s.token = p_token),
             (select f.topic_id from queue.former_subscription f where f.token = p_token),
             (select n.topic_id from queue.topic n where n.arn = p_topic))
-        and left(t.arn, -length(t.name)) = substring(p_topic from '^.*:')   -- These parts are region and account.
+        -- These parts of the ARN are the region and the account.
+        and left(t.arn, -length(t.name)) = substring(p_topic from '^.*:')
     for share;
     update queue.subscription s
     set confirmed = true, authenticates_unsubscribe = s.authenticates_unsubscribe or p_authenticates

@@ -1,16 +1,18 @@
 -- queue.drop_subscription(arn, anonymous, text): deletes a subscription.
---   p_anonymous     the request was not signed, which suffices unless the subscription demands a signature
---   p_confirmation  the text that tells the endpoint; null: the endpoint is not told. The endpoint may restore the
---                   subscription within two days, with the token in the text
---   error           NotFound, AuthorizationError or null
--- Takes a shared lock on the topic's key, then locks the subscription's row, in the same order as DeleteTopic.
+--   `p_anonymous` means that the request was not signed. Such a request suffices unless the subscription demands a
+--     signature.
+--   `p_confirmation` is the text that tells the endpoint. Null means that the service does not tell the endpoint. The
+--     endpoint can restore the subscription within two days, with the token in the text.
+--   `error` is NotFound, AuthorizationError or null.
+-- Takes a shared lock on the topic's key, then locks the subscription's row, in the order that DeleteTopic uses.
 create or replace function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation text)
 returns table (error text)
 language plpgsql as $$
 declare
     v_subscription queue.subscription;
 begin
-    perform from queue.topic t where t.arn = left(p_arn, -37) for key share; -- Removes `:` and the subscription's id.
+    -- The condition removes `:` and the subscription's id from the ARN.
+    perform from queue.topic t where t.arn = left(p_arn, -37) for key share;
     select * into v_subscription from queue.subscription s where s.arn = p_arn for update;
     if v_subscription.subscription_id is null then
         return query select 'NotFound'::text;

@@ -1,7 +1,7 @@
 -- queue.foreign_subscriptions(): returns the subscriptions that use a queue of another account, with the queue's
 -- policy.
--- The queue is the endpoint or the dead-letter queue. A null policy: the queue has no policy or does not exist.
--- The function omits subscriptions that are already refused.
+-- The queue is the endpoint or the dead-letter queue. A null policy means that the queue has no policy or does not
+-- exist. Omits subscriptions that are already refused.
 create or replace function queue.foreign_subscriptions()
 returns table (arn text, owner text, topic_arn text, queue_arn text, policy text, is_dead_letter_queue boolean)
 language sql stable as $$

@@ -1,7 +1,8 @@
 -- queue.list_subscription_page: returns subscriptions of an account in a region, or of a topic, in the order of their
 -- ids.
---   p_topic  a topic; null: the account's subscriptions, and subscriptions that deliver to its queues
---   p_after  return only greater ids; null: all ids
+--   `p_topic` is a topic. Null means the account's subscriptions, and subscriptions that deliver to the account's
+--     queues.
+--   `p_after` restricts the result to greater ids, and null means all ids.
 -- Returns no row for an unknown topic.
 -- Uses the indexes subscription_owner, subscription_receiver and subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.list_subscription_page(

@@ -1,10 +1,10 @@
 -- queue.set_subscription_attributes(arn, known, attributes, filter, filters a topic, filters an account, policies):
 -- replaces the given attributes and the compiled filter policy. A null value removes an attribute.
---   p_known      the attributes that the caller read, from which it compiled p_filter
---   p_policies   the policy by which the caller decided that the queue of a new RedrivePolicy lets the topic send
---                (policies_changed)
---   error        NotFound, Changed (the attributes differ from p_known or the policy from p_policies),
---                FilterPolicyLimitExceeded or null
+--   `p_known` contains the attributes that the caller read, from which the caller compiled p_filter.
+--   `p_policies` is the policy by which the caller decided that the queue of a new RedrivePolicy lets the topic send
+--     (policies_changed).
+--   `error` is NotFound, Changed, FilterPolicyLimitExceeded or null. Changed means that the attributes differ from
+--     p_known, or the policy from p_policies.
 create or replace function queue.set_subscription_attributes(
     p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters int, p_account_filters int,
     p_policies jsonb)

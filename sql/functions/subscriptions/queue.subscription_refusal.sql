@@ -1,7 +1,7 @@
 -- queue.subscription_refusal(topic, protocol, owner, filter, filters a topic, filters an account): returns why a topic
 -- cannot have another subscription of this kind, or null. The result is SubscriptionLimitExceeded, LargeMessages or
--- FilterPolicyLimitExceeded (add_subscription). Sources: endpoints and quotas of SNS (General Reference),
--- SetTopicAttributes (API reference), "Filter policy constraints" (Developer Guide). Concurrent calls can exceed a
+-- FilterPolicyLimitExceeded (add_subscription). The limits come from endpoints and quotas of SNS (General Reference),
+-- SetTopicAttributes (API reference), and "Filter policy constraints" (Developer Guide). Concurrent calls can exceed a
 -- limit, because each call counts before the other calls add a subscription. Uses the index
 -- subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.subscription_refusal(

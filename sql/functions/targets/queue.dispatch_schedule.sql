@@ -1,13 +1,12 @@
 -- queue.dispatch_schedule(schedule, occurrence, out of band, attempt, topic message): sends a schedule's message, or
--- stores the invocation of the schedule's Lambda function, and records the run in this transaction. Returns the run.
--- An occurrence has one row in schedule_run, so a second run raises an error, which also undoes its messages.
---   p_attempt        the number of the attempt, from 1
---   p_topic_message  for an SNS topic, the message from scheduler/firing/topic_messages.py: {version, message_id,
---                    contents, bytes, facts}; for any target also "trace", the trace header
---   message_ids      [{"queue_name", "msg_id"}] for each message; an SNS topic and a Lambda function have null
---                    ids
--- Raises QU006 if the target refuses the message. detail: AWS's name of the error.
--- Raises QU007 if the topic message has to be signed with another version, which is in detail.
+-- stores the invocation of the schedule's Lambda function, and records the run in this transaction. Returns the run. An
+-- occurrence has one row in schedule_run. A second run therefore raises an error, which also undoes its messages.
+--   `p_attempt` is the number of the attempt, from 1.
+--   `p_topic_message` is, for an SNS topic, the message from scheduler/firing/topic_messages.py: {version, message_id,
+--     contents, bytes, facts}. For any target, the message can also have "trace", the trace header.
+--   `message_ids` is [{"queue_name", "msg_id"}] for each message. An SNS topic and a Lambda function have null ids.
+-- Raises QU006 if the target refuses the message. The error's detail is AWS's name of the error.
+-- Raises QU007 if the topic message has to be signed with another version. The error's detail is that version.
 -- Raises QU008 if the occurrence fired before.
 -- Takes the locks of send_messages, publish_events, publish_messages and invoke_function. Uses the index
 -- schedule_run_once.
@@ -50,7 +49,7 @@ end $$;
 -- its queue.
 -- Returns [{"queue_name", "msg_id"}].
 -- A schedule of the REST API sends its message. A schedule of EventBridge Scheduler sends its Input.
--- Raises QU006 (dispatch_schedule). Takes the locks of send_messages.
+-- Raises QU006 if the queue refuses the message (dispatch_schedule). Takes the locks of send_messages.
 create or replace function queue.send_schedule_to_queue(
     p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_trace text)
 returns jsonb
@@ -100,7 +99,7 @@ end $$;
 
 -- queue.publish_schedule_event(schedule, occurrence, out of band, trace): publishes the message of a REST API schedule
 -- to its routing key. Returns [{"queue_name", "msg_id"}], with a member for each queue that got the event.
--- Raises QU009, and takes the locks of publish_events.
+-- Raises QU009 if too many deliveries wait. Takes the locks of publish_events.
 create or replace function queue.publish_schedule_event(
     p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_trace text)
 returns jsonb
@@ -125,9 +124,9 @@ end $$;
 -- queue.publish_schedule_to_topic(target, topic message): publishes to the SNS topic of a schedule's target, as Publish
 -- does.
 -- Returns [{"queue_name": null, "msg_id": null, "message_id"}].
--- p_topic_message: {version, publication, trace} from scheduler/firing/topic_messages.py. The publication has the
+-- `p_topic_message` is {version, publication, trace} from scheduler/firing/topic_messages.py. The publication has the
 -- format of publish_messages.
--- Raises QU006 and QU007 (dispatch_schedule). Takes the locks of publish_messages.
+-- Raises QU006 and QU007, as dispatch_schedule does. Takes the locks of publish_messages.
 create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb) returns jsonb
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- queue.target_kind(target): returns the kind of a schedule's target in both APIs: queue, topic or (Lambda) function;
--- null: unknown.
+-- queue.target_kind(target): returns the kind of a schedule's target in both APIs. The kind is queue, topic or (Lambda)
+-- function, or null if the kind is unknown.
 create or replace function queue.target_kind(p_target jsonb) returns text
 language sql immutable parallel safe
 return case

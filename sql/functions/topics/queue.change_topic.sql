@@ -1,8 +1,8 @@
 -- queue.change_topic(arn, attributes): replaces the given attributes. A null value removes an attribute.
---   NotFound       the topic does not exist
---   LargeMessages  with a MaximumMessageSize of more than 256 KiB, a topic may have at most 100 subscriptions, of
---                  queues, Firehose or Lambda (SetTopicAttributes, API reference)
--- Locks the topic's row. add_subscription takes a shared lock on the same row.
+--   `NotFound` means that the topic does not exist.
+--   `LargeMessages` means that the MaximumMessageSize exceeds 256 KiB. Such a topic can have at most 100 subscriptions,
+--     of queues, Firehose or Lambda (SetTopicAttributes, API reference).
+-- Locks the topic's row. The function add_subscription takes a shared lock on this row.
 create or replace function queue.change_topic(p_arn text, p_attributes jsonb) returns table (error text)
 language plpgsql as $$
 declare

@@ -1,8 +1,8 @@
 -- queue.create_topic: creates a topic. Returns the topic's ARN. If the topic exists with the given attributes and tags,
--- the function only returns the topic's ARN.
---   p_defaults  the values of attributes that the topic does not store
---   error       TopicExists
---   detail      the part that differs: Attributes or Tags
+-- only returns the topic's ARN.
+--   `p_defaults` contains the values of attributes that the topic does not store.
+--   `error` is TopicExists or null.
+--   `detail` is the part that differs, Attributes or Tags.
 create or replace function queue.create_topic(
     p_account_id text, p_region text, p_name text, p_attributes jsonb, p_tags jsonb,
     p_defaults jsonb default '{}')

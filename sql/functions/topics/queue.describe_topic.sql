@@ -10,7 +10,7 @@ from queue.topic t where t.arn = p_arn
 $$;
 
 -- queue.list_topic_page: returns ARNs and names of an account's topics in a region, by name.
--- p_after: return only later names; null: all names.
+-- `p_after` restricts the result to later names. Null means all names.
 create or replace function queue.list_topic_page(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (arn text, name text)
 language sql stable as $$

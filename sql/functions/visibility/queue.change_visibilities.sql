@@ -1,11 +1,11 @@
--- queue.change_visibilities: makes messages invisible for p_visibility_seconds from now on; 0: visible at once.
--- Each handle has an element in each array. The other parameters are those of delete_messages.
---   n         the position of the handle, from 1
---   changed   the message is invisible until visible_at_ms
---   gone      the handle is no longer valid, or the message's retention is over
---   expired   the visibility timeout of a FIFO message is over
---   too_long  the end is more than 12 hours after the first receive
---   no_queue  the queue does not exist
+-- queue.change_visibilities: makes messages invisible for p_visibility_seconds from now on. A value of 0 makes them
+-- visible at once. Each handle has an element in each array. The other parameters are those of delete_messages.
+--   `n` is the position of the handle, from 1.
+--   `changed` means that the message is invisible until visible_at_ms.
+--   `gone` means that the handle is no longer valid, or that the message's retention is over.
+--   `expired` means that the visibility timeout of a FIFO message is over.
+--   `too_long` means that the end is more than 12 hours after the first receive.
+--   `no_queue` means that the queue does not exist.
 -- Takes the same locks as delete_messages. Uses the indexes lease_pkey, side_pkey, log_pkey and fifo_message_pkey.
 create or replace function queue.change_visibilities(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
@@ -39,9 +39,9 @@ begin
             return next;
             continue;
         end if;
-        -- This query finds the message's lease (0: none), receive count and first receive. A FIFO queue's handle is
-        -- valid only until the next receive of the message. A standard queue's handle is valid while the message
-        -- exists.
+        -- This query finds the message's lease, receive count and first receive. The lease is 0 if the message has no
+        -- lease. A FIFO queue's handle is valid only until the next receive of the message. A standard queue's handle
+        -- is valid while the message exists.
         if v_handle.shard = queue.fifo_shard() then
             select 0::bigint as pos, m.receive_count, m.first_received_at into v_received from queue.fifo_message m
             where m.id = v_handle.id and m.queue_id = v_handle.queue_id and m.receive_count = v_handle.receive_count
@@ -60,7 +60,7 @@ begin
             end if;
             if not found then
                 select n.pos, n.receive_count, n.first_received_at into v_received
-                from (      -- Leases may overlap (take_fair).
+                from (      -- Leases can overlap (take_fair).
                     select x.pos, x.receive_count, x.first_received_at, x.ids from queue.lease x
                     where x.queue_id = v_handle.queue_id and x.shard = v_handle.shard and x.pos >= v_handle.id
                     order by x.pos limit 200) n

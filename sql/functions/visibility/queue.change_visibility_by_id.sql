@@ -17,7 +17,8 @@ begin
     if not exists (select from queue.pick_messages(v_queue.queue_id, array[p_public_id])) then
         return;
     end if;
-    for v_attempt in 1 .. 3 loop       -- A receive may change the message's place before this function locks it.
+    -- A receive can change the message's place before this function locks the message.
+    for v_attempt in 1 .. 3 loop
         select x.pos, x.receive_count into v_pos, v_count from queue.lease x
         where v_shard >= 0 and x.queue_id = v_queue.queue_id and x.shard = v_shard and x.pos >= v_id
             and v_id = any (x.ids)

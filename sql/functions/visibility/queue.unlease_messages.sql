@@ -1,4 +1,4 @@
--- queue.unlease_messages: moves messages out of a lease to the slow path. p_ids are in ascending order.
+-- queue.unlease_messages: moves messages out of a lease to the slow path. `p_ids` must be in ascending order.
 -- Returns false if the messages are not in the lease.
 -- Locks the lease's row.
 create or replace function queue.unlease_messages(
@@ -24,6 +24,6 @@ begin
         l.body, l.attributes, l.system, v_redelivered_at
     from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_ids)
-        and l.id between p_ids[1] and p_ids[cardinality(p_ids)];      -- This limits the index scan.
+        and l.id between p_ids[1] and p_ids[cardinality(p_ids)];      -- This condition limits the index scan.
     return true;
 end $$;
