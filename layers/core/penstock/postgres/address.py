@@ -22,7 +22,8 @@ IGNORED: Final = {
     "client_encoding", "connect_timeout", "fallback_application_name", "gssencmode", "keepalives", "keepalives_count",
     "keepalives_idle", "keepalives_interval", "load_balance_hosts", "tcp_user_timeout",
 }  # fmt: skip
-"""Ignored parameters. `network` sets the time limits, texts are UTF-8, and hosts are tried in order."""
+"""The parameters that pg8000 connections ignore. `network` sets the time limits, texts are always UTF-8, and the driver
+tries the hosts in order."""
 
 _PAIR = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -31,8 +32,8 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 def parse_address(text: str) -> dict[str, str]:
     """Returns an address's parameters by libpq's names. Several hosts and ports are separated by commas.
 
-    Raises SettingError for a parameter that pg8000 does not support, because a connection without it could be less
-    safe.
+    Raises SettingError for a parameter that pg8000 does not support, because a connection without that parameter could
+    be less safe.
     """
     is_url = text.startswith(("postgresql://", "postgres://"))
     parameters = parse_url(text) if is_url else parse_pairs(text)

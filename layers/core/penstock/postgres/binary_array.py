@@ -1,7 +1,7 @@
 """Writes PostgreSQL's binary array format in one pass.
 
-The frequently used SQL functions take arrays of hundreds of elements. psycopg's list dumper creates an object for each
-element; this module writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
+The most used SQL functions take arrays of hundreds of elements. For each element, psycopg's list dumper creates an
+object. This module writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ _EMPTY = Struct(">iiI").pack
 
 
 class PgArray(bytes):
-    """The bytes of an array. Each element type has a subclass, because psycopg chooses the oid by class."""
+    """The bytes of an array. Each element type has its own subclass, because psycopg chooses the oid by class."""
 
     element_oid = 0
     array_oid = 0
@@ -69,7 +69,7 @@ def _encode_jsonb(value: str | bytes) -> bytes:
     return b"\x01" + (value if isinstance(value, bytes) else value.encode())
 
 
-# Array class, encoder of an element, and an element's size if it is fixed.
+# For each type: the array class, the encoder of an element, and the element's size if it is fixed.
 _KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes], int | None]] = {
     "text[]": (TextArray, bytes, None),
     "uuid[]": (UuidArray, bytes, 16),
@@ -84,11 +84,11 @@ TYPES = tuple(_KINDS)
 
 
 def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
-    """Returns an array of the values, or None if all values are None. Penstock's SQL functions read None as "null
-    for all".
+    """Returns an array of the values, or None if all values are None. Penstock's SQL functions treat None like an array
+    of nulls.
 
-    Elements of text[] are str or UTF-8 bytes, of uuid[] 16 bytes, of jsonb[] JSON text, of timestamptz[] aware
-    datetimes, and of int…[] int. Any element can be None. Raises KeyError for another type.
+    The elements are str or UTF-8 bytes for text[], 16 bytes for uuid[], JSON text for jsonb[], aware datetimes for
+    timestamptz[], and int for int…[]. Any element can be None. Raises KeyError for another type.
     """
     kind, to_bytes, size = _KINDS[type_name]
     count = len(values)
@@ -119,7 +119,7 @@ def _encode_element(data: bytes) -> bytes:
 
 
 def _prefix_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
-    """Joins the elements, each after its length, without a loop in Python."""
+    """Joins the elements and puts each element's length before it, without a loop in Python."""
     if size is None:
         return chain.from_iterable(zip(map(_LENGTH, map(len, elements)), elements, strict=True))
     length = _LENGTH(size)

@@ -1,4 +1,5 @@
-"""Parameters and deadlines of blocking and asynchronous psycopg connections. `network` explains the deadlines."""
+"""Defines the parameters and the deadlines of blocking and asynchronous psycopg connections. `network` explains the
+deadlines."""
 
 from collections.abc import Generator
 from time import monotonic

@@ -108,10 +108,10 @@ def import_driver(driver: str) -> None:
 
 
 class Database:
-    """Makes calls one after the other on one connection. `driver` is psycopg or pg8000.
+    """Makes one call at a time on one connection. `driver` is psycopg or pg8000.
 
-    A call that takes longer than `call_seconds` closes the connection; the call may have taken effect. After a failed
-    connection, `new_address` returns the address with a changed password, or None.
+    A call that takes longer than `call_seconds` closes the connection, although the call may have taken effect. After a
+    failed connection, `new_address` returns the address with a changed password, or None.
     """
 
     def __init__(

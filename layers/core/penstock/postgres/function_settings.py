@@ -1,8 +1,8 @@
 """Attaches planner settings to the SQL functions that clients call, so that every caller gets the same plans.
 
 The settings apply to the function and the functions that it calls, but not to the caller's session. Six settings add 2
-µs to a call (measured on PostgreSQL 15 and 18). Functions in SQL get no settings, because PostgreSQL could then no
-longer inline them.
+µs to a call (measured on PostgreSQL 15 and 18). Functions in language SQL receive no settings, because PostgreSQL does
+not inline functions with settings.
 """
 
 from importlib import import_module

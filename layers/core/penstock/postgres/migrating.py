@@ -1,4 +1,4 @@
-"""Migrates a database for an operator. Reports a line for each step, or one line with the reason for a failure.
+"""Migrates a database for an operator. Reports one line for each step, or one line with the reason for a failure.
 
 `penstock migrate` and the function in infra/migrate share this module.
 """

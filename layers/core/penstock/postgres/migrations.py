@@ -6,14 +6,14 @@
     sql/views/*.sql                Views for readers of the tables. They are replaced after the functions.
     sql/grants.sql                 Grants are applied at each run. Roles are created first, if permitted (roles.py).
 
-Any number of runners can start at once. All take the same advisory lock: the first one works, and the others wait and
-then find the database up to date. A migration inserts its number in the transaction of its changes, so it is never
+Any number of runners can start at once. All runners take the same advisory lock. The first runner works, and the others
+wait and find the database up to date. A migration inserts its number in the transaction of its changes, so it is never
 applied without its record. A migration waits only briefly for a table lock and then tries again, so that the service's
-statements do not queue behind it. The connection must be direct, because a pooler in transaction mode does not keep
-the advisory lock.
+statements do not queue behind it. The connection must be direct, because a pooler in transaction mode does not keep the
+advisory lock.
 
-The record of the functions names their release. An older release keeps a newer release's functions and reports this,
-for example when a task of the old image starts during a rollout. The older code can call the newer functions.
+The record of the functions names their release. An older release keeps a newer release's functions and reports a
+warning, for example when a task of the old image starts during a rollout. The older code can call the newer functions.
 
 Until release 0.1.0 the baseline changes in place. `migrate` refuses a database with another baseline.
 """
@@ -129,7 +129,7 @@ class MigrationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """An SQL file. Migrations have a number from 1 up; functions and grants have 0."""
+    """An SQL file. The number is 1 or more for a migration, and 0 for functions and grants."""
 
     number: int
     name: str
@@ -145,8 +145,8 @@ class Script:
 class Applied:
     """The result of a run: the applied migrations, and whether functions and grants were applied.
 
-    `role_settings` are the settings that the migrating role got in this database. The role's sessions had other values,
-    which break the service behind a pooler.
+    `role_settings` are the settings that the run gave the migrating role in this database. The role's sessions had
+    other values, which break the service behind a pooler.
 
     `grants` means that the functions were up to date, but grants were missing, for example after a restore. `warning`
     is the reason why the run kept different functions. `missing_roles` are commands that the migrating role cannot
@@ -232,7 +232,7 @@ def _pin_settings(connection: Connection) -> list[str]:
 
 
 def find_missing(connection: Connection) -> Missing:
-    """Compares a database with this release. Changes nothing. Raises MigrationError, psycopg's errors."""
+    """Compares a database with this release. Changes nothing. Raises MigrationError and psycopg's errors."""
     directory = find_sql_directory()
     migrations = read_migrations(directory)
     _check_schema(connection)
@@ -434,8 +434,8 @@ def _apply_functions(connection: Connection, directory: Path, scripts: list[Scri
         "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
         (_FUNCTIONS, f"{_RECORD_PREFIX}{RELEASE}", checksum),
     )
-    # The runner applies files in the order of their names, and a function can call a later function. The first pass
-    # creates all functions; the second checks the function bodies.
+    # The runner applies files in the order of their names, and a function can call a later function. Therefore the
+    # first pass only creates the functions, and the second pass checks their bodies.
     for checked in ("off", "on"):
         connection.execute(sql.SQL("set local check_function_bodies = {}").format(sql.Literal(checked)))
         for script in scripts:

@@ -2,8 +2,8 @@
 
     a host does not respond     Connecting takes at most CONNECT_SECONDS for each address.
     a host has vanished         TCP gives up on unacknowledged data after 4 s, and on silence after 7 s.
-    a server hangs              Each call has a deadline (`call_deadline`, `pg8000_connection`). A late call closes the
-                                connection, and may have taken effect.
+    a server hangs              Each call has a deadline (`call_deadline`, `pg8000_connection`). A call that
+                                misses its deadline closes the connection. The call may have taken effect.
 
 Sources: PostgreSQL documentation, "Parameter Key Words" of libpq; RFC 5482 for the user timeout.
 """
@@ -21,10 +21,11 @@ KEEPALIVE_INTERVAL_SECONDS: Final = 2
 KEEPALIVE_COUNT: Final = 3
 USER_TIMEOUT_SECONDS: Final = 4
 IDLE_SECONDS: Final = 60
-"""A function tests its connection after a longer idle time.
+"""A function tests a connection that was idle for longer than this.
 
-A frozen process sends no keepalives, and a Network Load Balancer drops a connection after 350 s, or after 60 s if so
-configured. Source: "Update the TCP idle timeout for your Network Load Balancer listener", Elastic Load Balancing.
+A frozen process sends no keepalives, and a Network Load Balancer drops an idle connection after 350 s, or after 60 s in
+some configurations. Source: "Update the TCP idle timeout for your Network Load Balancer listener", Elastic Load
+Balancing.
 """
 PING_SECONDS: Final = 2.0
 """The deadline of the test of an idle connection."""
@@ -40,7 +41,8 @@ LIBPQ_LIMITS: Final[dict[str, Any]] = {
 
 
 def is_readable(descriptor: int) -> bool:
-    """Returns whether a socket has data or was closed by the server, which sends nothing to an idle connection.
+    """Returns whether the socket of an idle connection is readable. The server sends no data to an idle connection, so
+    a readable socket usually means that the server closed the connection.
 
     The function uses `poll`, because `select` refuses descriptors beyond 1,023. The check costs 0.7 µs, and a query
     would cost a round trip.

@@ -1,8 +1,8 @@
-"""Connections of pg8000, a pure Python driver whose import is smaller (docs/decisions/0008-two-drivers.md).
+"""Connects with pg8000, a driver in pure Python that takes less time to import (docs/decisions/0008-two-drivers.md).
 
-pg8000 parses and executes in two exchanges. Outside a transaction, PgBouncer can change the server between the
-exchanges; 1.5 to 3 % of calls were lost (decision 8). Therefore every call has a BEGIN and a COMMIT. A call takes no
-effect before COMMIT is sent, so a call that was lost before COMMIT can be repeated.
+pg8000 parses and executes in two exchanges. Outside a transaction, PgBouncer can change the server connection between
+the exchanges. In a measurement (decision 8), 1.5 to 3 % of calls failed for this reason. Therefore every call has a
+BEGIN and a COMMIT. A call takes no effect before COMMIT is sent, so a call that was lost before COMMIT can be repeated.
 """
 
 import socket
@@ -94,7 +94,7 @@ class Pg8000Connection:
         return statement.make_rows(result.rows or ())
 
     def is_lost(self) -> bool:
-        """Returns whether this process, or the server since the last call, closed the connection."""
+        """Returns whether this process closed the connection, or the server closed it since the last call."""
         if self._close_unused:
             return True
         return is_readable(find_socket(self._connection).fileno())
@@ -112,7 +112,7 @@ class Pg8000Connection:
         return True
 
     def is_read_only(self) -> bool:
-        """Returns whether the server accepts no writes, like a standby. Raises DriverError."""
+        """Returns whether the server refuses writes, as a standby does. Raises DriverError."""
         try:
             return bool(self._connection.execute_simple("show transaction_read_only").rows == [["on"]])
         except _FAILURES as error:
@@ -145,7 +145,7 @@ def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
         address = add_token(parse_address(url))
     except TokenError as error:
         raise DriverError(str(error), None, took_no_effect=True) from error
-    # Whether the address requires a server that accepts writes. Other values are not supported.
+    # Whether the address requires a server that accepts writes. pg8000 connections support no other value.
     wants_primary = address.get("target_session_attrs") in ("read-write", "primary")
     for host in list_hosts(address):
         try:

@@ -1,6 +1,7 @@
-"""psycopg connections for Lambda functions and workers.
+"""Opens psycopg connections for Lambda functions and workers.
 
-These connections use autocommit but no prepared statements, which PgBouncer before 1.21 cannot keep apart (measured).
+These connections use autocommit but no prepared statements, because PgBouncer before 1.21 confuses the statements of
+its clients (measured).
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class WrongSettingsError(psycopg.OperationalError):
-    """A session has other values of PINNED_SETTINGS and cannot change them. The text names them."""
+    """A session has other values of PINNED_SETTINGS and cannot change them. The text names the settings."""
 
     def __init__(self, session: SessionState) -> None:
         super().__init__(session.problem)

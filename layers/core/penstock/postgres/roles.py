@@ -2,9 +2,9 @@
 
 Roles belong to the whole cluster. Superusers and roles with CREATEROLE, such as RDS's master user, can create them.
 Since PostgreSQL 16 a role with CREATEROLE can only grant roles that it has created, or that it has received with the
-admin option (PostgreSQL's manual, "Role Attributes"). A role without CREATEROLE, such as a plain owner of the
-database, gets the commands for an administrator. Until an administrator runs them, only the SQL interface for
-applications with separate roles fails.
+admin option (PostgreSQL's manual, "Role Attributes"). For a role without CREATEROLE, such as a plain owner of the
+database, this module returns the commands for an administrator. Until an administrator runs them, only the SQL
+interface for applications with separate roles fails.
 """
 
 from contextlib import suppress
@@ -18,8 +18,8 @@ Connection = psycopg.Connection[Row]
 
 ROLES: Final = ("penstock_api", "penstock_app", "penstock_metrics", "penstock_owner", "penstock_reader")
 
-# The commands, in order, that the migrating role still needs. To create functions of penstock_owner, the role must
-# inherit its privileges and be able to SET ROLE to it. Superusers can do both. Before version 16 the member role
+# Lists the commands, in order, that the migrating role still needs. To create functions of penstock_owner, the role
+# must inherit its privileges and be able to SET ROLE to it. Superusers can do both. Before version 16 the member role
 # decides whether it inherits.
 _MISSING: Final = """
 with migrating as (
@@ -80,7 +80,8 @@ def make_roles(connection: Connection, role: str | None = None) -> list[str]:
 
 
 def find_owner_problem(connection: Connection, missing: list[str]) -> str:
-    """Returns why the database cannot be migrated, and a remedy, or "". `missing` is the result of `make_roles`."""
+    """Returns the reason why the database cannot be migrated, with a remedy, or "" if it can. `missing` is the result
+    of `make_roles`."""
     for (reason,) in connection.execute(_UNSAFE).fetchall():
         return (
             f"the role penstock_owner, with whose rights applications call the SQL interface, {reason}: "

@@ -1,7 +1,7 @@
 """Writes the schema `queue` as text, read from the catalogues: `penstock migrate --ephemeral --dump FILE`.
 
 Unlike pg_dump's output, the text is the same from PostgreSQL 15 to 18. The text is for readers and comparisons.
-PostgreSQL cannot load it. Only default partitions are included, because others come and go with time.
+PostgreSQL cannot load it. The text includes only default partitions, because other partitions come and go over time.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ where a.attrelid = :table and a.attnum > 0 and not a.attisdropped
 order by a.attnum
 """
 
-# Not-null constraints (contype n) are separate rows from version 18 on; the columns show them in each version.
+# Omits not-null constraints (contype n), which are separate rows from version 18 on. The columns show them in each
+# version.
 _CONSTRAINTS: Final = """
 select format('    constraint %I %s', conname, pg_get_constraintdef(oid)) from pg_constraint
 where conrelid = :table and contype <> 'n' and conparentid = 0

@@ -13,7 +13,7 @@ from .statement import Row
 
 OLDEST_MAJOR: Final = 15
 READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"
-"""True on a standby, and if the database, the role or the server is read-only."""
+"""The query returns true on a standby, and if the database, the role or the server is read-only."""
 
 DIVIDED: Final = "DATABASE_URL and DATABASE_DIRECT_URL lead to different databases"
 # The lock is released at the end of the transaction, because a pooler can give the next statement to another session.
@@ -27,8 +27,8 @@ select pg_is_in_recovery() or exists (
         and l.classid::bigint << 32 | l.objid::bigint = $1::bigint)"""
 """Returns whether a session of this database has locked the key. Each database has separate keys of advisory locks.
 
-A standby counts as true. It accepts no messages, so messages cannot be divided between two databases, and later calls
-detect that it accepts no writes.
+For a standby the query returns true. A standby accepts no messages, so messages cannot be divided between two
+databases, and later calls detect that a standby accepts no writes.
 """
 IN_RECOVERY: Final = "select pg_is_in_recovery()"
 
@@ -55,8 +55,8 @@ def lead_to_one_database(one: psycopg.Connection[Row], other: psycopg.Connection
 def find_division(connection: psycopg.Connection[Row], url: str, direct_url: str) -> str:
     """Returns why the service must not start if the addresses lead to different databases, or "".
 
-    `connection` leads to `url`. The service can start if an address does not respond, because every new connection is
-    checked. Raises psycopg's errors of `connection`.
+    `connection` leads to `url`. The service can start if an address does not respond, because it checks every new
+    connection. Raises psycopg's errors of `connection`.
     """
     if direct_url == url:
         return ""
@@ -77,7 +77,7 @@ def find_version_problem(server_version: int) -> str:
 
 
 def format_version(server_version: int) -> str:
-    """Formats 160004 as 16.4. Versions before PostgreSQL 10 have three numbers; the text shows two."""
+    """Formats 160004 as 16.4. Versions before PostgreSQL 10 have three numbers, but the text shows only two."""
     return f"{server_version // 10_000}.{server_version % 10_000}"
 
 

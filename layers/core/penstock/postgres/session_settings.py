@@ -1,7 +1,7 @@
-"""The settings that the service's sessions need, and how a session gets them.
+"""Defines the settings that the service's sessions need, and applies them to a session.
 
 PINNED_SETTINGS decide how texts and times are read and whether calls see each other's rows. Every connection of
-Penstock has these values; the role, the database, the server and libpq's environment cannot change them:
+Penstock has these values. The role, the database, the server and libpq's environment cannot change them:
 
     without a pooler     The connection sets them when it is opened, in one call (`apply_settings_query`).
     through PgBouncer    The connection sets those that PgBouncer keeps for each client (TRACKED). The role has the
@@ -17,12 +17,13 @@ stay unchanged:
     in our functions     Client functions have the planner's settings (`function_settings`), also in applications'
                          sessions.
 
-A client behind a pooler does not learn when the pooler opens a server connection. Therefore each new connection to the
-pooler is checked, and again before the next call after CHECK_SECONDS. A check sees only one server connection. If only
-some server connections have a wrong value, a later check finds it.
+A client behind a pooler does not learn when the pooler opens a server connection. Therefore the service checks each new
+connection to the pooler, and checks it again before the first call after CHECK_SECONDS. A check sees only one server
+connection. If only some server connections have a wrong value, a later check finds it.
 
 default_transaction_read_only is not pinned. An operator, or a provider during a switch to another server, sets it to
-protect a database from writes. `server_check` refuses such a database at the start; later calls get 503.
+protect a database from writes. `server_check` refuses a read-only database at the start. Calls to a database that
+becomes read-only later fail with 503.
 """
 
 from typing import Final, NamedTuple
@@ -47,12 +48,13 @@ PINNED_SETTINGS: Final = {
 """Names and values, in the form that PostgreSQL shows. No text of Penstock depends on lc_monetary, lc_numeric or
 lc_time."""
 TRACKED: Final = ("client_encoding", "DateStyle", "TimeZone", "standard_conforming_strings")
-"""The settings that PgBouncer keeps for each client. Source: "track_extra_parameters" of its documentation."""
+"""The settings that PgBouncer keeps for each client. Source: "track_extra_parameters" in PgBouncer's documentation."""
 
-# Measured on PostgreSQL 15 and 18 with their defaults and 250,000 waiting messages: a receive took 1.1 ms, mostly for
-# planning, and takes 0.4 ms with generic plans. The worker `maintain` read 16,000 pages every two seconds, and reads
-# 33 pages without sequential scans. With the just-in-time compiler of version 15 a call of the worker `measure` took
-# 1.3 s. Receives were ten times slower if the statistics were older than a queue's messages.
+# These times were measured on PostgreSQL 15 and 18 with 250,000 waiting messages. With PostgreSQL's defaults a receive
+# took 1.1 ms, mostly for planning, and with generic plans it takes 0.4 ms. The worker `maintain` read 16,000 pages
+# every two seconds with sequential scans, and reads 33 pages without them. With the just-in-time compiler of version 15
+# a call of the worker `measure` took 1.3 s. Receives were ten times slower if the statistics were older than a queue's
+# messages.
 PLANNER_SETTINGS: Final = {
     "jit": "off",
     "plan_cache_mode": "force_generic_plan",
@@ -66,9 +68,10 @@ SESSION_SETTINGS: Final = {
     **PLANNER_SETTINGS,
     # The longest wait for another transaction's lock.
     "lock_timeout": "1s",
-    # A call ends, and releases its locks, soon after its client disconnects.
+    # A call ends soon after its client disconnects, and releases its locks.
     "client_connection_check_interval": "5s",
-    # Sessions of a vanished host end after a minute. The kernel would keep them for two hours. In seconds.
+    # Sessions of a vanished host end after a minute. With the kernel's defaults they would last for two hours. In
+    # seconds.
     "tcp_keepalives_idle": "30",
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
@@ -85,7 +88,7 @@ _IS_WRONG: Final = """
 _PINS: Final = ", ".join(
     f"('{name}', '{value}', {str(name in TRACKED).lower()})" for name, value in PINNED_SETTINGS.items()
 )
-# The sources in pg_settings that mark an operator's values.
+# The sources in pg_settings of values that an operator set.
 _CHOSEN: Final = "'global', 'database', 'user', 'database user', 'client', 'session'"
 _WANTED: Final = ", ".join(f"('{name}', '{value}')" for name, value in SESSION_SETTINGS.items())
 # Through a Unix socket the server shows keepalives as 0. A server on Windows cannot detect that a client has
@@ -93,8 +96,9 @@ _WANTED: Final = ", ".join(f"('{name}', '{value}')" for name, value in SESSION_S
 _AVAILABLE: Final = """
     case when starts_with(w.name, 'tcp') then inet_client_addr() is not null
         when starts_with(w.name, 'client') then version() !~ 'Visual C|windows|mingw' else true end"""
-# Whether the server may log message bodies, which are parameters of calls. A server can log bodies with slow, sampled,
-# all or failed statements, or with plans. Only a superuser can change this, so Penstock's sessions do not.
+# The query returns whether the server may log message bodies, which are parameters of calls. A server can log bodies
+# with slow, sampled, all or failed statements, or with plans. Only a superuser can change these settings, so Penstock's
+# sessions do not change them.
 _LOGS_PARAMETERS: Final = """
     current_setting('log_parameter_max_length_on_error') <> '0'
     or current_setting('log_parameter_max_length') <> '0' and (
@@ -182,7 +186,7 @@ POOLED_SETTINGS: Final = {
     for name, value in PINNED_SETTINGS.items()
     if name not in (*TRACKED, "search_path", "quote_all_identifiers")
 }
-"""The settings that a role needs behind a pooler. The role's search_path stays, unless it is wrong."""
+"""The settings that a role needs behind a pooler. The role's search_path stays unchanged, unless it is wrong."""
 
 
 def describe_wrong_settings(wrong: str) -> str:

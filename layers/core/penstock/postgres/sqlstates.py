@@ -1,4 +1,4 @@
-"""Maps an error's SQLSTATE to its consequences for the caller. No other Python module interprets SQLSTATEs.
+"""Maps an error's SQLSTATE to its meaning for the caller. No other Python module interprets SQLSTATEs.
 
     meaning           took effect   connection   may succeed later   the client gets
     ROLLED_BACK       no            kept         yes, at once        ServiceUnavailable, unless the second call succeeds
@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 
 INTERNAL_ERROR = "XX000"
-LONG_MESSAGE = "QU010"  # a receive that assumed short messages found a long message; the database undid the receive
+LONG_MESSAGE = "QU010"  # A receive that assumed short messages found a long message, so the database undid the receive.
 
 
 class Meaning(Enum):
@@ -98,13 +98,14 @@ SQLSTATES: Mapping[str, Meaning] = {
 
 
 _STANDBY_SQLSTATES = ("0A000", "55000")
-# A standby refuses unlogged tables and positions of the write-ahead log with a SQLSTATE that has other meanings too.
+# A standby refuses to read unlogged tables and positions of the write-ahead log with a SQLSTATE that also has other
+# meanings.
 _STANDBY_TEXTS = ("during recovery", "recovery is in progress")
 
 
 def find_meaning(sqlstate: str | None, text: str = "") -> Meaning:
-    """Returns the meaning of an error. None means that the server closed the connection without an error or was not
-    reached. `text` is the error's text, which shows some errors of a standby."""
+    """Returns the meaning of an error. Without a SQLSTATE, the server closed the connection, or the client did not
+    reach the server. `text` is the error's text, which identifies some errors of a standby."""
     if sqlstate is None:
         return Meaning.CONNECTION_LOST
     if sqlstate in _STANDBY_SQLSTATES and any(part in text for part in _STANDBY_TEXTS):

@@ -10,19 +10,19 @@ from msgspec.structs import force_setattr
 Row: TypeAlias = tuple[Any, ...]
 """A row of any statement, for code that passes rows on."""
 JsonObject: TypeAlias = dict[str, Any]
-"""A JSON object from the database, as the driver decodes it."""
+"""A JSON object from the database, decoded by the driver."""
 
 RowT_co = TypeVar("RowT_co", bound=Row, covariant=True)
 EntryT_co = TypeVar("EntryT_co", bound=Row, covariant=True)
 
 
 class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
-    """A SQL function that returns a table: the types of the parameters, in order, and of the rows.
+    """A SQL function that returns a table, with the types of its parameters, in order, and of its rows.
 
-    `row` is a NamedTuple whose fields are the function's columns; a test compares them with PostgreSQL's catalogue.
-    The call names the columns, so the next release can add columns. The only column of a row is not named, so it can
-    be renamed. `named` are the last parameters, which the call names. The next release can insert other parameters,
-    with defaults, before these.
+    `row` is a NamedTuple whose fields are the function's columns. A test compares the fields with PostgreSQL's
+    catalogue. The call names the columns, so the next release can add columns. The only column of a row is not named,
+    so it can be renamed. `named` are the last parameters, which the call names. The next release can insert other
+    parameters, with defaults, before these.
     """
 
     name: str
@@ -32,9 +32,10 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     is_audited: bool = False
     """Whether the function changes data, and the audit records its call."""
     changed: str = ""
-    """The column that is false if the function changed nothing. Empty: a row without an error means a change."""
-    text: str = ""  # the query that calls the function; this field and the next are computed
-    # Makes a row from its values, in a third of the time of row._make.
+    """The column that is false if the function made no change. If the name is empty, a row without an error means a
+    change."""
+    text: str = ""  # the query that calls the function; this field and `make_row` are computed
+    # Makes a row from its values, three times as fast as row._make.
     make_row: Callable[[Iterable[Any]], Any] = tuple
 
     def __post_init__(self) -> None:

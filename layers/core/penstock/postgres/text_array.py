@@ -29,7 +29,7 @@ _KINDS: dict[str, Callable[[Any], str]] = {
 
 
 def encode(type_name: str, values: Sequence[Any]) -> str | None:
-    """Encodes the values as an array. Returns None if there are values and all are None."""
+    """Encodes the values as an array. Returns None if `values` is not empty and all values are None."""
     as_text = _KINDS[type_name]
     if values and all(value is None for value in values):
         return None

@@ -25,7 +25,7 @@ class ValidationException(SchedulerError):
 
     @classmethod
     def of(cls, problems: Sequence[str]) -> "ValidationException":
-        """Returns the error with all problems of a request's members in one text."""
+        """Returns one error whose text lists all problems of a request's members."""
         return cls(describe_violations(problems))
 
     @classmethod
@@ -35,7 +35,8 @@ class ValidationException(SchedulerError):
 
     @classmethod
     def member(cls, value: str | None, path: str, constraint: str, detail: str | None = None) -> "ValidationException":
-        """Returns AWS's error for a member such as `target.arn`. None means absent. Constraints are our choice."""
+        """Returns AWS's error for a member such as `target.arn`. None means absent. The texts of constraints are
+        Penstock's choice."""
         shown = "null" if value is None else f"'{value[:MAX_QUOTED_LENGTH]}'"
         error = cls.of([describe_problem(shown, path, f"Member must {constraint}")])
         error.detail = detail
@@ -103,7 +104,7 @@ COMMON: Mapping[type[AwsError], str] = {
 
 
 def as_scheduler_error(error: AwsError) -> AwsError:
-    """Converts an error to EventBridge Scheduler's format, which can have another status."""
+    """Converts an error to EventBridge Scheduler's format. The status can change."""
     return ThrottlingException(error.message) if isinstance(error, errors.RequestThrottled) else error
 
 

@@ -72,8 +72,8 @@ def create_schedule_group(
 
 
 def make_token(client_token: str | None, request: Struct) -> str | None:
-    """Returns the token to store. The token contains a hash of the request, so another request with the same client
-    token gets another stored token."""
+    """Returns the token to store. The token contains a hash of the request, so a different request with the same client
+    token has a different stored token."""
     if client_token is None:
         return None
     return f"{client_token}:{sha256(msgspec.json.encode(request)).hexdigest()[:32]}"
@@ -92,8 +92,8 @@ def get_schedule_group(
     )
 )
 def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context: Context) -> Operation[None]:
-    """Deletes a group and its schedules at once, so the group never has the state DELETING. A ClientToken works as
-    for schedules."""
+    """Deletes a group and its schedules at once, so the group never has the state DELETING. A ClientToken has the same
+    effect as for schedules."""
     if request.name == DEFAULT_GROUP:
         raise ValidationException.member(request.name, "name", "not be the default group")
     key = (context.account_id, context.region, request.name, "")
@@ -120,7 +120,7 @@ def list_schedule_groups(
 # --- tags ------------------------------------------------------------------------------------------------------------
 @audited(lambda request, _context: Act("scheduler:TagResource", request.resource_arn, when_changed=True))
 def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Operation[None]:
-    """Adds tags to a group. An existing tag gets the new value."""
+    """Adds tags to a group. The new value replaces the value of an existing tag."""
     arn = own_group(request.resource_arn, context)
     tags = check_tags(request.tags)
     (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*make_key(arn), encode_jsonb(tags), MAX_TAGS))
@@ -129,7 +129,7 @@ def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Ope
 
 @audited(lambda request, _context: Act("scheduler:UntagResource", request.resource_arn, when_changed=True))
 def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Operation[None]:
-    """Removes tags. Missing tags are ignored."""
+    """Removes tags. Ignores missing tags."""
     arn = own_group(request.resource_arn, context)
     (row,) = yield from Call(UNTAG_SCHEDULE_GROUP, (*make_key(arn), request.tag_keys))
     raise_tag_error(row.error, arn)

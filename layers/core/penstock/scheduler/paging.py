@@ -1,4 +1,4 @@
-"""The page tokens of EventBridge Scheduler's lists."""
+"""Creates and reads the page tokens of EventBridge Scheduler's lists."""
 
 import re
 

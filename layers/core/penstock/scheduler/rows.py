@@ -1,6 +1,6 @@
 """Converts schedules of AWS's API and the REST API to and from the columns of SQL functions, and computes next times.
 
-Python computes occurrences from the database's time and stores the next one with the schedule. An operation that
+Python computes occurrences from the database's time and stores the next occurrence with the schedule. An operation that
 writes a schedule therefore reads the database's time first (`read`), which costs a second round trip.
 """
 
@@ -99,7 +99,7 @@ def find_first_fire(
     """Returns the first occurrence of a schedule that a request writes. `mode` is the mode of queue.put_schedule.
 
     A new one-shot can be late by the misfire grace, because its time can pass during the request. A replaced one-shot
-    must not be late: it may have fired already, and must not fire twice.
+    must not be late, because it may have fired already and must not fire twice.
     """
     if mode == "create" and expression.is_one_shot:
         now -= timedelta(seconds=context.environment.settings.queue_schedule_misfire_grace_seconds)

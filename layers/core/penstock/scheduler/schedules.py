@@ -1,6 +1,6 @@
 """Creates, gets, updates, deletes and lists schedules of EventBridge Scheduler.
 
-The REST API shows the same rows. Each API converts all schedules to its own format.
+The REST API shows the same rows. Each of the two APIs converts all schedules to its own format.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -44,7 +44,7 @@ def create_schedule(request: scheduler.CreateScheduleRequest, context: Context) 
 def update_schedule(
     request: scheduler.UpdateScheduleRequest, context: Context
 ) -> Operation[scheduler.UpdateScheduleResult]:
-    """Replaces a schedule. Absent members get their defaults, as on AWS."""
+    """Replaces a schedule. Members that the request omits get their defaults, as on AWS."""
     row = yield from put("update", request, context)
     return scheduler.UpdateScheduleResult(schedule_arn=build_arn(row))
 
@@ -221,7 +221,7 @@ def describe_schedule(row: StoredSchedule) -> scheduler.GetScheduleResult:
 
 
 def summarise(row: StoredSchedule) -> scheduler.ScheduleSummary:
-    """Converts a schedule to its form in a list."""
+    """Converts a schedule to the format of a list's entries."""
     return scheduler.ScheduleSummary(
         arn=build_arn(row),
         name=row.name,
@@ -243,7 +243,7 @@ def build_expression_text(row: StoredSchedule) -> str:
 
 
 def describe_target(row: StoredSchedule) -> scheduler.Target:
-    """Returns the target. A target of the REST API gets the ARN of its queue or topic, and no role."""
+    """Returns the target. A target of the REST API has the ARN of its queue or topic, and no role."""
     if row.api == "aws":
         return msgspec.convert(row.target, scheduler.Target)
     service, name = ("sqs", row.target["queue"]) if "queue" in row.target else ("sns", row.target["topic"])
@@ -251,5 +251,5 @@ def describe_target(row: StoredSchedule) -> scheduler.Target:
 
 
 def to_seconds(at: datetime | None) -> float | None:
-    """Converts a time to the form of responses, and keeps milliseconds."""
+    """Converts a time to the format of responses, and keeps milliseconds."""
     return None if at is None else round(at.timestamp(), 3)

@@ -1,8 +1,8 @@
 """Validates targets of EventBridge Scheduler: a queue (SendMessage), a topic (Publish), or a Lambda function (Invoke).
 
-AWS checks a target at the invocation. Penstock checks ARN and parameters when a client sets the target, because it
-cannot invoke other targets. The queue or topic does not have to exist yet, as on AWS. The texts of constraints are
-Penstock's.
+AWS checks a target at the invocation. Penstock checks the ARN and the parameters when a client sets the target, because
+it cannot invoke targets of other kinds. The queue or topic does not have to exist yet, as on AWS. The texts of
+constraints are Penstock's.
 """
 
 from msgspec.structs import replace
@@ -92,7 +92,7 @@ def _is_json(text: str) -> bool:
 def _check_topic(target: Target, group_id: str | None) -> None:
     """Raises ValidationException for a FIFO topic without a group in SqsParameters.
 
-    This check is Penstock's extension. On AWS such a target always fails.
+    This check is Penstock's extension. On AWS, invocations of such a target always fail.
     """
     topic = parse_topic_arn(target.arn)
     if topic is None:
@@ -111,7 +111,8 @@ def _check_dead_letters(target: Target) -> None:
 
 
 def _check_regions(target: Target, settings: Settings) -> None:
-    """Raises ValidationException for a region outside QUEUE_REGIONS. Such a region belongs to another installation."""
+    """Raises ValidationException for a region outside QUEUE_REGIONS, because that region belongs to another
+    installation."""
     dead_letters = None if target.dead_letter_config is None else target.dead_letter_config.arn
     for path, arn in (("target.arn", target.arn), ("target.deadLetterConfig.arn", dead_letters)):
         if arn is not None and not settings.serves(read_region(arn)):
@@ -134,7 +135,7 @@ def _check_input(text: str | None, most_bytes: int) -> None:
 
 
 def fill_in_retry_policy(policy: RetryPolicy | None) -> RetryPolicy:
-    """Returns the retry policy, completed with AWS's defaults."""
+    """Returns the retry policy with AWS's defaults for missing members."""
     age = None if policy is None else policy.maximum_event_age_in_seconds
     attempts = None if policy is None else policy.maximum_retry_attempts
     return RetryPolicy(

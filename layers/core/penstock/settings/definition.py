@@ -1,4 +1,5 @@
-"""Declares every setting of Penstock: its name, default (and so its type), bounds, unit, text, and secrecy.
+"""Declares the name, default, bounds, unit, text and secrecy of every setting. The default's type is the setting's
+type.
 
 From these declarations `make generate` writes docs/reference/settings.md, the Helm chart's schema, Terraform's
 `settings` and the variables of compose.yaml. A name ends with the setting's unit, as in `_SECONDS`, `_MS` and `_BYTES`.
@@ -17,7 +18,8 @@ from .setting import Setting, SettingError, Subject, Value
 DRIVERS: Final = ("psycopg", "pg8000")
 
 IAM_TOKEN: Final = "in-place-of-a-token-of-iam"  # noqa: S105 - no real password
-"""The password in an address if QUEUE_DATABASE_AUTH is `iam`. Each new connection replaces it with a token."""
+"""The password in an address if QUEUE_DATABASE_AUTH is `iam`. Each new connection replaces this password with a
+token."""
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
@@ -31,7 +33,7 @@ PROTOCOLS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class Settings:
-    """The values of all settings. The values do not change; `replace` returns a changed copy.
+    """The values of all settings. The values do not change, but `replace` returns a changed copy.
 
     A `Subject` is the subject of the settings that follow it.
     """
@@ -39,26 +41,27 @@ class Settings:
     # fmt: off
     _database = Subject("Database")
     database_url = Setting("", unit="address", secret=True, help="The address of PostgreSQL 15 or newer, directly or "
-        "through PgBouncer. If it is empty, `penstock up` starts its own PostgreSQL. Every other process needs it.")
+        "through PgBouncer. Without a value, `penstock up` starts its own PostgreSQL. Every other process needs a "
+        "value.")
     database_direct_url = Setting("", unit="address", secret=True, help="The address of the same database without a "
         "pooler. The service uses it for LISTEN, which does not work through a pooler, for migrations, and for a few "
-        "busy connections. If it is empty, the service uses `DATABASE_URL`.")
-    queue_secret = Setting("", unit="name or ARN", help="The secret of AWS Secrets Manager that functions read at the "
-        "start, and again when they cannot connect. It is a JSON object of settings, such as `DATABASE_URL` and "
-        "`QUEUE_ENCRYPTION_KEY`, which take precedence over the function's variables. A function with the variable "
-        "`DATABASE_URL` ignores it.")
+        "busy connections. Without a value, the service uses `DATABASE_URL`.")
+    queue_secret = Setting("", unit="name or ARN", help="The AWS Secrets Manager secret that functions read when they "
+        "start, and again when they cannot connect. The secret is a JSON object of settings, such as `DATABASE_URL` "
+        "and `QUEUE_ENCRYPTION_KEY`, which take precedence over the function's variables. A function with the variable "
+        "`DATABASE_URL` ignores the secret.")
     queue_database_auth = Setting("password", choices=("password", "iam"), help="How connections to RDS authenticate. "
-        "`password`: with the password of the address. `iam`: with a token from the process's AWS credentials. "
-        "The addresses then need `sslmode=verify-full`. See "
-        "[Connect to PostgreSQL](../operate/database.md#iam-database-authentication).")
-    queue_max_connections = Setting(10, unit="connections", minimum=1, help="The maximum number of database "
-        "connections of a process, besides the one that listens. Half of them, up to four, go to "
+        "`password` uses the password in the address. `iam` uses a token from the process's AWS credentials, and "
+        "requires `sslmode=verify-full` in the addresses. See [Connect to "
+        "PostgreSQL](../operate/database.md#iam-database-authentication).")
+    queue_max_connections = Setting(10, unit="connections", minimum=1, help="The maximum number of a process's "
+        "database connections, not counting the connection that listens. Half of the connections, up to four, go to "
         "`DATABASE_DIRECT_URL`.")
     queue_pool_timeout_ms = Setting(2000, unit="ms", minimum=1, help="How long a request waits for a free database "
-        "connection before it gets 503.")
+        "connection. After this time the request fails with 503.")
     queue_database_call_timeout_ms = Setting(8000, unit="ms", minimum=100, help="The maximum duration of a database "
-        "call; calls that clean, measure or move may take three times as long. For a longer call the service closes "
-        "the connection and returns 503; the call may have taken effect.")
+        "call. Calls that clean, measure or move messages can take three times as long. For a longer call, the service "
+        "closes the connection and returns 503, although the call may have taken effect.")
     queue_database_driver = Setting("psycopg", choices=DRIVERS, help="The PostgreSQL driver of Lambda functions. "
         "`pg8000` takes less time to import, but more time for each call.")
 
@@ -67,102 +70,105 @@ class Settings:
         "service listens. `penstock up` listens on 127.0.0.1 unless this variable or `--host` is set.")
     queue_base_url = Setting("", unit="address", format=formats.BASE_URL, help="The start of queue URLs, "
         "`{QUEUE_BASE_URL}/{account}/{queue}`, and of links in SNS messages. A region other than `QUEUE_REGION` "
-        "precedes the account. If it is empty, the service uses the address that the client used; see "
+        "precedes the account. Without a value, the service uses the address that the client used. See "
         "[Links](../operate/hosts.md#links).")
     queue_allowed_hosts = Setting("", unit="hosts", format=formats.HOSTS, help="The names under which clients reach "
-        "the service, separated by commas: `queues.example.com`, `*.example.com` for all names below it, `*` for any "
-        "name. IP addresses, names without a dot, names below `localhost`, `internal` and `svc`, and the host of "
-        "`QUEUE_BASE_URL` need no entry. See [Hosts](../operate/hosts.md#hosts).")
+        "the service, separated by commas. Examples are `queues.example.com`, `*.example.com` for all names below "
+        "`example.com`, and `*` for any name. IP addresses, names without a dot, names below `localhost`, `internal` "
+        "and `svc`, and the host of `QUEUE_BASE_URL` need no entry. See [Hosts](../operate/hosts.md#hosts).")
     queue_trust_forwarded = Setting(False, help="Takes the scheme of queue URLs from `X-Forwarded-Proto`, and their "
-        "host from `X-Forwarded-Host` if `QUEUE_ALLOWED_HOSTS` allows it. Set it only behind a proxy that sets both "
-        "headers.")
+        "host from `X-Forwarded-Host` if `QUEUE_ALLOWED_HOSTS` allows it. Set this variable only behind a proxy that "
+        "sets both headers.")
     queue_account_id = Setting("000000000000", unit="12 digits", format=formats.ACCOUNT, help="The account of callers "
         "whose access key id is not a 12-digit account id.")
     queue_region = Setting("us-east-1", format=formats.REGION, help="The region of requests that name no region.")
     queue_regions = Setting("", unit="regions", format=formats.REGIONS, help="The regions that this installation "
         "serves, separated by commas, including `QUEUE_REGION`. The service refuses requests for other regions, and "
-        "schedules with a target in another region; see [Beyond one database server](../operate/scaling.md). If it is "
-        "empty, the service serves any region.")
+        "schedules with a target in another region. Without a value, the service serves any region. See [Beyond one "
+        "database server](../operate/scaling.md).")
 
     _access = Subject("Access")
-    queue_access = Setting("off", choices=("off", "presence", "sigv4"), help="Which clients may call. `off`: all, with "
-        "any credentials. `presence`: all that send credentials, whatever they are. `sigv4`: those that sign with a "
-        "key from `penstock keys`. See [Access](../operate/access.md).")
+    queue_access = Setting("off", choices=("off", "presence", "sigv4"), help="Which clients can call the service. "
+        "`off` accepts clients with any credentials or none. `presence` accepts clients that send any credentials. "
+        "`sigv4` accepts clients that sign with a key from `penstock keys`. See [Access](../operate/access.md).")
     queue_encryption_key = Setting("", unit="32 bytes, base64", secret=True, format=formats.ENCRYPTION_KEY, help="The "
         "key that encrypts the secrets of access keys in the database. `QUEUE_ACCESS=sigv4` and `penstock keys create` "
-        "need it.")
-    queue_access_cache_seconds = Setting(30, unit="seconds", minimum=0, help="How long a process caches an access "
-        "key. A revocation takes effect after this time. With 0 every request looks the key up.")
-    queue_refuse_kms = Setting(False, help="Refuses queues, topics and schedules that name a KMS key. Penstock "
-        "does not use KMS keys; see [Security](../operate/security.md).")
+        "need this key.")
+    queue_access_cache_seconds = Setting(30, unit="seconds", minimum=0, help="How long a process caches an access key. "
+        "A revocation takes effect after this time. With 0, each request reads the key from the database.")
+    queue_refuse_kms = Setting(False, help="Refuses queues, topics and schedules that name a KMS key. Penstock does "
+        "not use KMS keys. See [Security](../operate/security.md).")
 
     _console = Subject("Console, assistants and test suites")
-    queue_console = Setting("", choices=("off", "read", "full"), help="What people may do in the console at "
-        "`/console`; see [Console](../guides/console.md). `off`: the service has no console. `read`: see data. `full`: "
-        "do everything that their user may do. If it is empty: `full` with `QUEUE_ACCESS=sigv4`, and for `penstock "
-        "up` on an address of this machine alone; otherwise `off`. With `QUEUE_ACCESS=presence` it is always off.")
+    queue_console = Setting("", choices=("off", "read", "full"), help="What people can do in the console at "
+        "`/console`. See [Console](../guides/console.md). With `off`, the service has no console. With `read`, people "
+        "can read data. With `full`, people can do everything that their user may do. Without a value, the console is "
+        "`full` with `QUEUE_ACCESS=sigv4`, or if `penstock up` listens only on a loopback address. In all other cases "
+        "the console is `off`. With `QUEUE_ACCESS=presence`, the console is always off.")
     queue_mcp = Setting(False, help="Serves the Model Context Protocol at `/mcp`, for programs that assist an "
-        "operator. The protocol only reads; see [MCP, for assistants](../guides/mcp.md). It needs `pip install "
-        "'penstock-queue[mcp]'`.")
-    queue_peek_endpoint = Setting(False, help="Serves `GET /_aws/sqs/messages`, where test suites read messages "
-        "without receiving them, as LocalStack does.")
-    queue_localstack_health = Setting(False, help="Serves `GET /_localstack/health` for scripts that wait for it. It "
-        "needs no credentials.")
+        "operator. The protocol can only read. See [MCP, for assistants](../guides/mcp.md). The service needs `pip "
+        "install 'penstock-queue[mcp]'`.")
+    queue_peek_endpoint = Setting(False, help="Serves LocalStack's `GET /_aws/sqs/messages`, with which test suites "
+        "read messages without receiving them.")
+    queue_localstack_health = Setting(False, help="Serves `GET /_localstack/health` for scripts that wait for "
+        "LocalStack. The request needs no credentials.")
 
     _queues = Subject("Queues")
     queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=MAX_VISIBILITY_SECONDS, help=
-        "The VisibilityTimeout of a queue that is created without one. `penstock migrate` stores the number for "
-        "`queue.create` in SQL.")
-    queue_in_flight_limit = Setting(120_000, unit="messages", minimum=0, help="About how many messages of a queue may "
-        "be in flight, as on AWS. Beyond the limit, short polls of a standard queue fail with `OverLimit`, and a FIFO "
-        "queue returns no messages. If the limit is below 100,000, every receive counts the messages. 0 means no "
-        "limit.")
+        "The default VisibilityTimeout of new queues. `penstock migrate` stores the number for the SQL function "
+        "`queue.create`.")
+    queue_in_flight_limit = Setting(120_000, unit="messages", minimum=0, help="The approximate maximum number of a "
+        "queue's messages in flight, as on AWS. Beyond the limit, short polls of a standard queue fail with "
+        "`OverLimit`, and a FIFO queue returns no messages. If the limit is below 100,000, every receive counts the "
+        "messages. 0 means no limit.")
     queue_purge_interval_seconds = Setting(60, unit="seconds", minimum=0, help="The minimum time between two "
         "PurgeQueue calls for a queue, as on AWS. 0 means no limit.")
     queue_recreate_interval_seconds = Setting(60, unit="seconds", minimum=0, help="The minimum time between "
         "DeleteQueue and CreateQueue of the same name, as on AWS. 0 means no limit.")
     queue_shards = Setting(4, unit="writers", minimum=1, maximum=64, help="How many transactions can write to a new "
-        "queue at the same time. With more of them, an empty receive takes slightly longer. `penstock migrate` stores "
-        "the number for `queue.create` in SQL.")
+        "queue at the same time. With a higher number, an empty receive takes slightly longer. `penstock migrate` "
+        "stores the number for the SQL function `queue.create`.")
 
     _requests = Subject("Requests")
     queue_request_timeout_seconds = Setting(30, unit="seconds", minimum=1, help="The maximum duration of a request, "
-        "without the wait of a long poll. A longer request gets 408.")
-    queue_linger_ms = Setting(0, unit="ms", minimum=0, help="How long a send waits for others to share its database "
-        "call. With 0 only sends that arrive during an earlier call share a call.")
+        "not counting the wait of a long poll. A longer request fails with 408.")
+    queue_linger_ms = Setting(0, unit="ms", minimum=0, help="How long a send waits for other sends that can share its "
+        "database call. With 0, only sends that arrive during an earlier call share a call.")
     queue_batch_limit = Setting(16_384, unit="entries", minimum=1, help="The maximum number of entries that wait for a "
-        "shared database call. Further requests get 503.")
-    queue_drain_seconds = Setting(4, unit="seconds", minimum=0, help="How long the service waits for requests under "
-        "way after SIGTERM or Ctrl-C.")
+        "shared database call. Further requests fail with 503.")
+    queue_drain_seconds = Setting(4, unit="seconds", minimum=0, help="How long the service waits for current requests "
+        "after SIGTERM or Ctrl-C.")
 
     _quotas = Subject("Limits of an account")
-    quota_requests_per_second = Setting(0, unit="requests", minimum=0, help="How many requests a second a process "
-        "takes from an account or, unless `QUEUE_ACCESS` is `sigv4`, from an address. Each 64 KiB count as one "
-        "request. Further requests get `RequestThrottled`; see [Quotas](../operate/quotas.md). 0 means "
-        "no limit.")
+    quota_requests_per_second = Setting(0, unit="requests", minimum=0, help="The maximum number of requests a second "
+        "that a process takes from an account. Unless `QUEUE_ACCESS` is `sigv4`, the limit applies to an address "
+        "instead of an account. Each 64 KiB count as one request. Further requests fail with `RequestThrottled`. See "
+        "[Quotas](../operate/quotas.md). 0 means no limit.")
     quota_queues = Setting(100_000, unit="queues", minimum=0, help="The maximum number of queues in an account. "
         "The next request fails with `OverLimit`. 0 means no limit.")
     quota_topics = Setting(100_000, unit="topics", minimum=0, help="The maximum number of topics in an account, as on "
         "AWS. The next request fails with `TopicLimitExceeded`. 0 means no limit.")
     quota_subscriptions = Setting(12_500_000, unit="subscriptions", minimum=0, help="The maximum number of "
-        "subscriptions in an account (on AWS: of a topic). The next request fails with `SubscriptionLimitExceeded`. "
-        "0 means no limit.")
+        "subscriptions in an account. On AWS, the limit applies to a topic. The next request fails with "
+        "`SubscriptionLimitExceeded`. 0 means no limit.")
     quota_schedules = Setting(10_000_000, unit="schedules", minimum=0, help="The maximum number of schedules in an "
-        "account (on AWS: in a region). The next request fails with `ServiceQuotaExceededException`. 0 means no limit.")
-    quota_firings_per_second = Setting(1000, unit="firings", minimum=0, help="About how many times a second the "
-        "schedules of an account fire, retries included, as on AWS. Further schedules fire later. 0 means no limit.")
+        "account. On AWS, the limit applies to a region. The next request fails with `ServiceQuotaExceededException`. "
+        "0 means no limit.")
+    quota_firings_per_second = Setting(1000, unit="firings", minimum=0, help="The approximate maximum number of times "
+        "a second that an account's schedules fire, including retries, as on AWS. Further schedules fire later. 0 "
+        "means no limit.")
     quota_mappings = Setting(10_000, unit="mappings", minimum=0, help="The maximum number of event source mappings in "
         "an account. The next request fails with `InvalidParameterValueException`. 0 means no limit.")
-    quota_deliveries = Setting(1_000_000, unit="deliveries", minimum=0, help="About how many deliveries of an account "
-        "may wait, and how many messages of each protocol for the gateway or the mail server. Further "
-        "publishes fail with `Throttled`. 0 means no limit.")
+    quota_deliveries = Setting(1_000_000, unit="deliveries", minimum=0, help="The approximate maximum number of an "
+        "account's waiting deliveries. The same limit applies to the waiting messages of each protocol for the gateway "
+        "or the mail server. Further publishes fail with `Throttled`. 0 means no limit.")
     quota_platform_applications = Setting(10_000, unit="applications", minimum=0, help="The maximum number of "
         "platform applications in an account. The next request fails with `InvalidParameter`. 0 means no limit.")
     quota_platform_endpoints = Setting(10_000_000, unit="endpoints", minimum=0, help="The maximum number of endpoints "
         "of platform applications in an account. The next request fails with `InvalidParameter`. 0 means no limit.")
     quota_opted_out_numbers = Setting(1_000_000, unit="phone numbers", minimum=0, help="The maximum number of phone "
-        "numbers that an account may record as opted out, including those that opted in again. Beyond it the REST "
-        "API returns 429. 0 means no limit.")
+        "numbers that an account can record as opted out, including numbers that opted in again. Beyond the limit, the "
+        "REST API returns 429. 0 means no limit.")
 
     _topics = Subject("Topics")
     sns_topic_filter_policies = Setting(200, unit="subscriptions", minimum=0, help="The maximum number of "
@@ -171,58 +177,61 @@ class Settings:
     sns_account_filter_policies = Setting(10_000, unit="subscriptions", minimum=0, help="The maximum number of "
         "subscriptions of an account, in a region, that have a filter policy, as on AWS. 0 means no limit.")
     sns_cert_host = Setting("", unit="host", format=formats.HOST, help="The host of `SigningCertURL` in SNS messages. "
-        "Some validators accept only AWS's names, `sns.<region>.amazonaws.com`; let your DNS resolve such a name to "
-        "the service. If it is empty, the URL has the host of the message's other links.")
+        "Some validators accept only AWS's names, `sns.<region>.amazonaws.com`. For those validators, let your DNS "
+        "resolve AWS's name to the service. Without a value, the URL has the host of the message's other links.")
 
     _webhooks = Subject("Webhooks")
     queue_http_delivery_enabled = Setting(True, help="Delivers messages to subscribed HTTP(S) endpoints "
         "([Webhooks](webhooks.md)), functions, the gateway and the mail server.")
-    queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="The longest pause between two queries "
-        "for due deliveries. A publish, where LISTEN works, or the next retry ends it.")
-    queue_http_delivery_timeout_secs = Setting(5, unit="seconds", minimum=1, maximum=15, help="How long the endpoint "
-        "of an event may take to respond, including the time to connect. Subscriptions of SNS topics have 15 seconds, "
-        "as on AWS.")
+    queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="The maximum pause between two queries for "
+        "due deliveries. The next retry ends the pause. Where LISTEN works, a publish also ends the pause.")
+    queue_http_delivery_timeout_secs = Setting(5, unit="seconds", minimum=1, maximum=15, help="The maximum time that "
+        "the endpoint of an event can take to respond, including the time to connect. For subscriptions of SNS topics "
+        "the maximum is 15 seconds, as on AWS.")
     queue_http_delivery_batch_size = Setting(50, unit="deliveries", minimum=1, maximum=1000, help="The maximum number "
-        "of deliveries that a process claims at once, and of its concurrent requests.")
-    webhook_allow_cidrs = Setting("", unit="networks", help="The networks that webhooks may reach although they are "
-        "not public, separated by commas: `10.0.0.0/8,fd00::/8`. If it is empty, webhooks reach public addresses only.")
+        "of deliveries that a process claims at once, and the maximum number of its concurrent requests.")
+    webhook_allow_cidrs = Setting("", unit="networks", help="The private networks that webhooks can reach, separated "
+        "by commas, such as `10.0.0.0/8,fd00::/8`. Without a value, webhooks can reach only public addresses.")
     webhook_signing_secret = Setting("", unit="whsec_…", secret=True, help="The secret that signs webhooks of events "
-        "as Standard Webhooks do: `whsec_` and the base64 text of 24 to 64 bytes. To change it, set the new and the "
-        "old secret, separated by a blank: the service signs with both.")
+        "in the format of Standard Webhooks. The secret is `whsec_` and the base64 text of 24 to 64 bytes. To change "
+        "the secret, set both the new and the old secret, separated by a space. The service signs with both secrets.")
     webhook_log_responses = Setting(False, help="Keeps the first 256 bytes of each endpoint's response in the log of "
-        "attempts, for administrators, except responses from networks of `WEBHOOK_ALLOW_CIDRS`.")
+        "attempts, for administrators. The log never has responses from networks in `WEBHOOK_ALLOW_CIDRS`.")
 
     _mails = Subject("E-mail, text messages and push")
     sns_smtp_url = Setting("", unit="address", secret=True, format=formats.MAIL_SERVER, help="The mail server for "
-        "subscriptions: `smtp[s]://[user:password@]host[:port]`; see [E-mail](email.md). `smtps` uses TLS, port 465. "
-        "`smtp` uses STARTTLS, port 587, and sends no password without it. The workers `deliver` and `maintain` need "
-        "it. If it is empty, the service keeps the mails.")
+        "subscriptions, as `smtp[s]://[user:password@]host[:port]`. See [E-mail](email.md). `smtps` uses TLS and port "
+        "465. `smtp` uses STARTTLS and port 587, and sends no password without STARTTLS. The workers `deliver` and "
+        "`maintain` need this variable. Without a value, the service keeps the mails.")
     sns_mail_from = Setting("", unit="address", format=formats.MAIL_SENDER, help="The sender of e-mail, such as "
-        "`Notifications <no-reply@example.com>`. `SNS_SMTP_URL` needs it.")
-    sns_gateway_url = Setting("", unit="address", hidden=True, format=formats.GATEWAY_URL, help="The gateway for "
-        "text messages and mobile push. It can be in a private network. `WEBHOOK_SIGNING_SECRET` signs each "
-        "POST; see [Gateway](text_messages.md#gateway). The workers `deliver` and `maintain` need it. If it is empty, "
-        "the service keeps the messages.")
+        "`Notifications <no-reply@example.com>`. `SNS_SMTP_URL` needs a sender.")
+    sns_gateway_url = Setting("", unit="address", hidden=True, format=formats.GATEWAY_URL, help="The gateway for text "
+        "messages and mobile push. The gateway can be in a private network. `WEBHOOK_SIGNING_SECRET` signs each POST. "
+        "See [Gateway](text_messages.md#gateway). The workers `deliver` and `maintain` need this variable. Without a "
+        "value, the service keeps the messages.")
     sns_outbox_days = Setting(7, unit="days", minimum=1, maximum=3650, help="How long the service keeps outgoing "
-        "messages without a carrier; see [Outbox](text_messages.md#outbox).")
-    quota_confirmation_mails = Setting(10, unit="mails", minimum=0, help="How many mails an hour ask addresses to "
-        "confirm subscriptions of an account; further mails wait. An address gets one an hour. 0 means no limit.")
-    quota_text_messages = Setting(1_000, unit="messages", minimum=0, help="How many text messages of an account the "
-        "gateway gets on a day (UTC). Further ones fail with `TextMessageQuotaExceeded`. 0 means no limit.")
-    quota_outbox = Setting(100_000, unit="messages", minimum=0, help="About how many outgoing messages of an account "
-        "the service keeps. It keeps the newest ones, and those that a gateway has not accepted yet. 0 means no limit.")
+        "messages without a carrier. See [Outbox](text_messages.md#outbox).")
+    quota_confirmation_mails = Setting(10, unit="mails", minimum=0, help="The maximum number of mails an hour that ask "
+        "addresses to confirm an account's subscriptions. Further mails wait. An address receives at most one mail an "
+        "hour. 0 means no limit.")
+    quota_text_messages = Setting(1_000, unit="messages", minimum=0, help="The maximum number of an account's text "
+        "messages that the gateway receives on one day (UTC). Further messages fail with `TextMessageQuotaExceeded`. 0 "
+        "means no limit.")
+    quota_outbox = Setting(100_000, unit="messages", minimum=0, help="The approximate maximum number of an account's "
+        "outgoing messages that the service keeps. The service keeps the newest messages, and messages that a gateway "
+        "has not accepted yet. 0 means no limit.")
 
     _schedules = Subject("Schedules")
-    queue_schedule_enabled = Setting(True, help="Fires schedules. A process without it stores schedules, and other "
+    queue_schedule_enabled = Setting(True, help="Fires schedules. A process with `false` stores schedules, and other "
         "processes and functions fire them.")
-    queue_schedule_poll_ms = Setting(1000, unit="ms", minimum=1, help="The longest pause between two queries for due "
-        "schedules. A process sleeps until the next schedule is due; where LISTEN works, a new schedule that is due "
-        "sooner wakes it.")
+    queue_schedule_poll_ms = Setting(1000, unit="ms", minimum=1, help="The maximum pause between two queries for due "
+        "schedules. A process sleeps until the next schedule is due. Where LISTEN works, a new schedule that is due "
+        "sooner wakes the process.")
     queue_schedule_batch_size = Setting(32, unit="schedules", minimum=1, maximum=1000, help="The maximum number of "
         "schedules that a process fires in one transaction.")
-    queue_schedule_misfire_grace_seconds = Setting(60, unit="seconds", minimum=0, help="How late a recurring "
-        "schedule of REST or SQL without `catchup` may fire. The service skips later firings. One-time schedules of "
-        "REST and SQL always fire, and schedules of EventBridge Scheduler until `MaximumEventAgeInSeconds`.")
+    queue_schedule_misfire_grace_seconds = Setting(60, unit="seconds", minimum=0, help="How late a recurring schedule "
+        "of REST or SQL without `catchup` can fire. The service skips later firings. One-time schedules of REST and "
+        "SQL always fire. Schedules of EventBridge Scheduler fire until `MaximumEventAgeInSeconds` has passed.")
     queue_schedule_history_seconds = Setting(604_800, unit="seconds", minimum=60, help="How long the service lists the "
         "runs of schedules.")
     queue_schedule_preview_count = Setting(5, unit="times", minimum=1, maximum=100, help="How many future times the "
@@ -231,87 +240,93 @@ class Settings:
         "response of `GET /v1/schedules`.")
 
     _functions = Subject("Functions that Penstock invokes")
-    queue_lambda_endpoint = Setting("", unit="address", help="Where event source mappings, subscriptions and "
-        "schedules invoke functions: `https://lambda.eu-central-1.amazonaws.com`, or an emulator such as `sam local "
-        "start-lambda`. If it is empty, mappings need a URL, and the outbox keeps messages for functions.")
-    queue_lambda_functions = Setting("", unit="names or ARNs", help="The functions that this installation may invoke, "
-        "separated by commas: names or ARNs, in which `*` matches any characters. If it is empty: any function if "
-        "`QUEUE_ACCESS` is `off`, and no function otherwise.")
+    queue_lambda_endpoint = Setting("", unit="address", help="The address at which event source mappings, "
+        "subscriptions and schedules invoke functions. Examples are `https://lambda.eu-central-1.amazonaws.com`, and "
+        "the address of an emulator such as `sam local start-lambda`. Without a value, mappings need a URL, and the "
+        "outbox keeps messages for functions.")
+    queue_lambda_functions = Setting("", unit="names or ARNs", help="The names or ARNs of the functions that this "
+        "installation can invoke, separated by commas. `*` matches any characters. Without a value, the installation "
+        "can invoke any function if `QUEUE_ACCESS` is `off`, and no function otherwise.")
 
     _cleaning = Subject("Cleaning, moves and idle times")
     queue_maintain_interval_ms = Setting(2000, unit="ms", minimum=1, help="The pause between two rounds of cleaning, "
-        "which all processes and functions share. After a round without work a process waits five times as long and, "
-        "where LISTEN works, until something changes.")
+        "which all processes and functions share. After a round without work, a process waits five times as long. "
+        "Where LISTEN works, the process also waits until a change.")
     queue_move_interval_ms = Setting(1000, unit="ms", minimum=1, help="The pause between two queries for message move "
-        "tasks. Where LISTEN works, a process without a task sleeps until one starts, and begins it within this time.")
+        "tasks. Where LISTEN works, a process without a task sleeps until a task starts, and begins the task within "
+        "this time.")
     queue_idle_check_ms = Setting(30_000, unit="ms", minimum=10, help="The pause between two checks of an idle "
-        "process: whether notifications arrive, which work is due, and which rows have changed. A process may notice a "
-        "change through SQL, or one whose notification was lost, this late.")
+        "process. A check finds whether notifications arrive, which work is due, and which rows have changed. A "
+        "process may notice a change through SQL, or a change whose notification was lost, only at the next check.")
 
     _metrics = Subject("Metrics and history")
     queue_history_days = Setting(30, unit="days", minimum=1, help="How long the service keeps the history of each "
         "message (without its body) for metrics.")
     queue_metrics_days = Setting(30, unit="days", minimum=1, maximum=36_500, help="How long the metrics job keeps "
-        "windows of a minute. It keeps windows of an hour 12 times as long, and windows of a day for ever.")
+        "windows of a minute. The job keeps windows of an hour 12 times as long, and windows of a day for ever.")
     queue_metrics_timezone = Setting("UTC", unit="time zone", format=formats.TIME_ZONE, help="The time zone whose "
         "calendar days the daily metrics cover, such as `Europe/Berlin`. After a change, run the metrics job with "
-        "`--from` to compute the days again; see [its tables](metrics_tables.md#windows).")
+        "`--from` to compute the days again. See [its tables](metrics_tables.md#windows).")
     queue_metrics_token = Setting("", secret=True, format=formats.TOKEN, help="The token that a scrape of `/metrics` "
-        "sends as `Authorization: Bearer …`. If it is empty, `QUEUE_ACCESS` decides who may read `/metrics`; see "
+        "sends as `Authorization: Bearer …`. Without a value, `QUEUE_ACCESS` decides who can read `/metrics`. See "
         "[Prometheus](prometheus.md#who-may-read).")
-    queue_metrics_max_queues = Setting(1000, unit="queues", minimum=0, maximum=100_000, help='How many queues '
-        '`/metrics` names. It adds up the others as `queue="_other"`. Each queue costs up to 70 lines in each scrape.')
+    queue_metrics_max_queues = Setting(1000, unit="queues", minimum=0, maximum=100_000, help='The maximum number of '
+        'queues that `/metrics` names. `/metrics` adds up all other queues as `queue="_other"`. Each named queue adds '
+        'up to 70 lines to a scrape.')
     queue_metrics_interval_ms = Setting(10_000, unit="ms", minimum=100, help="The pause between two rounds that "
-        "measure all queues for `/metrics`; all processes share the rounds. No round runs while nothing changes; a "
-        "scrape then measures the queues first.")
+        "measure all queues for `/metrics`. All processes share the rounds. While the data does not change, no round "
+        "runs, and a scrape measures the queues first.")
 
     _logs = Subject("Logs and traces")
-    log_level = Setting("info", choices=("debug", "info", "warning", "error", "critical"), help="The least severe log "
-        "records that the service writes.")
+    log_level = Setting("info", choices=("debug", "info", "warning", "error", "critical"), help="The lowest level of "
+        "the log records that the service writes.")
     access_log = Setting("off", choices=("off", "stdout", "stderr"), help="Where the container writes a line of JSON "
-        "for each request; see [Log each request](../operate/access_log.md). `off`: it writes no lines.")
+        "for each request. With `off`, the container writes no lines. See [Log each "
+        "request](../operate/access_log.md).")
     otlp_enabled = Setting(False, help="Records traces in the container and sends them to a collector of "
-        "OpenTelemetry; see [Traces](../guides/tracing.md). It needs the packages of the extra `tracing`.")
+        "OpenTelemetry. See [Traces](../guides/tracing.md). The container needs the packages of the extra `tracing`.")
     otlp_endpoint = Setting("http://localhost:4317", unit="address", format=formats.COLLECTOR, help="The address of "
-        "the collector, which receives OTLP over gRPC. `https://` uses TLS.")
+        "the collector, which receives OTLP over gRPC. An address with `https://` uses TLS.")
     otlp_service_name = Setting("penstock", help="The `service.name` of the traces.")
-    otlp_sample_rate = Setting(0.1, unit="share", minimum=0, maximum=1, help="The share of traces beginning here that "
-        "the service records: 0 none, 1 all. For a caller's requests, the decision in its `traceparent` counts.")
+    otlp_sample_rate = Setting(0.1, unit="share", minimum=0, maximum=1, help="The share of traces, from 0 to 1, that "
+        "the service records if the trace begins in the service. For requests with a `traceparent`, the caller's "
+        "decision counts.")
 
     _serverless = Subject("Penstock on Lambda")
-    queue_lambda_wait_seconds = Setting(2, unit="seconds", minimum=0, maximum=20, help="The longest wait for messages "
-        "in the functions `Gateway` and `Rest`; see [Limits of functions](../operate/lambda_limits.md#long-polls). The "
-        "function of ReceiveMessage has no such limit. With 0 no request waits.")
-    queue_lambda_concurrency = Setting(0, unit="environments", minimum=0, help="How many environments the function "
-        "`Gateway` or `Rest` may have at once; `template.yaml` sets it to the reserved concurrency. A quarter of "
-        "them, rounded down, may wait for messages; with 0 all may.")
-    queue_lambda_worker_seconds = Setting(65, unit="seconds", minimum=0, maximum=70, help="How long the minute's "
-        "invocation of `Deliver`, `FireSchedules` and `Move` polls for new work. Over 60, it polls until the next one "
-        "does. With 0 it ends when nothing is due, so new work may be a minute late, and `PollMappings` polls for 45 "
-        "seconds.")
+    queue_lambda_wait_seconds = Setting(2, unit="seconds", minimum=0, maximum=20, help="The maximum wait for messages "
+        "in the functions `Gateway` and `Rest`. The function `ReceiveMessage` has no such limit. With 0, no request "
+        "waits. See [Limits of functions](../operate/lambda_limits.md#long-polls).")
+    queue_lambda_concurrency = Setting(0, unit="environments", minimum=0, help="The maximum number of environments "
+        "that the function `Gateway` or `Rest` has at once. `template.yaml` sets this variable to the reserved "
+        "concurrency. A quarter of the environments, rounded down, can wait for messages. With 0, all environments can "
+        "wait.")
+    queue_lambda_worker_seconds = Setting(65, unit="seconds", minimum=0, maximum=70, help="How long each minute's "
+        "invocation of `Deliver`, `FireSchedules` and `Move` polls for new work. Above 60, an invocation polls until "
+        "the next invocation polls. With 0, an invocation ends when no work is due, so new work can be a minute late. "
+        "With 0, `PollMappings` polls for 45 seconds.")
     queue_lambda_mappings = Setting(False, help="Gives the functions of a serverless deployment the API of event "
-        "source mappings; set it if the function `PollMappings` polls. The container always has this API.")
+        "source mappings. Set this variable if the function `PollMappings` polls. The container always has this API.")
     queue_usage_metrics = Setting(False, help="Makes Lambda functions log metrics with the names of SQS for each "
-        "request that sends, receives or deletes messages; see "
-        "[Watch Lambda functions](../operate/lambda_watch.md#metrics).")
-    queue_tracing = Setting(False, help="Makes Lambda functions write a segment of X-Ray for each invocation. It needs "
-        "a layer with the package aws-xray-sdk.")
+        "request that sends, receives or deletes messages. See [Watch Lambda "
+        "functions](../operate/lambda_watch.md#metrics).")
+    queue_tracing = Setting(False, help="Makes Lambda functions write a segment of X-Ray for each invocation. The "
+        "functions need a layer with the package aws-xray-sdk.")
     # fmt: on
 
     def __init__(self, values: Mapping[str, Value]) -> None:
-        """`values` are by attribute. An attribute without a value has its default."""
+        """`values` maps attributes to values. An attribute without a value has its default."""
         if unknown := values.keys() - {setting.attribute for setting in SETTINGS}:
             raise TypeError(f"no settings: {', '.join(sorted(unknown))}")
         vars(self).update(values)
 
     @classmethod
     def read(cls, variables: Mapping[str, str], **overrides: Value) -> Settings:
-        """Reads settings from environment variables. `overrides` (command line, tests) are values by attribute and
-        take precedence.
+        """Reads settings from environment variables. `overrides`, from the command line and tests, maps attributes to
+        values that take precedence.
 
         An empty variable counts as not set, because containers often pass unset variables as empty. If a secret NAME is
-        not set, the service reads the secret from the file in `NAME_FILE` (Penstock's choice). Raises SettingError,
-        also for the `NAME_FILE` of a setting that is not secret.
+        not set, the service reads the secret from the file in `NAME_FILE` (Penstock's choice). Raises SettingError for
+        invalid values, and for the `NAME_FILE` of a setting that is not secret.
         """
         values = {setting.attribute: setting.read(variables) for setting in SETTINGS}
         settings = cls(values | overrides)
@@ -324,7 +339,7 @@ class Settings:
         return settings
 
     def replace(self, **values: Value) -> Settings:
-        """Returns the same settings with other values, by attribute."""
+        """Returns a copy of the settings in which `values` replaces attributes."""
         return Settings(vars(self) | values)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -426,7 +441,7 @@ def _group_settings() -> _Groups:
 
 
 SUBJECTS: Final = _group_settings()
-"""The settings by subject, in the order of the class."""
+"""Maps each subject to its settings, in the order of the class."""
 
 SETTINGS: Final = tuple(setting for settings in SUBJECTS.values() for setting in settings)
 """The settings, in the order of the class."""

@@ -1,4 +1,4 @@
-"""Formats of settings, in addition to type, bounds and choices.
+"""Defines formats of settings, in addition to type, bounds and choices.
 
 Errors do not repeat a value that can contain a password.
 """

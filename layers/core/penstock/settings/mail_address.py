@@ -11,14 +11,14 @@ _PORTS: Final = {"smtp": 587, "smtps": 465}
 
 
 class MailSender(NamedTuple):
-    """A mail's sender: a name, which can be empty, and an address."""
+    """A mail's sender, which has a name that can be empty, and an address."""
 
     name: str
     address: str
 
 
 class MailServer(NamedTuple):
-    """A mail server. `secure` means TLS from the start. Otherwise the connection uses STARTTLS.
+    """A mail server. `secure` means TLS from the start. If `secure` is false, the connection uses STARTTLS.
 
     A login requires TLS.
     """
@@ -31,7 +31,7 @@ class MailServer(NamedTuple):
 
 
 def is_email_address(text: str) -> bool:
-    """Returns whether a text is an e-mail address, without quotes, comments and line breaks (RFC 5321)."""
+    """Returns whether a text is an e-mail address (RFC 5321) without quotes, comments and line breaks."""
     return len(text) <= 254 and _is_address(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""The page docs/reference/settings.md."""
+"""Renders the page docs/reference/settings.md."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _HEAD: Final = (
     "",
     "For operators: look up the environment variables that configure Penstock.",
     "",
-    "A process reads them when it starts. An empty variable counts as not set. An invalid value stops the start with",
-    "an error that names the variable. `penstock up` and `penstock doctor` also name misspelled variables. The maximum",
-    "of a whole number is 2,147,483,647 unless its row names another.",
+    "A process reads the variables when it starts. An empty variable counts as not set. An invalid value stops the",
+    "start with an error that names the variable. `penstock up` and `penstock doctor` also name misspelled variables.",
+    "The maximum of a whole number is 2,147,483,647 unless the number's row names another maximum.",
     "",
-    "To read a secret or a database address from a file, set `NAME_FILE` to the path of the file. `NAME_FILE` of any",
+    "To read a secret or a database address from a file, set `NAME_FILE` to the path of the file. `NAME_FILE` for any",
     "other setting stops the start with an error.",
     "`penstock settings --markdown` writes this page.",
 )
@@ -24,7 +24,7 @@ _TABLE: Final = ("| Variable | Default | Unit | What it controls |", "| --- | --
 
 
 def render_page(subjects: Mapping[str, Iterable[Setting[Value]]]) -> str:
-    """Returns the text of the page: a heading for each subject, and a table with one row for each setting."""
+    """Returns the text of the page, with a heading for each subject, and a table with one row for each setting."""
     lines = [*_HEAD]
     for title, settings in subjects.items():
         lines += ("", f"## {title}", "", *_TABLE, *map(_render_row, settings))

@@ -1,4 +1,4 @@
-"""Defines a setting: its name, default, bounds, unit and text. Reads its value from a text."""
+"""Defines a setting with its name, default, bounds, unit and text, and reads the setting's value from a text."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ MAX_INTEGER: Final = 2_147_483_647
 class SettingError(ValueError):
     """The value of a setting is not allowed. The text names the setting and the allowed values.
 
-    `name` is the setting's name if the error came from reading that setting, or else "".
+    `name` is the setting's name if the error came from reading that setting, and otherwise "".
     """
 
     def __init__(self, text: str, name: str = "") -> None:
@@ -28,13 +28,15 @@ class SettingError(ValueError):
 
 
 class Subject(Struct, frozen=True):
-    """The subject of the settings that follow it in the class Settings. It is a heading of the settings page."""
+    """The subject of the settings that follow it in the class Settings. The settings page has a heading for each
+    subject."""
 
     title: str
 
 
 class Setting(Struct, Generic[V], frozen=True, eq=False):
-    """A setting: an attribute of the class Settings. An instance of Settings has the value under the same name.
+    """A setting, which is an attribute of the class Settings. An instance of Settings has the value under the same
+    name.
 
     The type of the default is the setting's type. `unit` is empty if the setting needs no unit.
     """
@@ -52,7 +54,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
     hidden: bool = False
     """Whether every output hides the value, because it can contain a token."""
     attribute: str = ""
-    """The name of the attribute of Settings. The class sets it."""
+    """The name of the attribute of Settings. The class Settings sets the name."""
     name: str = ""
     """The environment variable's name: the attribute's name in capitals."""
 
@@ -72,7 +74,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         return self if instance is None else self.default
 
     if TYPE_CHECKING:
-        # Makes mypy refuse assignments. At run time, a method would slow down each read of a value.
+        # Makes mypy refuse assignments. At run time, the method would slow down each read of a value.
         def __set__(self, instance: object, value: Never) -> None: ...
 
     @property
@@ -82,7 +84,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
 
     @property
     def has_own_maximum(self) -> bool:
-        """Returns whether the setting has its own maximum. Otherwise the maximum of every whole number applies."""
+        """Returns whether the setting has its own maximum. MAX_INTEGER applies to any other whole number."""
         return self.maximum is not None and self.maximum != MAX_INTEGER
 
     def write(self, value: Value | None = None) -> str:

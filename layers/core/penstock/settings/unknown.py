@@ -11,16 +11,17 @@ from typing import Final
 from .definition import SETTINGS
 
 _PREFIXES: Final = ("QUEUE_", "SNS_", "WEBHOOK_", "QUOTA_", "OTLP_", "PENSTOCK_")
-# Kubernetes gives each container the addresses of services: a service `queue` creates QUEUE_PORT and others.
+# Kubernetes gives each container variables with the addresses of services. A service `queue` creates QUEUE_PORT and
+# other variables.
 _OF_KUBERNETES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_.+)?|PORT(?:_\d+_.+)?)").fullmatch
-# Likely mistakes that the comparison with settings would not find.
+# Likely mistakes that a comparison with the names of settings would not find.
 _SAME: Final = {"PENSTOCK_PORT": "QUEUE_ADDRESS", "PENSTOCK_DATABASE_URL": "DATABASE_URL"}
-# Other programs also use such prefixes. Only a name that resembles a setting without QUEUE_ is reported.
+# Other programs also use this prefix, so Penstock reports only a name that resembles a setting without QUEUE_.
 _WITHOUT_QUEUE: Final = "METRICS_"
 OF_PROGRAMS: Final = frozenset({
     "PENSTOCK_TEST_POSTGRES", "PENSTOCK_DEPLOYMENT", "PENSTOCK_RELEASE", "PENSTOCK_ENDPOINT", "PENSTOCK_TOKEN",
 })  # fmt: skip
-"""Variables of the command line, the tests and the templates. They are not settings of the service."""
+"""Variables of the command line, the tests and the templates. These variables are not settings of the service."""
 
 
 def describe_unknown_variables(variables: Iterable[str]) -> dict[str, str]:

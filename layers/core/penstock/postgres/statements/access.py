@@ -1,4 +1,4 @@
-"""Keys and policies; console sessions and their audit log."""
+"""Statements for access keys, policies, and the console's sessions and audit log."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -9,7 +9,8 @@ from penstock.postgres.statement import BatchStatement, Statement
 class AccessKeyRow(NamedTuple):
     """A valid access key. `sealed_secret` is encrypted with QUEUE_ENCRYPTION_KEY.
 
-    `user_name` is None for a key of the account itself. `policies` are the user's. `expires_at` is None for never.
+    `user_name` is None for a key of the account itself. `policies` are the user's policies. `expires_at` is None if the
+    key never expires.
     """
 
     account_id: str
@@ -24,7 +25,7 @@ FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",), AccessKeyRow)
 
 class SealedKeyRow(NamedTuple):
     """A valid key that is encrypted with QUEUE_ENCRYPTION_KEY. `kind` is access or signing. A signing key has no
-    account."""
+    account_id."""
 
     kind: str
     key_id: str
@@ -36,7 +37,7 @@ SEALED_KEYS = Statement("queue.sealed_keys", (), SealedKeyRow)
 
 
 class EncryptionKeyRow(NamedTuple):
-    """The fingerprint of the installation's QUEUE_ENCRYPTION_KEY, or None before the first use."""
+    """The fingerprint of the installation's QUEUE_ENCRYPTION_KEY, or None before the first use of the key."""
 
     fingerprint: bytes | None
 
@@ -62,8 +63,8 @@ class ResourceEntry(NamedTuple):
 
 
 class PolicyRow(NamedTuple):
-    """The policy of entry `n` (from 1), as JSON, and the account that owns the resource. An unknown resource has no
-    row.
+    """The policy of entry `n` (from 1), as JSON, and the account that owns the resource. The result has no row for an
+    unknown resource.
 
     `receiver` is the account that owns a subscription's queue.
     """
@@ -104,7 +105,8 @@ CREATE_FIRST_KEY = Statement(
 
 
 class KeyRow(NamedTuple):
-    """A key in a list. `kind` is access or bearer. `last_used_at` is accurate to a minute, or None for never."""
+    """A key in a list. `kind` is access or bearer. `last_used_at` is accurate to a minute, or None if the key was never
+    used."""
 
     kind: str
     key_id: str
@@ -155,7 +157,8 @@ END_USER = Statement("queue.end_user", ("text", "text"), ExistsRow, is_audited=T
 
 
 class RoleProblemRow(NamedTuple):
-    """A database role that now represents an account. `problem` says why the role does not suit an application."""
+    """A database role that now represents an account. `problem` is the reason why an application should not use the
+    role."""
 
     problem: str | None
 
@@ -240,7 +243,7 @@ NOTE_REFUSALS = Statement(
 
 
 class AuditRow(NamedTuple):
-    """A user action, the refusals of a minute (with an `error`), or the message reads of a minute.
+    """A user action, or the refusals of one minute (with an `error`), or the message reads of one minute.
 
     `details` and `changes` are JSON. `actor` is None if the service required no key. `affected` is None if the number
     is unknown.

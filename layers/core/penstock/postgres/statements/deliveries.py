@@ -1,4 +1,4 @@
-"""Due deliveries and their outcomes."""
+"""Statements for due deliveries and their outcomes."""
 
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -8,7 +8,8 @@ from penstock.postgres.statement import Statement
 
 
 class NextDeliveryRow(NamedTuple):
-    """Milliseconds until the next delivery may be due; 0 means now. No row is returned if no delivery is pending."""
+    """Milliseconds until the next delivery may be due, or 0 for now. The function returns no row if no delivery is
+    pending."""
 
     wait_ms: int
 
@@ -20,7 +21,7 @@ class ClaimedDeliveryRow(NamedTuple):
     """A due delivery, leased to the caller. The policies are JSON.
 
     `endpoint_key` names the endpoint and its account. `attempts` counts the attempts with a known outcome. `trace` is
-    the publish's trace header, if it was traced. `password` is the URL's password, which `endpoint` shows as `****`.
+    the trace header of a traced publish. `password` is the URL's password, which `endpoint` shows as `****`.
     """
 
     delivery_id: int
@@ -49,8 +50,8 @@ class SettledDeliveriesRow(NamedTuple):
     """The numbers of deliveries with each outcome. `lost` counts deliveries whose lease had expired.
 
     `paused` lists the endpoints that are now paused, `failing` lists endpoints that have failed for two minutes, and
-    `recovered` lists endpoints that respond again. `failed_redrives` counts the given-up deliveries that the
-    dead-letter queue could not take.
+    `recovered` lists endpoints that respond again. `failed_redrives` counts the given-up deliveries that could not be
+    sent to the dead-letter queue.
     """
 
     delivered: int
@@ -117,7 +118,8 @@ RETRY_DELIVERY = Statement("queue.retry_delivery", ("text", "int8"), RetriedDeli
 
 
 class RetriedDeliveriesRow(NamedTuple):
-    """The number of deliveries that will be retried. `last_id` is the last delivery's id if more may follow."""
+    """The number of deliveries that will be retried. `last_id` is the last delivery's id if more deliveries may
+    follow."""
 
     retried: int
     last_id: int | None
@@ -129,10 +131,10 @@ RETRY_DELIVERIES = Statement(
 
 
 class DeliveryAttemptRow(NamedTuple):
-    """An attempt to deliver. The first row has only `looked_at`, and the id from which the search continues.
+    """An attempt to deliver. The first row has only `looked_at` and the id from which the search continues.
 
-    `duration_ms` includes the time to connect. `sent_bytes` includes the head. `response` is the beginning of the
-    response.
+    `duration_ms` includes the time to connect. `sent_bytes` includes the request's head. `response` is the beginning of
+    the response.
     """
 
     attempt_id: int | None
@@ -178,8 +180,8 @@ LIST_DELIVERY_ENDPOINTS = Statement("queue.list_delivery_endpoints", ("text", "i
 
 
 class FailedEndpointRow(NamedTuple):
-    """An endpoint that is paused, fails, or has given-up deliveries. `given_up` counts the given-up deliveries that
-    are kept.
+    """An endpoint that is paused, fails, or has given-up deliveries. `given_up` counts the given-up deliveries that the
+    database still keeps.
 
     `paused_at` is None if the endpoint is not paused. `stopped` means that a user paused the endpoint. `failing_since`
     is the time of the first failure since the last response, or None. `retried` counts the endpoint's deliveries that
@@ -214,7 +216,8 @@ RESUME_DELIVERY_ENDPOINT = Statement(
 
 
 class TestTargetRow(NamedTuple):
-    """The target of a test event to a URL: a topic's subscription, or a binding. `raw` means that the message has
+    """The target of a test event to a URL, which is a topic's subscription or a binding. `raw` means that the message
+    has
     no envelope."""
 
     topic_arn: str | None

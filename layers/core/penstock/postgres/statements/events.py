@@ -1,4 +1,4 @@
-"""Events of the REST API, and the bindings that route them."""
+"""Statements for events of the REST API, and for the bindings that route events."""
 
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -8,7 +8,7 @@ from penstock.postgres.statement import Statement
 class PublishedEventRow(NamedTuple):
     """A message that an event created in the queue `arn`, or the error that prevented it.
 
-    The last row has no ARN; its `id` is the number of URLs that the event reached.
+    The last row has no ARN, and its `id` is the number of URLs that receive the event.
     """
 
     arn: str | None

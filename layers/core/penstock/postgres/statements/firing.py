@@ -1,4 +1,4 @@
-"""Due schedules, for the worker that fires them."""
+"""Statements for the worker that fires schedules."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from penstock.postgres.statement import Statement
 
 
 class NextScheduleRow(NamedTuple):
-    """Milliseconds until a schedule and until a retry is due. 0 means now, None means never."""
+    """Milliseconds until a schedule is due, and until a retry is due. A value is 0 for now, and None for never."""
 
     schedule_ms: int | None
     retry_ms: int | None
@@ -105,7 +105,8 @@ CLAIM_SCHEDULE_RETRIES = Statement("queue.claim_schedule_retries", ("int4", "int
 
 
 class FiredRetryRow(NamedTuple):
-    """The outcome of a retry. `outcome` is fired, failed, exhausted, busy or unsigned; `detail` is as in FiredRow."""
+    """The outcome of a retry. `outcome` is fired, failed, exhausted, busy or unsigned. `detail` has the same meaning as
+    in FiredRow."""
 
     retry_id: int
     outcome: str

@@ -1,4 +1,4 @@
-"""Cleaning and measuring an installation."""
+"""Statements that clean and measure an installation."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ class FlagRow(NamedTuple):
 
 
 class SecretRow(NamedTuple):
-    """A secret of the installation, existing or new."""
+    """An existing or a new secret of the installation."""
 
     value: bytes
 
@@ -35,7 +35,7 @@ CLEAN_SCHEDULE_RUNS = Statement("queue.clean_schedule_runs", ("int4", "int4"), C
 
 
 class QueueCountsRow(NamedTuple):
-    """A queue's messages by state, and the oldest waiting message's age. An empty queue has the age 0."""
+    """A queue's messages by state, and the oldest waiting message's age. The age is 0 for an empty queue."""
 
     account_id: str
     region: str
@@ -132,7 +132,7 @@ DELETED_QUEUES = Statement("queue.deleted_queues", ("text[]",), DeletedQueueRow)
 
 
 class DueQueueRow(NamedTuple):
-    """The next queue of the round. 0 means the work that does not belong to a queue."""
+    """The next queue of the round. The id 0 means the work that does not belong to a queue."""
 
     queue_id: int
 
@@ -163,7 +163,7 @@ COUNT_CHANGES = Statement("queue.count_changes", (), CountRow)
 class DueWorkRow(NamedTuple):
     """The result of `count_changes`, and the names of the notifications whose workers have work.
 
-    The retention of the next message ends in `expiry_ms`; None means in more than a day.
+    `expiry_ms` is the time until the retention of the next message ends, or None if the time is longer than a day.
     """
 
     changes: int

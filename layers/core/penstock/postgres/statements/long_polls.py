@@ -1,4 +1,4 @@
-"""Long polling: the queues with waiting requests, the queues with messages, and the number of waiting requests."""
+"""Statements for long polling, about waiting requests and the queues that have messages for them."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,8 @@ WATCH_QUEUES = Statement("queue.watch_queues", ("text[]", "uuid", "int4[]"), Wat
 class PolledQueueRow(NamedTuple):
     """A queue that may have messages.
 
-    The last row describes all queues. No queue gets a message within `wait_ms`, unless a commit changes `snapshot`.
+    The last row describes all queues. No queue will have a new message within `wait_ms`, unless a commit changes
+    `snapshot`.
     """
 
     arn: str | None
@@ -27,7 +28,7 @@ POLL_QUEUES = Statement("queue.poll_queues", ("text[]", "text"), PolledQueueRow)
 
 
 class ReadyQueueRow(NamedTuple):
-    """A given queue that may have a message."""
+    """A queue, from the given queues, that may have a message."""
 
     arn: str
 

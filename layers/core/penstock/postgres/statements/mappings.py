@@ -1,4 +1,4 @@
-"""Event source mappings, for the API and for the worker that polls."""
+"""Statements for event source mappings, which the API and the worker `poll` call."""
 
 from typing import NamedTuple
 from uuid import UUID
@@ -7,7 +7,7 @@ from penstock.postgres.statement import JsonObject, Statement
 
 
 class MappingResultRow(NamedTuple):
-    """The stored mapping, or an error. MappingExists is returned with the existing mapping."""
+    """The stored mapping, or an error. With the error MappingExists, the row has the existing mapping."""
 
     error: str | None
     mapping: JsonObject | None
@@ -45,7 +45,7 @@ TAG_MAPPING = Statement(
 
 
 class ClaimedMappingRow(NamedTuple):
-    """A mapping that the caller polls for, and the database's time in milliseconds since 1970.
+    """A mapping for which the caller polls, and the database's time in milliseconds since 1970.
 
     `next_end_ms` is the number of milliseconds until the first registration of another process ends, or None. A single
     row without a mapping means that other processes poll for all mappings.

@@ -1,4 +1,4 @@
-"""The most frequent calls. They take entries, and return rows with the number of the entry."""
+"""Statements for the most frequent calls. The calls take entries, and return rows with the number of the entry."""
 
 from binascii import a2b_hex
 from typing import NamedTuple, TypeAlias
@@ -23,8 +23,8 @@ HandleFields: TypeAlias = tuple[int, int, int, int, int, int, bytes] | ReceiptHa
 
 
 class SendEntry(NamedTuple):
-    """A message to store. `body`, `attributes` and `system` are UTF-8, and the last two are JSON. `size_bytes`
-    counts all three."""
+    """A message to store. `body`, `attributes` and `system` are UTF-8, and the last two are JSON. `size_bytes` is the
+    size of all three together."""
 
     queue_arn: str
     message_id: bytes
@@ -58,7 +58,7 @@ class SentRow(NamedTuple):
 
 
 class ReceivedRow(NamedTuple):
-    """A received message. The first row of a result is its header, with `error` and the queue's `wait_seconds`."""
+    """A received message. The first row of a result is a header, with `error` and the queue's `wait_seconds`."""
 
     error: str | None
     wait_seconds: int | None
@@ -117,7 +117,7 @@ class ChangedRow(NamedTuple):
 class TransactedRow(NamedTuple):
     """A message that part `n` (from 1) of its kind stored in the queue `arn`.
 
-    `kind` is send, schedule or publish. A schedule has no ARN and no id; `detail` is the name of the schedule that
+    `kind` is send, schedule or publish. A schedule has no ARN and no id. Its `detail` is the name of the schedule that
     stores the message. A publish has a row for each queue that the event reached, and a row without ARN whose `id` is
     the number of deliveries. A refused transaction has one row with `error` and `detail`. Its `n` is the number of the
     refused receipt handle (StaleReceipt) or message.
@@ -144,7 +144,7 @@ SEND_MESSAGES = BatchStatement(
     entry=SendEntry,
     is_audited=True,
 )
-# The call is refused (LONG_MESSAGE) if a message has more bytes than the last argument, unless it is null.
+# The call fails with LONG_MESSAGE if a message has more bytes than the last argument. With null, no limit applies.
 RECEIVE_MESSAGES = Statement(
     "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4"), ReceivedRow
 )

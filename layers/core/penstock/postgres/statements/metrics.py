@@ -1,4 +1,5 @@
-"""The metrics job's results, events in queues by the minute, and further facts for verdicts."""
+"""Statements for the metrics job's results, for events in queues by the minute, and for other facts that verdicts
+need."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -48,7 +49,7 @@ class QueueHistoryRow(NamedTuple):
     """An hour of a queue. `finished` counts messages that left the queue in any way. `lag_...` covers the time from
     sending to deletion.
 
-    The first row has no `starts_at`. Its `ends_at` is the time when the job last succeeded (None for never), and its
+    The first row has no `starts_at`. Its `ends_at` is the time when the job last succeeded, or None for never. Its
     `depth` is 1 if the queue keeps a history, and 0 otherwise.
     """
 
@@ -66,12 +67,14 @@ READ_QUEUE_HISTORY = Statement("queue.read_queue_history", ("text", "timestamptz
 
 
 class LagRow(NamedTuple):
-    """A queue's lag and its forecast. `latencies` is JSON, by measure. `outlook` is JSON: how the forecast was made
-    (`outlook`) and the events expected within days (`warnings`), with the names in queue.metrics_forecast.
+    """A queue's lag and its forecast. `latencies` is JSON, by measure. `outlook` is JSON with the method of the
+    forecast (`outlook`) and the events expected within days (`warnings`). The names are those of
+    queue.metrics_forecast.
 
     The first row of a result describes the installation. It has only the time of all rows' latencies (`from_at` and
     `to_at`), the end of the job's last run (`computed_at`), and latencies. Other rows have all columns except the
-    first two. The job's results are None for a queue that was idle; `drain_seconds` is None for never.
+    first two. The job's results are None for a queue that was idle. `drain_seconds` is None if the queue will never be
+    empty.
     """
 
     name: str
@@ -98,7 +101,7 @@ READ_LAG = Statement("queue.read_lag", ("text", "text", "text", "text", "int4"),
 
 
 class LagHeatRow(NamedTuple):
-    """The times from sending to deletion of the messages that a queue deleted in one step of time."""
+    """The times from sending to deletion, for the messages that a queue deleted in one step of time."""
 
     name: str
     step_at: datetime
@@ -164,8 +167,8 @@ READ_MINUTES = Statement("queue.read_minutes", ("text[]", "timestamptz", "timest
 class VerdictFactsRow(NamedTuple):
     """Facts about the n-th given queue at `read_at`.
 
-    `measured_at` and the later columns are None if the queue was never measured; `oldest_at` is also None for an empty
-    queue. The metrics job forecasts `retention_at` and `never_catches_up`. `stopped_mapping` is the reason why
+    `measured_at` and the later columns are None if the service never measured the queue. `oldest_at` is also None for
+    an empty queue. The metrics job forecasts `retention_at` and `never_catches_up`. `stopped_mapping` is the reason why
     an event source mapping was stopped. `failing_since` and `failing_result` describe a failing mapping.
     """
 

@@ -45,7 +45,7 @@ LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"), ListedTas
 
 
 class CancelledTaskRow(NamedTuple):
-    """The number of messages that the task had moved, or an error whose `detail` is the wrong parameter."""
+    """The number of messages that the task had moved, or an error. The error's `detail` is the wrong parameter."""
 
     moved: int | None
     error: str | None

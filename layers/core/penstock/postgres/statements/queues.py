@@ -1,4 +1,4 @@
-"""Queues, their attributes, tags and policies."""
+"""Statements for queues, and for their attributes, tags and policies."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from penstock.postgres.statement import Statement
 class CreatedQueueRow(NamedTuple):
     """The queue, either new or existing (`created` is False), or an error.
 
-    An error's `detail` is the attribute that differs, or the seconds until a deleted queue's name is free.
+    An error's `detail` is the attribute that differs, or the number of seconds until a deleted queue's name is free.
     """
 
     arn: str
@@ -120,8 +120,9 @@ LIST_DEAD_LETTER_SOURCES = Statement("queue.list_dead_letter_sources", ("text", 
 class OverviewRow(NamedTuple):
     """The last counts of a queue. A row without name describes all queues of an account together.
 
-    Only that row has `queues` and `measured`, the number of the account's queues and of the measured queues. In that
-    row `dead_letters` counts the messages in dead-letter queues; in other rows it is 1 for a dead-letter queue.
+    Only that row has `queues`, the number of the account's queues, and `measured`, the number of measured queues. In
+    that row `dead_letters` counts the messages in dead-letter queues. In other rows `dead_letters` is 1 for a
+    dead-letter queue.
     """
 
     name: str | None
@@ -141,7 +142,8 @@ READ_OVERVIEW = Statement("queue.read_overview", ("text", "text", "int4"), Overv
 
 
 class QueuePageRow(NamedTuple):
-    """A queue of a page, with its last measurement, or None if it was never measured. `total` counts all pages."""
+    """A queue of a page, with its last measurement. The columns of the measurement are None if the service never
+    measured the queue. `total` counts all pages."""
 
     name: str
     arn: str
@@ -164,7 +166,7 @@ READ_QUEUE_PAGE = Statement(
 
 
 class ReceiverRow(NamedTuple):
-    """A receiver, and the number of messages that it received since `first_at_ms`.
+    """A receiver, and the number of messages that the receiver received since `first_at_ms`.
 
     `last_at_ms` is the time of its last receive, even if that receive was empty.
     """

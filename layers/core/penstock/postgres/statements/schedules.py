@@ -1,4 +1,4 @@
-"""Schedules, for the APIs."""
+"""Statements for schedules, which the APIs call."""
 
 from datetime import datetime
 from typing import NamedTuple, TypedDict
@@ -77,7 +77,7 @@ SYNC_SCHEDULES = Statement(
 
 
 class PrunableScheduleRow(NamedTuple):
-    """A schedule that a sync can delete."""
+    """A schedule that a synchronization can delete."""
 
     name: str
 
@@ -95,7 +95,7 @@ class FiredMessage(TypedDict):
 
 
 class FiredScheduleRow(NamedTuple):
-    """An occurrence that was fired outside the schedule, or an error if no message was sent."""
+    """An occurrence that a user fired outside the schedule, or an error if no message was sent."""
 
     scheduled_for: datetime
     fired_at: datetime
@@ -138,8 +138,8 @@ class CalendarRow(NamedTuple):
     """Active schedules that fire at the same times. `late` counts the schedules that have been due for more than a
     minute.
 
-    `looked_at` and `expressions` are the same in each row: the number of examined schedules, and the number of rows
-    without a limit.
+    Each row repeats `looked_at`, the number of examined schedules, and `expressions`, the number of rows that the
+    result would have without a limit.
     """
 
     expression_kind: str

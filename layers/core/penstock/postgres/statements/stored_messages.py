@@ -1,4 +1,4 @@
-"""Messages by their public ids, for the REST API."""
+"""Statements for the REST API, which names messages by their public ids."""
 
 from typing import NamedTuple
 
@@ -75,7 +75,7 @@ class FoundRow(NamedTuple):
 
     `receive_count` counts receives in this queue, and `total_receive_count` counts receives in all queues.
     `source_arn` is the queue that a dead letter came from. `looked_at` counts the examined messages, `messages` counts
-    all messages, and `next` says where the search continues.
+    all messages, and `next` is the position from which the search continues.
     """
 
     public_id: int
@@ -101,11 +101,12 @@ SEARCH_MESSAGES = Statement("queue.search_messages", ("text", "jsonb", "text", "
 
 
 class FailureRow(NamedTuple):
-    """A sample of a group of messages, with the common features of the group. The last row of a result has no group.
+    """A sample from a group of messages, with the features that the group's messages share. The last row of a result
+    has no group.
 
     `group_messages` counts the group's messages. `oldest_ms` and `newest_ms` are the times when its first and last
     messages entered the queue. `body` has the first 16,384 characters; `body_length` counts all bytes. The other
-    columns are as in `FoundRow`.
+    columns have the same meaning as in `FoundRow`.
     """
 
     group_number: int

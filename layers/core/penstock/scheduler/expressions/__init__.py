@@ -6,4 +6,4 @@ The package `penstock.scheduler.firing` fires schedules.
 """
 
 SCHEDULES = "schedules"
-"""The name of schedules in NOTIFY, in place of a queue's ARN (queue.wake_schedules)."""
+"""The name that NOTIFY has for schedules, in place of a queue's ARN (queue.wake_schedules)."""

@@ -40,7 +40,7 @@ def _convert_hour(part: Part, hour: int, half: str) -> int:
 
 
 def _suggest_time(text: str) -> str | None:
-    """Rewrites `9 am`, `9.30am`, `9a.m.` and `9:5` so that read_time accepts them. Returns None for other texts."""
+    """Rewrites `9 am`, `9.30am`, `9a.m.` and `9:5` so that read_time accepts them. Returns None for any other text."""
     match = _LOOSE(text)
     if match is None:
         return None

@@ -4,8 +4,8 @@ fields with the year last.
     crontab  [second] minute hour day-of-month month day-of-week
     AWS      minute hour day-of-month month day-of-week year; one of the two days is `?`; 1 is Sunday
 
-The result is a `Cron`: sets of values, which next_time.py evaluates. No other fields are accepted, although croniter
-supports a seventh field, `R`, `H` and `@daily`.
+The result is a `Cron`: sets of values, which next_time.py evaluates. The parser refuses a seventh field, `R`, `H` and
+`@daily`, although croniter supports them.
 
 queue.parse_cron.sql and queue.next_cron_fires.sql implement the same rules for the SQL interface. Change a rule in
 both places; test_schedule_expressions compares the results.
@@ -107,7 +107,7 @@ def _split_crontab(text: str) -> list[Part]:
 
 
 def _find_surplus(message: str, last: Part, end: int) -> Flaw:
-    """Returns the error for surplus fields. The error suggests the expression without these fields."""
+    """Returns the error for surplus fields. The error suggests the expression without the surplus fields."""
     start = last.position + len(last.text)
     return Flaw(message, start, end - start, "")
 

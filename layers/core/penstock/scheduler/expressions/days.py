@@ -1,4 +1,4 @@
-"""Finds the days of a month that a cron expression selects: numbers, weekdays, and AWS's `L`, `W` and `#`.
+"""Finds the days of a month that a cron expression selects with numbers, weekdays, and AWS's `L`, `W` and `#`.
 
     L       the last day of the month; in day-of-week the last of the week, Saturday
     L-3     the third day before the last        LW      the last weekday (Monday to Friday) of the month
@@ -6,8 +6,9 @@
     FRI#2   the second Friday; 6#2 in AWS        FRIL    the last Friday; 6L in AWS
 
 Source: "Cron-based schedules" (EventBridge Scheduler User Guide). AWS accepts `L-3` and `LW` but does not document
-them. If both fields are restricted, a day in either field counts (crontab, POSIX); AWS refuses such an expression. The
-SQL counterparts are queue.cron_days.sql, queue.cron_month_days.sql and queue.cron_week_days.sql.
+them. If the expression restricts both fields, a day in either field counts (crontab, POSIX). AWS refuses an expression
+that restricts both. The SQL counterparts are queue.cron_days.sql, queue.cron_month_days.sql and
+queue.cron_week_days.sql.
 """
 
 from calendar import monthrange
@@ -58,7 +59,7 @@ class MonthDays:
 
 @dataclass(frozen=True, slots=True)
 class WeekDays:
-    """The day-of-week field. 0 is Sunday, in AWS's cron and the REST API's."""
+    """The day-of-week field. 0 is Sunday, for cron expressions of AWS and of the REST API."""
 
     days: frozenset[int] = frozenset()
     last: frozenset[int] = frozenset()
@@ -82,7 +83,7 @@ class WeekDays:
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Both fields. An unrestricted field (`*` or `?`) is None."""
+    """Both day fields. An unrestricted field (`*` or `?`) is None."""
 
     of_month: MonthDays | None
     of_week: WeekDays | None
@@ -94,13 +95,13 @@ class Days:
 
     @property
     def impossible(self) -> bool:
-        """Returns whether no such day exists, as for `0 0 30 2 *`."""
+        """Returns whether no day ever matches, as for `0 0 30 2 *`."""
         return self.of_month == MonthDays() and self.of_week is None
 
 
 @lru_cache(maxsize=1024)
 def list_days(days: Days, year: int, month: int) -> tuple[int, ...]:
-    """Returns a month's days that either field selects, in order."""
+    """Returns the days of a month that either field selects, in order."""
     parts = [part for part in (days.of_month, days.of_week) if part]
     if not parts:
         return tuple(range(1, monthrange(year, month)[1] + 1))
@@ -108,7 +109,8 @@ def list_days(days: Days, year: int, month: int) -> tuple[int, ...]:
 
 
 def _find_nearest_weekday(first: int, last: int, day: int) -> int:
-    """Returns the nearest weekday (Monday to Friday) in the same month. `first` is the 1st's weekday (Monday: 0)."""
+    """Returns the nearest weekday (Monday to Friday) in the same month. `first` is the weekday of the month's first day
+    (0 for Monday)."""
     weekday = (first + day - 1) % 7
     if weekday == 5:
         return day - 1 if day > 1 else 3

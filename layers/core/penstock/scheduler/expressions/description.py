@@ -38,7 +38,7 @@ def describe_moment(instant: datetime, zone: tzinfo, timezone: str) -> str:
 
 
 def describe_rate(canonical: str) -> str:
-    """Returns `Every 5 minutes`. The time zone does not affect a rate."""
+    """Returns `Every 5 minutes`. The time zone has no effect on a rate."""
     number, unit = read_rate(canonical)
     return f"Every {unit}" if number == 1 else f"Every {number} {unit}s"
 
@@ -55,5 +55,5 @@ def _describe_by_library(fields: str) -> str:
     try:
         return str(get_description(fields, options))
     except FormatError:
-        # The library does not support some combinations of L, W and #, and ranges around the end of the week.
+        # The library supports neither some combinations of L, W and #, nor ranges across the end of the week.
         return f"At the times of {fields}"

@@ -1,4 +1,4 @@
-"""Converts `every` to cron. The number divides the next unit, so the times are the same every day.
+"""Converts `every` to cron. The number must divide the next larger unit evenly, so the times are the same every day.
 
     30s  */30 * * * * *        6h  0 */6 * * *
     5m   */5 * * * *           1d  0 0 * * *
@@ -39,12 +39,12 @@ def convert_every(text: str) -> str:
 
 
 def is_divisor(number: int, unit: str) -> bool:
-    """Returns whether the number divides the next unit evenly."""
+    """Returns whether the number divides the next larger unit evenly."""
     return 1 <= number <= _WHOLE[unit] and _WHOLE[unit] % number == 0
 
 
 def build_cron(number: int, unit: str) -> str:
-    """Returns the cron expression for a number that divides the next unit. 60s becomes one minute."""
+    """Returns the cron expression for a number that divides the next larger unit. 60s becomes one minute."""
     if number == _WHOLE[unit] and unit != "d":
         number, unit = 1, "mhd"["smh".index(unit)]
     step = "*" if number == 1 else f"*/{number}"
@@ -59,7 +59,7 @@ def _explain_indivisible(unit: str) -> str:
 
 
 def _find_closest(number: int, unit: str) -> str | None:
-    """Returns the same duration in the largest possible unit, or the next smaller number that divides the next
+    """Returns the same duration in the largest possible unit, or the next smaller number that divides the next larger
     unit."""
     if number == 0:
         return None
@@ -71,7 +71,7 @@ def _find_closest(number: int, unit: str) -> str | None:
 
 
 def _find_wrong_place(text: str) -> tuple[int, int]:
-    """Returns position and length of the text from its first wrong character to its end."""
+    """Returns the position of the first wrong character, and the length of the text from there to its end."""
     digits = len(text) - len(text.lstrip("0123456789"))
     known = digits > 0 and text[digits : digits + 1] in _SECONDS
     start = digits + (1 if known else 0)

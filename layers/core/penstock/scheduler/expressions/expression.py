@@ -10,7 +10,7 @@
     at         at(2027-01-31T09:00:00)    at(2027-01-31T09:00:00)
 
 A schedule skips a local time that does not exist, and fires once at a time that occurs twice (zones.py). No schedule
-fires after 2199. The SQL counterparts are queue.parse_schedule.sql and queue.next_fires.sql; test_schedule_expressions
+fires after 2199. The SQL counterparts are queue.parse_schedule.sql and queue.next_fires.sql. test_schedule_expressions
 compares the results.
 """
 
@@ -34,7 +34,7 @@ _ONE_SHOTS = ("fire_at", "at")
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression. The table above explains the forms; `timezone` is an IANA name."""
+    """An expression. The table above explains the forms. `timezone` is an IANA name."""
 
     form: str
     written: str
@@ -44,9 +44,9 @@ class Expression:
     def next_after(self, instant: datetime, anchor: datetime | None = None) -> datetime | None:
         """Returns the first time strictly after `instant`, in UTC and whole seconds, or None after the last time.
 
-        Both times are aware. Only rates need `anchor`, their first time: StartDate, or the schedule's creation time
-        without the fraction of a second. A rate counts from `instant` if `anchor` is missing. Raises ScheduleInvalid if
-        a row contains no expression or an unknown zone.
+        Both times have a time zone. Only rates need `anchor`, which is a rate's first time. The first time is
+        StartDate, or the schedule's creation time without the fraction of a second. A rate counts from `instant` if
+        `anchor` is missing. Raises ScheduleInvalid if a row contains no expression or an unknown zone.
         """
         found = self._next_after(instant.astimezone(UTC), anchor)
         return found if found is not None and found <= _LATEST else None
@@ -71,7 +71,7 @@ class Expression:
 
     @property
     def is_one_shot(self) -> bool:
-        """Returns whether the expression is one moment."""
+        """Returns whether the expression is a single moment."""
         return self.form in _ONE_SHOTS
 
 
@@ -83,7 +83,7 @@ def parse(
     fire_at: str | None = None,
     timezone: str = "UTC",
 ) -> Expression:
-    """Parses a REST schedule's expression, which has exactly one form. Raises ScheduleInvalid."""
+    """Parses a REST schedule's expression, which must have exactly one form. Raises ScheduleInvalid."""
     forms = {"cron": cron, "every": every, "when": when, "fire_at": fire_at}
     given = [(form, text) for form, text in forms.items() if text is not None]
     if len(given) != 1:
@@ -102,7 +102,8 @@ def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
 
 @lru_cache(maxsize=8192)
 def read_stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
-    """Returns a row's expression without checks. Errors appear only when the expression is evaluated."""
+    """Returns a row's expression without checks. An invalid expression raises an error only when a caller evaluates
+    it."""
     return Expression(form, written, canonical, timezone)
 
 
@@ -127,7 +128,7 @@ def find_pause(expression: Expression, now: datetime) -> datetime | None:
     change, length = found
 
     def fires(number: int) -> bool:
-        """Returns whether the expression fires in this span. Each span is as long as the clock change; span 0
+        """Returns whether the expression fires in this span. Each span is as long as the clock change, and span 0
         starts with the change."""
         start = change + number * length
         following = expression.next_after(start - timedelta(seconds=1))

@@ -1,8 +1,8 @@
 """Parses one field of a cron expression, such as `*`, `5`, `1-5`, `*/10`, `MON-FRI` or `1,15`, into its values.
 
 Values, names and wildcards follow crontab(5) (POSIX) and AWS ("Cron-based schedules", EventBridge Scheduler User
-Guide). The parser of croniter is not used, because its errors have no positions and it reads `30-30` as the whole
-field. The SQL counterpart is queue.cron_values.sql.
+Guide). Penstock does not use croniter's parser, because that parser's errors have no positions, and it reads `30-30` as
+the whole field. The SQL counterpart is queue.cron_values.sql.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 class Field:
     """A field and its allowed values.
 
-    `top` is the last value of `*` and of steps. Only weekdays have a `top` below `high`, because crontab's Sunday is 0
-    and 7. `turns` means that the first value follows the last one, so the suggestion for `24` is `0`. `wraps` means
-    that the range `FRI-MON` is valid, as on AWS.
+    `top` is the last value of `*` and of steps. Only weekdays have a `top` below `high`, because Sunday is both 0 and 7
+    in a crontab. `turns` means that the first value follows the last one, so the suggestion for `24` is `0`. `wraps`
+    means that a range such as `FRI-MON` is valid, as on AWS.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Field:
 
     @property
     def allowed(self) -> str:
-        """Returns `0 to 59` or `1 to 12 or JAN to DEC` for error texts."""
+        """Returns the allowed values for error texts, such as `0 to 59` or `1 to 12 or JAN to DEC`."""
         names = f" or {self.names[0]} to {self.names[-1]}" if self.names else ""
         return f"{self.low} to {self.high}{names}"
 
@@ -54,7 +54,7 @@ AWS_YEAR = Field("year", 1970, 2199, 2199)
 
 
 def parse_values(field: Field, part: Part) -> frozenset[int]:
-    """Returns the values in a field's text. Sunday stays 0 or 7, as written."""
+    """Returns the values in a field's text. Sunday stays 0 or 7, as in the text."""
     return frozenset(value for item in part.split(",") for value in list_values(field, item))
 
 

@@ -1,6 +1,6 @@
-"""Errors of expressions, with position, suggestion and examples.
+"""Defines the errors of expressions, with a position, a suggestion and examples.
 
-Parsers raise `Flaw`, which has one position and its correction. `raise_flaw` converts it to `ScheduleInvalid`, which
+Parsers raise `Flaw`, which has one position and one correction. `raise_flaw` converts it to `ScheduleInvalid`, which
 suggests a whole expression that parses. The error has no suggestion if no correction is certain.
 """
 
@@ -21,8 +21,8 @@ _FOREIGN = re.compile(r"[^\t\n\r -~]").search
 class ScheduleInvalid(Exception):  # noqa: N818 - the name of the error in the API
     """An expression or time zone is not valid.
 
-    `position` is the wrong character's, from 0, or None if the whole text is wrong. `suggestion` is the whole
-    expression that the client probably meant, or None if it is unknown.
+    `position` is the wrong character's position, counted from 0, or None if the whole text is wrong. `suggestion` is
+    the whole expression that the client probably meant, or None if it is unknown.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Part:
         return Flaw(message, self.position, len(self.text), instead)
 
     def split(self, separator: str | None) -> list["Part"]:
-        """Returns the pieces between separators. The separator None stands for any run of white space."""
+        """Returns the pieces between separators. The separator None means any run of white space."""
         parts, start = [], 0
         for text in self.text.split(separator):
             start = self.text.index(text, start)
@@ -81,7 +81,7 @@ class Part:
 def refuse_surplus_space(text: str) -> None:
     """Raises Flaw for white space that AWS refuses in rate() and cron() (recorded at AWS).
 
-    One blank is allowed between two words, but none next to a bracket.
+    AWS allows one blank between two words, but no blank next to a bracket.
     """
     found = _SURPLUS(text)
     if found is not None:
@@ -93,7 +93,7 @@ def refuse_surplus_space(text: str) -> None:
 
 
 def raise_flaw(text: str, read: Callable[[str], Result], examples: tuple[str, ...]) -> Result:
-    """Returns the result of `read` for the text. Raises ScheduleInvalid for its Flaw."""
+    """Returns the result of `read` for the text. Raises ScheduleInvalid if `read` raises Flaw."""
     try:
         return _read(text, read)
     except Flaw as flaw:
@@ -103,7 +103,7 @@ def raise_flaw(text: str, read: Callable[[str], Result], examples: tuple[str, ..
 def _read(text: str, read: Callable[[str], Result]) -> Result:
     """Parses the text.
 
-    Only ASCII is accepted, so that Python and PostgreSQL agree on letters, digits and white space.
+    The parser accepts only ASCII, so that Python and PostgreSQL agree on letters, digits and white space.
     """
     if len(text) > MAX_EXPRESSION_LENGTH:
         raise Flaw(f"an expression has at most {MAX_EXPRESSION_LENGTH} characters", MAX_EXPRESSION_LENGTH)

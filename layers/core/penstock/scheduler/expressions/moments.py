@@ -1,7 +1,7 @@
 """Parses one moment: `fire_at`, and AWS's `at(yyyy-mm-ddThh:mm:ss)`.
 
-`fire_at` is RFC 3339 with an offset, or a local time of the schedule's time zone. Fractions of a second are dropped,
-as by AWS's tools. A local time that does not exist is refused, because the schedule would never fire. A time that
+`fire_at` is RFC 3339 with an offset, or a local time of the schedule's time zone. Penstock drops fractions of a second,
+as AWS's tools do. Penstock refuses a local time that does not exist, because the schedule would never fire. A time that
 occurs twice means the first of the two instants. The SQL counterpart is queue.parse_moment.sql.
 """
 
@@ -77,5 +77,5 @@ def _find_existing(local: datetime, zone: tzinfo, start: int, length: int) -> da
 
 
 def _describe_malformed(text: str, message: str, end: int) -> Flaw:
-    """Returns the error for a text of another form. For a date, the error suggests a time."""
+    """Returns the error for a text that is not a moment. For a date, the error suggests a time."""
     return Flaw(message, end, 0, "T00:00:00") if _ONLY_DATE(text) else Flaw(message, 0, len(text))

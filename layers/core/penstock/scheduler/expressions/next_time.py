@@ -1,10 +1,10 @@
 """Computes the next time of a cron expression.
 
 The local times come from croniter, the days beyond croniter's syntax from days.py, and the instants from zones.py.
-Croniter gets plain lists of numbers, and local times without a zone, because its time zones are wrong for schedules.
-It fires `30 1 * * *` twice in New York's autumn, and `30 2 * * *` at 03:00 in spring (measured with 7.0.0). The SQL
-counterparts are queue.next_cron_fires.sql and queue.next_local_time.sql; test_schedule_expressions compares the
-results.
+Croniter receives plain lists of numbers, and local times without a zone, because its rules for time zones are wrong for
+schedules. With a zone, croniter 7.0.0 would fire `30 1 * * *` twice in New York's autumn, and `30 2 * * *` at 03:00 in
+spring (measured). The SQL counterparts are queue.next_cron_fires.sql and queue.next_local_time.sql.
+test_schedule_expressions compares the results.
 """
 
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ class CronTimes:
             return None
 
     def _by_dates(self, after: datetime) -> datetime | None:
-        """Returns the next local time. days.py finds the date, and croniter finds the time of day."""
+        """Returns the next local time. `days` finds the date, and croniter finds the time of day."""
         for day in _list_dates(self._cron, after.date()):
             midnight = datetime.combine(day, time())
             found = self._by_croniter(max(after, midnight - _SECOND))
@@ -80,7 +80,7 @@ class CronTimes:
 def make_cron_times(canonical: str) -> CronTimes:
     """Returns the times of a stored expression. The object takes 0.3 ms to create and is cached.
 
-    Raises ScheduleInvalid for a text that is not cron.
+    Raises ScheduleInvalid for a text that is not a cron expression.
     """
     return CronTimes(raise_flaw(canonical, read_aws if canonical.startswith("cron(") else read_crontab, ()))
 
@@ -104,8 +104,8 @@ def _build_pattern(cron: Cron, *, dates: bool) -> str:
 
 
 def _build_date_pattern(days: Days, months: frozenset[int]) -> tuple[str, str, str]:
-    """Returns day-of-month, month and day-of-week. A day in either day field counts, so a field with every day
-    decides."""
+    """Returns day-of-month, month and day-of-week. A day counts if it is in either day field, so a field with every day
+    makes every day count."""
     of_month = _format_numbers(days.of_month.days, 31) if days.of_month and days.of_month.days else None
     of_week = _format_numbers(days.of_week.days, 7) if days.of_week else None
     if "*" in (of_month, of_week):

@@ -1,8 +1,8 @@
 """Parses AWS's `rate(value unit)`. Successive times are the same number of seconds apart, even if the zone's offset
 changes.
 
-A day is 24 hours ("Daylight savings time", EventBridge Scheduler User Guide). The API reference has six units
-(ScheduleExpression), and accepts `1 minutes` and `5 minute`. The SQL counterparts are queue.parse_rate.sql and
+A day is 24 hours ("Daylight savings time", EventBridge Scheduler User Guide). The API reference (ScheduleExpression)
+lists six units, and allows both `1 minutes` and `5 minute`. The SQL counterparts are queue.parse_rate.sql and
 queue.next_rate_fires.sql.
 """
 
@@ -50,7 +50,7 @@ def read_seconds(canonical: str) -> int:
 
 
 def next_of_rate(seconds: int, instant: datetime, anchor: datetime) -> datetime:
-    """Returns the first time after `instant` at a multiple of `seconds` from `anchor`, the first time."""
+    """Returns the first time after `instant` that is a multiple of `seconds` after `anchor`, the rate's first time."""
     if instant < anchor:
         return anchor
     passed = (instant - anchor) // timedelta(seconds=seconds)

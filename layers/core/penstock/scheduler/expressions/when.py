@@ -4,7 +4,7 @@
     every day|weekday|weekend|monday…sunday at T | daily at T
     hourly | hourly at :MM
 
-N divides the next unit, as in every.py; T is as in clock_time.py.
+N divides the next larger unit, as in every.py. clock_time.py parses T.
 """
 
 from .clock_time import read_time

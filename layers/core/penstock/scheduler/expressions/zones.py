@@ -41,7 +41,8 @@ def find_first_instant(local: datetime, zone: tzinfo) -> datetime | None:
 
 
 def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
-    """Returns the last second of the gap or repeated hour around this local time, or the time itself outside both."""
+    """Returns the last second of the gap or repeated hour around this local time. Outside of both, returns the time
+    itself."""
     before, after = _find_offsets(local, zone)
     if before == after:
         return local
@@ -92,7 +93,7 @@ def _explain_unknown(name: str) -> ScheduleInvalid:
 
 
 def _find_meant(name: str) -> str | None:
-    """Returns America/New_York for `america/newyork` and `New York`."""
+    """Returns the name that a text probably means, such as America/New_York for `america/newyork` and `New York`."""
     known = _index_by_folded_name()
     word = name[:MAX_ZONE_LENGTH].casefold().strip().replace(" ", "_")
     if word in known:

@@ -22,17 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_AT_ONCE: Final = 100
-"""The most occurrences of a schedule that one transaction fires, unless catchup_limit is larger. The next
+"""The maximum number of a schedule's occurrences that one transaction fires, unless catchup_limit is larger. The next
 transaction fires the rest."""
 MAX_COUNTED: Final = 10_000
-"""The most skipped occurrences that are counted. Each one costs a transaction a few microseconds."""
+"""The maximum number of skipped occurrences that a transaction counts. Each skipped occurrence costs a few
+microseconds."""
 
 
 class Plan(NamedTuple):
     """The occurrences to fire, and the next occurrence.
 
-    `note` says how many occurrences are skipped, and why. The note becomes the schedule's last_error, and the run
-    error of the first skipped occurrence, `skipped_at`.
+    `note` says how many occurrences the plan skips, and why. The note becomes the schedule's last_error, and the error
+    of the run at `skipped_at`, the first skipped occurrence.
     """
 
     times: list[datetime]
@@ -50,8 +51,8 @@ class NextOccurrence(Protocol):
 def plan(due: ClaimedScheduleRow, grace_seconds: int) -> Plan:
     """Plans the occurrences that fire now.
 
-    An occurrence that is at most `window_seconds` old can be due later in its window. A later transaction then plans
-    it.
+    An occurrence that is at most `window_seconds` old can be due later in its window. In that case, a later transaction
+    plans it.
     """
     following = plan_occurrences(due)
     if due.next_fire_at > due.now:  # the database's clock went back (queue.rewind_schedules)
@@ -77,7 +78,8 @@ def plan_occurrences(due: ClaimedScheduleRow) -> NextOccurrence:
 
 
 def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime) -> Plan:
-    """Plans a schedule that catches up: the oldest occurrences up to the limit, and then the next future occurrence."""
+    """Plans a schedule that catches up. The oldest occurrences up to the limit fire, and the next future occurrence
+    follows."""
     rest = list_missed(due.next_fire_at, following, due_until)
     times = [due.next_fire_at, *islice(rest, max(0, due.catchup_limit - 1))]
     skipped = list(islice(rest, MAX_COUNTED))

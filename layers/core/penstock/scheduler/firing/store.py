@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     import psycopg
 
 MAX_SIGNATURES: Final = 3
-"""The most attempts to sign a batch's messages. A topic can change its signature version during an attempt, but
-rarely twice."""
+"""The maximum number of attempts to sign a batch's messages. A topic can change its signature version during an
+attempt, but rarely twice."""
 
 
 class PlannedSchedule(NamedTuple):
@@ -49,7 +49,8 @@ class PlannedSchedule(NamedTuple):
 
 
 class FiringStore:
-    """Makes calls on one autocommit connection. If a call raises psycopg.Error, the server rolls the batch back."""
+    """Claims and fires schedules, and retries invocations, on one autocommit connection. If a call raises
+    psycopg.Error, the server rolls back the batch."""
 
     def __init__(
         self,
@@ -98,7 +99,7 @@ class FiringStore:
 
     # --- one call ----------------------------------------------------------------------------------------------------
     def _fire(self, planned: list[PlannedSchedule]) -> list[PlannedSchedule]:
-        """Fires schedules. Returns the schedules that did not fire, because the messages need another signature
+        """Fires schedules. Returns the schedules that did not fire because their messages need another signature
         version."""
         firings = [(work.due, at) for work in planned for at in work.plan.times]
         topic_messages = self._sign(self._drafts(firings))

@@ -1,4 +1,5 @@
-"""Builds schedules' messages to SNS topics, with signed envelopes like Publish's. One SQL call sends the messages."""
+"""Builds the messages that schedules send to SNS topics, with signed envelopes as for Publish. One SQL call sends the
+messages."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -48,7 +49,8 @@ def sign_drafts(drafts: Sequence[TopicDraft | None], environment: Environment) -
 
 
 def build_topic_message(topic: TopicArn, text: str, environment: Environment) -> Operation[bytes]:
-    """Builds one message, and signs it in the cached version. If the version has changed, the database raises
+    """Builds one message, and signs it with the cached signature version. If the version has changed, the database
+    raises
     QU007."""
     version = environment.cache(TopicCache).signature_version(str(topic))
     size, message_id = len(text.encode()), as_text(make_message_id())

@@ -11,7 +11,8 @@ from penstock.observing.trace_context import Span, Tracer, Value, as_trace_heade
 _json = msgspec.json.Encoder()
 
 Key = tuple[int, Hashable, str]
-"""Identifies a span: a schedule's id and the occurrence's time, or a retry's id and None; then the schedule's name."""
+"""Identifies a span by a schedule's id and the occurrence's time, or by a retry's id and None. The schedule's name
+follows."""
 
 
 class Traces:
@@ -24,7 +25,7 @@ class Traces:
 
     @contextmanager
     def record_spans(self) -> Iterator[None]:
-        """Ends the spans that started in the block. If the block raises an error, the spans have failed."""
+        """Ends the spans that started in the block. If the block raises an error, marks the spans as failed."""
         error = "rolled_back"
         try:
             yield
@@ -51,7 +52,7 @@ class Traces:
         ]
 
     def failed(self, row_id: int) -> None:
-        """Marks the spans of this schedule or retry as failed, because its target did not accept the message."""
+        """Marks the spans of this schedule or retry as failed, because the target did not accept the message."""
         self._failed_ids.add(row_id)
 
 

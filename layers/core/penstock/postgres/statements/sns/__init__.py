@@ -1,1 +1,1 @@
-"""Statements of SNS: topics, subscriptions, mobile apps, phone numbers, outgoing messages."""
+"""Statements for SNS, about topics, subscriptions, mobile apps, phone numbers and outgoing messages."""

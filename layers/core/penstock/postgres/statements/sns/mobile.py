@@ -1,4 +1,4 @@
-"""Platform applications and their endpoints."""
+"""Statements for platform applications and their endpoints."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Outgoing messages: for phones, mobile apps, e-mail and functions."""
+"""Statements for outgoing messages to phones, mobile apps, e-mail addresses and functions."""
 
 from typing import Literal, NamedTuple
 from uuid import UUID

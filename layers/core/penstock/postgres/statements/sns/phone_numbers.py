@@ -1,4 +1,4 @@
-"""SMS attributes, opted-out phone numbers, and phone numbers of the sandbox."""
+"""Statements for SMS attributes, opted-out phone numbers, and phone numbers of the sandbox."""
 
 from typing import NamedTuple
 

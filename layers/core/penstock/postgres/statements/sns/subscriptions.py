@@ -77,7 +77,7 @@ LIST_SUBSCRIPTIONS = Statement(
 class SubscriptionRow(NamedTuple):
     """A subscription. `attributes` is JSON. `topic_delivery_policy` is the topic's policy, if it has one.
 
-    `principal` is the ARN of the subscribing user, or unknown for subscriptions from before 0.1.0.
+    `principal` is the ARN of the subscribing user, and is unknown for subscriptions from before 0.1.0.
     """
 
     attributes: str

@@ -84,7 +84,7 @@ class PublishedRow(NamedTuple):
     """Entry `n` (from 1) was published, or refused with an error.
 
     `message_id` is None after an error. A duplicate has the `message_id` and `sequence_number` of the original. An
-    error's `detail` is the expected value; otherwise it is `none` if no subscription needs an envelope.
+    error's `detail` is the expected value. Without an error, `detail` is `none` if no subscription needs an envelope.
     """
 
     n: int
@@ -118,7 +118,7 @@ READ_TOPIC_PAGE = Statement("queue.read_topic_page", ("text", "text", "text", "i
 class TopicSubscriptionRow(NamedTuple):
     """A topic's subscription.
 
-    `matches` says whether the subscription would get the message in the request, or is None if the request has no
+    `matches` says whether the subscription would receive the message in the request, or is None if the request has no
     message.
     """
 
