@@ -1,1 +1,1 @@
-"""Reports of operations, counts of workers, log records and trace contexts."""
+"""Reports about operations, counts workers' work, writes log records, and passes on trace contexts."""

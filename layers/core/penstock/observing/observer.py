@@ -8,7 +8,7 @@ class Observer:
     can call the methods."""
 
     def counted(self, counts: Mapping[str, int]) -> None:
-        """Reports further work, under the names of the run's counts."""
+        """Reports additional work, with the same names as the run's counts."""
 
     def attempted(self, delivered: bool, seconds: float) -> None:
         """Reports that an endpoint accepted or refused a delivery after `seconds`."""

@@ -1,10 +1,10 @@
-"""Reports of operations about messages that were sent, received, deleted or published.
+"""Defines the reports of operations that sent, received, deleted or published messages.
 
     yield Sent(arn, 1, (len(body),))
 
-A report is an effect without a result. Drivers pass reports to the container's metrics, to CloudWatch and to traces.
-None of these inspects database calls. A failed operation, or one whose client has disconnected, reports the changes
-that happened.
+A report is an effect without a result. Drivers pass reports to the container's metrics, to CloudWatch and to traces, so
+metrics and traces do not inspect database calls. An operation that fails, or whose client disconnects, still reports
+the changes that happened.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,8 @@ class Report(Effect[None], frozen=True):
 class Sent(Report, frozen=True):
     """`count` messages were added to a queue. The count is 0 if all messages were duplicates.
 
-    `sizes` contains the bytes of each message with its attributes, as SQS counts them, or nothing if they are unknown.
+    `sizes` contains the size in bytes of each message with its attributes, as SQS counts bytes. `sizes` is empty if the
+    sizes are unknown.
     """
 
     queue_arn: str
@@ -59,7 +60,7 @@ class ReceivedBy(Report, frozen=True):
 
 
 class Deleted(Report, frozen=True):
-    """`count` messages were deleted. Messages that did not exist are not counted."""
+    """`count` messages were deleted. The count does not include messages that did not exist."""
 
     queue_arn: str
     count: int
@@ -87,7 +88,7 @@ class EventPublished(Report, frozen=True):
 
 
 class Unjudged(Report, frozen=True):
-    """`count` messages were too complicated for filters, and passed unfiltered. `by`: publish, event or mapping."""
+    """`count` messages were too complicated for filters, and passed unfiltered. `by` is publish, event or mapping."""
 
     by: str
     count: int

@@ -8,9 +8,10 @@ then `request_id` and the caller's other fields:
     log = logging.getLogger("penstock.maintain")
     log.warning("cleaning fell behind", extra={"queue": name, "lag_seconds": 31})
 
-The container uses the standard library. Lambda uses the Logger of powertools, whose keys are converted to this form.
-The code does not log every request at `info`. Metrics count requests, and logs report unusual events. The container's
-access log (`penstock_web.access_log`) contains every request if the operator enables this log.
+The container uses the standard library. Lambda uses the Logger of powertools, and this module converts that Logger's
+keys to the same form. Penstock does not log every request at `info`, because metrics count requests. Logs report
+unusual events. The container's access log (`penstock_web.access_log`) contains every request if the operator enables
+this log.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one line of JSON. A value that JSON does not support is written as text."""
+    """Formats a record as one line of JSON. Writes a value that JSON does not support as text."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -59,13 +60,13 @@ class JsonFormatter(logging.Formatter):
 
 
 def as_timestamp(seconds: float) -> str:
-    """Formats seconds since 1970 as a time for log lines."""
+    """Formats a number of seconds since 1970 as a time for log lines."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 def configure_logging(level: str, stream: TextIO | None = None) -> None:
     """Sends all records of `level` or higher to `stream` (default: standard error). Each entry point calls this
-    once."""
+    function once."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
@@ -90,8 +91,8 @@ class AtMost(logging.Filter):
 
 
 class OnceAMinute(logging.Filter):
-    """Passes one record of a logger per minute. The record's field `records` counts the records since the last one
-    that passed, including itself."""
+    """Passes one record of a logger per minute. The record's field `records` counts the record itself and the records
+    that were dropped since the last record that passed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,16 +124,16 @@ def make_lambda_logger(level: str) -> Logger:
         logger_formatter=Formatter(log_record_order=order, serialize_stacktrace=False),
     )
     logger.append_keys(location=None)
-    # If Lambda filters records by a level (AWS_LAMBDA_LOG_LEVEL), powertools uses this level.
+    # If Lambda filters records by a level (AWS_LAMBDA_LOG_LEVEL), powertools uses Lambda's level.
     logging.getLogger(SERVICE).setLevel(level.upper())
     return logger
 
 
 def trace_call(work: Callable[[], T], lambda_context: object) -> T:
-    """Calls `work` and returns its result. The X-Ray segment has the time and the exception, but not the result.
+    """Calls `work` and returns its result. The X-Ray segment contains the time and the exception, but not the result.
 
     Raises the errors of `work`, and ModuleNotFoundError if the package aws-xray-sdk is missing. A layer must provide
-    this package, which needs botocore and takes 0.1 seconds to import.
+    the package, which needs botocore and takes 0.1 seconds to import.
     """
     from aws_lambda_powertools import Tracer  # noqa: PLC0415
 
@@ -151,7 +152,8 @@ def trace_call(work: Callable[[], T], lambda_context: object) -> T:
 
 
 def annotate(**values: str) -> None:
-    """Adds annotations to this invocation's segment, if it has one. X-Ray finds traces by annotations."""
+    """Adds annotations to the invocation's X-Ray segment, if the invocation has a segment. Users can search traces by
+    annotations."""
     tracer = _TRACER.get()
     if tracer is not None:
         for name, value in values.items():

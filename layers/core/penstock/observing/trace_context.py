@@ -1,12 +1,12 @@
-"""Reads, stores and passes on the trace context of a request, a message or a delivery, in the forms of W3C and X-Ray.
+"""Reads, stores and passes on the trace context of a request, a message or a delivery, in the formats of W3C and X-Ray.
 
     traceparent:      00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
     AWSTraceHeader:   Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1
 
-Both headers contain the same facts. An X-Ray trace id is a W3C trace id with a version in front and a dash inside.
+Both headers contain the same facts. An X-Ray trace id is a W3C trace id with a version prefix and a dash inside.
 Messages use X-Ray's format, because SQS has an attribute for it. Sources: W3C Trace Context, level 1; X-Ray Developer
-Guide, "Tracing header" and "Amazon SQS and AWS X-Ray". This module does not need OpenTelemetry: a `Tracer` records
-spans.
+Guide, "Tracing header" and "Amazon SQS and AWS X-Ray". This module does not need OpenTelemetry, because a `Tracer`
+records the spans.
 """
 
 import re
@@ -15,7 +15,8 @@ from contextvars import ContextVar
 from typing import Final, NamedTuple, Protocol
 
 MAX_HEADER_BYTES: Final = 1_024
-"""A longer X-Amzn-Trace-Id is not passed on (Penstock's choice; X-Ray's headers have about 100 characters)."""
+"""The maximum length of an X-Amzn-Trace-Id that Penstock passes on. The limit is Penstock's choice, and X-Ray's headers
+have about 100 characters."""
 
 # The patterns are compiled at first use, because every function imports this module and few requests have a trace.
 # Headers of later versions can be longer ("Versioning of traceparent").
@@ -26,7 +27,7 @@ _PRINTABLE = r"[ -~]+"
 
 
 class TraceContext(NamedTuple):
-    """A span of a trace, of any service. `trace_id` has 32 hexadecimal digits, `span_id` has 16."""
+    """A span of a trace in any service. `trace_id` has 32 hexadecimal digits, and `span_id` has 16."""
 
     trace_id: str
     span_id: str
@@ -70,7 +71,7 @@ CURRENT_TRACE: ContextVar[TraceContext | None] = ContextVar("penstock_trace", de
 
 
 def parse_traceparent(text: str) -> TraceContext | None:
-    """Returns the trace context of a W3C header. Returns None for any other text; the request then starts a new
+    """Returns the trace context of a W3C header. Returns None for any other text, so that the request starts a new
     trace."""
     match = re.fullmatch(_TRACEPARENT, text.strip())
     if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
@@ -84,8 +85,8 @@ def as_traceparent(context: TraceContext) -> str:
 
 
 def parse_trace_header(text: str) -> TraceContext | None:
-    """Returns the context of an X-Ray header, or None if the header does not name a span, like load balancers'
-    headers."""
+    """Returns the context of an X-Ray header, or None if the header does not name a span. Load balancers' headers do
+    not name a span."""
     fields = dict(pair.strip().partition("=")[::2] for pair in text.split(";"))
     root = re.fullmatch(_ROOT, fields.get("Root", ""))
     parent = fields.get("Parent", "")
@@ -106,11 +107,11 @@ def _check_ids(context: TraceContext) -> TraceContext | None:
 
 
 def find_message_trace_header(headers: Mapping[bytes, bytes]) -> str | None:
-    """Returns the AWSTraceHeader for a request's messages without this attribute. The header comes from the request's
-    span, or otherwise from X-Amzn-Trace-Id.
+    """Returns the AWSTraceHeader for those messages of a request that have no AWSTraceHeader. The header comes from the
+    request's span, or from X-Amzn-Trace-Id if the request has no span.
 
-    A header without Parent= is not passed on, because load balancers and gateways add such a header to every request
-    (Penstock's choice).
+    Penstock chose not to pass on a header without Parent=, because load balancers and gateways add a header without
+    Parent= to every request.
     """
     current = CURRENT_TRACE.get()
     if current is not None:

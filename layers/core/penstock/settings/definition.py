@@ -294,7 +294,7 @@ class Settings:
 
     _serverless = Subject("Penstock on Lambda")
     queue_lambda_wait_seconds = Setting(2, unit="seconds", minimum=0, maximum=20, help="The maximum wait for messages "
-        "in the functions `Gateway` and `Rest`. The function `ReceiveMessage` has no such limit. With 0, no request "
+        "in the functions `Gateway` and `Rest`. The function `SqsReceiveMessage` has no such limit. With 0, no request "
         "waits. See [Limits of functions](../operate/lambda_limits.md#long-polls).")
     queue_lambda_concurrency = Setting(0, unit="environments", minimum=0, help="The maximum number of environments "
         "that the function `Gateway` or `Rest` has at once. `template.yaml` sets this variable to the reserved "

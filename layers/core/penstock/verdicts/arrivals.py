@@ -12,21 +12,21 @@ from .series import Series
 LEVEL_MINUTES: Final = 15
 STEP_MINUTES: Final = 5
 TREND_MINUTES: Final = 60
-"""Arrivals have a trend if they changed in one direction in two consecutive spans of this length."""
+"""The length of a span. Arrivals have a trend if they changed in one direction in two consecutive spans."""
 SLOPE_SIGMAS: Final = 1.5
-"""The changes in both spans must also exceed chance by this factor. Random changes are this large once in a hundred
+"""The factor by which the changes in both spans must exceed chance. Random changes reach this factor once in a hundred
 times."""
 FADING_MINUTES: Final = 240
-"""A trend fades. After this time two thirds of its change have happened."""
+"""The time after which two thirds of a fading trend's change have happened."""
 WAVE_MINUTES: Final = 6 * 60
 """The minimum number of minutes that the search for a daily wave needs."""
 WAVE_STEP: Final = 15
 WAVE_FIT: Final = 0.9
-"""A wave is accepted if it explains this fraction of the variance of arrivals."""
+"""The fraction of the variance of arrivals that a wave must explain."""
 DAY_MINUTES: Final = 24 * 60
 
 Outlook: TypeAlias = Callable[[float], float]
-"""Returns the expected arrivals per minute, this many minutes from now."""
+"""Returns the expected arrivals per minute at a number of minutes from now."""
 
 
 def forecast_arrivals(series: Series) -> Outlook:
@@ -51,7 +51,7 @@ def project_trend(level: float, slope: float) -> Outlook:
 def measure_slope(sent: Sequence[int]) -> float:
     """Returns the change of arrivals per minute, or 0 if less than two hours are known.
 
-    The change is the smaller of the last hour's slope and the previous hour's slope. A step or a recent change
+    The change is the smaller of the last hour's slope and the previous hour's slope. A single step or a recent change
     therefore does not count as a trend.
     """
     if len(sent) < 2 * TREND_MINUTES:
@@ -84,7 +84,7 @@ def fit_daily_wave(sent: Sequence[int]) -> Outlook | None:
     """Fits a sine wave of 24 hours to the arrivals by least squares (a cosinor). Returns None if the wave does not
     fit.
 
-    The wave is shifted to the current value, assuming that its current error persists.
+    The prediction shifts the wave to the current value, on the assumption that the current error persists.
     """
     if len(sent) < WAVE_MINUTES:
         return None

@@ -6,23 +6,24 @@ from typing import Final
 from .series import Series
 
 LEAST_BACKLOG: Final = 10
-"""Fewer messages do not count as a backlog."""
+"""The minimum number of messages in a backlog."""
 BACKLOG_SECONDS: Final = 60
-"""Messages count as a backlog if consumers need longer than this to process them."""
+"""The minimum time that consumers need to process a backlog."""
 TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
 """The trend comes from the shortest of these windows in which the backlog changed by more than chance."""
 BACK_MINUTES: Final = 2
-"""If consumers have been back for less than this, changes before their return are ignored."""
+"""The trend ignores changes before the return of consumers that have been back for less than this number of minutes."""
 SIGMAS: Final = 3
-"""A change beyond chance is this multiple of the usual spread, which is the square root of arrivals plus departures."""
+"""A change exceeds chance if it is larger than this multiple of the usual spread. The usual spread is the square root
+of arrivals plus departures."""
 NOISE_MINUTES: Final = 5
 STANDING_SECONDS: Final = 300
-"""A constant backlog counts if consumers need this long to process it."""
+"""The minimum time that consumers need to process a constant backlog that counts."""
 
 
 def has_backlog(visible: int, drain_rate: float) -> bool:
-    """Returns whether this many messages are more than consumers normally have in progress. `drain_rate` is in
-    messages a second."""
+    """Returns whether the number of visible messages is more than consumers normally have in progress. `drain_rate` is
+    in messages a second."""
     return visible >= LEAST_BACKLOG and visible >= BACKLOG_SECONDS * drain_rate
 
 
@@ -55,12 +56,12 @@ def are_consumers_back(series: Series) -> bool:
 
 
 def estimate_chance(series: Series, minutes: int) -> float:
-    """Returns how far the backlog of these last minutes moves by chance."""
+    """Returns how far the backlog of the given minutes moves by chance."""
     return spread(sum(series.sent[-minutes:]) + sum(series.left[-minutes:]))
 
 
 def spread(events: int) -> float:
-    """Returns how far a backlog moves by chance while this many messages arrive and leave."""
+    """Returns how far a backlog moves by chance while the given number of messages arrive and leave."""
     return max(LEAST_BACKLOG / 2, SIGMAS * sqrt(events))
 
 

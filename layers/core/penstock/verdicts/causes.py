@@ -1,4 +1,4 @@
-"""Explains why a queue falls behind, by comparing the minutes before and after it began to fall behind.
+"""Explains why a queue falls behind, by comparing the minutes before and after the queue began to fall behind.
 
 Describes each cause in plain English.
 """
@@ -11,19 +11,19 @@ from .types import Cause, Facts
 BEFORE_MINUTES: Final = 60
 SINCE_MINUTES: Final = 15
 ROSE: Final = 1.2
-"""Arrivals count as risen if the rate is at least this multiple of the earlier rate."""
+"""The multiple of the earlier rate above which arrivals count as risen."""
 FELL: Final = 0.85
-"""Consumers count as slower at this fraction of the earlier rate."""
+"""The fraction of the earlier rate below which consumers count as slower."""
 SLOWER: Final = 1.3
-"""Handlers count as slow at this multiple of the earlier handling time. If handlers are faster than this, consumers
+"""The multiple of the earlier handling time above which handlers count as slow. If handlers are faster, some consumers
 have left.
 """
 TENANT_SHARE: Final = 0.5
-"""If arrivals rose, a group that sends more than this fraction of all messages is the cause."""
+"""The fraction of all messages above which one group is the cause of risen arrivals."""
 
 
 class RateChange(NamedTuple):
-    """Rates before and after a minute: arrivals and completions per minute, and messages in flight."""
+    """Arrivals per minute, completions per minute and messages in flight, before and after a minute."""
 
     arrivals_before: float
     arrivals: float
@@ -66,8 +66,8 @@ def find_cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | No
 
 
 def is_slower(change: RateChange) -> bool:
-    """Returns whether a message takes longer than before. A message's time is the number in flight divided by the
-    completion rate."""
+    """Returns whether a message takes longer than before. A message's time is the number of messages in flight divided
+    by the completion rate."""
     if not change.drain or not change.drain_before or not change.in_flight_before:
         return False
     return change.in_flight / change.drain > SLOWER * change.in_flight_before / change.drain_before
@@ -80,17 +80,18 @@ def has_one_tenant(facts: Facts) -> bool:
 
 CAUSES: Final[dict[Cause, str]] = {
     Cause.NOBODY_RECEIVES: "Messages wait and no consumer receives them.",
-    Cause.QUEUE_PAUSED: "The queue is paused: messages wait until somebody resumes it.",
-    Cause.IN_FLIGHT_LIMIT: "The limit of messages in flight is reached: receives return nothing until one is deleted.",
-    Cause.ENDPOINT_DOWN: "An endpoint does not answer: its deliveries are paused; undeliverable messages arrive here.",
-    Cause.MAPPING_STOPPED: "Messages wait: their mapping to a function does not run.",
+    Cause.QUEUE_PAUSED: "The queue is paused, so messages wait until somebody resumes the queue.",
+    Cause.IN_FLIGHT_LIMIT: "Too many messages are in flight, so receives return no messages until some are deleted.",
+    Cause.ENDPOINT_DOWN: "An endpoint does not respond, so its deliveries wait. Undeliverable messages arrive here.",
+    Cause.MAPPING_STOPPED: "Messages wait, because their mapping to a function does not run.",
     Cause.FUNCTION_FAILS: "A function that the queue triggers fails.",
-    Cause.POISON_GROUP: "Some messages are received again and again and never deleted.",
-    Cause.HANDLERS_FAIL: "Messages are received, and hardly any is deleted: handlers fail.",
-    Cause.DEAD_LETTERS_WAIT: "Messages that failed wait here until they are redriven or deleted.",
-    Cause.ONE_TENANT: "One message group makes most of the work.",
-    Cause.CONSUMERS_FELL: "Consumers do less than before, though each message takes as long: some have stopped.",
-    Cause.SLOW_HANDLERS: "Consumers do less than before, since each message takes longer.",
+    Cause.POISON_GROUP: "Consumers receive some messages again and again, and never delete them.",
+    Cause.HANDLERS_FAIL: "Consumers receive messages but delete hardly any, because handlers fail.",
+    Cause.DEAD_LETTERS_WAIT: "Failed messages wait here until somebody redrives or deletes them.",
+    Cause.ONE_TENANT: "One message group causes most of the work.",
+    Cause.CONSUMERS_FELL: "Consumers process fewer messages than before, although each message takes as long. Some "
+    "consumers have stopped.",
+    Cause.SLOW_HANDLERS: "Consumers process fewer messages than before, because each message takes longer.",
     Cause.ARRIVALS_ROSE: "More messages arrive than before.",
 }
 

@@ -14,23 +14,24 @@ from .rates import Rates
 from .series import Series
 
 LEAST_DONE: Final = 10
-"""The estimate needs this many completed messages in the time of the rates."""
+"""The minimum number of completed messages, in the time of the rates, that the estimate needs."""
 
 
 class Consumers(NamedTuple):
-    """The number of consumers, and the number needed. None means unknown."""
+    """The number of consumers, and the number of consumers that the queue needs. None means unknown."""
 
     now: int | None = None
     needed: int | None = None
 
 
 def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_seconds: int) -> Consumers:
-    """Returns the number of consumers, and the number that would keep a message's wait within the target lag.
+    """Returns the number of consumers, and the number of consumers that would keep a message's wait within the target
+    lag.
 
     The consumers must handle the arrivals and clear the backlog within the target lag. `now` is known only while
-    messages wait, because idle consumers are invisible. A failed message stays in flight until its visibility timeout
-    ends, although no consumer works on it. Therefore minutes with failed messages do not count. Both numbers are
-    unknown if no other minutes exist. Arrivals that become dead letters do not count.
+    messages wait, because the counts do not show idle consumers. A failed message stays in flight until its visibility
+    timeout ends, although no consumer works on it. Therefore minutes with failed messages do not count. Both numbers
+    are unknown if no other minutes exist. Arrivals that become dead letters do not count.
     """
     minutes = find_minutes_without_failures(series, rates.minutes)
     done = sum(series.left[index] for index in minutes)

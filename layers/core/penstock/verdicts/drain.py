@@ -1,4 +1,4 @@
-"""Predicts when a backlog will be gone. The prediction extrapolates arrivals and assumes that consumers keep their
+"""Predicts when a backlog will be gone. The prediction extrapolates arrivals, and assumes that consumers keep their
 rate."""
 
 from datetime import datetime
@@ -26,7 +26,7 @@ class ExpectedFlow(NamedTuple):
 
 
 def measure_flow(series: Series, since: int) -> ExpectedFlow:
-    """Returns the flow. Completions are measured from the minute with index `since`."""
+    """Returns the flow. The measurement of completions starts at the minute with index `since`."""
     left = select_settled(series.left[-max(2, len(series) - since) :])
     drain = sum(left) / max(1, len(left))
     arrivals = forecast_arrivals(series)
@@ -36,7 +36,7 @@ def measure_flow(series: Series, since: int) -> ExpectedFlow:
 
 
 def estimate_emptying(backlog: int, flow: ExpectedFlow, now: datetime) -> Emptying | None:
-    """Returns when a backlog of this many messages will be gone, or None if it lasts longer than a day."""
+    """Returns when a backlog of `backlog` messages will be gone, or None if the backlog lasts longer than a day."""
     at = count_minutes_to_empty(backlog, flow, 0)
     if at is None:
         return None
@@ -48,8 +48,8 @@ def estimate_emptying(backlog: int, flow: ExpectedFlow, now: datetime) -> Emptyi
 
 
 def count_minutes_to_empty(backlog: float, flow: ExpectedFlow, more: float) -> float | None:
-    """Returns the minutes until the backlog is gone, with `more` additional arrivals per minute, or None for more
-    than a day."""
+    """Returns the number of minutes until the backlog is gone, with `more` additional arrivals per minute. Returns None
+    for more than a day."""
     rest = backlog
     for start in range(0, HORIZON_MINUTES, STEP_MINUTES):
         net = flow.drain - max(0.0, flow.arrivals(start + STEP_MINUTES / 2)) - more

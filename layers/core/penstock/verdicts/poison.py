@@ -8,26 +8,29 @@ from .series import MINUTE, Series
 POISON_MINUTES: Final = 10
 """The number of minutes that the rule examines."""
 RECURRING_MINUTES: Final = 3
-"""The number of these minutes in which redeliveries must occur. Redeliveries in a single minute mean that a
-consumer restarted."""
+"""The number of examined minutes in which redeliveries must occur. Redeliveries in a single minute mean that a consumer
+restarted."""
 LEAST_REDELIVERIES: Final = 5
 REDELIVERED_SHARE: Final = 0.3
-"""The fraction of receives that are redeliveries."""
+"""The minimum fraction of receives that are redeliveries."""
 DEAD_LETTERED_SHARE: Final = 0.005
-"""The fraction of departing messages that go to the dead-letter queue, in at least two of the minutes."""
+"""The minimum fraction of departing messages that go to the dead-letter queue, in at least two of the examined
+minutes."""
 DEAD_LETTER_MINUTES: Final = 2
 STUCK_SHARE: Final = 0.01
-"""The fraction of redeliveries while a message is stuck. Handlers that fail occasionally stay below it."""
+"""The minimum fraction of redeliveries while a message is stuck. Handlers that fail occasionally stay below this
+fraction."""
 STUCK: Final = timedelta(minutes=5)
-"""The oldest message is stuck if it is older than this. In addition, it must have been the oldest message for this
-time, or be five times as old as the backlog explains."""
+"""The minimum age of a stuck message. A stuck message must also have been the oldest message for this time, or be five
+times as old as the backlog explains."""
 STUCK_FACTOR: Final = 5
 DONE_SHARE: Final = 0.2
-"""If fewer than this fraction of first receives end in a delete, the handlers are the cause, not some messages."""
+"""The fraction of first receives that must end in a delete. Below this fraction, the handlers are the cause, not some
+messages."""
 
 
 def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
-    """Returns whether redeliveries occur in several minutes and are frequent, end as dead letters, or last long."""
+    """Returns whether redeliveries occur in several minutes, and are frequent, end as dead letters, or last long."""
     again = series.redelivered[-POISON_MINUTES:]
     dead = series.dead_lettered[-POISON_MINUTES:]
     if sum(1 for count in again if count) < RECURRING_MINUTES or sum(again) < LEAST_REDELIVERIES:
@@ -42,7 +45,7 @@ def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
 
 
 def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
-    """Returns whether the oldest message stays while others are deleted, or is much older than the backlog
+    """Returns whether the oldest message stays while other messages are deleted, or is much older than the backlog
     explains."""
     if series.now.oldest_at is None or drain_rate <= 0:
         return False

@@ -8,11 +8,12 @@ from typing import Final, NamedTuple
 from .series import Series
 
 RATE_MINUTES: Final = (5, 10, 15)
-"""A rate is measured in the shortest of these windows with enough arrivals or departures."""
+"""The windows for a rate. The shortest window with enough arrivals or departures gives the rate."""
 ENOUGH_MESSAGES: Final = 100
-"""This many messages make a rate accurate to about a tenth, because a count's usual error is its square root."""
+"""The number of messages that makes a rate accurate to about a tenth, because a count's usual error is its square
+root."""
 MAX_BURSTS: Final = 2
-"""Up to this many burst minutes in a quarter of an hour are ignored. More burst minutes count as the new rate."""
+"""The maximum number of ignored burst minutes in a quarter of an hour. More burst minutes count as the new rate."""
 
 
 class Rates(NamedTuple):
@@ -35,7 +36,7 @@ def sum_messages(series: Series, minutes: int) -> int:
 
 
 LEVEL_MINUTES: Final = (5, 10, 15, 30, 60)
-"""A steady rate is measured in the longest of these windows in which it changed only by chance."""
+"""The windows for a steady rate. The longest window in which the rate changed only by chance gives the steady rate."""
 SIGMAS: Final = 3
 
 
@@ -55,7 +56,7 @@ def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequ
 
 
 def find_steady_rate(counts: Sequence[int]) -> float:
-    """Returns the mean per minute, without one or two bursts, which do not predict the next minutes."""
+    """Returns the mean per minute without one or two bursts, because bursts do not predict the next minutes."""
     if not counts:
         return 0.0
     middle = median(counts)

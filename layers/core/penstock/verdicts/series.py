@@ -9,7 +9,8 @@ from .types import Facts, Gauges, Minute
 
 MINUTE: Final = timedelta(minutes=1)
 SETTLE: Final = timedelta(seconds=15)
-"""A minute's counts are complete this many seconds after its end, because activity is summed every ten seconds."""
+"""The number of seconds after a minute's end from which the minute's counts are complete, because a worker sums the
+activity every ten seconds."""
 
 
 @dataclass(slots=True)
@@ -29,12 +30,12 @@ class Series:
     """The number of messages that were deleted or moved to the dead-letter queue."""
     dead_lettered: list[int] = field(default_factory=list)
     expired: list[int] = field(default_factory=list)
-    """The number of messages that ended because their retention was over."""
+    """The number of messages that left the queue because their retention period ended."""
     visible: list[int] = field(default_factory=list)
     in_flight: list[int] = field(default_factory=list)
     oldest_at: list[datetime | None] = field(default_factory=list)
     measured_at: datetime | None = None
-    """The time of the gauges' last measurement. Later minutes are estimates."""
+    """The time of the gauges' last measurement. The gauges of later minutes are estimates."""
     sent_since: int = 0
     left_since: int = 0
     """The numbers of messages that arrived and left after the last full minute."""
@@ -50,10 +51,11 @@ class Series:
 
 
 def build_series(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Series:
-    """Returns the series of a queue. `minutes` has the newest minute last. Minutes that start after `now` are ignored.
+    """Returns the series of a queue. `minutes` has the newest minute last. The series ignores minutes that start after
+    `now`.
 
-    A minute without a row had no activity, so its gauges stay the same. A row without gauges was not measured. The new
-    minute's gauges are the previous gauges plus arrivals minus departures.
+    A minute without a row had no activity, so its gauges stay the same. For a row without gauges, the gauges are the
+    previous gauges plus arrivals minus departures.
     """
     ends_at = (now.astimezone(UTC) - SETTLE).replace(second=0, microsecond=0)
     rows = [row for row in minutes if row.starts_at <= now]

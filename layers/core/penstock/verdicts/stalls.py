@@ -9,20 +9,21 @@ from .types import Facts
 STALL: Final = timedelta(seconds=90)
 """The minimum wait without a receive before a queue counts as stalled."""
 STALL_WHILE_IN_FLIGHT: Final = timedelta(minutes=10)
-"""The minimum wait if messages in flight can explain it. In a FIFO queue their groups are blocked, and the handling
-time is unknown if the hour before has no receive."""
+"""The minimum wait if messages in flight can explain the wait. In a FIFO queue, messages in flight block their groups.
+The handling time is unknown if the hour before has no receive."""
 RECEIVES_MISSED: Final = 7
 """The number of receives that must be missing, compared with the hour before, while messages are in flight.
 
-All consumers may be busy at that time. Seven independent receives are missing by chance only once in a thousand times.
+While messages are in flight, all consumers may be busy. Seven independent receives are missing by chance only once in a
+thousand times.
 """
 MAX_PATIENCE: Final = timedelta(minutes=30)
-"""Messages in flight do not explain a wait that is longer than this."""
+"""The longest wait that messages in flight can explain."""
 USUAL: Final = 1.5
-"""A wait counts as unusual from this multiple of the usual wait on."""
+"""The multiple of the usual wait from which a wait counts as unusual."""
 USUAL_WAITS: Final = 5
-"""A wait is usual if this many waits in the known minutes (up to 25 hours) were as long, because consumers can run
-hourly."""
+"""The number of earlier waits that must be as long as a usual wait. The known minutes cover up to 25 hours, because
+consumers can run hourly."""
 BEFORE_MINUTES: Final = 60
 
 

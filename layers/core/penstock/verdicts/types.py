@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """The states of a queue, worst first. Lists have the same order."""
+    """The states of a queue, worst first. Lists of queues have the same order."""
 
     STALLED = "stalled"
     THROTTLED = "throttled"
@@ -38,8 +38,8 @@ class Cause(StrEnum):
 class Minute(NamedTuple):
     """A row of queue.minute: the activity of a queue in one minute, and its last gauges in that minute.
 
-    Gauges (`visible`, `in_flight`, `delayed`) are None if the queue was not measured in that minute. `oldest_at` is
-    the time when the oldest message entered; it is also None for an empty queue.
+    Gauges (`visible`, `in_flight`, `delayed`) are None if the queue was not measured in that minute. `oldest_at` is the
+    time when the oldest message entered, and is also None for an empty queue.
     """
 
     starts_at: datetime
@@ -70,13 +70,12 @@ class Gauges(NamedTuple):
 class Facts:
     """Other facts that a verdict considers. Unknown facts keep their defaults.
 
-    `in_flight_limit` is the maximum number of messages in flight; None means no limit. `dead_letters` says whether
+    `in_flight_limit` is the maximum number of messages in flight, or None for no limit. `dead_letters` says whether
     other queues use this queue as their dead-letter queue. `noisy_groups` counts the tenants that receives skip while
     other tenants wait. `top_group_share` is the busiest group's share of the arrivals, from 0 to 1. `paused_endpoints`
     are URLs that do not respond, whose undelivered messages enter this queue. `paused` means that a person paused the
-    queue. `stopped_mapping` is the reason why the service stopped an event source mapping of the queue.
-    `failing_since` and `failing_result` describe a mapping that fails. `now` has gauges that are newer than the last
-    minute's.
+    queue. `stopped_mapping` is the reason why the service stopped an event source mapping of the queue. `failing_since`
+    and `failing_result` describe a mapping that fails. `now` has gauges that are newer than the last minute's gauges.
     """
 
     fifo: bool = False
@@ -94,7 +93,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Emptying:
-    """The expected time when the backlog is gone at the current rates: most likely `at`, and between `low` and `high`.
+    """The expected time when the backlog is gone at the current rates. The time is most likely `at`, and lies between
+    `low` and `high`.
 
     `high` is None if the backlog may never be gone.
     """
@@ -109,15 +109,15 @@ class Verdict:
     """The state of a queue at a minute, with its beginning and its cause.
 
     `since` is the beginning of the state, or None if all known minutes have the same state. `since_or_before` means
-    that it began at `since` or earlier, before the first given minute. `cause_text` is a sentence in plain English, or
-    empty if no cause is known. `empties` is None if there is no backlog, or if the backlog does not drain at the
-    current rates. Rates are messages a second over the last `rate_minutes` (5 to 15). `backlog` counts messages that
-    can be received now. `consumers_now` counts concurrently handled messages, which is the number of busy consumers if
-    each consumer takes one message. `expired` counts the messages that expired in the last 15 minutes.
+    that the state began at `since` or earlier, before the first given minute. `cause_text` is a sentence in plain
+    English, or empty if no cause is known. `empties` is None if there is no backlog, or if the backlog does not drain
+    at the current rates. Rates are messages a second over the last `rate_minutes` (5 to 15). `backlog` counts messages
+    that can be received now. `consumers_now` counts concurrently handled messages, which is the number of busy
+    consumers if each consumer takes one message. `expired` counts the messages that expired in the last 15 minutes.
     `expiring_since` is the time since which messages have expired in every 15 minutes, or None. `is_received` says
     whether a consumer received a message in the last 15 minutes.
-    `consumers_needed` is the number that keeps the lag at `target_lag_seconds` at the current rates. None means
-    unknown.
+    `consumers_needed` is the number of consumers that keeps the lag at `target_lag_seconds` at the current rates. None
+    means unknown.
     """
 
     kind: Kind

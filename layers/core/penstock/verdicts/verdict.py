@@ -1,4 +1,5 @@
-"""The rules of verdicts in order. The first rule that applies gives the verdict. See docs/reference/verdicts.md."""
+"""Applies the rules of verdicts in order. The first rule that applies decides the verdict. See
+docs/reference/verdicts.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,16 +16,16 @@ from .types import Cause, Emptying, Facts, Kind, Minute, Verdict
 
 TARGET_LAG_SECONDS: Final = 300
 IDLE_MINUTES: Final = 5
-"""An empty queue without activity for this time is idle."""
+"""The time without activity after which an empty queue is idle."""
 LIMIT_SHARE: Final = 0.95
-"""From this fraction of the in-flight limit on, receives return fewer messages than they could."""
+"""The fraction of the in-flight limit from which receives return fewer messages than they could."""
 STANDING_MINUTES: Final = 3
-"""A younger backlog does not count, because a batch may have just arrived."""
+"""The minimum age of a backlog that counts. A younger backlog may be a batch that has just arrived."""
 BATCH_SHARE: Final = 0.5
-"""A queue is fed in batches if this fraction of its minutes has no sends. It is emptied in batches if messages wait
-without a receive in this fraction of its minutes."""
+"""The fraction of minutes without sends from which producers send in batches. Consumers receive in batches if messages
+wait without a receive in the same fraction of minutes."""
 BATCHES_TO_KNOW: Final = 3
-"""A queue copes with a backlog if it has worked off such a backlog this many times."""
+"""The number of similar backlogs that consumers must have processed before a backlog does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,8 @@ def judge(
 
 
 def is_asking_for_more(verdict: Verdict) -> bool:
-    """Returns whether older minutes may change the verdict, because they show the usual behaviour and the start of
-    the state."""
+    """Returns whether older minutes may change the verdict, because older minutes show the usual behaviour and the
+    start of the state."""
     return verdict.kind in (Kind.STALLED, Kind.FALLING_BEHIND, Kind.DRAINING) or verdict.since_or_before
 
 
@@ -138,7 +139,7 @@ def find_first(counts: Sequence[int]) -> int:
 
 
 def find_stall(case: Case) -> RuleFinding | None:
-    """Finds messages that wait unusually long without a receive. Dead letters are exempt."""
+    """Finds messages that wait unusually long without a receive. The rule does not apply to dead letters."""
     wait = stalls.find_waiting(case.series, case.facts, case.now)
     if wait is None or case.now - wait.since < wait.patience:
         return None
@@ -149,11 +150,12 @@ def find_stall(case: Case) -> RuleFinding | None:
 
 
 DEAD_LETTER_MINUTES: Final = 120
-"""A dead-letter queue counts as consumed if a receive happened in this time."""
+"""The time in which a receive must have happened for a dead-letter queue to count as consumed."""
 
 
 FAILING: Final = timedelta(minutes=5)
-"""How long a function must fail before the queue counts as poisoned: single failures are retried."""
+"""How long a function must fail before the queue counts as poisoned. Single failures do not count, because invocations
+are retried."""
 
 
 def find_function_failure(case: Case) -> RuleFinding | None:
@@ -165,7 +167,7 @@ def find_function_failure(case: Case) -> RuleFinding | None:
 
 
 def find_poison(case: Case) -> RuleFinding | None:
-    """Finds messages that are received again and again and never deleted."""
+    """Finds messages that consumers receive again and again, but never delete."""
     if not poison.is_poisoned(case.series, case.rates.drain, case.now):
         return None
     cause = Cause.HANDLERS_FAIL if poison.do_handlers_fail(case.series) else Cause.POISON_GROUP
@@ -199,7 +201,8 @@ def find_backlog(case: Case) -> RuleFinding | None:
 
 
 def can_cope_with(series: Series) -> bool:
-    """Returns whether a queue that is fed or emptied in batches has worked off a backlog of this size several times."""
+    """Returns whether the consumers have processed a backlog of this size several times, in a queue with batches of
+    sends or receives."""
     rests = [
         sum(1 for count in series.sent if not count),
         sum(1 for visible, count in zip(series.visible, series.received, strict=True) if visible and not count),

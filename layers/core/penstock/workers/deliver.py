@@ -1,6 +1,6 @@
 """Delivers messages to URLs, to the gateway, by e-mail and to functions.
 
-The worker claims deliveries under leases, has carriers send them concurrently, and writes many outcomes in one call.
+The worker leases due deliveries, lets carriers send them concurrently, and writes many outcomes in one call.
 
     claim (a short transaction) ──► carry, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
 
@@ -41,20 +41,21 @@ from penstock.settings.mail_address import parse_sender, parse_server
 from . import Counts
 
 MAX_RUN_SECONDS = 20.0
-"""A run claims no deliveries after this time. Open requests end within 15 seconds."""
+"""The time after which a run claims no more deliveries. Open requests end within 15 seconds."""
 LOGGED_BYTES: Final = 256
 """The limit for a response's body if WEBHOOK_LOG_RESPONSES is on."""
 KEPT_BYTES: Final = 1
-"""The limit for Lambda's response. The worker reads only the headers, but the value 0 would keep no headers."""
+"""The limit for the body of Lambda's response. The worker reads only the headers, but with the limit 0 it would receive
+no headers."""
 MAX_PER_HOST: Final = 20
-"""The most concurrent requests of one process to one host and port, for one account."""
+"""The maximum number of concurrent requests from one process to one host and port, for one account."""
 
 
 class Deliverer:
     """The worker of one process. Each run also writes the outcomes that an earlier run could not write.
 
     `watcher` is the id under which the process waits for notifications of new deliveries, or None if the worker only
-    polls. Any thread can call `stop` and `wake`.
+    polls. `stop` and `wake` are safe to call from any thread.
     """
 
     def __init__(
@@ -77,16 +78,16 @@ class Deliverer:
         self._warnings = DeliveryWarnings()
         self.unwritten: list[Finished] = []
         self.wait_ms: int | None = None
-        """The milliseconds until a delivery is due after an idle run, None if no delivery is pending, and 0
-        otherwise."""
+        """The number of milliseconds until a delivery is due, after an idle run. None means that no delivery is
+        pending. After any other run, the value is 0."""
 
     def run_once(
         self, settings: Settings, connection: "psycopg.Connection[Row]", longest_run_seconds: float | None = None
     ) -> Counts:
-        """Delivers until no delivery is due for a while, or the run's time is over. The run then waits for open
-        requests.
+        """Delivers until no delivery is due for a while, or until the run's time is over. At its end, the run waits for
+        open requests.
 
-        Raises psycopg.Error; outcomes that were written earlier stay written.
+        Raises psycopg.Error, but outcomes that were written earlier stay written.
         """
         counts = Counter(dict.fromkeys(SETTLED, 0))
         if not settings.queue_http_delivery_enabled or self._stopping:
@@ -111,7 +112,7 @@ class Deliverer:
         return counts
 
     def stop(self) -> None:
-        """Ends the current run soon. The worker then claims no more deliveries and cannot start again."""
+        """Ends the current run soon. A stopped worker claims no more deliveries and cannot start again."""
         self._stopping = True
         self.wake()
 
@@ -154,7 +155,8 @@ class Deliverer:
             await client.close()
 
     def _mail_carrier(self, settings: Settings) -> Carrier:
-        # Imported here, because the standard library's e-mail package slows a cold start more than all other carriers.
+        # The import is here, because the standard library's e-mail package slows a cold start more than all other
+        # carriers.
         from penstock.delivery.mail.carrier import MailCarrier  # noqa: PLC0415
 
         server, sender = parse_server(settings.sns_smtp_url), parse_sender(settings.sns_mail_from)

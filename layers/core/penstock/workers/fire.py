@@ -1,8 +1,8 @@
 """Fires due schedules in batches, each in one transaction.
 
-Only the database's clock counts. A worker asks the database how long to wait, and measures only this time. Any number
-of workers can run, because each worker skips schedules that another worker has locked. If a worker dies or stops, the
-next run fires the remaining schedules.
+Only the database's clock counts. A worker queries the database for the time to wait, and measures only that time
+itself. Any number of workers can run, because each worker skips schedules that another worker has locked. If a worker
+dies or stops, the next run fires the remaining schedules.
 """
 
 from collections import Counter
@@ -24,7 +24,8 @@ from penstock.settings import Settings
 from . import Counts
 
 MAX_RUN_SECONDS = 58.0
-"""How long a function without polling waits for schedules that are due before its next invocation, a minute later."""
+"""How long a function without polling waits for schedules that are due before the function's next invocation, a minute
+later."""
 LOCKED_SECONDS: Final = 0.05
 """The longest pause while other workers lock all due schedules, or the schedules' accounts exceed their firing rate."""
 SHORTEST_PAUSE_SECONDS: Final = 0.005
@@ -32,11 +33,11 @@ OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
 
 
 class Firer:
-    """The worker of one process. Any thread can call `stop` and `wake`.
+    """The worker of one process. `stop` and `wake` are safe to call from any thread.
 
-    If `continues` is set, a run waits for schedules that become due before its time is over. It queries for earlier
-    schedules every QUEUE_SCHEDULE_POLL_MS, because it gets no notifications. Otherwise the run ends if no schedule is
-    due.
+    If `continues` is set, a run waits for schedules that become due before its time is over. The run queries for
+    earlier schedules every QUEUE_SCHEDULE_POLL_MS, because it receives no notifications. If `continues` is not set, the
+    run ends when no schedule is due.
     """
 
     def __init__(
@@ -55,12 +56,14 @@ class Firer:
         self._awake = Event()
         self._environment: Environment | None = None
         self.wait_ms: int | None = None
-        """The milliseconds until a schedule is due after a run, or None if no schedule will be due."""
+        """The number of milliseconds from the end of a run until a schedule is due, or None if no schedule will be
+        due."""
 
     def run_once(
         self, settings: Settings, connection: "psycopg.Connection[Row]", longest_run_seconds: float | None = None
     ) -> Counts:
-        """Does one bounded run on an autocommit connection. Raises psycopg.Error; earlier batches remain committed."""
+        """Does one bounded run on an autocommit connection. Raises psycopg.Error, but earlier batches remain
+        committed."""
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self.wait_ms = None
         if settings.queue_schedule_enabled:
@@ -74,7 +77,7 @@ class Firer:
         return counts
 
     def stop(self) -> None:
-        """Ends the current run. The worker then claims no more schedules and cannot start again."""
+        """Ends the current run. A stopped worker claims no more schedules and cannot start again."""
         self._stopping = True
         self.wake()
 
@@ -83,7 +86,7 @@ class Firer:
         self._awake.set()
 
     def _next(self, store: FiringStore, deadline: float, poll_ms: int) -> NextScheduleRow | None:
-        """Waits until a schedule is due within the run's time. Returns None if the run is over."""
+        """Waits until a schedule is due. Returns None if no schedule is due within the run's time."""
         while (left := deadline - monotonic()) > 0 and not self._stopping:
             self._awake.clear()
             waits = store.waits()
@@ -111,8 +114,8 @@ def fire_batch(store: FiringStore, waits: NextScheduleRow, settings: Settings) -
 
 
 def pause_seconds(next_is_due_in: float | None) -> float:
-    """Returns how long the worker waits if no due schedule can fire. The next schedule of another account must not
-    be late."""
+    """Returns how long the worker waits if no due schedule can fire. The wait is short enough that the next schedule of
+    another account is not late."""
     return (
         LOCKED_SECONDS if next_is_due_in is None else min(LOCKED_SECONDS, max(SHORTEST_PAUSE_SECONDS, next_is_due_in))
     )

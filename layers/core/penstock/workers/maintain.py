@@ -1,12 +1,12 @@
 """Cleans the database.
 
-The worker removes acknowledged and expired messages, deleted queues, and old rows: deduplication ids, history, runs of
-schedules, outgoing messages, and windows of metrics. It finds accounts with too many deliveries, updates statistics if
-autovacuum is late, and truncates empty tables whose files still take space.
+Removes acknowledged and expired messages, deleted queues, and old rows. Old rows are deduplication ids, history, runs
+of schedules, outgoing messages, and windows of metrics. The worker also finds accounts with too many deliveries,
+updates statistics if autovacuum is late, and truncates empty tables whose files still take space.
 
-All processes and functions share one round through the queues. Each takes the next few queues, and no two take the
-same queue. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, in any process. A run has a
-time limit, and the next run continues after the last queue.
+All processes and functions share one round through the queues. Each process takes the next few queues, and no two
+processes take the same queue. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last round, in any
+process. A run has a time limit, and the next run continues after the last queue.
 """
 
 import logging
@@ -38,11 +38,12 @@ if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
 MAX_RUN_SECONDS = 1.5
-# How often a process cleans tables that belong to no queue. While they have rows to remove, each round cleans them.
+# How often a process cleans tables that belong to no queue. While these tables have rows to remove, each round cleans
+# them.
 INSTALLATION_SECONDS = 10.0
-# A run finishes the queues that it took. A call for a queue ends soon after a second. Most calls take 0.3 ms, and no
-# call is made for a clean queue. Therefore a run ends after about 20 s even if each queue has many rows to clean. A
-# function has 60 s.
+# A run finishes the queues that it took. A call for a queue ends soon after a second. Most calls take 0.3 ms, and a
+# clean queue needs no call. Therefore a run ends after about 20 s even if each queue has many rows to clean. A function
+# has 60 s.
 QUEUES_PER_PAGE = 20
 ROWS_PER_TABLE = 10_000
 # How often a process checks whether the database has moved to another server. Each new connection is also checked.
@@ -63,9 +64,9 @@ class Maintainer:
     """The worker of one process. Only some rounds clean the tables that belong to no queue.
 
     `found_nothing` means that the last run had no rows to clean, in its queues and in the tables that belong to no
-    queue. `idle` means that the last run ended a round in which this process cleaned no rows. Unlike with
-    `found_nothing`, queues may still contain messages. The worker then has no work until a change, or until a message
-    expires. `changes` is the result of queue.count_changes before the last run.
+    queue. `idle` means that the last run ended a round in which this process cleaned no rows. Unlike `found_nothing`,
+    `idle` says nothing about messages in queues. An idle worker has no work until a change, or until a message expires.
+    `changes` is the result of queue.count_changes before the last run.
     """
 
     def __init__(self) -> None:
@@ -80,14 +81,14 @@ class Maintainer:
         self.changes = 0
 
     def note_new_connection(self) -> None:
-        """Marks the connection as new, so that the next run checks its server. Any thread can call this."""
+        """Marks the connection as new, so that the next run checks its server. Any thread can call this method."""
         self._connections += 1
 
     def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts:
         """Does one bounded run, in which each call is a transaction.
 
         If a cleaning call fails, the run still makes the other calls, and raises the first error at the end. Errors of
-        other calls are raised at once; earlier calls stay committed.
+        other calls end the run at once, but earlier calls stay committed.
         """
         deadline = monotonic() + MAX_RUN_SECONDS
         options = ("maintain", QUEUES_PER_PAGE, settings.queue_maintain_interval_ms)
@@ -96,7 +97,7 @@ class Maintainer:
         self.idle = False
         self._failure = None
         self._check_server(connection, deadline)
-        # This must not be the first call of a run, because the server counts earlier changes of this session during
+        # The call must not be the first call of a run, because the server counts earlier changes of this session during
         # the first call.
         self.changes = count_changed(connection, COUNT_CHANGES)
         while monotonic() < deadline:
@@ -118,7 +119,8 @@ class Maintainer:
         return counts
 
     def _clean(self, connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object) -> int:
-        """Returns the number of rows that a call has cleaned. If the call fails, stores the error and returns 0."""
+        """Makes a call and returns the number of rows that it cleaned. If the call fails, stores the error and returns
+        0."""
         try:
             return count_changed(connection, statement, *arguments)
         except Exception as error:  # noqa: BLE001 - raised at the end of the run
@@ -126,13 +128,13 @@ class Maintainer:
             return 0
 
     def _end_round(self, counts: Counts) -> None:
-        """Ends a round. The round's result counts only if this process began the round with the tables that belong to
+        """Ends a round. Counts the round's result only if this process began the round with the tables that belong to
         no queue."""
         self.idle = self._began_round and not self._cleaned and not has_changed(counts)
         self._began_round = False
 
     def _check_server(self, connection: "StatementExecutor", deadline: float) -> None:
-        """After a failover or a restore, skips the ids that the lost part of the database may have used."""
+        """After a failover or a restore, skips the ids that lost transactions may have used."""
         now, connections = monotonic(), self._connections
         if now >= self._checked_at + CHECK_SERVER_SECONDS or connections != self._connections_checked:
             (row,) = connection.call(CHECK_SERVER, (False,))

@@ -1,8 +1,8 @@
 """Measures all queues and the installation for /metrics, into tables that every process reads.
 
-All processes share one round through the queues. Each process takes the next page, and no two take the same page. The
-next round begins QUEUE_METRICS_INTERVAL_MS after the previous round's end. In a Lambda function, the worker reports the
-gauges that Amazon SQS reports to CloudWatch each minute, in a separate round.
+All processes share one round through the queues. Each process takes the next page, and no two processes take the same
+page. The next round begins QUEUE_METRICS_INTERVAL_MS after the previous round's end. In a Lambda function, the worker
+reports the gauges that Amazon SQS reports to CloudWatch each minute, in a separate round.
 """
 
 from collections.abc import Callable
@@ -26,18 +26,20 @@ if TYPE_CHECKING:
 MAX_RUN_SECONDS = 5.0
 QUEUES_PER_PAGE = 100
 CALLS_AT_ONCE = 100_000
-"""The most rows of queue.activity that a run adds to the minutes. Adding them takes 0.3 s."""
+"""The maximum number of rows of queue.activity that a run adds to the minutes. Adding this number of rows takes 0.3
+s."""
 QUEUES_PER_MINUTE = 10_000
 """The number of the busiest queues that get rows in queue.minute. These queues' rows take 1.5 GB in 25 hours."""
 MEASUREMENTS = "measurements"
-"""The name by which the container wakes this worker, in place of a queue's ARN."""
+"""The name with which the container wakes this worker, in place of a queue's ARN."""
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
-    """Does one bounded run. The minutes are one transaction, and each page is one transaction. Raises the errors of
-    calls; earlier results stay.
+    """Does one bounded run. The minutes take one transaction, and each page takes one transaction. Raises the errors of
+    calls, but earlier results stay.
 
-    The first page of a round is measured after the pause. `rounds` is 1 if the run ended a round, otherwise 0.
+    The run measures the first page of a round only after the pause. `rounds` is 1 if the run ended a round, and
+    otherwise 0.
     """
     deadline = monotonic() + MAX_RUN_SECONDS
     stored = store_minutes(settings, connection)

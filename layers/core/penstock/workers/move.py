@@ -1,4 +1,4 @@
-"""Moves messages for message move tasks in steps. Each step is a transaction.
+"""Moves messages for message move tasks in steps, each of which is a transaction.
 
 A run ends when no task is running, or when its time is over. Any worker continues where another worker stopped.
 Several workers share the tasks. A task's rate limits all workers together, because the database counts the moved
@@ -19,7 +19,7 @@ from . import Counts
 
 MAX_RUN_SECONDS = 1.5
 MOVE_TASKS = "move-tasks"
-"""The name of tasks in NOTIFY, in place of a queue's ARN (queue.start_move_task)."""
+"""The name that NOTIFY has for tasks, in place of a queue's ARN (queue.start_move_task)."""
 MESSAGES_PER_STEP = 100
 PAUSE_SECONDS = 0.1
 """The pause while no message can move, because each task has used up its rate or other transactions lock the
@@ -31,7 +31,7 @@ def run_once(
     connection: "psycopg.Connection[Row]",
     longest_run_seconds: float = MAX_RUN_SECONDS,
 ) -> Counts:
-    """Does one bounded run on an autocommit connection. Raises psycopg.Error; earlier steps stay committed."""
+    """Does one bounded run on an autocommit connection. Raises psycopg.Error, but earlier steps stay committed."""
     deadline = monotonic() + longest_run_seconds
     steps = messages = 0
     calls = TransactionExecutor(connection)

@@ -217,8 +217,7 @@ RESUME_DELIVERY_ENDPOINT = Statement(
 
 class TestTargetRow(NamedTuple):
     """The target of a test event to a URL, which is a topic's subscription or a binding. `raw` means that the message
-    has
-    no envelope."""
+    has no envelope."""
 
     topic_arn: str | None
     signature_version: str | None

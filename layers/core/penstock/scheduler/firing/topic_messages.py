@@ -50,8 +50,7 @@ def sign_drafts(drafts: Sequence[TopicDraft | None], environment: Environment) -
 
 def build_topic_message(topic: TopicArn, text: str, environment: Environment) -> Operation[bytes]:
     """Builds one message, and signs it with the cached signature version. If the version has changed, the database
-    raises
-    QU007."""
+    raises QU007."""
     version = environment.cache(TopicCache).signature_version(str(topic))
     size, message_id = len(text.encode()), as_text(make_message_id())
     message = OutgoingMessage(message_id, {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)

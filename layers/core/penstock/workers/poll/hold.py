@@ -2,8 +2,8 @@
 
     received ──► renewed repeatedly while the request lasts ──► deleted, or visible after the timeout
 
-A queue's timeout is chosen for the timeout of its Lambda function. A URL has no such timeout, and can take up to
-MAX_HOLD_SECONDS. If the process dies, the messages are not renewed and soon become visible again.
+Users choose a queue's timeout to suit the timeout of the queue's Lambda function. A URL has no timeout, and can take up
+to MAX_HOLD_SECONDS. If the process dies, no renewal happens, and the messages soon become visible again.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from penstock.sqs.visibility import change
 from .service import PollService
 
 MAX_HOLD_SECONDS: Final = 900.0
-"""The longest timeout of a Lambda function ("Timeout", AWS Lambda quotas). SQS would allow 12 hours."""
+"""The maximum timeout of a Lambda function ("Timeout", AWS Lambda quotas). SQS would allow 12 hours."""
 SHORTEST_RENEWAL_SECONDS: Final = 30
-"""The shortest time for which messages stay invisible, so that no message becomes visible too early if the database
-is slow."""
+"""The minimum time for which a renewal keeps messages invisible, so that no message becomes visible too early if the
+database is slow."""
 
 
 class Hold:
@@ -59,12 +59,13 @@ class Hold:
             await self._task
 
     def release(self, rows: Sequence[ReceivedRow]) -> None:
-        """Stops renewing the timeouts of these messages, which will be deleted."""
+        """Stops renewing the timeouts of messages that the caller will delete."""
         done = {row.message_id for row in rows}
         self._rows = [row for row in self._rows if row.message_id not in done]
 
     async def _renew(self) -> None:
-        """Renews the timeout. The first renewal happens after half of the available time, if that is long enough."""
+        """Renews the timeout. The first renewal happens after half of the timeout, or at once if the timeout is shorter than
+        SHORTEST_RENEWAL_SECONDS."""
         renewal = max(SHORTEST_RENEWAL_SECONDS, ceil(self._seconds))
         pause = self._seconds / 2 if self._seconds >= SHORTEST_RENEWAL_SECONDS else 0.0
         is_renewed = False

@@ -1,8 +1,8 @@
 """Limits the concurrent invocations of a process by slots. The process's mappings share the slots, but one mapping or
 account cannot take all slots.
 
-An account or mapping gets fewer slots if fewer are free. Deliveries follow the same rule (queue.delivery_share names
-its source).
+An account or mapping gets fewer slots if fewer slots are free. Deliveries follow the same rule (queue.delivery_share
+names the rule's source).
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 ACCOUNT_SHARE: Final = 4
-"""An account can have this many times the slots that stay free: 160 of 200."""
+"""The maximum ratio of an account's slots to the slots that stay free. An account can have 160 of 200 slots."""
 MAPPING_SHARE: Final = 2
-"""A mapping can have this many times the slots that stay free: 133 of 200."""
+"""The maximum ratio of a mapping's slots to the slots that stay free. A mapping can have 133 of 200 slots."""
 
 
 class SlotWaiter(NamedTuple):
@@ -27,7 +27,8 @@ class SlotWaiter(NamedTuple):
 
 
 class InvocationSlots:
-    """A fair semaphore. Waiting tasks are served in order; a task that must not have another slot yet is skipped."""
+    """A fair semaphore. Waiting tasks receive slots in order, except that a task whose account or mapping has its share
+    of slots is skipped."""
 
     def __init__(self, most: int) -> None:
         self._free = most

@@ -4,8 +4,9 @@
     └──── as many as the mapping's concurrency ────────────────────────────────────────────┘
 
 Messages that are not deleted become visible again after their visibility timeout. Therefore no message is lost if a
-process dies. An invocation can take as long as its messages are invisible; `hold` prolongs this time for URLs. A FIFO
-queue does not return messages of a group that has messages in flight, so concurrent invocations have different groups.
+process dies. An invocation can take as long as its messages are invisible, and `hold` prolongs this time for URLs. A
+FIFO queue does not return messages of a group that has messages in flight, so concurrent invocations have different
+groups.
 """
 
 import asyncio
@@ -31,11 +32,12 @@ from .invocation_slots import InvocationSlots
 from .service import PollService
 
 Report = Callable[[str, str | None], Awaitable[bool]]
-"""Stores the last batch's result, and the reason why the mapping is disabled, or None. Returns whether that
-succeeded."""
+"""Stores the last batch's result, and the reason why the mapping is disabled, or None. Returns whether the results were
+stored."""
 
 WAIT_SECONDS: Final = 3600.0
-"""How long a receive waits. Waiting costs nothing, so the wait is long. The poller checks permissions again at the end
+"""How long a receive waits. The wait is long, because it uses no resources. The poller checks permissions again at the
+end
 of a long poll.
 """
 FRESH_SECONDS: Final = 1.0
@@ -90,7 +92,8 @@ class MappingPoller:
         await asyncio.gather(self._loop_task, *self._under_way, return_exceptions=True)
 
     def abort(self) -> None:
-        """Also ends the current invocations. Their messages become visible again after the visibility timeout."""
+        """Stops receiving, and ends the current invocations. Their messages become visible again after the visibility
+        timeout."""
         for task in (self._loop_task, *self._under_way):
             task.cancel()
 
@@ -146,7 +149,8 @@ class MappingPoller:
             _log.error("invocation failed", exc_info=task.exception())
 
     async def _next_batch(self) -> list[Record]:
-        """Waits for messages, then collects more until the window ends. Deletes messages that do not match the filter.
+        """Waits for messages, and collects more messages until the window ends. Deletes messages that do not match the
+        filter.
 
         The invocation gets half of the time that the first messages are invisible.
         """
@@ -181,7 +185,8 @@ class MappingPoller:
 
     # --- invocations -------------------------------------------------------------------------------------------------
     async def _invoke(self, records: Sequence[Record]) -> None:
-        """Invokes the target with a batch. A URL's messages stay invisible meanwhile, for up to 15 minutes."""
+        """Invokes the target with a batch. If the target is a URL, the messages stay invisible during the invocation,
+        for up to 15 minutes."""
         if not is_url(self.mapping.function_arn):
             await self._invoke_parts(records, None)
             return
@@ -227,7 +232,7 @@ class MappingPoller:
         return done
 
     def _seconds_left(self, rows: Sequence[ReceivedRow]) -> float:
-        """Returns the seconds until the first message is visible again."""
+        """Returns the number of seconds until the first message becomes visible again."""
         return (min(row.visible_at_ms for row in rows) - self._now_ms()) / 1000
 
     async def _response(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
@@ -292,8 +297,8 @@ class MappingPoller:
     async def _note(self, result: str) -> None:
         """Stores the result if it has changed.
 
-        Only one invocation stores at a time, because the database could otherwise get the newest result first. That
-        invocation also stores the results that other invocations note in the meantime.
+        Only one invocation stores its result at a time, because the newest result could otherwise reach the database
+        before an older result. That invocation also stores the results that other invocations note in the meantime.
         """
         self._last_result = result
         if self._is_storing:
@@ -311,13 +316,13 @@ class MappingPoller:
 
 FIRST_SECONDS: Final = 0.1
 MAX_BACKOFF_SECONDS: Final = 30.0
-"""The longest pause. A target that does not respond gets two calls a minute."""
+"""The longest pause. A target that does not respond receives two calls a minute."""
 FIRST_THROTTLED_SECONDS: Final = 1.0
 
 
 class BackOff:
-    """The pause before the next batch, in `seconds`. Each failure doubles the pause, and a success resets the pause to
-    0."""
+    """The pause before the next batch, which `seconds` returns. Each failure doubles the pause, and a success resets
+    the pause to 0."""
 
     def __init__(self) -> None:
         self._failures = 0

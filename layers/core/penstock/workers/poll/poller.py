@@ -1,11 +1,12 @@
 """Chooses the mappings for which this process polls, because no other living process polls for them.
 
-A process leaves a mapping that its settings do not let it invoke to other processes. During a rolling change of
-QUEUE_LAMBDA_ENDPOINT or QUEUE_LAMBDA_FUNCTIONS, the processes with the other settings therefore poll for it.
+If a process's settings do not allow the process to invoke a mapping's target, the process leaves the mapping to other
+processes. During a rolling change of QUEUE_LAMBDA_ENDPOINT or QUEUE_LAMBDA_FUNCTIONS, the processes with the other
+settings therefore poll for that mapping.
 
 Each process reports regularly that it is alive (`Service.claim_seconds`). When a process has not reported for
-ALIVE_SECONDS, another takes over its mappings at once. Other processes are notified when a mapping changes and when a
-process ends.
+ALIVE_SECONDS, another process takes over its mappings at once. When a mapping changes or a process ends, a notification
+reaches the other processes.
 """
 
 import asyncio
@@ -35,31 +36,34 @@ from .mapping_poller import MappingPoller
 from .service import PollService
 
 ALIVE_SECONDS: Final = 15
-"""A process that has not reported for this long is dead. A process reports when half of this time is left."""
+"""The number of seconds without a report after which a process is dead. A process reports when half of the time is
+left."""
 AFTER_END_SECONDS: Final = 0.1
 """How long after the end of another process's registration this process claims its mappings."""
 RETRY_SECONDS: Final = 5.0
 """The pause after a failure to read the mappings. Until the pause ends, no process polls for the ended mappings."""
 MAX_INVOCATIONS: Final = 200
-"""The most concurrent invocations of a process."""
+"""The maximum number of concurrent invocations of a process."""
 INVOCATION_MB: Final = 24
-"""The memory of an invocation: messages and their event with 6 MB each, partly stored twice, and a response of 6 MB."""
+"""The memory of an invocation, for messages and their event with 6 MB each, partly stored twice, and a response of 6
+MB."""
 
 MAX_DECLINED: Final = 10_000
-"""The most mappings that a process remembers not to invoke. The process declines a forgotten mapping again."""
+"""The maximum number of declined mappings that a process remembers. The process declines a forgotten mapping again."""
 
 _log = logging.getLogger(__name__)
 
 
 def count_most_invocations(memory_mb: int | None) -> int:
-    """Returns how many concurrent invocations fit into this memory. None means MAX_INVOCATIONS."""
+    """Returns how many concurrent invocations fit into the memory. None means MAX_INVOCATIONS."""
     if memory_mb is None:
         return MAX_INVOCATIONS
     return min(max(memory_mb // INVOCATION_MB, 1), MAX_INVOCATIONS)
 
 
 class Poller:
-    """Polls the event source mappings of this process. `memory_mb` is the memory for invocations; None means enough."""
+    """Polls the event source mappings of this process. `memory_mb` is the memory for invocations, or None for enough
+    memory."""
 
     def __init__(self, environment: Environment, service: PollService, memory_mb: int | None = None) -> None:
         self._environment = environment
@@ -167,7 +171,7 @@ class Poller:
             )
 
     async def _store_counts(self) -> None:
-        """Stores the numbers of invocations. If the database call fails, the next one stores the numbers."""
+        """Stores the numbers of invocations. If the database call fails, the next call stores the numbers."""
         counted = [
             (poller, poller.invocations, poller.failed_invocations)
             for poller in (*self._pollers.values(), *self._ended)

@@ -22,14 +22,14 @@ class Counts(Protocol):
         """Counts an invocation, its messages and the failed messages. `oldest_seconds` is the oldest message's age."""
 
     def count_handled(self, arn: str, messages: int, /) -> None:
-        """Counts messages that were deleted because a function has handled them."""
+        """Counts messages that were deleted because a function handled them."""
 
 
 class PollService(Protocol):
     """Runs operations and calls for any number of mappings at once.
 
-    `claim_seconds` is the pause between two reads if mappings exist, and `idle_seconds` is the pause if no mappings
-    exist.
+    `claim_seconds` is the pause between two reads of the mappings if mappings exist, and `idle_seconds` is the pause if
+    no mappings exist.
     """
 
     claim_seconds: float
@@ -39,8 +39,8 @@ class PollService(Protocol):
     def counts(self) -> Counts: ...
 
     async def run(self, operation: Operation[T], /) -> T:
-        """Runs the operation. A waiting receive uses no connection, and messages of a cancelled receive are returned to
-        the queue."""
+        """Runs the operation. A waiting receive uses no connection, and the messages of a cancelled
+        receive return to the queue."""
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
         """Returns the rows of one call. Raises AwsError."""
