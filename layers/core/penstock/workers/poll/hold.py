@@ -64,8 +64,8 @@ class Hold:
         self._rows = [row for row in self._rows if row.message_id not in done]
 
     async def _renew(self) -> None:
-        """Renews the timeout. The first renewal happens after half of the timeout, or at once if the timeout is shorter than
-        SHORTEST_RENEWAL_SECONDS."""
+        """Renews the timeout. The first renewal happens after half of the timeout, or at once if the timeout is
+        shorter than SHORTEST_RENEWAL_SECONDS."""
         renewal = max(SHORTEST_RENEWAL_SECONDS, ceil(self._seconds))
         pause = self._seconds / 2 if self._seconds >= SHORTEST_RENEWAL_SECONDS else 0.0
         is_renewed = False
