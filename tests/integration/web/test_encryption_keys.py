@@ -138,7 +138,7 @@ def test_a_client_hears_why_its_key_is_refused(settings: dict[str, str], command
             "Type": "Sender",
             "Code": "InvalidClientTokenId",
             "QueryErrorCode": "InvalidClientTokenId",
-            "Message": "The access key was made under another QUEUE_ENCRYPTION_KEY than the one of this service.",
+            "Message": "The access key was encrypted with a different QUEUE_ENCRYPTION_KEY than the service now has.",
         }
 
 

@@ -55,9 +55,10 @@ GuardedOperation = Callable[["GuardedCall"], AnyOperation]
 # Key prefixes. The prefixes distinguish Penstock's keys from AWS's keys, and help scanners to find leaked keys.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 MAX_KEYS = 4096
-# How long a missing key counts as unknown. The time is short because a user can create the key at any moment.
+# The time for which the process remembers that a key does not exist. The time is short because a user can create the
+# key at any moment.
 UNKNOWN_KEY_SECONDS = 1.0
-OTHER_ENCRYPTION_KEY = "The access key was made under another QUEUE_ENCRYPTION_KEY than the one of this service."
+OTHER_ENCRYPTION_KEY = "The access key was encrypted with a different QUEUE_ENCRYPTION_KEY than the service now has."
 
 _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _BEARER = re.compile(rb"(?i:bearer) +(.*)").fullmatch
@@ -108,7 +109,8 @@ class AccessRule(Protocol):
     """Checks requests for one value of QUEUE_ACCESS."""
 
     def check(self, http: HttpRequest) -> GuardedOperation | None:
-        """Checks a request before it is decoded. Returns a function that wraps a call in the guard, or None.
+        """Checks a request before it is decoded. Returns a function that wraps a call in the guard, or None if the call
+        needs no guard.
 
         Raises MissingAuthenticationToken, IncompleteSignature and other authentication errors.
         """
@@ -117,8 +119,8 @@ class AccessRule(Protocol):
         """Checks a REST API request. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
     def find_caller(self, head: HttpRequest, api: Api, address: str, /) -> Operation[str | None]:
-        """Returns the caller's name, or None to use the client's address. The memory for a long body counts towards the
-        caller's share.
+        """Returns the name under which the service counts the memory for a long body, or None to use the client's
+        address.
 
         `head` is the request before the body arrives. Raises an error if the request would be refused with any body.
         """
@@ -183,7 +185,7 @@ class Key(NamedTuple):
 
 
 class KeyCache(Generic[RowT]):
-    """Caches keys of one kind for `seconds`. A revoked key can be accepted during this time."""
+    """Caches keys of one kind for `seconds`. The service can therefore accept a revoked key for up to `seconds`."""
 
     def __init__(self, statement: Statement[RowT], read: Callable[[str, RowT], Key], seconds: float) -> None:
         self._statement = statement
@@ -240,7 +242,7 @@ class RequireSignature:
         seconds = settings.queue_access_cache_seconds
         self._access_keys = KeyCache(FIND_ACCESS_KEY, self._read_access_key, seconds)
         self._bearer_keys = KeyCache(FIND_BEARER_KEY, read_bearer_key, seconds)
-        # The networks from which requests with verified signatures came, by `<key id> <network>`.
+        # Each entry `<key id> <network>` means that a request with a verified signature came from the network.
         self._verified: dict[str, bool] = {}
 
     def check(self, http: HttpRequest) -> GuardedOperation:
@@ -306,10 +308,11 @@ class RequireSignature:
 
     def find_caller(self, head: HttpRequest, api: Api, address: str, /) -> Operation[str]:
         """Returns the request's key id if an earlier request with this key came from the same network and had a correct
-        signature. The signature of this request is verified later, because the body has not arrived.
+        signature. The service verifies the request's own signature later, because the body has not arrived.
 
-        All other signed requests share one name with public links and with pages without a bearer key. Cookies of
-        pages are read later. Raises MissingAuthenticationToken, InvalidClientTokenId and other authentication errors.
+        All other signed requests share one name with public links and with pages without a bearer key. The service
+        reads a page's cookies later. Raises MissingAuthenticationToken, InvalidClientTokenId and other authentication
+        errors.
         """
         header = head.headers.get(b"authorization", b"")
         if api is Api.AWS:

@@ -207,7 +207,7 @@ def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: boo
 
 
 def find_refusing_policies(of_user: Decision, of_resource: list[Decision], *, foreign: bool) -> tuple[Policies, bool]:
-    """Returns the policies that the error names, and whether a Deny decided.
+    """Returns the policies that the error names, and whether a Deny caused the refusal.
 
     The error does not show other accounts a Deny of the resource, because it would reveal that the resource exists.
     """

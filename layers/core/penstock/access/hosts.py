@@ -27,7 +27,7 @@ MAX_DECISIONS: Final = 1024
 OTHER_SITES: Final = (b"cross-site", b"same-site")
 DEFAULT_PORTS: Final = {b"https:": b":443", b"http:": b":80"}
 FOREIGN_PAGE: Final = (
-    "A web page of another site sent this request; pages of hosts in the setting QUEUE_ALLOWED_HOSTS may."
+    "A web page of another site sent this request. To allow the site, add its host to the setting QUEUE_ALLOWED_HOSTS."
 )
 MAX_HOST_LENGTH: Final = 261  # the longest DNS name with a port; longer hosts are not cached
 
@@ -77,7 +77,7 @@ class Hosts:
             raise AccessDenied(FOREIGN_PAGE)
 
     def check_host(self, headers: Mapping[bytes, bytes], host_checked: bool) -> None:
-        """Checks only the host, and not the web page that sent the request."""
+        """Checks the host, but not the web page that sent the request."""
         host = headers.get(b"host", b"")
         if self._asks and not self.allows(host) and not host_checked:
             raise MisdirectedRequest.of(host.decode("latin-1"))
@@ -106,7 +106,7 @@ class Hosts:
         """
         if not self._trusts_forwarded:
             return b""
-        # The client sets the first entry; each proxy appends another.
+        # The client sets the first entry, and each proxy appends an entry.
         host = headers.get(b"x-forwarded-host", b"").partition(b",")[0].strip()
         return host if self.allows(host) else b""
 

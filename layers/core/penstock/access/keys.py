@@ -39,7 +39,8 @@ def make_key(*, bearer: bool, account_id: str, encryption_key: str) -> CreatedKe
 
 
 def find_form_problem(text: str) -> str | None:
-    """Returns why a text is not a user's policy, or None for a built-in policy's name or a valid JSON policy."""
+    """Returns the reason why a text is not a user's policy. Returns None for a built-in policy's name or a valid JSON
+    policy."""
     if text in BUILT_IN:
         return None
     if len(text) > MAX_POLICY_LENGTH:
@@ -52,7 +53,7 @@ def find_form_problem(text: str) -> str | None:
     if not statements:
         return f"a policy is {', '.join(BUILT_IN)} or IAM's JSON, not {text[:40]!r}"
     if not all(statement.denies or statement.is_complete for statement in statements):
-        return "a statement has an element, a condition or a variable that is not understood"
+        return "a statement has an element, a condition or a variable that Penstock does not support"
     return None
 
 
@@ -63,7 +64,7 @@ def _find_element_problem(text: str) -> str | None:
     """
     for statement in list_statements(text):
         if "Principal" in statement or "NotPrincipal" in statement:
-            return "a user's policy has no Principal: it concerns its user"
+            return "a user's policy has no Principal, because the policy applies to its user"
         if not has_known_operators(statement.get("Condition", {})):
-            return "a Condition has operators of IAM, each with keys and their values"
+            return "a Condition has operators of IAM, and each operator has keys with values"
     return None

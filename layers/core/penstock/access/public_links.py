@@ -20,7 +20,8 @@ _PUBLIC_LINK = re.compile(
 
 
 def is_public_link(http: HttpRequest) -> bool:
-    """Returns whether a request without credentials opens such a link, or sends the action as a form, as SDKs do.
+    """Returns whether a request without credentials opens a link from an SNS message, or sends the link's action as a
+    form, as SDKs do.
 
     A link that names several actions needs a second check, in `authentication.run_public_link`.
     """

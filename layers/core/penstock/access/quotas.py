@@ -2,8 +2,8 @@
 
 `request_rate` limits an account's requests, and queue.claim_schedules limits how often its schedules fire.
 
-Quotas are settings; 0 means no limit. The default is AWS's quota, if one exists ("Amazon SNS endpoints and quotas",
-"Amazon EventBridge Scheduler endpoints and quotas", AWS General Reference).
+Each quota is a setting, in which 0 means no limit. The default is AWS's quota, if one exists ("Amazon SNS endpoints and
+quotas", "Amazon EventBridge Scheduler endpoints and quotas", AWS General Reference).
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def explain_quota(kind: str, context: QuotaContext) -> str:
 
 
 def read_quota(kind: str, context: QuotaContext) -> int:
-    """Returns the quota; 0 means no limit."""
+    """Returns the quota, or 0 for no limit."""
     return int(getattr(context.environment.settings, f"quota_{kind}"))
 
 

@@ -2,10 +2,11 @@
 
 A handle is the base64url text of 66 bytes. The first 47 bytes are fields: version, queue, shard, lease, id, receive
 count, the lease's nonce, and message id. The other 19 bytes are HMAC-SHA256 over the queue's ARN and the fields. The
-receive count makes the handle new on every receive. The ARN makes the handle invalid for another queue. A message can
-get the id of an earlier message after a failover or a restore. The nonce and message id make the handle invalid for
-this message. The text has exactly 88 characters without spare bits, so two texts never mean the same handle. The HMAC
-key is in the database, so all processes and functions of an installation accept each other's handles.
+receive count makes the handle new on every receive. The ARN makes the handle invalid for another queue. After a
+failover or a restore, a message can have the id of an earlier message. The nonce and message id make the earlier
+message's handle invalid for the later message. The text has exactly 88 characters without spare bits, so two texts
+never mean the same handle. The HMAC key is in the database, so all processes and functions of an installation accept
+each other's handles.
 """
 
 import hmac
@@ -22,8 +23,8 @@ _VERSION = 1
 _MAC_BYTES = 19
 _LENGTH = 88
 BLOCK_BYTES = 64
-# base64url (RFC 4648, section 5), without the checks of the base64 module. A handle with + or / is refused, because
-# it would be a second text for the same handle.
+# base64url (RFC 4648, section 5), without the checks of the base64 module. A handle with + or / is refused, because the
+# same handle would then have two texts.
 _TO_URL = bytes.maketrans(b"+/", b"-_")
 _FROM_URL = bytes.maketrans(b"-_+/", b"+/\0\0")
 
@@ -40,7 +41,7 @@ class ReceiptHandles:
         self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
 
     def seal(self, queue: NamedQueue, handle: HandleFields) -> str:
-        """Returns the text of a handle, 88 characters."""
+        """Returns the text of a handle, which has 88 characters."""
         payload = _PAYLOAD.pack(_VERSION, *handle)
         sealed = b2a_base64(payload + self._mac(queue, payload)[:_MAC_BYTES], newline=False)
         return sealed.translate(_TO_URL).decode("ascii")

@@ -46,7 +46,8 @@ class RequestRate:
     """Allows each caller `per_second` requests a second. A caller can send one second's requests at once.
 
     Source: the generic cell rate algorithm (ITU-T I.371, annex A). The class stores the time at which each caller's
-    requests would have arrived at an even pace. It forgets the oldest caller when there are more than 65,536 callers.
+    requests would have arrived at an even pace. The class forgets the oldest caller when there are more than 65,536
+    callers.
     """
 
     def __init__(self, per_second: int) -> None:
@@ -57,7 +58,7 @@ class RequestRate:
     def check(self, caller: str, size: int = 0) -> None:
         """Counts a request of `size` bytes. Raises RequestThrottled if the caller exceeds the rate.
 
-        A long request is accepted like a short one; later requests wait for all its bytes.
+        A long request is accepted under the same condition as a short request, but all its bytes delay later requests.
         """
         with self._lock:
             self.check_before(caller)
@@ -68,15 +69,15 @@ class RequestRate:
         self.check(rate_limit_key(address), size)
 
     def check_before(self, caller: str) -> None:
-        """Raises RequestThrottled if `check` would raise it, without counting the request. Call this before costly
-        work."""
+        """Raises RequestThrottled if `check` would raise the error, but does not count the request. Call this before
+        costly work."""
         now = monotonic()
-        # Half an interval is allowed, because the floating-point times are not exact.
+        # The comparison tolerates half an interval, because the floating-point times are not exact.
         if self._paced_at.get(caller, now) - now > 1 - self._interval / 2:
             raise RequestThrottled
 
     def count_response(self, caller: str, size: int) -> None:
-        """Counts a response of `size` bytes. The first 64 KiB are free; later requests wait for the rest."""
+        """Counts a response of `size` bytes. The bytes after the first 64 KiB delay later requests."""
         with self._lock:
             self._count(caller, max(0, size - 1) // CHUNK_BYTES)  # an empty response returns no credit
 

@@ -21,9 +21,9 @@ MAX_TASK_HANDLE_LENGTH = 1_024
 # The resource for a user's policy if the request has no resource.
 ANY = "*"
 NO_TOKENS = (
-    "This service has no roles and gives no session tokens: it knows the access keys of `penstock keys`. If AWS itself "
-    "was meant, AWS_ENDPOINT_URL moves every service here: set AWS_ENDPOINT_URL_SQS, AWS_ENDPOINT_URL_SNS and "
-    "AWS_ENDPOINT_URL_SCHEDULER instead."
+    "This service has no roles and issues no session tokens. Use an access key that `penstock keys` created. If the "
+    "request was for AWS, replace AWS_ENDPOINT_URL, which applies to every AWS service, with AWS_ENDPOINT_URL_SQS, "
+    "AWS_ENDPOINT_URL_SNS and AWS_ENDPOINT_URL_SCHEDULER."
 )
 # The actions of a schedule on its target and dead-letter queue, by service. Targets of other services have no
 # policies, so they must belong to the caller.
@@ -50,8 +50,9 @@ class ActingService(NamedTuple):
 class Use(NamedTuple):
     """A use of one resource by a request. Policies must allow the use.
 
-    `is_owned`: the resource's owner and policy decide together with the user's policies. `action`: service and name
-    of an action, if it differs from the request's action. `acting`: the service that will act for the caller.
+    `is_owned`: not only the user's policies decide, but also the resource's owner and policy. `action`: the action's
+    service and name, if the action differs from the request's action. `acting`: the service that will act for the
+    caller.
     """
 
     arn: str
@@ -116,7 +117,7 @@ def use_queue(request: _WithQueueUrl, context: ResourceContext) -> Uses:
 
 
 def use_queue_of_owner(request: _WithQueueOwner, context: ResourceContext) -> Uses:
-    """Returns the queue with this name, of the named account or the caller's."""
+    """Returns the queue with this name in the named account, or otherwise in the caller's account."""
     owner = request.queue_owner_aws_account_id or context.account_id
     arn = build_queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
     return (ACCOUNT_USE,) if arn is None else (Use(arn),)

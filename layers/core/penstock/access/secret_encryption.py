@@ -24,7 +24,7 @@ class DecryptionError(ValueError):
 
 
 class SecretCipher:
-    """Encrypts and decrypts secrets with one 32-byte key in base64. Raises SettingError for any other key."""
+    """Encrypts and decrypts secrets with one 32-byte key in base64. Raises SettingError if the key has another form."""
 
     __slots__ = ("_cipher",)
 

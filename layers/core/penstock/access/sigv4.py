@@ -26,7 +26,7 @@ from penstock.http import HttpRequest
 ALGORITHM = "AWS4-HMAC-SHA256"
 CLOCK_SKEW_SECONDS = 15 * 60
 MAX_EXPIRES_SECONDS = 604_800
-# The length in characters of the longest header, or part of a header, that is cached. No client sends longer ones.
+# The length in characters of the longest header, or part of a header, that is cached. No client sends longer headers.
 # The limit bounds the memory of the caches.
 MAX_CACHED_LENGTH = 2048
 # The only parameter that can be repeated (UntagResource of EventBridge Scheduler). The order of the parameter's values
@@ -53,7 +53,7 @@ class CredentialScope(NamedTuple):
 class SignatureClaim(NamedTuple):
     """The signature that a request claims. Only a presigned URL has `expires_seconds`.
 
-    `pairs` are the query string's parameters. They are signed, too.
+    `pairs` are the query string's parameters, which the signature also covers.
     """
 
     access_key_id: str
@@ -93,7 +93,8 @@ def parse(http: HttpRequest) -> SignatureClaim:
 
 
 def _parse_header(header: str, http: HttpRequest, pairs: Pairs) -> SignatureClaim:
-    # A client's requests often differ only in the signature. The rest is parsed once.
+    # The headers of a client's requests often differ only in the signature, so the function caches the other parsed
+    # parts.
     before, _, signature = header.rpartition("Signature=")
     if "," in signature or " " in signature or len(header) > MAX_CACHED_LENGTH:
         parts = _read_parts(header)

@@ -67,7 +67,7 @@ class Actor:
 
     @property
     def client_address(self) -> str:
-        """Returns the client's IP address, or an empty string if it is unknown."""
+        """Returns the client's IP address, or an empty string if the address is unknown."""
         raise NotImplementedError
 
     @property

@@ -3,10 +3,10 @@
     @audited(lambda request, context: Act("sqs:DeleteQueue", context.queue_arn(request.queue_url)))
     def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[None]: ...
 
-The operation itself does not change. The decorator replaces the operation's first call of an audited statement
-(`Statement.is_audited`) with one statement that calls the function and `queue.write_audit`. No row is written for an
-action that is refused, fails or changes nothing. `refusals.py` counts refused requests. Sending, receiving and deleting
-messages is not audited.
+The decorator replaces the operation's first call of an audited statement (`Statement.is_audited`) with one statement
+that calls the function and `queue.write_audit`. The decorator writes no row for an action that is refused, fails or has
+no effect. `refusals.py` counts refused requests. The audit log does not contain the sending, receiving and deleting of
+messages.
 """
 
 import re
@@ -27,18 +27,19 @@ T = TypeVar("T")
 P = ParamSpec("P")
 RowT = TypeVar("RowT", bound=Row)
 
-# Matches a NUL in JSON, but not after an escaped backslash. PostgreSQL does not store NUL.
+# Matches a NUL in JSON, but not after an escaped backslash. PostgreSQL cannot store NUL in a text.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000").sub
 MAX_TARGET_LENGTH = 2_048
 MAX_DETAILS_LENGTH = 16_384
-"""The limit for the JSON of `details`, in bytes. Longer details are dropped."""
+"""The limit for the JSON of `details`, in bytes. The audit row omits longer details."""
 
 
 class Act(msgspec.Struct, frozen=True):
-    """A user action. `action` is its name in policies; `target` is an ARN or another name.
+    """A user action. `action` is the action's name in policies. `target` is an ARN or another name.
 
-    `details` describes the request. `when_changed` suppresses the row if no value changed. `counted` is the column that
-    contains the number of affected items, in the first row. An empty `counted` means one item; `*` counts the rows.
+    `details` describes the request. `when_changed` suppresses the row if no value changed. `counted` is the column of
+    the first row that contains the number of affected items. If `counted` is empty, the action affects one item. If
+    `counted` is `*`, the action affects one item per row.
     """
 
     action: str
@@ -49,7 +50,7 @@ class Act(msgspec.Struct, frozen=True):
 
 
 def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]], Callable[P, Operation[T]]]:
-    """Decorates an operation whose changes the audit log records. `describe` gets the operation's arguments, which
+    """Decorates an operation whose changes the audit log records. `describe` receives the operation's arguments, which
     include the context."""
 
     def decorate(function: Callable[P, Operation[T]]) -> Callable[P, Operation[T]]:
@@ -66,12 +67,12 @@ def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]
 
 
 def find_context(arguments: Sequence[object], named: Mapping[str, object]) -> Actor:
-    """Returns the context among an operation's arguments."""
+    """Returns the context, which is one of the operation's arguments."""
     return next(given for given in (*arguments[::-1], *named.values()) if isinstance(given, Actor))
 
 
 def record_act(act: Act | Callable[[], Act], operation: Operation[T], actor: Actor) -> Operation[T]:
-    """Runs an operation and adds the audit row to its first change. Raises the operation's errors.
+    """Runs an operation. The operation's first change also writes the audit row. Raises the operation's errors.
 
     `act` can be a function. The function is called after the operation has validated the request.
     """
@@ -89,7 +90,7 @@ def record_act(act: Act | Callable[[], Act], operation: Operation[T], actor: Act
 
 
 def is_done(effect: Effect[Any], rows: list[Row]) -> bool:
-    """Returns whether the effect writes an audit row, and its rows report a change, as in `extend_statement`."""
+    """Returns whether the effect wrote an audit row, which happens only if the rows report a change."""
     if not (isinstance(effect, Call) and isinstance(effect.statement, AuditedStatement) and rows):
         return False
     changed = effect.statement.changed
@@ -97,7 +98,7 @@ def is_done(effect: Effect[Any], rows: list[Row]) -> bool:
 
 
 def add_audit(effect: Effect[Any], described: Act | Callable[[], Act], actor: Actor) -> Call[Row] | None:
-    """Returns a call that also writes the audit row. Returns None if the effect changes nothing, or if a nested
+    """Returns a call that also writes the audit row. Returns None if the effect makes no change, or if a nested
     operation already writes the row."""
     if not isinstance(effect, Call | BatchCall) or not effect.statement.is_audited:
         return None
@@ -132,7 +133,7 @@ class AuditedStatement(Statement[RowT], Generic[RowT], frozen=True, eq=False):
 
 @lru_cache(maxsize=256)
 def extend_statement(statement: Statement[RowT], counted: str) -> Statement[RowT]:
-    """Returns a statement that returns the same rows, and writes an audit row if the function changed something.
+    """Returns a statement that returns the same rows, and writes an audit row if the function made a change.
 
     `queue.audited_state` is a stable function, so it returns the state before the statement.
     """

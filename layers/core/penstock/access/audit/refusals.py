@@ -1,8 +1,8 @@
 """Counts refused requests, failed sign-ins and message reads for the audit log.
 
-Each row has the count for one minute, one caller, and one error or one queue that the caller has read. The first row is
-written at once. Later rows are written together every ten seconds. Accepted requests are not counted, except requests
-that show messages.
+Each row contains the count for one minute, one caller, and one error or one queue that the caller has read. A process
+writes its first row immediately. It writes later rows together every ten seconds. The module does not count accepted
+requests, except requests that show messages.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _denied = re.compile(r"to perform: (\S+) on resource: (\S+) ").search
 
 
 class Refusal(NamedTuple):
-    """A refused caller, the interface and the error. `error` is None if the caller has read a queue."""
+    """The caller, interface and error of a refused request. `error` is None if the caller has read a queue."""
 
     account_id: str
     interface: str
@@ -75,7 +75,8 @@ class Caches(Protocol):
 
 
 class Refusals:
-    """The refusals since the last write. Each refusal has the action and target of its first request."""
+    """The refusals since the last write. Each refusal contains the action and target of the first request that it
+    counts."""
 
     def __init__(self) -> None:
         self._counts: dict[Refusal, int] = {}
@@ -138,7 +139,7 @@ def describe_caller(request: RefusedRequest, error: str | None, queue: str = "")
 
 @contextmanager
 def counting_refusals(request: RefusedRequest, action: str) -> Iterator[None]:
-    """Counts the error that the block raises, like `count_refusal`. Does not call the database."""
+    """Counts the error that the block raises, like `count_refusal`. Makes no database call."""
     try:
         yield
     except AwsError as error:
@@ -147,8 +148,8 @@ def counting_refusals(request: RefusedRequest, action: str) -> Iterator[None]:
 
 
 def count_refusal(error: AwsError, request: RefusedRequest, action: str) -> None:
-    """Counts an error that refuses the caller, at most once. `action` is used if the error does not contain an
-    action."""
+    """Counts an error at most once, and only if the error refuses the caller. `action` is used if the error does not
+    contain an action."""
     if not isinstance(error, REFUSING) or getattr(error, "is_noted", False):
         return
     error.__dict__["is_noted"] = True
@@ -159,7 +160,7 @@ def count_refusal(error: AwsError, request: RefusedRequest, action: str) -> None
 
 
 async def keep_refusals(refusals: Refusals, call: Callable[..., Awaitable[object]]) -> None:
-    """Writes the counts every ten seconds until the task is cancelled. Counts that cannot be written are dropped."""
+    """Writes the counts every ten seconds until the task is cancelled. Drops counts that it cannot write."""
     while True:
         await asyncio.sleep(WRITE_SECONDS)
         for effect in refusals.write():

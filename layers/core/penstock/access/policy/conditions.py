@@ -25,7 +25,8 @@ Test = Callable[[str], bool]
 class Condition(NamedTuple):
     """A test of one condition key.
 
-    `is_negated` means that no wanted value must match. `if_missing` is the result for a request without the key.
+    `is_negated` means that the condition is true if no wanted value matches. `if_missing` is the result for a request
+    without the key.
     """
 
     key: str
@@ -34,7 +35,7 @@ class Condition(NamedTuple):
     if_missing: bool
 
     def holds(self, values: Mapping[str, str]) -> bool:
-        """Returns whether the condition is true. `values` has the request's values by key, in lower case."""
+        """Returns whether the condition is true. `values` contains the request's values by key, in lower case."""
         value = values.get(self.key)
         if value is None:
             return self.if_missing
@@ -79,7 +80,7 @@ def _read(operator: str, key: str, wanted: list[str] | None) -> Condition | None
 
 
 def _list_texts(wanted: object) -> list[str] | None:
-    """Returns the wanted values of a text, number, boolean or list, or None for other types."""
+    """Returns the wanted values as texts, or None if a value is not a text, number or boolean."""
     values = wanted if isinstance(wanted, list) else [wanted]
     if not all(isinstance(value, (str, int, float)) for value in values):
         return None

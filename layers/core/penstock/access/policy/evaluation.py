@@ -28,7 +28,7 @@ def evaluate(policy: str | None, request: AccessRequest) -> Decision:
 
 
 def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Decision:
-    """Evaluates a user's policies. They do not have a Principal element."""
+    """Evaluates a user's policies, which do not have a Principal element."""
     decisions = [_evaluate_stored(policy, request, of_user=True) for policy in policies]
     return next(
         (decision for decision in (Decision.DENIED, Decision.ALLOWED) if decision in decisions), Decision.NO_MATCH

@@ -44,4 +44,5 @@ class Pattern:
 
 
 compiled = lru_cache(MAX_PATTERNS)(Pattern)
-"""Returns the compiled pattern from the cache. Many requests compare with the same patterns."""
+"""Returns the compiled pattern from the cache. The cache helps because many requests are compared with the same
+patterns."""

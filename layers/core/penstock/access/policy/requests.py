@@ -8,7 +8,7 @@ class Principal(NamedTuple):
     """A caller: an account's root user, another user, or a service that acts for a resource.
 
     `arn` is the caller's ARN in IAM: `arn:aws:iam::111122223333:user/billing` or `…:root`. `service` is a service's
-    name, such as `sns.amazonaws.com`. A service has neither account nor ARN.
+    name, such as `sns.amazonaws.com`. A service has neither an account nor an ARN.
     """
 
     account_id: str | None

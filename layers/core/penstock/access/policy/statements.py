@@ -24,7 +24,7 @@ _ELEMENTS = frozenset((
 _DOCUMENT = frozenset(("Version", "Id", "Statement"))
 _VERSIONS = ("2008-10-17", "2012-10-17")
 
-# The size of the cache. The longest policy has 30,720 bytes.
+# The most policies in the cache. The longest policy has 30,720 bytes.
 MAX_POLICIES = 256
 
 
@@ -62,8 +62,8 @@ class Patterns(NamedTuple):
 class PolicyStatement(NamedTuple):
     """One statement. A field is None if the element is missing or unsupported.
 
-    `is_complete` is false if an element is missing or unsupported; an Allow then never applies. `principals` is None
-    in a user's policy, which applies to that user.
+    `is_complete` is false if an element is missing or unsupported. An incomplete Allow never applies. `principals` is
+    None in a user's policy, which applies to that user.
     """
 
     denies: bool
@@ -212,5 +212,5 @@ def _list_texts(value: object) -> list[str]:
 
 
 def as_list(value: object) -> list[object]:
-    """Returns a list unchanged, and another value as a list of one."""
+    """Returns a list unchanged, and any other value as a list with one item."""
     return value if isinstance(value, list) else [value]
