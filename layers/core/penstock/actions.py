@@ -33,7 +33,7 @@ ResultT = TypeVar("ResultT", bound=Struct | None)
 
 
 class LazyFunction:
-    """Names a function by its path. The module is imported by the first call.
+    """Names a function by its path. The first call imports the module.
 
     A Lambda function that serves one action therefore does not import other operations. Access rules are imported only
     if QUEUE_ACCESS needs them.
@@ -97,10 +97,10 @@ def is_always_served(_http: HttpRequest, _settings: Settings) -> bool:
 
 
 class Service(Struct, frozen=True):
-    """Describes how a service differs from others in its protocol.
+    """Describes how a service's protocol differs from the protocols of other services.
 
     `target_prefix` is the prefix of `X-Amz-Target`, `xml_namespace` the namespace of XML responses, and `version` the
-    `Version` parameter. A REST-JSON service has neither prefix nor namespace, because its actions have routes.
+    `Version` parameter. A REST-JSON service has no prefix and no namespace, because its actions have routes.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Service(Struct, frozen=True):
     xml_namespace: str
     version: str
     convert_error: Callable[[AwsError], AwsError] = keep_error
-    """Converts a common error to the service's name for it."""
+    """Converts a common error to the service's error."""
     has_validation_error: bool = True
     """Whether a missing or too long member causes the service's ValidationError. SQS has other errors, and its
     operations check lengths."""
@@ -119,8 +119,8 @@ class Service(Struct, frozen=True):
 class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
     """A row of the table. `name` is AWS's spelling.
 
-    `resources` lists the resources that QUEUE_ACCESS=sigv4 checks before the operation runs. `route` is the method
-    and path of a REST-JSON action; `status` is the response's status.
+    `resources` lists the resources that QUEUE_ACCESS=sigv4 checks before the operation runs. `route` is the method and
+    path of a REST-JSON action. `status` is the response's status.
     """
 
     service: str
@@ -132,7 +132,7 @@ class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
     route: str = ""
     status: int = 200
     label: str = ""
-    """The name in policies, such as sqs:SendMessage. It is computed from `service` and `name`."""
+    """The action's name in policies, such as sqs:SendMessage. `service` and `name` determine the value."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "label", f"{self.service}:{self.name}")
@@ -360,12 +360,12 @@ MAPPING_ACTIONS = (
            "DELETE /2017-03-31/tags/{Resource}", 204),
 )  # fmt: skip
 
-# The action of `/_aws/sqs/messages`. SQS has no such action. Penstock authorizes and encodes the action like
+# The action of `/_aws/sqs/messages`, which SQS does not have. Penstock authorizes and encodes the action like
 # ReceiveMessage.
 PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, penstock.sqs.peek.peek_messages,
               resources.use_queue)  # fmt: skip
 
-# Stands for the action until the signature has been verified and the request is decoded.
+# A placeholder for the action until the signature is verified and the request is decoded.
 UNDECODED: AnyAction = Action("sqs", "(unread)", Struct, None, LazyFunction(""), LazyFunction(""))
 
 BY_NAME: dict[tuple[str, str], AnyAction] = {

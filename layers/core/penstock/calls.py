@@ -43,14 +43,15 @@ def build_transaction_columns(handles: Sequence[Row], messages: Sequence[Row]) -
 def build_receive_call(
     receive: Receive[RowT], count: int, most: int, *, own_transaction: bool = True, assume_short: bool = False
 ) -> tuple[Statement[RowT], list[object]]:
-    """Returns the call that receives `count` messages for requests that ask for at most `most` messages each.
+    """Returns the call that receives `count` messages. Each request wants at most `most` messages.
 
     Messages of one lease become visible at the same time. A lease has up to `most` messages, or up to SMALLEST_LEASE if
-    `most` is smaller. On a FIFO queue, each merged receive gets a lease, because two receives must not get messages of
-    one group. All merged receives ask for the same number. `own_transaction` means that the receive is the only
-    statement of its transaction. The transaction does not wait for the disk. A crash can then lose the receive, and the
-    messages are received again. If `assume_short` is set, the receive fails with LONG_MESSAGE if `most` messages of the
-    greatest length may not fit (`message_lengths`). Otherwise the receive measures messages that may be too long.
+    `most` is smaller. On a FIFO queue, each merged receive has a separate lease, because two receives must not return
+    messages of the same group. All merged receives request the same number of messages. `own_transaction` means that
+    the receive is the only statement of its transaction, which does not wait for the disk. A crash can undo this
+    transaction, so that clients receive the messages again. If `assume_short` is set, the receive fails with
+    LONG_MESSAGE if `most` messages of the greatest length may not fit (`message_lengths`). Otherwise the receive
+    measures messages that may be too long.
     """
     lease = receive.count if receive.queue.is_fifo else max(SMALLEST_LEASE, most)
     arguments: list[object] = [

@@ -1,8 +1,9 @@
 """The context of a request: the caller's account and region, and the addresses of queues.
 
 A queue has three addresses: a name, a QueueUrl for clients (`queue_url`) and an ARN for SQL and policies. This module
-converts them. The caller must be able to reach the QueueUrl, so Penstock builds it from the request's Host unless a
-base URL is configured. Penstock accepts QueueUrls with any host (docs/reference/compatibility.md).
+converts between the three addresses. The caller must be able to reach the QueueUrl, so Penstock builds it from the
+request's Host unless a base URL is configured. Penstock accepts QueueUrls with any host
+(docs/reference/compatibility.md).
 """
 
 import re
@@ -84,7 +85,7 @@ class Context(Actor):
 
     @property
     def shows_policy_names(self) -> bool:
-        """Returns whether errors spell actions as policies do. Otherwise they use the spelling of the AWS service."""
+        """Returns whether errors spell actions as policies do. Other errors spell actions as the AWS service does."""
         return self.interface is not Interface.AWS
 
     @property
@@ -128,9 +129,9 @@ class Context(Actor):
         the host.
 
         The base is QUEUE_BASE_URL, if it is set. Otherwise the base is the request's host if the settings or API
-        Gateway name the host. If QUEUE_ACCESS has admitted the caller, every accepted host is used. Unsigned
-        Unsubscribe requests can come from anyone. In all other cases the base is the address on which the process
-        listens.
+        Gateway name the host. If QUEUE_ACCESS has admitted the caller, the base is the request's host if the service
+        accepts the host. With QUEUE_ACCESS=sigv4, unsigned Unsubscribe requests do not count as admitted, because
+        anyone can send them. In all other cases the base is the address on which the process listens.
         """
         settings, hosts = self.environment.settings, self.environment.hosts
         if settings.queue_base_url:
@@ -164,7 +165,7 @@ class Context(Actor):
         return self.queue(url).arn
 
     def queue(self, url: str) -> NamedQueue:
-        """Returns the queue at a QueueUrl, in the URL's region. A bare name is a queue of the caller.
+        """Returns the queue at a QueueUrl, in the URL's region. A bare name means a queue of the caller.
 
         Raises QueueDoesNotExist if no queue can have this address.
         """

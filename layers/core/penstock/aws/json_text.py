@@ -1,10 +1,10 @@
-r"""Decodes JSON from clients, including all that RFC 8259 allows.
+r"""Decodes all JSON that RFC 8259 allows.
 
-Some valid JSON is refused by msgspec: a lone escaped surrogate (`"\ud83d"`, from a program that cuts a text inside an
-emoji), a number beyond the range of doubles (`1e400`), and deep nesting. Python's decoder then handles the first two.
-A surrogate becomes U+FFFD, because UTF-8 cannot encode it. A number beyond the range becomes 10^400 or -10^400. Deep
-nesting raises RecursionError, because "an implementation may set limits on the maximum depth of nesting" (RFC 8259,
-section 9).
+msgspec refuses some valid JSON: a lone escaped surrogate (`"\ud83d"`, from a program that cuts a text inside an emoji),
+a number beyond the range of doubles (`1e400`), and deep nesting. Python's decoder then decodes surrogates and large
+numbers. A surrogate becomes U+FFFD, because UTF-8 cannot encode it. A number beyond the range becomes 10^400 or
+-10^400. Deep nesting raises RecursionError, because "an implementation may set limits on the maximum depth of nesting"
+(RFC 8259, section 9).
 """
 
 import json
@@ -17,7 +17,7 @@ import msgspec
 T = TypeVar("T")
 
 _BEYOND: Final = 10**400
-"""Replaces numbers beyond the range of doubles. msgspec and jsonb can write and compare it."""
+"""Replaces numbers beyond the range of doubles. msgspec and jsonb can write and compare this number."""
 _MAX_INTEGER_DIGITS: Final = 4_300  # the most digits that Python converts
 
 # A pair of surrogates, a lone surrogate (group 1), or another escape. Without the third case, the second half of an

@@ -1,7 +1,7 @@
-"""Creates message ids: random UUIDs (version 4, RFC 9562), without a system call for each.
+"""Creates message ids, which are random UUIDs (version 4, RFC 9562), without a system call per id.
 
-Message ids must be unique, not secret, so the process's random generator is enough. Python seeds the generator from
-the operating system, also after a fork.
+Message ids must be unique but need not be secret, so the process's random generator is sufficient. Python seeds the
+generator from the operating system, also after a fork.
 """
 
 from random import getrandbits
@@ -11,11 +11,11 @@ _VERSION_4 = (0x4 << 76) | (0x2 << 62)
 
 
 def make_message_id() -> bytes:
-    """Returns a new id, 16 bytes."""
+    """Returns a new id, which has 16 bytes."""
     return (getrandbits(128) & _VERSION_AND_VARIANT | _VERSION_4).to_bytes(16, "big")
 
 
 def as_text(message_id: bytes) -> str:
-    """Returns the usual 36 characters."""
+    """Returns the usual text of 36 characters."""
     digits = message_id.hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

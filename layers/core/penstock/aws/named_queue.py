@@ -14,11 +14,11 @@ class NamedQueue:
 
     @cached_property
     def is_fifo(self) -> bool:
-        """Whether the queue is FIFO. Two concurrent receives must not get messages of one group."""
+        """Whether the queue is FIFO. Two concurrent receives must not return messages of the same group."""
         return is_fifo_name(self.arn)
 
     @cached_property
     def merge_key(self) -> str:
-        """The key by which the queue's calls are merged. It is unique for a FIFO queue, whose calls can wait for a
+        """The key by which the queue's calls are merged. The key is unique for a FIFO queue, whose calls can wait for a
         lock, and empty for other queues."""
         return self.arn if self.is_fifo else ""

@@ -1,7 +1,7 @@
 """QueueUrls: `https://HOST/ACCOUNT/NAME`, and `https://HOST/REGION/ACCOUNT/NAME` outside the default region.
 
-AWS names the region in the host; Penstock names it in the path, because an installation has its own hosts. A URL
-always leads to the queue in the URL's region, whatever region the signature names.
+On AWS the host contains the region. In Penstock the path contains the region, because an installation chooses its
+hosts. A URL always identifies a queue in the URL's region, even if the signature contains another region.
 
 Penstock accepts URLs with any host, any path before these segments, and trailing slashes (as in the examples of AWS's
 API reference). In a URL of AWS or an emulator, the host contains the region: `https://sqs.REGION.…`, the hosts for
@@ -17,8 +17,7 @@ from .arn import is_account_id, resolve_queue
 from .named_queue import NamedQueue
 
 MAX_URL_LENGTH = 2_048
-"""The most characters of a QueueUrl. A name has at most 80 of them. The limit is Penstock's choice, and keeps caches
-small.
+"""The most characters of a QueueUrl. The limit is Penstock's choice, and keeps caches small.
 """
 
 _HOST = re.compile(
@@ -42,8 +41,8 @@ def build_path(region: str, account_id: str, name: str, default_region: str) -> 
 def resolve(url: str, account_id: str, region: str, default_region: str, served_regions: str = "") -> NamedQueue | None:
     """Returns the queue at a URL for a caller of this account and region, or None for an impossible URL.
 
-    `served_regions` is QUEUE_REGIONS, separated by commas; empty means any region. The result is cached, because
-    every request on a queue needs it.
+    `served_regions` is QUEUE_REGIONS, separated by commas. If it is empty, the installation serves any region. The
+    result is cached, because every request on a queue needs it.
     """
     head, slash, name = url.rstrip("/").rpartition("/")
     if head == "":  # a name, or a name as a path

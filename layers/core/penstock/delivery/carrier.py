@@ -4,8 +4,8 @@
     carry     The carrier sends a delivery within the time limit of an attempt.
     settle    `Store.settle` writes the outcome: delivered, retried later, or given up.
 
-All carriers share claims, retries, pauses of failing endpoints, dead letters and the history. A carrier implements
-only its protocol. `DeliveryRun` chooses the carrier by the delivery's kind.
+All carriers share the code for claims, retries, pauses of failing endpoints, dead letters and the history. A carrier
+implements only its protocol. `DeliveryRun` chooses the carrier by the delivery's kind.
 """
 
 from typing import Final, Protocol
@@ -16,7 +16,7 @@ from .outcome import Outcome
 ATTEMPT_SECONDS: Final = 15.0
 """The time limit of an attempt, including the connection: half of a delivery's lease.
 
-AWS gives a topic's endpoint the same time ("the connection will time out in 15 seconds").
+AWS has the same time limit for a topic's endpoint ("the connection will time out in 15 seconds").
 """
 
 

@@ -22,9 +22,9 @@ SCHEDULE: Final = "schedule"
 
 
 class Delivery(NamedTuple):
-    """A leased delivery. `policy` is the effective policy; None means the defaults. `attempts` counts known outcomes.
+    """A leased delivery. `policy` is the effective policy, or None for the defaults. `attempts` counts known outcomes.
 
-    `password` belongs to the endpoint's URL, where `****` replaces it.
+    `password` is the password that `****` replaces in the endpoint's URL.
     """
 
     delivery_id: int

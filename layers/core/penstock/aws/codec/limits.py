@@ -47,7 +47,7 @@ def _compile_pattern(text: str) -> Callable[[str], object]:
 
 
 def size_reasons(limits: Limits, size: int, of: str) -> Iterable[str]:
-    """Returns why a value, a length or a number of items is too small or too large."""
+    """Returns the reason why a value, a length or a number of items is too small or too large."""
     if limits.least is not None and size < limits.least:
         yield f"Member must have {of} greater than or equal to {limits.least}"
     if limits.most is not None and size > limits.most:
@@ -95,5 +95,5 @@ def _find_in_value(shape: Shape, value: object, path: str) -> Iterator[str]:
 
 
 def build_display_name(member: Member) -> str:
-    """Returns the member's name in AWS's error texts. It starts with a lower-case letter."""
+    """Returns the member's name in AWS's error texts. The name starts with a lower-case letter."""
     return member.name[:1].lower() + member.name[1:]

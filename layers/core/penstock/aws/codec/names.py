@@ -1,10 +1,11 @@
 """Declares the names of members in Query and XML where they differ from the member's own name.
 
-JSON uses the member's name. Query and XML need more names for lists and maps. SQS flattens them (`Attribute.1.Name`,
-repeated `<Attribute>` elements), SNS wraps them (`Attributes.entry.1.key`, `<Tags><member>`). A member's type
-declares the names: `Annotated[dict[str, str] | None, name_flat_map("Attribute", "Name", "Value")]`. A list or map
-without a declaration is wrapped. Source: the `flattened` and `locationName` traits of the Query models. The JSON
-responses of the Query protocol use the member's name, except where `json` gives another name.
+JSON uses the member's name. Query and XML need more names for lists and maps. SQS flattens lists and maps
+(`Attribute.1.Name`, repeated `<Attribute>` elements). SNS wraps lists and maps (`Attributes.entry.1.key`,
+`<Tags><member>`). A member's type declares the names: `Annotated[dict[str, str] | None, name_flat_map("Attribute",
+"Name", "Value")]`. A list or map without a declaration is wrapped. Source: the `flattened` and `locationName` traits of
+the Query models. The JSON responses of the Query protocol use the member's name, except where `json` gives another
+name.
 
 REST-JSON sends some members outside the body: `Annotated[str, in_path()]`, `Annotated[str | None,
 in_query("State")]`. Source: the `location` and `locationName` traits of the models.
@@ -34,7 +35,7 @@ class RestMessage(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False)
 
 
 class Naming(msgspec.Struct, frozen=True):
-    """The names of one list or map. `tag` is the repeated element; maps also have `key` and `value`."""
+    """The names of one list or map. `tag` is the repeated element. Maps also have `key` and `value`."""
 
     flat: bool
     tag: str

@@ -26,8 +26,8 @@ MAPPINGS = "2015-03-31/event-source-mappings"
 """The path of Lambda's event source mappings, without the slash at the front."""
 
 # Matches the paths of EventBridge Scheduler and of Lambda's event source mappings: a resource kind and a resource name.
-# Older clients append a slash to the path of all mappings. The paths of Lambda's other actions also begin with a date
-# (botocore's model lambda/2015-03-31); these actions do not exist here.
+# Older clients append a slash to the path of all mappings. The paths of Lambda's other actions, which Penstock does not
+# have, also begin with a date (botocore's model lambda/2015-03-31).
 _RESOURCE = re.compile(
     rf"/(schedules|schedule-groups|tags|{MAPPINGS}|2017-03-31/tags|20\d\d-\d\d-\d\d)(?:/(.*))?",
     re.DOTALL | re.ASCII,
@@ -35,14 +35,14 @@ _RESOURCE = re.compile(
 _PREFIXES = ("/schedule", "/tags", "/20")
 FORM = b"application/x-www-form-urlencoded"
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE", "PATCH"))
-"""The methods that get an error in AWS's format on a path of `find_rest_resource`. No action uses PATCH."""
+"""The methods that receive an error in AWS's format on a path of `find_rest_resource`. No action uses PATCH."""
 
 
 def find_rest_resource(path: str) -> tuple[str, str | None] | None:
     """Returns the kind and the label of the resource at a REST-JSON path, or None. `/schedules/a` returns
     `("schedules", "a")`.
 
-    Some servers decode the path and others do not. Both forms work, because no label contains a percent sign.
+    The function accepts decoded and encoded paths, because servers differ and no label contains a percent sign.
     """
     match = _RESOURCE(path) if path.startswith(_PREFIXES) else None
     if match is None:
@@ -69,8 +69,9 @@ def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
 def is_json_preferred(accept: bytes) -> bool:
     """Returns whether `Accept` prefers `application/json` to XML and HTML (RFC 9110, 12.5.1).
 
-    A wildcard expresses no preference, and browsers prefer HTML; both get XML. The result is cached, because a client
-    sends the same header with every request. The response is XML if the header is longer than any client's header.
+    The response is also XML for a wildcard, which expresses no preference, and for browsers, which prefer HTML. The
+    result is cached, because a client sends the same header with every request. The response is XML if the header is
+    longer than any client's header.
     """
     if len(accept) > 1024:
         return False

@@ -2,10 +2,10 @@
 
     Action=SendMessage&MessageBody=hi&MessageAttribute.1.Name=a&MessageAttribute.1.Value.DataType=String…
 
-The names are split at their dots into a tree, in linear time. An index is a key like any other, so
-`Attribute.999999999` is one entry. The depth and the number of parameters are bounded. The tree is then decoded
-according to the request type. Sources: the Query serializer's traits in the models (names), the examples of the SQS
-API reference, which also omit the index (`AttributeName=All`, `Attribute.Name=…`).
+The codec splits the names at their dots into a tree, in linear time. An index is a key like any other, so
+`Attribute.999999999` is one entry. The codec limits the depth and the number of parameters. It decodes the tree
+according to the request type. Sources: the Query serializer's traits in the models (names), the examples of the SQS API
+reference, which also omit the index (`AttributeName=All`, `Attribute.Name=…`).
 """
 
 import re
@@ -68,18 +68,18 @@ def _unquote(text: bytes) -> str:
 
 
 def unquote(text: bytes) -> bytes:
-    """Decodes `%41` to `A`. Keeps a percent sign that does not begin an escape, like browsers.
+    """Decodes `%41` to `A`. Like browsers, keeps a percent sign that does not begin an escape.
 
-    Python's function takes 0.3 µs per escape, or 0.6 s for a body full of escapes. Therefore many escapes are decoded
-    with the quoted-printable decoder, which is written in C, reads `=41` and takes 3 ns per escape. Raises
+    Python's function takes 0.3 µs per escape, or 0.6 s for a body full of escapes. Therefore the function decodes many
+    escapes with the quoted-printable decoder, which is written in C, reads `=41` and takes 3 ns per escape. Raises
     MalformedQueryString if a text with many escapes also has a percent sign without an escape.
     """
     escapes = text.count(b"%")
     if escapes <= FEW_ESCAPES:
         return unquote_to_bytes(text)
     if 3 * escapes <= len(text):
-        # Each = now starts an escape. A valid escape makes the decoded text two bytes shorter; an invalid escape does
-        # not. Only a soft line break also makes the text shorter.
+        # Each = in `marked` starts an escape. Only a valid escape, which makes the decoded text two bytes shorter, and
+        # a soft line break can make the text shorter.
         marked = text.replace(b"=", b"%3D").translate(_PERCENT_TO_EQUALS)
         decoded = a2b_qp(marked)
         soft_break = b"=\r" in marked or b"=\n" in marked
@@ -154,9 +154,10 @@ def _decode_value(shape: Shape, node: str | Tree, path: str) -> Any:
 
 
 def _list_entries(node: str | Tree) -> list[tuple[str, str | Tree]]:
-    """Returns the entries in the order of their indexes, without gaps. A node without an index is the only entry.
+    """Returns the entries in the order of their indexes, without gaps. If the node has no index, the node is the only
+    entry.
 
-    An empty string is an empty list, as botocore sends it.
+    An empty string means an empty list, because botocore sends an empty list as an empty string.
     """
     if isinstance(node, dict) and len(node) == 1:
         node = cast("str | Tree", node.get("member", node.get("entry", node)))

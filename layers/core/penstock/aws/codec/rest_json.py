@@ -1,4 +1,5 @@
-"""The codec of REST-JSON. Method and path name the action. Members are in the path, the query string and a JSON body.
+"""The codec of REST-JSON. The method and the path identify the action. The path, the query string and a JSON body
+contain the members.
 
 A value of a wrong type raises SerializationException at once. One ValidationException lists all violations of limits,
 as on AWS: `2 validation errors detected: Value '' at 'name' failed to satisfy constraint: …; Value null at
@@ -41,7 +42,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
-    """Some members of a request violate their constraints. `problems` describes the violations with AWS's texts."""
+    """One or more members of a request violate their constraints. `problems` describes the violations with AWS's
+    texts."""
 
     def __init__(self, problems: Problems) -> None:
         super().__init__("; ".join(problems))
@@ -88,7 +90,7 @@ def _decode_document(body: bytes) -> dict[str, Any]:
 
 
 def _parse_parameters(query: bytes) -> Parameters:
-    """Returns names and values in the query string. Decoding ignores a signature's parameters."""
+    """Returns names and values in the query string. Ignores the parameters of a signature."""
     parameters: Parameters = {}
     for part in query.split(b"&") if query else ():
         name, _, value = (unquote_to_bytes(piece.replace(b"+", b" ")) for piece in part.partition(b"="))
@@ -104,7 +106,7 @@ def _decode_text(data: bytes) -> str:
 
 
 def _decode_parameter(member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]) -> Any:
-    """Returns the member's value in the request. Texts in the query string are converted."""
+    """Returns the member's value in the request. Converts texts in the query string to the member's type."""
     if member.location is None:
         return document.get(member.name)
     if member.location.where == "path":

@@ -47,7 +47,7 @@ class Map(msgspec.Struct, frozen=True):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A member. `name` is AWS's name; `attribute` is the Python attribute."""
+    """A member. `name` is AWS's name. `attribute` is the Python attribute."""
 
     name: str
     attribute: str
@@ -128,5 +128,5 @@ def query_name(member: Member) -> str:
 
 
 def build(shape: Structure, values: dict[str, Any]) -> Any:
-    """Returns an instance from values by attribute name. Absent members get their defaults."""
+    """Returns an instance from values by attribute name. Absent members have their default values."""
     return shape.type(**values)

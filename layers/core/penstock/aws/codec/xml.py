@@ -19,7 +19,7 @@ from penstock.errors import AwsError
 from .schema import List, Map, Member, Scalar, Shape, Structure, read_structure
 
 CONTENT_TYPE = b"text/xml"
-# The response to a request without an action on a queue's URL. AWS ignores `Accept` here (recorded at AWS).
+# The response to a request without an action on a queue's URL. AWS ignores `Accept` in this case (recorded at AWS).
 UNKNOWN_OPERATION = b"<UnknownOperationException/>\n"
 
 Write = Callable[[Any, list[str]], None]
@@ -30,9 +30,8 @@ _REPLACED = bytes(byte if byte in b"\t\n\r" or byte >= 32 else ord("?") for byte
 
 def escape_text(text: str) -> str:
     """Escapes character data. A carriage return becomes a reference, because a parser reads the plain character as a
-    line feed.
-
-    SQS writes this form of the reference. The parser of @aws-sdk/client-sqs before 3.447 supports no other form.
+    line feed. The reference has the form that SQS writes, because the parser of @aws-sdk/client-sqs before 3.447
+    supports only this form.
     """
     if len(text) < 64 and text.isalnum():  # digits, digests, most names
         return text
@@ -57,7 +56,7 @@ def encode_result(action: str, namespace: str, result: msgspec.Struct | None, re
     if result is not None:
         out.append(f"<{action}Result>")
         make_writer(type(result))(result, out)
-        if len(out) == 2:  # AWS writes a result without members like this (recorded at AWS)
+        if len(out) == 2:  # AWS writes a result without members as an empty element (recorded at AWS)
             out[1] = f"<{action}Result/>"
         else:
             out.append(f"</{action}Result>")

@@ -54,10 +54,10 @@ _envelope = msgspec.json.Decoder(dict[str, object])
 def build_event(delivery: Delivery) -> bytes:
     """Returns the event, in JSON. A schedule's event is its unchanged Input.
 
-    Other events have the members of the envelope that queues and URLs get. Two members have other names. Source: the
-    example in "Invoking Lambda functions with Amazon SNS notifications",
-    https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. A missing subject is null and missing attributes are an
-    empty object, so a function finds every member (Penstock's choice).
+    Other events have the members of the envelope that queues and URLs receive, but two members have other names.
+    Source: the example in "Invoking Lambda functions with Amazon SNS notifications",
+    https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. If the message has no subject or attributes, the member
+    is null or an empty object, so that an event always has every member (Penstock's choice).
     """
     if delivery.kind == SCHEDULE:
         return delivery.body.encode()

@@ -16,7 +16,7 @@ from penstock.documents.endpoint import Endpoint, parse_endpoint
 from .request import build_url, forget_missing_credentials, sign_request
 
 InvocationType = Literal["RequestResponse", "Event"]
-"""Lambda responds after the function ends (RequestResponse), or at once and invokes the function later (Event)."""
+"""Lambda responds after the function ends (RequestResponse), or before the function runs (Event)."""
 
 MAX_RESPONSE_BYTES: Final = 8 * 1_048_576
 """The limit of a response: at most 6 MB from a function ("payload limit", Lambda quotas), plus a head and a margin."""

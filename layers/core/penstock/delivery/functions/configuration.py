@@ -22,7 +22,7 @@ _NOT_FOUND: Final = "ResourceNotFoundException"
 
 
 class FunctionState(NamedTuple):
-    """A function's state at Lambda's endpoint. `timeout_seconds` is None if it is unknown."""
+    """A function's state at Lambda's endpoint. `timeout_seconds` is None if the timeout is unknown."""
 
     is_missing: bool
     timeout_seconds: int | None
@@ -36,7 +36,7 @@ class _Configuration(msgspec.Struct, rename="pascal"):
 
 
 def read_function_state(address: str, function: FunctionArn) -> FunctionState:
-    """Returns whether the function is missing, and its timeout, from Lambda's endpoint at this address.
+    """Queries Lambda's endpoint at this address. Returns whether the function is missing, and the function's timeout.
 
     A function is missing if the endpoint responds with ResourceNotFoundException. Returns UNKNOWN if an emulator does
     not support this action, the role does not allow `lambda:GetFunctionConfiguration`, or the endpoint does not

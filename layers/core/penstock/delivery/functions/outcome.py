@@ -35,7 +35,7 @@ _ERRORS: Final = {
     413: "RequestTooLargeException",
     429: "TooManyRequestsException",
 }
-"""The errors of responses that name no error ("Invoke", AWS Lambda API reference)."""
+"""The errors of statuses whose responses contain no error name ("Invoke", AWS Lambda API reference)."""
 _name = re.compile(rb"[A-Za-z]{1,80}").match
 
 
@@ -58,7 +58,7 @@ def judge_failure(delivery: Delivery, text: str) -> Outcome:
 def refuse_invocation(delivery: Delivery, text: str) -> Outcome:
     """Returns the outcome if this installation refuses to invoke the function.
 
-    No request is sent, but the attempt counts.
+    The carrier sends no request, but the attempt counts.
     """
     delay = next_delay_ms(delivery) if delivery.kind == SCHEDULE else None
     return Outcome(None, f"AccessDeniedException: {text}"[:MAX_ERROR_CHARACTERS], delay, SHOWS_NOTHING)

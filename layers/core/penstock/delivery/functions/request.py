@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class NotSigned(OSError):  # noqa: N818 - named for the event
-    """The process's credentials are unavailable, because the credentials service does not respond or refuses."""
+    """The process's credentials are unavailable, because the credentials service does not respond or refuses the
+    request."""
 
 
 @cache
@@ -48,8 +49,8 @@ def sign_request(method: str, url: str, region: str, body: bytes, headers: Mappi
 
 
 def forget_missing_credentials() -> None:
-    """Lets the next request search for credentials again if the last search found none. The credentials service may
-    have been down."""
+    """If the last search found no credentials, lets the next request search again. The credentials service may have
+    been down."""
     if _find_credentials.cache_info().currsize and _find_credentials() is None:
         _find_credentials.cache_clear()
 

@@ -1,8 +1,9 @@
-"""Answers an endpoint's request for a user and a password: Basic (RFC 7617) and Digest (RFC 7616).
+"""Creates the Authorization header for an endpoint that requires a user and a password. Supports Basic (RFC 7617) and
+Digest (RFC 7616).
 
 SNS sends the first request without user and password, and sends the request again after a 401 response that contains a
-challenge ("Fanout Amazon SNS notifications to HTTPS endpoints"). Digest is computed by httpx. The first Digest
-challenge imports httpx, because the import takes 0.1 s.
+challenge ("Fanout Amazon SNS notifications to HTTPS endpoints"). httpx computes Digest. The first Digest challenge
+imports httpx, because the import takes 0.1 s.
 """
 
 import base64
@@ -20,7 +21,7 @@ _VALUE: Final = re.compile(r"[ -~]+").fullmatch
 def respond_to_challenge(endpoint: Endpoint, credentials: Credentials, challenges: Sequence[str]) -> str | None:
     """Returns the value of a POST's Authorization header, or None if Penstock does not support any of the challenges.
 
-    `challenges` are the values of WWW-Authenticate. Digest is preferred, because it does not reveal the password.
+    `challenges` are the values of WWW-Authenticate. Prefers Digest, because Digest does not reveal the password.
     """
     offered = {scheme.lower() for challenge in challenges for scheme in _SCHEME.findall(challenge)}
     value = None

@@ -1,8 +1,9 @@
 """One HTTP/1.1 connection to an endpoint. The connection sends a POST and returns the response's status.
 
-Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that the next request
-can use the connection. The first bytes of the body are kept if the log shows responses. Redirects, cookies, proxies
-and content codings are not implemented. The parser is llhttp (httptools), in its strict mode.
+Only the status counts. The connection reads the body up to a limit and drops the body undecoded, so that the next
+request can use the connection. If the log shows responses, the connection keeps the first bytes of the body. The
+connection does not support redirects, cookies, proxies and content codings. The parser is llhttp (httptools), in its
+strict mode.
 """
 
 import asyncio
@@ -13,16 +14,19 @@ from typing import Final, NamedTuple, cast
 import httptools
 
 MAX_RESPONSE_BYTES: Final = 65_536
-"""The bytes of a response that the worker reads besides the kept bytes. A longer response closes the connection."""
+"""The most bytes of a response that the worker reads in addition to the kept bytes. The worker closes the connection if
+the response is longer."""
 DRAIN_SECONDS: Final = 1.0
-"""The time limit for the body. After it, the worker closes the connection, but the status still counts."""
+"""The time limit for the body. After this time the worker closes the connection, but the status still counts."""
 
 
 class Response(NamedTuple):
-    """An endpoint's response. `start` has the first bytes of the body, or is None if the caller does not want them.
+    """An endpoint's response. `start` contains the first bytes of the body, or is None if the caller does not want the
+    body.
 
-    `headers` has names in lower case; it is empty if the caller does not want the body. `is_complete` means that the
-    whole body arrived. `challenges` has the values of WWW-Authenticate in a 401.
+    The names in `headers` are in lower case. `headers` is empty if the caller does not want the body. `is_complete`
+    means that the whole body arrived. `challenges` contains the values of WWW-Authenticate in a response with status
+    401.
     """
 
     status: int
@@ -44,9 +48,10 @@ class ConnectionLost(OSError):  # noqa: N818 - named for the event
 class Connection(asyncio.Protocol):
     """A connection that carries one request at a time. Calls `on_idle` when the next request can be sent.
 
-    `kept_bytes` is the number of kept bytes of each response's body; 0 means that the body is not awaited.
-    `drain_seconds` limits the body's time; None means the caller's time limit. `dropped_bytes` limits the bytes that
-    are read besides the kept bytes.
+    `kept_bytes` is the number of bytes that the connection keeps of each response's body. If `kept_bytes` is 0, the
+    connection does not wait for the body. `drain_seconds` limits the time for the body. If `drain_seconds` is None,
+    only the caller's time limit applies. `dropped_bytes` limits the bytes that the connection reads and drops after the
+    kept bytes.
     """
 
     def __init__(

@@ -3,8 +3,8 @@ protection).
 
 A worker inside the network posts webhooks to URLs that subscribers choose. Without this guard the worker would also
 post to a cloud's metadata service, the database and the service itself. The worker checks every address of a name
-right before it connects, and connects to a checked address. A name that changes its addresses therefore cannot evade
-the check.
+immediately before it connects, and connects to a checked address. A name that changes its addresses therefore cannot
+evade the check.
 
 Sources: the IANA registries of special-purpose addresses (IPv4, IPv6); RFC 4291 (mapped), 6052 (NAT64), 3056 (6to4),
 4380 (Teredo), 5214 (ISATAP).
@@ -19,7 +19,7 @@ from penstock.documents.endpoint import Address, EndpointRefused
 Network = IPv4Network | IPv6Network
 
 EVERY_NETWORK: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
-"""The networks that are permitted for an endpoint that the operator has set."""
+"""The networks to which a worker can connect for an endpoint that the operator has set."""
 
 _NEVER_PUBLIC_4: Final = tuple(
     IPv4Network(network)
@@ -54,7 +54,7 @@ _NEVER_PUBLIC_6: Final = tuple(
     )
 )
 _NAT64: Final = IPv6Network("64:ff9b::/96")
-# The interface identifiers of ISATAP. The last four bytes, an IPv4 address that packets are tunnelled to, follow.
+# The first half of ISATAP's interface identifiers. The other half is an IPv4 address, to which packets are tunnelled.
 _ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)
 
 
@@ -68,8 +68,8 @@ class AddressGuard:
         """Returns whether a worker can connect to this address.
 
         An IPv6 address that contains an IPv4 address (mapped, NAT64) is permitted if WEBHOOK_ALLOW_CIDRS contains the
-        IPv4 address. It is also permitted if the setting contains the IPv6 range (networks with DNS64) and the IPv4
-        address is permitted.
+        IPv4 address. The address is also permitted if WEBHOOK_ALLOW_CIDRS contains the IPv6 range (networks with DNS64)
+        and the IPv4 address is permitted.
         """
         inner = extract_ipv4(address)
         if inner is not None:

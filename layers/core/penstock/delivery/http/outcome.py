@@ -1,8 +1,8 @@
 """Interprets the response to a POST, or a missing response.
 
 SNS retries the statuses 5xx and 429 ("Fanout Amazon SNS notifications to HTTPS endpoints"). All other statuses except
-2xx are permanent failures. A missing response is a failed attempt. Events of the REST API are retried for every status
-except 2xx.
+2xx are permanent failures. A missing response is a failed attempt. The worker retries events of the REST API for every
+status except 2xx.
 """
 
 import os
@@ -45,7 +45,8 @@ def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
 
 
 def describe_failure(error: Exception) -> str:
-    """Returns an error's text. The operating system's text is shown without the number: "Connection refused"."""
+    """Returns an error's text. The text of an operating system's error does not contain the number: "Connection
+    refused"."""
     is_system_error = isinstance(error, (ConnectionError, TimeoutError)) or type(error) is OSError
     if is_system_error and isinstance(number := getattr(error, "errno", None), int) and number > 0:
         return os.strerror(number)

@@ -2,8 +2,8 @@
 
 SNS messages have the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` if they are
 raw. Events of the REST API are JSON. If WEBHOOK_SIGNING_SECRET is set, events have the three headers of the Standard
-Webhooks specification 1.0. The worker does not decode responses: `Accept-Encoding` has AWS's value for SNS messages,
-and `identity` for events.
+Webhooks specification 1.0. `Accept-Encoding` has AWS's value for SNS messages, and is `identity` for events. The worker
+does not decode responses.
 """
 
 import base64
@@ -30,9 +30,10 @@ _AGENT: Final = f"Penstock/{__version__}"
 def request_bytes(
     delivery: Delivery, endpoint: Endpoint, secrets: Sequence[bytes], now_seconds: int, authorization: str | None = None
 ) -> bytes:
-    """Returns the whole HTTP/1.1 request. Events are signed with `secrets`, or unsigned if there are no secrets.
+    """Returns the whole HTTP/1.1 request. Signs events with `secrets`, unless `secrets` is empty.
 
-    `authorization` answers the endpoint's challenge. A request in a trace has the headers of W3C Trace Context.
+    `authorization` is the Authorization header for the endpoint's challenge. If the delivery belongs to a trace, the
+    request has the headers of W3C Trace Context.
     """
     body = delivery.body.encode()
     if delivery.kind in SIGNED:
@@ -77,7 +78,7 @@ def build_sns_headers(delivery: Delivery) -> dict[str, str]:
 
 def build_webhook_id(delivery: Delivery) -> str:
     """Returns the id by which the receiver recognises a repeated webhook: the message's id and, for a gateway, the
-    subscription's id. A gateway receives one publication once for each subscribed phone."""
+    subscription's id. A gateway receives a published message once for each subscribed phone."""
     message_id, subscription_arn = str(delivery.message_id), delivery.subscription_arn
     if delivery.kind != GATEWAY or subscription_arn is None:
         return message_id

@@ -1,10 +1,10 @@
 """Resolves names to addresses without blocking the event loop or the exit of the process.
 
 The system's resolver cannot be cancelled and can take half a minute. Therefore each look-up runs in a daemon thread,
-which the worker abandons after a timeout. At most `MAX_LOOKUPS` look-ups run at a time. At most `MAX_OF_A_DOMAIN` of
-them are for one domain, so slow name servers of one domain do not delay other domains. An account cannot start a
-look-up if it already runs as many look-ups as are free, so an account's slow domains do not delay other accounts. A
-postponed look-up does not count as an attempt.
+which the worker abandons after a timeout. At most `MAX_LOOKUPS` look-ups run at a time. At most `MAX_OF_A_DOMAIN`
+look-ups are for the same domain, so slow name servers of one domain do not delay other domains. An account can start a
+look-up only if the account has fewer running look-ups than there are free places, so an account's slow domains do not
+delay other accounts. A postponed look-up does not count as an attempt.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class ResolverBusyError(OSError):
 async def resolve(host: str, account_id: str) -> list[Address]:
     """Returns all addresses of a name, in the order in which to try them.
 
-    `account_id` is the owner of the delivery. Raises OSError (socket.gaierror), ResolverBusyError.
+    `account_id` is the owner of the delivery. Raises OSError (socket.gaierror) and ResolverBusyError.
     """
     domain = find_domain(host)
     with _lock:

@@ -1,4 +1,4 @@
-"""Posts requests to endpoints over kept or new connections.
+"""Posts requests to endpoints over reused or new connections.
 
 A new connection goes to an address that the guard permits.
 """
@@ -24,8 +24,8 @@ CONNECT_SECONDS: Final = 3.0
 MAX_ADDRESSES: Final = 3
 """The most addresses of a name that the sender tries."""
 IDLE_SECONDS: Final = 4.0
-"""How long the sender keeps an idle connection. Node.js closes an idle connection after five seconds, most other
-servers later."""
+"""The time for which the sender keeps an idle connection. Node.js closes an idle connection after five seconds, and
+most other servers close it later."""
 MAX_IDLE: Final = 200
 
 
@@ -37,15 +37,15 @@ A function can run for 15 minutes, and NAT drops a connection that is silent for
 
 
 def keep_alive(connection: socket.socket) -> None:
-    """Makes the operating system probe the other side each minute."""
+    """Makes the operating system check each minute that the endpoint is reachable."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):  # Linux has these options; other systems probe less often
+    for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):  # systems without these options probe less often
         if hasattr(socket, name):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), KEEPALIVE_SECONDS)
 
 
 class Origin(NamedTuple):
-    """Scheme, host and port. Requests to one origin share connections."""
+    """Scheme, host and port. Requests to the same origin share connections."""
 
     scheme: str
     host: str
@@ -55,11 +55,11 @@ class Origin(NamedTuple):
 class Sender:
     """Posts requests in one event loop. `close` closes the connections.
 
-    `kept_bytes` is the number of bytes returned from each response's body. Bodies from addresses that are not public
-    are not returned, because subscribers must not read responses from the operator's network. Set `keeps_private` if
-    only this process reads the bodies; the sender then also returns private bodies. `drain_seconds` limits the time for
-    a response's body; None means the request's time limit. `dropped_bytes` limits the bytes that are read besides the
-    kept bytes.
+    `kept_bytes` is the number of bytes that the sender returns from each response's body. The sender does not return
+    bodies from addresses that are not public, because subscribers must not read responses from the operator's network.
+    If only this process reads the bodies, set `keeps_private`, so that the sender also returns private bodies.
+    `drain_seconds` limits the time for a response's body. If `drain_seconds` is None, only the request's time limit
+    applies. `dropped_bytes` limits the bytes that the sender reads and drops after the kept bytes.
     """
 
     def __init__(
@@ -86,8 +86,8 @@ class Sender:
     async def post(self, endpoint: Endpoint, request: bytes, seconds: float, account_id: str) -> Response:
         """Returns the response. Raises EndpointRefused, TimeoutError and OSError (including ssl.SSLError).
 
-        The look-up counts for the account `account_id`. The request is sent once more over a new connection if the
-        endpoint closed a kept connection before any byte of a response arrived.
+        The look-up counts towards the account `account_id`. If the endpoint closes a reused connection before any byte
+        of a response arrives, the sender sends the request again over a new connection.
         """
         connection = None
         try:
