@@ -24,7 +24,7 @@ MAX_PAUSE_SECONDS = 1.0
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
 
-# Returns how many of the requested seconds an operation can wait.
+# Returns the number of seconds that an operation can wait, which is at most the requested number.
 GrantWait: TypeAlias = Callable[[float], float]
 
 
@@ -38,7 +38,7 @@ class StatementExecutor(Protocol):
 
 
 def ignore(_: Report) -> None:
-    """Counts nothing."""
+    """Ignores a report."""
 
 
 def allow_any_wait(seconds: float) -> float:
@@ -55,7 +55,8 @@ def run(
 ) -> T:
     """Returns the operation's result. Raises the errors of the operation and of `call`.
 
-    `count` is called with each report of the operation, `grant` before each wait. `lengths` belongs to the process.
+    The driver calls `count` with each report of the operation, and `grant` before each wait. All operations of a
+    process share `lengths`.
     """
     if lengths is None:
         lengths = MessageLengths()
@@ -84,7 +85,7 @@ def perform(effect: Effect[Any], database: StatementExecutor, grant: GrantWait, 
     if isinstance(effect, Compute | Ask):
         return effect.function()
     if isinstance(effect, Wake):
-        return None  # no other receive waits in a function's process; the database notifies other processes
+        return None  # no other receive waits in a function's process, and the database notifies other processes
     raise TypeError(effect)
 
 
@@ -112,7 +113,8 @@ def receive(
 def receive_now(
     effect: Receive[ReceivedRow], database: StatementExecutor, lengths: MessageLengths
 ) -> list[ReceivedRow]:
-    """Returns the rows of one call, or of a second call if the first assumed short messages and found a long one."""
+    """Returns the rows of one call. If the call assumed short messages and found a long message, returns the rows of a
+    second call."""
     try:
         return database.call(*build_call(effect, assume_short=lengths.are_short(effect.queue)))
     except LongMessageFound:
@@ -121,7 +123,8 @@ def receive_now(
 
 
 def count_seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -> float:
-    """Returns how long a receive waits after these rows. The wait is 0 after messages or an error."""
+    """Returns the seconds that a receive waits after these rows. The wait is 0 if the rows contain messages or an
+    error."""
     if not is_empty(rows):
         return 0
     (header,) = rows

@@ -1,18 +1,20 @@
 """The effects that an operation yields.
 
-An operation is a generator. It yields effects, and its driver sends back each effect's result. Operations never use a
-connection, a clock or a socket, so the same code runs in a Lambda function (`drivers.run`), in the function that polls
-for mappings (`lambda_runtime.polling`) and in the container (`penstock_web.runtime.driver`). The container merges the
-effects of concurrent requests.
+An operation is a generator. The generator yields effects, and a driver sends each effect's result back to the
+generator. Operations never use a connection, a clock or a socket, so the same code runs in a Lambda function
+(`drivers.run`), in the function that polls for mappings (`lambda_runtime.polling`) and in the container
+(`penstock_web.runtime.driver`). The container merges the effects of concurrent requests.
 
 A driver never raises an effect's error inside the operation. The driver drops the operation and raises the error to its
-caller. So an operation cannot handle a failed effect, and code after a `yield` runs only if the effect succeeded.
+caller. Therefore an operation cannot handle a failed effect, and code after a `yield` runs only if the effect
+succeeded.
 
-`Call`, `BatchCall`, `Transact` and `Receive` call the database and return rows. All of these except `Call` can share a
-call with effects of concurrent requests. The other effects wait (`Pause`), compute (`Compute`), ask another server
-(`Ask`), wake receives of this process (`Wake`), or report what the operation has done (`penstock.observing.reports`).
+`Call`, `BatchCall`, `Transact` and `Receive` call the database and return rows. `BatchCall`, `Transact` and `Receive`
+can share a call with effects of concurrent requests. The other effects wait (`Pause`), compute (`Compute`), ask another
+server (`Ask`), wake receives of this process (`Wake`), or report what the operation has done
+(`penstock.observing.reports`).
 
-`rows = yield from Call(DESCRIBE_QUEUE, (arn, False))` gives typed rows: `yield` alone has no type.
+`rows = yield from Call(DESCRIBE_QUEUE, (arn, False))` returns typed rows. The result of `yield` has no type.
 """
 
 from collections.abc import Callable, Generator, Hashable, Sequence
@@ -48,11 +50,11 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
 
     `options` are arguments of the whole call. Only calls with equal options and an equal `merge_key` are merged. A
     separate key prevents a FIFO queue that waits for a lock from delaying other queues. `queue_arn` is the queue to
-    which all entries are sent. `size_bytes` is the size of the entries' contents, if they can be long. Such a call is
-    merged with fewer other calls.
+    which all entries are sent. `size_bytes` is the size of the entries' contents, if the contents can be long. A long
+    call is merged with fewer other calls.
 
-    Returns the rows of this effect, in the order of the entries. The column `n` counts the entries of the whole call,
-    so only the order of its values is useful.
+    Returns the rows of this effect, in the order of the entries. The column `n` numbers the entries of the whole call,
+    so only the order of the values is useful.
     """
 
     statement: BatchStatement[EntryT_co, RowT_co]
@@ -71,11 +73,12 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
 
 
 class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
-    """Acknowledges some messages and sends others, all or nothing: `queue.transact`.
+    """Acknowledges some messages and sends others in one transaction (`queue.transact`).
 
     `handles` and `messages` are entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction. If
-    the function refuses one of them, it changes no rows, and each effect then gets its own transaction. `size_bytes`
-    is as in a BatchCall. Returns this effect's rows of `queue.transact`.
+    the function refuses a merged effect, the function changes no rows, and the driver performs each effect in a
+    separate transaction. `size_bytes` has the same meaning as in a BatchCall. Returns this effect's rows of
+    `queue.transact`.
     """
 
     statement: Statement[RowT_co]
@@ -94,12 +97,13 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
 
 class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
-    """Receives up to `count` messages of `queue`, invisible for `visibility_seconds` (None: the queue's value).
+    """Receives up to `count` messages of `queue`. The messages are invisible for `visibility_seconds` (None means the
+    queue's value).
 
-    If the queue is empty, the receive waits for the first message, for at most `wait_seconds` (None: the queue's
-    value), without a connection. The receive does not wait if the header row contains an error. About `in_flight_limit`
-    messages of the queue can be in flight (None: any number). `limit` is the maximum length of all messages together
-    (None: no limit). A receive with an `attempt_id` is not merged with other receives.
+    If the queue is empty, the receive waits without a connection for the first message, for at most `wait_seconds`
+    (None means the queue's value). The receive does not wait if the header row contains an error. About
+    `in_flight_limit` messages of the queue can be in flight (None means any number). `limit` is the maximum length of
+    all messages together (None means no limit). A receive with an `attempt_id` is not merged with other receives.
 
     Returns the header row, and then at most `count` rows with one message each.
     """
@@ -124,16 +128,16 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
 
 class Pause(Effect[bool], frozen=True):
-    """Waits `seconds` without a connection. Returns False if the process stops, and otherwise True."""
+    """Waits `seconds` without a connection. Returns False if the process stops, and True otherwise."""
 
     seconds: float
 
 
 class Compute(Effect[Result_co], Generic[Result_co], frozen=True):
-    """Calls a function that uses no shared state, and returns its result. The container calls it in a separate thread,
-    one call at a time.
+    """Calls a function that uses no shared state, and returns its result. The container calls the function in a
+    separate thread, one function at a time.
 
-    Other requests continue meanwhile, except during a single step in C, such as decoding a text.
+    Other requests continue in the meantime, except during a single step in C, such as decoding a text.
     """
 
     function: Callable[[], Result_co]
@@ -141,17 +145,17 @@ class Compute(Effect[Result_co], Generic[Result_co], frozen=True):
 
 class Ask(Effect[Result_co], Generic[Result_co], frozen=True):
     """Calls a function that waits for another server, for a few seconds at most. Returns the function's result. The
-    container calls it in a thread."""
+    container calls the function in a thread."""
 
     function: Callable[[], Result_co]
 
 
 LONG_COMPUTATION_BYTES = 32_768
-"""Checking and decoding this many bytes takes at most a few milliseconds, whatever the content."""
+"""The size in bytes of a text that takes at most a few milliseconds to check and decode, even in the worst case."""
 
 
 LONG_DIGEST_BYTES = 131_072
-"""Hashing and encoding this many bytes takes half a millisecond."""
+"""The size in bytes of a text that takes half a millisecond to hash and encode."""
 
 
 def compute(
@@ -169,13 +173,13 @@ class Woken(IntEnum):
 
     NOT = 0
     FOR_ONE = 1  # a message arrived, and only this receive was woken
-    FOR_MORE = 2  # the number of messages is unknown, so a receive that finds a message wakes others
+    FOR_MORE = 2  # the number of messages is unknown, so a receive that finds a message wakes other receives
 
 
 class Wake(Effect[None], frozen=True):
     """Wakes `count` waiting receives of this process, because `count` messages were committed to the queue.
 
-    `woken` is FOR_MORE if the number is a guess.
+    `woken` is FOR_MORE if `count` is a guess.
     """
 
     queue_arn: str

@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 class RequestIds:
-    """Request ids of one process, in UUID form. All groups are random except the last one, which is a counter.
-
-    Such an id is 20 times cheaper than a random UUID. The id is unique, because every process draws 80 random bits.
+    """Request ids of one process, in UUID form. All groups are random except the last group, which is a counter.
+    Creating an id is 20 times faster than creating a random UUID. An id is unique, because every process chooses 80
+    random bits.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Environment:
     _caches: dict[type, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Created here, so that no entry point can forget them. Raises SettingError.
+        # This method creates the objects, so that every entry point has them. Raises SettingError.
         object.__setattr__(self, "hosts", Hosts(self.settings))
         object.__setattr__(self, "access", _make_access_rule(self.settings))
         object.__setattr__(self, "request_rate", request_rate(self.settings))
@@ -60,8 +60,8 @@ class Environment:
 
 
 def load_receipt_handles(database: StatementExecutor) -> ReceiptHandles:
-    """Returns receipt handles with the installation's key. The first process creates the key. Raises the errors of
-    `call`."""
+    """Returns receipt handles with the installation's key. The first process of an installation creates the key. Raises
+    the errors of `call`."""
     (secret,) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
     return ReceiptHandles(bytes(secret.value))
 

@@ -15,10 +15,10 @@
     │   RequestEntityTooLarge 413, MisdirectedRequest 421
     └── service's fault: InternalFailure 500, ServiceUnavailable 503
 
-JSON responses have `__type` and an `x-amzn-query-error: <Query code>;Sender` header; Query responses have the code.
-Sources: the error table of the SQS API reference, and the Query model of botocore 1.31.80, the last model with codes
-and statuses. Errors without a model belong to `com.amazon.coral.service`. RequestEntityTooLarge, ResponseTooLarge,
-MisdirectedRequest and the texts about Penstock's limits are Penstock's choice.
+JSON responses have `__type` and an `x-amzn-query-error: <Query code>;Sender` header. Query responses have the Query
+code. Sources: the error table of the SQS API reference, and the Query model of botocore 1.31.80, the last model with
+codes and statuses. Errors without a model belong to `com.amazon.coral.service`. RequestEntityTooLarge,
+ResponseTooLarge, MisdirectedRequest and the texts about Penstock's limits are Penstock's choice.
 """
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors
@@ -29,15 +29,16 @@ from types import MappingProxyType
 SQS = "com.amazonaws.sqs"
 CORAL = "com.amazon.coral.service"
 LEGACY = "AWS.SimpleQueueService."
-KMS_KEYS_REFUSED = "This service encrypts nothing with KMS keys, and QUEUE_REFUSE_KMS refuses them."
-MAX_MESSAGE_LENGTH = 16_384  # the most characters; a message quotes parts of the request, which can be far longer
+KMS_KEYS_REFUSED = "This service does not encrypt with KMS keys, and the setting QUEUE_REFUSE_KMS refuses KMS keys."
+# The most characters of a message. A message quotes parts of the request, which can be far longer.
+MAX_MESSAGE_LENGTH = 16_384
 
 
 class AwsError(Exception):
-    """An error response. The class attributes are the row of the table.
+    """An error response. The class attributes describe the error in each protocol.
 
-    `message` is for the client, with AWS's text if it is known. `detail` adds an explanation that AWS does not give.
-    Only the log and the REST API show `detail`.
+    `message` is the client's text, which is AWS's text if AWS's text is known. `detail` is an explanation that AWS's
+    text does not contain. Only the log and the REST API show `detail`.
     """
 
     json_type: str = "InternalFailure"
@@ -51,9 +52,9 @@ class AwsError(Exception):
     is_access_error: bool = False
     """Whether metrics count the error as a failed authentication or authorization."""
     more_members: Mapping[str, str] = MappingProxyType({})
-    """The error's members in AWS's model other than the message."""
+    """The error's members in AWS's model, without the message."""
     message_member: str = "Message"
-    """The message's member in REST-JSON."""
+    """The name of the member that contains the message in REST-JSON."""
 
     def __init__(self, message: str | None = None, detail: str | None = None) -> None:
         self.message = self.default_message if message is None else _replace_surrogates(message[:MAX_MESSAGE_LENGTH])
@@ -62,7 +63,7 @@ class AwsError(Exception):
 
     @property
     def fault(self) -> str:
-        """Returns the fault (Sender or Receiver), as the protocols write it."""
+        """Returns the name of the party at fault in the protocols (Sender or Receiver)."""
         return "Sender" if self.sender_fault else "Receiver"
 
     @property
@@ -247,14 +248,14 @@ class ResponseTooLarge(AwsError):
     @classmethod
     def of(cls, way: str) -> "ResponseTooLarge":
         """Returns the error for a response that is too long for the request's entry point."""
-        return cls(f"The response is longer than one through {way} may be. Ask for less, or ask the container.")
+        return cls(f"The response is longer than {way} allows. Request less data, or use the container.")
 
     @classmethod
     def of_message(cls, way: str) -> "ResponseTooLarge":
         """Returns the error for a receive that found only messages that are too long."""
         return cls(
-            f"Every message that can be received now is longer than a response through {way} may be. None was "
-            "received, and receive counts are as before: use the container, or another way with a higher limit."
+            f"Every message that can be received now is longer than {way} allows. The request received no message "
+            "and changed no receive count. Use the container, or an entry point with a higher limit."
         )
 
 
@@ -266,8 +267,8 @@ class MisdirectedRequest(AwsError):
     @classmethod
     def of(cls, host: str) -> "MisdirectedRequest":
         return cls(
-            f"The host {host[:255]} is not known to be this service's. If it is, name it in the setting "
-            "QUEUE_ALLOWED_HOSTS."
+            f"The service does not accept the host {host[:255]}. If the host belongs to the service, add the host to "
+            "the setting QUEUE_ALLOWED_HOSTS."
         )
 
 

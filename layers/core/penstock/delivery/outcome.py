@@ -1,8 +1,8 @@
 """The outcome of an attempt, and the pause until the next attempt.
 
 On SNS, the delivery policy determines the retries of a URL ("Amazon SNS message delivery retries"). SNS retries text
-messages, mobile push and e-mail (SMTP) 50 times over 6 hours (customer managed endpoints). Events of the REST API are
-retried after 10, 30, 60 and 300 seconds. functions/outcome.py has the pauses of functions.
+messages, mobile push and e-mail (SMTP) 50 times over 6 hours (customer managed endpoints). The worker retries events of
+the REST API after 10, 30, 60 and 300 seconds. functions/outcome.py defines the pauses of functions.
 """
 
 from typing import Final, NamedTuple
@@ -23,12 +23,12 @@ GATEWAY_DELAYS: Final = tuple(
 _FIXED_DELAYS: Final = {EVENT: EVENT_DELAYS, GATEWAY: GATEWAY_DELAYS, MAIL: GATEWAY_DELAYS}
 MAX_ERROR_CHARACTERS: Final = 200
 NOT_ATTEMPTED: Final = 0
-"""The value of `status` if no request was sent, and no attempt was used up."""
+"""The value of `status` if the worker sent no request, so that the attempt does not count."""
 
 RESPONDS: Final = 1
 """The value of `health` for an endpoint that responds."""
 BOUNCED: Final = 2
-"""The value of `health` if the mail server responds, and permanently refuses the recipient."""
+"""The value of `health` if the mail server responds, but permanently refuses the recipient."""
 FAILS: Final = -1
 """The value of `health` for an endpoint that fails."""
 SHOWS_NOTHING: Final = 0
@@ -40,8 +40,8 @@ class Outcome(NamedTuple):
 
     `status` is None if no response arrived, and NOT_ATTEMPTED if the attempt does not count. `delay_ms` is the time
     until the next attempt, or None after the last attempt. `health` describes the endpoint: RESPONDS, BOUNCED, FAILS or
-    SHOWS_NOTHING. `sent_bytes` is the size of the request's head and body, or None if unknown. `response` is the
-    beginning of the response's body.
+    SHOWS_NOTHING. `sent_bytes` is the size of the request's head and body, or None if the size is unknown. `response`
+    is the beginning of the response's body.
     """
 
     status: int | None
@@ -61,7 +61,7 @@ class Claimed(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """An attempt whose outcome is not written yet. `duration_ms` includes the time to connect."""
+    """An attempt whose outcome is not yet in the database. `duration_ms` includes the time to connect."""
 
     claimed: Claimed
     outcome: Outcome

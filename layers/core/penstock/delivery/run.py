@@ -1,5 +1,5 @@
-"""One run of the delivery worker. A run claims deliveries, sends them through carriers, and settles them while
-other requests are open."""
+"""One run of the delivery worker. A run claims deliveries, sends the deliveries through carriers, and writes their
+outcomes while other requests are open."""
 
 import asyncio
 from collections import Counter
@@ -20,11 +20,11 @@ from .store import DeliveryStore
 WAIT_FOR_MORE_MS: Final = 60_000
 """A run waits if a delivery is due within this time. Otherwise the run ends."""
 OUTCOME_BATCH_SECONDS: Final = 0.01
-"""How long the run collects outcomes before it writes all of them in one call."""
+"""The time for which the run collects outcomes before it writes all collected outcomes in one call."""
 CLAIM_PAUSE_SECONDS: Final = 0.05
 """The pause between two claims while requests are open and no delivery is due."""
 STOP_SECONDS: Final = 0.3
-"""How long a run waits for open requests after a stop."""
+"""The time for which a run waits for open requests after a stop."""
 
 
 class DeliveryRun:
@@ -95,7 +95,7 @@ class DeliveryRun:
                 self._claim_after = monotonic() + CLAIM_PAUSE_SECONDS
 
     def _settle_and_claim(self, capacity: int) -> list[Claimed]:
-        """Runs in a thread, so that requests continue. An outcome that cannot be written stays in `unwritten`."""
+        """Runs in a thread, so that requests continue. If the database call fails, the outcomes stay in `unwritten`."""
         finished = self._unwritten[:]
         if finished:
             settled = self._store.settle(finished)
@@ -136,13 +136,13 @@ class DeliveryRun:
                 self._signal.set()
 
     async def _carry_traced(self, claimed: Claimed) -> Outcome:
-        """Returns the outcome of an attempt. The attempt becomes a span if the publish was traced."""
+        """Makes an attempt and returns the outcome. If the publish was traced, the attempt becomes a span."""
         carrier = self._carrier_of(claimed.delivery.kind)
         if self._tracer is None or claimed.trace is None:
             return await carrier.carry(claimed.delivery)
         server = carrier.find_server(claimed.delivery)
         span = begin_span(self._tracer, claimed.trace, claimed.delivery, server)
-        # Each attempt is a task, so only this attempt sees the value.
+        # Each attempt is a task, so other attempts do not see the value.
         CURRENT_TRACE.set(claimed.trace if span is None else span.context)
         outcome = await carrier.carry(claimed.delivery)
         if span is not None:
@@ -159,8 +159,8 @@ class DeliveryRun:
                 await self._signal.wait()
 
     async def _finish(self, seconds: float) -> None:
-        """Waits for open requests and writes outcomes. Slow requests are abandoned; their deliveries are due again
-        after the lease."""
+        """Waits for open requests and writes outcomes. Cancels slow requests, whose deliveries are due again after the
+        lease."""
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds)
         for task in list(self._under_way):
@@ -172,7 +172,7 @@ class DeliveryRun:
 
 
 def begin_span(tracer: Tracer, cause: TraceContext, delivery: Delivery, server: tuple[str, int] | None) -> Span | None:
-    """Begins an attempt's span, by OpenTelemetry's semantic conventions for HTTP clients.
+    """Begins an attempt's span according to OpenTelemetry's semantic conventions for HTTP clients.
 
     The span omits the endpoint's path and query, which can contain secrets.
     """
@@ -189,7 +189,7 @@ def begin_span(tracer: Tracer, cause: TraceContext, delivery: Delivery, server: 
 
 
 def end_span(span: Span, outcome: Outcome) -> None:
-    """Ends the span with the outcome. In client spans every status from 400 on is an error."""
+    """Ends the span with the outcome. In client spans every status of 400 or more is an error."""
     if outcome.status is None:
         span.end("no_response")
         return

@@ -25,7 +25,7 @@ from .outcome import Claimed, Finished
 from .warnings import DeliveryWarnings, log_expired, log_failed_redrives
 
 LEASE_MS: Final = 30_000
-"""Twice the time limit of an attempt (15 s). An attempt starts as soon as its delivery is claimed."""
+"""Twice the time limit of an attempt (15 s). An attempt starts immediately after the claim of the delivery."""
 MAX_EXPIRED: Final = 1_000
 MAX_HANDED_OVER: Final = 200
 _ENDPOINTS: Final = {"paused", "failing", "recovered"}
@@ -34,8 +34,8 @@ SETTLED: Final = tuple(name for name in SettledDeliveriesRow._fields if name not
 
 
 class HandOver(NamedTuple):
-    """The number of confirmation mails per hour and of gateway text messages per day that an account can send. 0
-    means no limit."""
+    """The number of confirmation mails per hour and of gateway text messages per day that an account can send. The
+    value 0 means no limit."""
 
     confirmations: int = 0
     text_messages: int = 0
@@ -47,9 +47,9 @@ UNLIMITED: Final = HandOver()
 class DeliveryStore:
     """Makes calls on one autocommit connection. Each call is a transaction. Raises psycopg.Error.
 
-    The store claims only deliveries of `carriers` (the column `carrier` of queue.outgoing_delivery). One more call
-    converts outgoing messages of `carriers` to deliveries, at most `hand_over` at once. `traced` adds to each delivery
-    the span that published it.
+    The store claims only deliveries of `carriers` (the column `carrier` of queue.outgoing_delivery). Another call
+    converts outgoing messages of `carriers` to deliveries, within the limits in `hand_over`. If `traced` is set, each
+    delivery includes the span that published the message.
     """
 
     def __init__(
@@ -73,7 +73,8 @@ class DeliveryStore:
         self._hand_over_limits = hand_over
 
     def wait_ms(self) -> int | None:
-        """Returns the milliseconds until a delivery may be due, or None. A publish notifies the watcher earlier."""
+        """Returns the milliseconds until a delivery may be due, or None. If a publish creates an earlier delivery, the
+        database notifies the watcher."""
         rows = self._calls.call(NEXT_DELIVERY, (self._watcher, self._carriers))
         if self._hand_over():
             return 0

@@ -48,8 +48,8 @@ class DeliveryWarnings:
             _log.warning("deliveries to an endpoint are paused", extra=known)
 
     def log_changes(self, failing: Iterable[str], recovered: Iterable[str]) -> None:
-        """Logs endpoints that have failed for two minutes, and endpoints that respond again. Each kind has at most
-        one record a minute for each host."""
+        """Logs endpoints that have failed for two minutes, and endpoints that respond again. For each host, writes at
+        most one record of each kind per minute."""
         for endpoint in map(hide_secrets, failing):
             if self._may_log(f"fails {find_host(endpoint)}"):
                 _log.warning("an endpoint fails", extra={"endpoint": endpoint})
@@ -58,7 +58,7 @@ class DeliveryWarnings:
                 _log.info("an endpoint answers again", extra={"endpoint": endpoint})
 
     def _may_log(self, key: str) -> bool:
-        """Returns whether a minute has passed since the last record with this key. Starts the next minute."""
+        """Returns whether a minute has passed since the last record with this key. If so, the next minute starts."""
         now = self._clock()
         if now - self._logged_at.get(key, float("-inf")) < SECONDS_BETWEEN_RECORDS:
             return False

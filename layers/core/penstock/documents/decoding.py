@@ -15,7 +15,7 @@ MAX_MESSAGES = 1_000
 MAX_BLANK_RATIO = 3  # the most bytes of a message's JSON, as a multiple of the longest body
 MAX_HEADERS_BYTES = 1_310_720  # for one message, whose attributes have at most 1 MiB
 MAX_DOCUMENT_BYTES = 262_144  # for a body without messages
-MAX_HEADERS = 1_000  # for one message in a long body; decoding 100,000 takes 100 ms
+MAX_HEADERS = 1_000  # for one message in a long body, because decoding 100,000 headers takes 100 ms
 # The limit for the JSON of one message with headers. Decoding takes up to 5 ms per MiB, in one step.
 MAX_ONE_BYTES = MAX_BLANK_RATIO * MAX_MESSAGE_BYTES + MAX_HEADERS_BYTES + 65_536
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class _Counted(threading.local):
-    """The messages that this thread has counted in the body that it decodes. msgspec decodes a body in one step."""
+    """The number of messages that this thread has counted in the current body. msgspec decodes a body in one step."""
 
     messages = 0
 
@@ -34,8 +34,8 @@ _counted = _Counted()
 class CountedMessage(msgspec.Struct):
     """Counts the messages of a long body before they are decoded.
 
-    Decoding a million empty messages, or a million headers, in one step takes a second. The messages in long bodies are
-    therefore decoded one by one.
+    Decoding a million empty messages, or a million headers, in one step takes a second. The decoder therefore decodes
+    the messages of long bodies one by one.
     """
 
     headers: msgspec.Raw = msgspec.Raw(b"")
@@ -46,7 +46,7 @@ class CountedMessage(msgspec.Struct):
             raise ValueError(f"1 to {MAX_MESSAGES} messages, not more")
         if memoryview(self.headers).nbytes > MAX_HEADERS_BYTES:
             raise ValueError(f"a message has at most {MAX_HEADERS_BYTES} bytes of headers")
-        quotes = bytes(self.headers).count(b'":')  # a colon follows each name; texts can contain more
+        quotes = bytes(self.headers).count(b'":')  # a colon follows each name, and texts can contain more colons
         if quotes > 10 * MAX_HEADERS:
             raise ValueError(f"a message in a long body has at most {MAX_HEADERS} headers")
 
@@ -67,7 +67,7 @@ transaction_counter = msgspec.json.Decoder(CountedTransaction)
 
 
 def check_length_of_one(body: bytes) -> None:
-    """Raises RequestEntityTooLarge for a body that is longer than one message can be."""
+    """Raises RequestEntityTooLarge for a body that is longer than the longest message."""
     if len(body) > MAX_ONE_BYTES:
         raise errors.RequestEntityTooLarge(f"A message is longer than {MAX_MESSAGE_BYTES} bytes")
 
@@ -100,7 +100,7 @@ def count_messages(counter: "msgspec.json.Decoder[Any]", text: str, most: int = 
 
 
 def decode_document(decoder: "msgspec.json.Decoder[T]", body: bytes, most_bytes: int = MAX_DOCUMENT_BYTES) -> T:
-    """Decodes a body. The default size limit is for bodies without messages. Raises InvalidParameterValue,
+    """Decodes a body. The default size limit is for bodies without messages. Raises InvalidParameterValue and
     RequestEntityTooLarge."""
     if len(body) > most_bytes:
         raise errors.RequestEntityTooLarge

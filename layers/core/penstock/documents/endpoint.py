@@ -22,13 +22,14 @@ _URL: Final = re.compile(
 _USER: Final = re.compile(r"(https?://[^/?#@:]*):([^/?#]*)@", re.IGNORECASE).match
 HIDDEN: Final = "****"
 _PRINTABLE: Final = re.compile(r"[!-~]+")
-# The last label decides whether a host is an address. To a resolver, 127.1, 0x7f.0.0.1 and 017700000001 are addresses.
+# The last label determines whether a host is an address. To a resolver, 127.1, 0x7f.0.0.1 and 017700000001 are
+# addresses.
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 
 
 class EndpointRefused(Exception):  # noqa: N818 - named for the event
-    """The worker must not connect to the endpoint now, for the reason in the text. The name can get another address
-    later."""
+    """The worker must not connect to the endpoint now. The text contains the reason. A later attempt can succeed if the
+    name then has another address."""
 
 
 class EndpointInvalid(EndpointRefused):
@@ -46,7 +47,7 @@ class Credentials(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """The parts of an endpoint's URL. `host` is a name or an address without brackets; `target` is path and query."""
+    """The parts of an endpoint's URL. `host` is a name or an address without brackets. `target` is path and query."""
 
     scheme: str
     host: str
@@ -56,7 +57,7 @@ class Endpoint(NamedTuple):
 
     @property
     def address(self) -> Address | None:
-        """Returns the host as an address, or None if it is a name."""
+        """Returns the host as an address, or None if the host is a name."""
         try:
             return ip_address(self.host)
         except ValueError:
@@ -70,7 +71,7 @@ class Endpoint(NamedTuple):
 
 
 def find_endpoint_problem(url: str, *, takes_credentials: bool) -> str | None:
-    """Returns why no worker could post to the URL, or None. Every API checks a URL before storing it.
+    """Returns the reason why no worker could post to the URL, or None. Every API checks a URL before storing it.
 
     URLs of subscriptions and event bindings can have a user and a password.
     """
@@ -79,7 +80,7 @@ def find_endpoint_problem(url: str, *, takes_credentials: bool) -> str | None:
     except EndpointInvalid as error:
         return str(error)
     if endpoint.credentials is not None and not takes_credentials:
-        return "the URL has a user and a password, which only subscriptions may have"
+        return "the URL has a user and a password, which only subscriptions can have"
     return None
 
 
@@ -97,7 +98,7 @@ def mask_password(url: str) -> str:
 
 
 def fill_in_password(endpoint: Endpoint, password: str | None) -> Credentials | None:
-    """Returns the credentials of a stored URL. The password is stored separately, with the URL's escapes."""
+    """Returns the credentials of a stored URL. `password` is stored separately and has the URL's escapes."""
     if endpoint.credentials is None or password is None:
         return None
     return Credentials(endpoint.credentials.user, unquote(password))

@@ -26,7 +26,8 @@ def build_queue_arn(name: str, context: Context) -> str:
 def authorize_queues(action: str, names: Iterable[str], context: Context) -> Operation[None]:
     """Raises AccessDenied unless the caller can perform the action on the queues that a body names.
 
-    Every caller is allowed unless QUEUE_ACCESS is `sigv4`. Raises QueueDoesNotExist for an impossible name.
+    If QUEUE_ACCESS is not `sigv4`, every caller can perform the action. Raises QueueDoesNotExist for an impossible
+    name.
     """
     if context.user is not None:
         arns = [build_queue_arn(name, context) for name in dict.fromkeys(names)]

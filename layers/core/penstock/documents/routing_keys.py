@@ -1,4 +1,5 @@
-"""Routing keys of events and patterns, as in AMQP topic exchanges: `*` stands for one segment, `#` for any number."""
+"""Routing keys of events and patterns, as in AMQP topic exchanges: `*` matches one segment, and `#` matches any number
+of segments."""
 
 import re
 

@@ -10,7 +10,8 @@ def format_timestamp(milliseconds: int) -> str:
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """Parses an RFC 3339 time. Returns None for other texts, times without offset, and years outside 1970 to 9998."""
+    """Parses an RFC 3339 time. Returns None for other texts, for times without an offset, and for years before 1970 or
+    after 9998."""
     try:
         found = datetime.fromisoformat(text)
         if found.tzinfo is not None and 1970 <= found.year < 9999:

@@ -45,8 +45,7 @@ def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
 
 
 def describe_failure(error: Exception) -> str:
-    """Returns an error's text. The text of an operating system's error does not contain the number: "Connection
-    refused"."""
+    """Returns an error's text. For an operating system's error, omits the error number, as in "Connection refused"."""
     is_system_error = isinstance(error, (ConnectionError, TimeoutError)) or type(error) is OSError
     if is_system_error and isinstance(number := getattr(error, "errno", None), int) and number > 0:
         return os.strerror(number)

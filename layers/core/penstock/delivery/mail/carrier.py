@@ -1,7 +1,7 @@
 """The carrier of e-mail. Each mail uses a new connection to the server of SNS_SMTP_URL.
 
 The carrier logs in only over TLS. Each step and the whole attempt have time limits. The log shows the server's errors
-to the operator. The subscriber's account gets a short text without the server's name.
+to the operator. The subscriber's account sees a short text without the server's name.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ class MailCarrier:
             client.close()
 
     async def _connect(self) -> "SmtpClient":
-        """Opens a connection for mails. Raises SMTPException, OSError, TimeoutError."""
+        """Opens a connection for mails. Raises SMTPException, OSError and TimeoutError."""
         async with asyncio.timeout(CONNECT_SECONDS):
             connected = await self._dial()
         server = self._server
@@ -134,7 +134,7 @@ class MailCarrier:
         raise failed
 
     async def _find_addresses(self) -> list[Address]:
-        """Returns the server's addresses, which each run looks up once."""
+        """Returns the server's addresses. Each run looks up the addresses once."""
         async with self._looking_up:
             if not self._addresses:
                 try:

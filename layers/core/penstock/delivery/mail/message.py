@@ -3,8 +3,8 @@
 A notification has the message's subject, or SUBJECT. The unsubscribe link follows the text. The sender's name is the
 topic's DisplayName. The text of an `email-json` mail is the envelope, which contains the link. Sources: "Email
 notifications" and "Parsing message formats" (SNS Developer Guide), and a mail from AWS in pull request 102 of
-librato/librato-services. The texts about subscriptions are Penstock's. RFC 2369 and RFC 8058 define the headers for
-one-click unsubscription. `Auto-Submitted` keeps programs from replying (RFC 3834).
+librato/librato-services. Penstock chose the texts about subscriptions. RFC 2369 and RFC 8058 define the headers for
+one-click unsubscription. `Auto-Submitted` prevents automatic replies (RFC 3834).
 
 Line breaks and other control characters in users' texts never reach a header.
 """
@@ -26,7 +26,7 @@ CONFIRMATION_SUBJECT: Final = "AWS Notification - Subscription Confirmation"
 UNSUBSCRIBED_SUBJECT: Final = "AWS Notification - Unsubscribe Confirmation"
 
 _TEXT_POLICY: Final = SMTP.clone(cte_type="7bit")
-# Headers are not folded inside a link, because some mail readers do not join the parts.
+# The policy does not fold a header inside a link, because some mail readers do not join the parts.
 _HEADER_POLICY: Final = _TEXT_POLICY.clone(max_line_length=998)
 _control = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _is_link = re.compile(r"https?://[!-;=?-~]{1,900}").fullmatch

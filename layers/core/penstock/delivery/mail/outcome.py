@@ -1,11 +1,12 @@
 """Decides the outcome of a mail.
 
     accepted           The mail is delivered.
-    4xx                The mail is retried like SNS retries SMTP: 50 times in over 6 hours.
-    5xx                The mail is given up. A refused recipient counts against the subscription.
-    no mail server     The mail is retried as for 4xx, and the endpoint is paused. (No connection, TLS or login,
-                       or the server refused the sender.)
-    no reply to DATA   The mail is retried after ten minutes, up to the fifth attempt. The server may have it already.
+    4xx                The worker retries the mail as SNS retries SMTP: 50 times over 6 hours.
+    5xx                The worker gives up the mail. A refused recipient counts as a bounce.
+    no mail server     The worker retries the mail as for 4xx, and pauses the endpoint. This outcome means no
+                       connection, no TLS, no login, or a refused sender.
+    no reply to DATA   The worker retries the mail after ten minutes, up to the fifth attempt. The server
+                       may already have the mail.
 
 Sources: "Amazon SNS message delivery retries" (SNS Developer Guide), customer managed endpoints; RFC 5321, 4.2.1 and
 4.5.3.2.6 (a lost reply to DATA causes duplicates); RFC 3463 (the subject of an enhanced status code).
@@ -46,7 +47,8 @@ def report_refusal(delivery: Delivery, code: int, text: str) -> Outcome:
 
 
 def is_bounce(code: int, text: str) -> bool:
-    """Returns whether a refusal concerns the recipient's address or mailbox. A missing permission to send does not."""
+    """Returns whether a refusal concerns the recipient's address or mailbox. A missing permission to send is not a
+    bounce."""
     enhanced = _enhanced(text)
     return enhanced[1] in ("1", "2") if enhanced else code in (550, 551, 553)
 
@@ -59,7 +61,7 @@ def make_unreachable(delivery: Delivery, error: str) -> Outcome:
 def make_unknown(delivery: Delivery) -> Outcome:
     """Returns the outcome if the carrier sent the mail and the server did not respond."""
     delay = UNKNOWN_DELAY_MS if delivery.attempts + 1 < MAX_COPIES else None
-    return Outcome(None, "the mail server did not answer; it may have the mail", delay, FAILS)
+    return Outcome(None, "the mail server did not respond, but may have accepted the mail", delay, FAILS)
 
 
 def make_impossible(error: Exception) -> Outcome:
