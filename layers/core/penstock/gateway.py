@@ -4,13 +4,14 @@
     result = run(call.operation())            # drivers.run, or the container's own driver
     response = encode(call, result)           # or encode_error(call.protocol, error, call.context.request_id)
 
-AWS JSON names the action in `X-Amz-Target`, REST-JSON (EventBridge Scheduler, Lambda) by method and path. All other
-requests use the Query protocol, with parameters in the query string, a form body or both. The path of a Query request
-is `/` or the path of a queue, which is then the QueueUrl. A queue's path accepts GetQueueUrl and the actions with a
-QueueUrl (recorded at AWS).
+In AWS JSON, `X-Amz-Target` contains the action. In REST-JSON (EventBridge Scheduler, Lambda), the method and path
+determine the action. All other requests use the Query protocol, with parameters in the query string, a form body or
+both. The path of a Query request is `/` or the path of a queue, which is then the QueueUrl. A queue's path accepts
+GetQueueUrl and the actions with a QueueUrl (recorded at AWS).
 
-A request that must be signed is not decoded here. Looking up its key is an effect, so `call.operation()` first verifies
-the signature and then decodes the request. A client that cannot sign does not learn about other errors in its request.
+`decode` does not decode a request that must be signed. Looking up the request's key is an effect, so `call.operation()`
+first verifies the signature and then decodes the request. Therefore a client without a valid signature does not see
+other errors in its request.
 """
 
 import logging
@@ -48,13 +49,13 @@ from .settings import Settings
 from .sns import link_page
 from .sns.errors import ValidationError
 
-# A batch of 1 MiB with every character escaped as \uXXXX, plus names and ids.
+# The size of a batch of 1 MiB in which every character is escaped as \uXXXX, plus names and ids.
 MAX_BODY_BYTES = 6 * 1_048_576 + 262_144
 
 _log = logging.getLogger(__name__)
 _log.addFilter(AtMost(10))  # limits the length of records about refused requests
 
-MAX_SCOPE_BYTES = 512  # no client sends a longer scope; scopes are cached
+MAX_SCOPE_BYTES = 512  # the cache holds scopes, and no client sends a longer scope
 
 # The path of the peek endpoint (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or the queue's region, account and name.
 _PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/]+))?/?").fullmatch
@@ -92,7 +93,8 @@ class ActionCall(Struct, eq=False):
     protocol: Protocol
 
     def operation(self) -> Operation[Struct | None]:
-        """Returns the action's operation for this request. The operation then owns the request."""
+        """Returns the action's operation for this request. The call then drops the request, so only one operation can
+        use it."""
         request, self.request = self.request, None  # frees the request's memory while the operation waits
         return self.action.operation(request, self.context)
 
@@ -103,9 +105,10 @@ class ActionCall(Struct, eq=False):
 
 
 class GuardedActionCall(ActionCall, eq=False):
-    """A request that is decoded after its signature has been verified. Until then the action is UNDECODED.
+    """A request that is decoded after its signature has been verified. Before the verification the action is UNDECODED.
 
-    `guard` is the operation that verifies the signature. `decoder` decodes action and request, and is called once.
+    `guard` is the operation that verifies the signature. `decoder` decodes action and request, and can be called only
+    once.
     """
 
     guard: Callable[["GuardedActionCall"], Operation[Struct | None]]
@@ -133,8 +136,8 @@ class GuardedActionCall(ActionCall, eq=False):
 
 
 class PageCall(ActionCall, eq=False):
-    """A link in an SNS message that a browser opens. The response is a page with a button. Opening the link changes
-    nothing."""
+    """A link in an SNS message that a browser opens. The response is a page with a button. Opening the link has no
+    other effect."""
 
     def operation(self) -> Operation[Struct | None]:
         yield from ()
@@ -145,9 +148,10 @@ class PageCall(ActionCall, eq=False):
 def decode(
     http: HttpRequest, environment: Environment, service: str | None = None, action: str | None = None
 ) -> ActionCall:
-    """Decodes a request to an action call. If `service` and `action` are given, any other action is InvalidAction.
+    """Decodes a request to an action call. If `service` and `action` are given, refuses any other action with
+    InvalidAction.
 
-    Raises RejectedRequest for every fault of the request. Refuses bodies of more than 6.25 MiB.
+    Raises RejectedRequest for every error in the request. Refuses bodies of more than 6.25 MiB.
     """
     request_id = environment.request_ids()
     protocol = detect_protocol(http.headers, http.path)
@@ -285,7 +289,7 @@ _DECODERS = {
 def guess_service(http: HttpRequest) -> str:
     """Returns the most likely service of an undecodable request, because each service has its own error format.
 
-    The target decides, then the signature's scope, then `Version`.
+    The function tries the target first, then the signature's scope, and then `Version`.
     """
     resource = find_rest_resource(http.path)
     if resource is not None:
@@ -303,7 +307,8 @@ def guess_service(http: HttpRequest) -> str:
 
 
 def _find_query_action(tree: query.Tree, signed_service: str) -> AnyAction:
-    """Returns the action by name, in the signature's service, the service of `Version`, or any service."""
+    """Finds the action by name. Searches the signature's service first, then the service of `Version`, and then all
+    services."""
     name = tree.get("Action")
     if not isinstance(name, str) or not name:
         raise MissingAction
@@ -317,12 +322,13 @@ def _find_query_action(tree: query.Tree, signed_service: str) -> AnyAction:
 
 # --- peeking ---------------------------------------------------------------------------------------------------------
 def is_peek(path: str, environment: Environment) -> bool:
-    """Returns whether the path is the peek endpoint's, and the endpoint is enabled."""
+    """Returns whether the path is the path of the peek endpoint, and the endpoint is enabled."""
     return environment.settings.queue_peek_endpoint and _PEEK_PATH(path) is not None
 
 
 def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
-    """Decodes a GET with parameters, or an SDK's ReceiveMessage. Only the QueueUrl counts."""
+    """Decodes a GET with parameters, or an SDK's ReceiveMessage. Ignores the members of ReceiveMessage except
+    QueueUrl."""
     protocol = detect_protocol(http.headers, http.path)
     in_body = protocol is not Protocol.JSON and http.method != "GET"
     tree = query.parse(http.query, http.body if in_body else b"")
@@ -382,7 +388,7 @@ def _parse_known_scope(scope: bytes, environment: Environment) -> CredentialScop
 
 
 def _check_region(region: str, settings: Settings) -> None:
-    """Raises SignatureDoesNotMatch for another region's scope, like an endpoint of AWS (aws-sdk-ruby 508)."""
+    """Raises SignatureDoesNotMatch for another region's scope, as AWS's endpoints do (aws-sdk-ruby 508)."""
     if settings.queue_regions and not settings.serves(region):
         raise SignatureDoesNotMatch(
             f"Credential should be scoped to a valid region, not '{region}'.",
@@ -416,7 +422,8 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
     headers: list[tuple[bytes, bytes]] = []
     if protocol is Protocol.JSON:
         content_type = json.CONTENT_TYPE
-        body = b"" if result is None else json.encode(result)  # AWS also responds like this to actions without a result
+        # AWS sends an empty body for an action without a result.
+        body = b"" if result is None else json.encode(result)
     elif protocol is Protocol.REST_JSON:
         content_type, body = rest_json.CONTENT_TYPE, rest_json.encode_result(result)
     elif protocol is Protocol.QUERY_JSON and action is not PEEK:
@@ -436,10 +443,9 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
 
 
 def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: str = "sqs") -> HttpResponse:
-    """Returns an error in the request's protocol. JSON names the Query code in a header.
+    """Returns an error in the request's protocol. In JSON responses a header contains the Query code.
 
-    Temporary errors (503 and throttling) tell the client when to retry. Errors that AWS's text does not explain are
-    logged.
+    Temporary errors (503 and throttling) tell the client when to retry. Logs errors that AWS's text does not explain.
     """
     if error.detail is not None:
         extra = {"request_id": request_id, "error": error.json_type, "cause": f"{error.message} {error.detail}"}

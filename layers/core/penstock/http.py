@@ -15,11 +15,12 @@ MAX_PARAMETERS_AT_ONCE = 1_000
 
 
 class HttpRequest(Struct, frozen=True):
-    """A request from the server, load balancer or API Gateway. Header names are lower case; `query` is still encoded.
+    """A request from the server, load balancer or API Gateway. Header names are in lower case, and `query` is still
+    encoded.
 
-    `peer` is the connection's source address, which can be a load balancer's, or empty if unknown. `host_checked`
-    means that API Gateway serves the name in `Host`, so the name belongs to this service. `response_limit` is the
-    Lambda function's response limit, or None in the container.
+    `peer` is the connection's source address, which can be the address of a load balancer. `peer` is empty if the
+    address is unknown. `host_checked` means that API Gateway serves the name in `Host`, so the name belongs to this
+    service. `response_limit` is the Lambda function's response limit, or None in the container.
     """
 
     method: str

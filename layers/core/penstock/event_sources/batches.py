@@ -89,7 +89,8 @@ def read_mapping(row: JsonObject) -> StoredMapping:
 
 
 def make_context(mapping: StoredMapping, environment: Environment) -> Context:
-    """Returns the context of a mapping's receives and deletes, as for a request from the mapping's account."""
+    """Returns the context of a mapping's receives and deletes. The context is the same as for a request from the
+    mapping's account."""
     http = HttpRequest("POST", "/", b"", {}, b"")
     return Context(mapping.account_id, mapping.region, environment.request_ids(), environment, http)
 
@@ -142,6 +143,6 @@ def build_records(mapping: StoredMapping, rows: Sequence[ReceivedRow], context: 
 
 
 def delete_messages(mapping: StoredMapping, rows: Sequence[ReceivedRow]) -> Operation[None]:
-    """Deletes messages, except messages that other consumers have received meanwhile."""
+    """Deletes messages, except messages that other consumers have received since."""
     if rows:
         yield from delete(mapping.queue, [ReceiptHandle._make(row.handle) for row in rows])

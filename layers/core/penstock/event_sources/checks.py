@@ -2,8 +2,8 @@
 
 Sources: "CreateEventSourceMapping" (AWS Lambda API reference); "Creating and configuring an Amazon SQS event source
 mapping", https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html; "Control which events Lambda sends
-to your function", https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html (five filters a
-mapping). Penstock's own text is used if AWS publishes none.
+to your function", https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html (five filters a mapping).
+If AWS publishes no text for an error, Penstock chose the text.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,8 @@ _OFFERED = frozenset(
 
 
 def polls_mappings(http: HttpRequest, settings: Settings) -> bool:
-    """Returns whether the deployment polls for mappings. The container always polls; a setting decides for Lambda."""
+    """Returns whether the deployment polls for mappings. The container always polls. On Lambda the setting
+    QUEUE_LAMBDA_MAPPINGS decides."""
     return http.response_limit is None or settings.queue_lambda_mappings
 
 
@@ -112,16 +113,17 @@ def check_pollers(config: ProvisionedPollerConfig) -> None:
     if least is not None and most is not None and least > most:
         raise InvalidParameterValueException("MinimumPollers must not be greater than MaximumPollers.")
     if config.poller_group_name:
-        raise InvalidParameterValueException("PollerGroupName is not for mappings of queues.")
+        raise InvalidParameterValueException("PollerGroupName does not apply to a queue's mapping.")
 
 
 def check_tags(tags: Mapping[str, str]) -> None:
-    """Raises InvalidParameterValueException ("Tag your Lambda functions", AWS Lambda Developer Guide)."""
+    """Raises InvalidParameterValueException for tags that AWS does not allow ("Tag your Lambda functions", AWS Lambda
+    Developer Guide)."""
     for key, value in tags.items():
         if not 1 <= len(key) <= 128 or len(value) > 256 or key.lower().startswith("aws:") or "\0" in key + value:
             raise InvalidParameterValueException(
-                "Keys of tags have 1 to 128 characters and do not begin with aws:, values have at most 256; neither "
-                "has a NUL character."
+                "A tag's key has 1 to 128 characters and does not begin with aws:. A tag's value has at most 256 "
+                "characters. Keys and values do not contain NUL characters."
             )
     if len(tags) > MAX_TAGS:
         raise make_tag_limit_error()

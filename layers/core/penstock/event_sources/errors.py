@@ -1,7 +1,7 @@
 """The errors of event source mappings.
 
-Names, statuses and members come from botocore's model `lambda/2015-03-31`. In this model the message's member starts
-with a capital letter in some errors only.
+Names, statuses and members come from botocore's model `lambda/2015-03-31`. In this model, the name of the message's
+member starts with a capital letter only in some errors.
 """
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors
@@ -29,11 +29,12 @@ class InvalidParameterValueException(LambdaError):
 
 
 class NoSuchQueue(InvalidParameterValueException):
-    """A mapping's queue does not exist. AWS's API treats this as an invalid parameter."""
+    """A mapping's queue does not exist. As on AWS, a missing queue is an invalid parameter."""
 
 
 class TooManyMappings(InvalidParameterValueException):
-    """QUOTA_MAPPINGS is reached. AWS has no such quota, so the error is Penstock's choice."""
+    """The account has as many mappings as QUOTA_MAPPINGS allows. AWS has no such quota, so the error is Penstock's
+    choice."""
 
 
 class ResourceConflictException(LambdaError):
@@ -66,7 +67,7 @@ class ServiceException(LambdaError):
 
 
 class LambdaValidationException(LambdaError):
-    """A member violates a limit of the model. AWS sends no Type with this error."""
+    """A member violates a limit of the model. AWS sends this error without the member Type."""
 
     json_type = query_code = "ValidationException"
     message_member = "message"
@@ -80,7 +81,7 @@ class LambdaSerializationException(LambdaError):
 
 
 def as_lambda_error(error: AwsError) -> AwsError:
-    """Returns the error in Lambda's format, if Lambda uses another name or status."""
+    """Returns Lambda's error if Lambda uses another name or status. Returns other errors unchanged."""
     if isinstance(error, errors.RequestThrottled):
         return TooManyRequestsException(error.message)
     if isinstance(error, ValidationException):

@@ -2,7 +2,7 @@
 
 Source: "Using Lambda with Amazon SQS", the examples of a standard queue and of a FIFO queue,
 https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html. Messages with attributes have md5OfMessageAttributes. The
-examples lack this member, but the event types of Java and Powertools have it.
+examples lack md5OfMessageAttributes, but the event types of Java and Powertools have this member.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,8 +38,8 @@ def build_record(
 ) -> JsonObject:
     """Builds the message's record in the event.
 
-    `gathered` means that the mapping has a batching window. AWS then also writes the digest of an empty list of
-    attributes (recorded at AWS).
+    `gathered` means that the mapping has a batching window. With a batching window, AWS also writes the digest of an
+    empty list of attributes (recorded at AWS).
     """
     message = build_message(row, queue, receipts.seal(queue, row.handle), ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     record: JsonObject = {

@@ -1,8 +1,8 @@
 """Compiles FilterCriteria with the engine of filter policies. SQL compares messages with the compiled filters.
 
-A pattern applies to the record that the function would get. A record's body is JSON if it is a JSON object, and text
-otherwise. Patterns have the operators and limits of filter policies. A message matches if any pattern matches. Source:
-"Using event filtering with an Amazon SQS event source",
+A pattern applies to the record that the function would receive. A record's body is JSON if it is a JSON object, and
+text otherwise. Patterns have the operators and limits of filter policies. A message matches if any pattern matches.
+Source: "Using event filtering with an Amazon SQS event source",
 https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html
 """
 
@@ -42,8 +42,8 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
 
 
 def encode_facts(records: Sequence[JsonObject]) -> list[bytes]:
-    """Returns the facts that patterns compare, in JSON, one entry for each record. A record that is too complicated
-    has the entry UNJUDGED and matches every pattern. The conversion takes up to 0.4 s per MiB."""
+    """Returns the facts that patterns compare, in JSON, with one entry per record. The entry of a record that is too
+    complicated is UNJUDGED, which matches every pattern. The conversion takes up to 0.4 s per MiB."""
     return [_encode_facts(record) for record in records]
 
 
@@ -56,7 +56,7 @@ def _encode_facts(record: JsonObject) -> bytes:
 
 
 def _decode_body(text: str) -> object:
-    """Returns the body as a JSON object, or otherwise as text. Raises UnreadableBody, RecursionError."""
+    """Returns the body as a JSON object, or otherwise as text. Raises UnreadableBody and RecursionError."""
     if text.lstrip()[:1] != "{":
         return text
     if has_too_many_containers(text):

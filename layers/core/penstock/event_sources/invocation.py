@@ -25,8 +25,8 @@ KEPT_BYTES: Final = 1_048_576
 class Failure(Exception):  # noqa: N818 - named for the event
     """The target did not accept the batch. The mapping's last result shows the error's text.
 
-    `cause` says why the worker got no connection, or is empty. Only the log shows `cause`, which can name hosts inside
-    the network.
+    `cause` is the reason why the worker could not connect, or is empty. Only the log shows `cause`, which can name
+    hosts inside the network.
     """
 
     def __init__(self, text: str, cause: str = "") -> None:
@@ -89,8 +89,8 @@ class Invoker:
 
 
 def _report_unreached(target: str, error: Exception) -> FunctionThrottled:
-    """Returns the failure, which shows accounts the cause only for a URL. The cause can contain the host name in
-    QUEUE_LAMBDA_ENDPOINT, which accounts must not see."""
+    """Returns the failure. The failure's text contains the cause only for a URL, because the cause can contain the host
+    name in QUEUE_LAMBDA_ENDPOINT, which accounts must not see."""
     cause = describe_failure(error)[:MAX_ERROR_CHARACTERS]
     text = "the target cannot be reached"
     return FunctionThrottled(f"{text}: {cause}" if is_url(target) else text, cause)

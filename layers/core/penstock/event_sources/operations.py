@@ -1,8 +1,8 @@
 """Creates, reads, lists, updates, deletes and tags event source mappings.
 
 Source: "CreateEventSourceMapping" and the pages of the other actions (AWS Lambda API reference). A change takes effect
-at once, so reads show a mapping as Enabled or Disabled. As on AWS, responses to changes say Creating, Updating or
-Deleting.
+immediately, so a mapping's state is always Enabled or Disabled when a client reads the mapping. As on AWS, the state in
+the response to a change can be Creating, Updating or Deleting.
 """
 
 from uuid import UUID
@@ -58,7 +58,7 @@ def create_event_source_mapping(request: mappings.CreateEventSourceMappingReques
     )
 )
 def create(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
-    """Creates a mapping. The worker then starts to poll for it.
+    """Creates a mapping. The worker then starts to poll for the mapping.
 
     Raises InvalidParameterValueException, ResourceConflictException, and AccessDenied for a caller who cannot receive
     from the queue. TooManyMappings takes precedence over the error for an existing mapping.
@@ -104,7 +104,8 @@ def list_event_source_mappings(
 def page(
     request: mappings.ListEventSourceMappingsRequest, context: Context
 ) -> Operation[tuple[list[StoredMapping], str | None]]:
-    """Lists the account's mappings in the region, 100 per page, for all queues and functions or for the named ones.
+    """Lists the account's mappings in the region, 100 per page. If the request names a queue or a function, lists only
+    the mappings of that queue or function.
 
     Returns the mappings and the next page's marker. Raises InvalidParameterValueException.
     """
@@ -142,7 +143,7 @@ def update(
     """Changes the members that the request contains. The mapping then uses the caller's permissions.
 
     Returns the mapping before and after the change. Raises ResourceNotFoundException, InvalidParameterValueException,
-    ResourceConflictException, AccessDenied.
+    ResourceConflictException and AccessDenied.
     """
     checks.check_members(request)
     mapping = yield from read(request.uuid, context)
@@ -178,7 +179,7 @@ def delete_event_source_mapping(request: mappings.DeleteEventSourceMappingReques
     )
 )
 def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
-    """Deletes a mapping. Current invocations can finish; the remaining messages become visible again.
+    """Deletes a mapping. Current invocations can finish, and the remaining messages become visible again.
 
     Raises ResourceNotFoundException.
     """
@@ -206,7 +207,7 @@ def tag_resource(request: mappings.TagResourceRequest, context: Context) -> Oper
 
 
 def untag_resource(request: mappings.UntagResourceRequest, context: Context) -> Operation[None]:
-    """Removes tags from a mapping. Missing tags are ignored."""
+    """Removes tags from a mapping. Ignores missing tags."""
     yield from change_tags(request.resource, {}, request.tag_keys, context)
 
 
@@ -216,7 +217,7 @@ def untag_resource(request: mappings.UntagResourceRequest, context: Context) -> 
     )
 )
 def change_tags(resource: str, tags: dict[str, str], removed: list[str], context: Context) -> Operation[None]:
-    """Changes tags. Raises ResourceNotFoundException, InvalidParameterValueException for more than 50 tags."""
+    """Changes tags. Raises ResourceNotFoundException, and InvalidParameterValueException for more than 50 tags."""
     mapping_id = parse_uuid(read_tagged_id(resource, context))
     key = (context.account_id, context.region, mapping_id)
     (row,) = yield from Call(TAG_MAPPING, (*key, encode_jsonb(tags), removed))
@@ -225,7 +226,8 @@ def change_tags(resource: str, tags: dict[str, str], removed: list[str], context
 
 
 def read_tagged_id(resource: str, context: Context) -> str:
-    """Returns the mapping's id from its ARN. Raises ResourceNotFoundException, because only mappings have tags here."""
+    """Returns the mapping's id from its ARN. Raises ResourceNotFoundException for other ARNs, because only mappings
+    have tags in Penstock."""
     prefix = ARN_PREFIX.format(context.region, context.account_id)
     if not resource.startswith(prefix):
         raise make_tagged_error(resource)
@@ -261,8 +263,8 @@ def find(mapping_id: UUID, context: Context) -> Operation[StoredMapping | None]:
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Returns the id, or None. Only the canonical form (lower case, with hyphens) is accepted, because policies
-    compare ARNs as text."""
+    """Returns the id, or None. Accepts only the canonical form (lower case, with hyphens), because policies compare
+    ARNs as text."""
     try:
         mapping_id = UUID(text)
     except ValueError:
@@ -287,7 +289,7 @@ def build_arn(mapping: StoredMapping) -> str:
 def describe_mapping(mapping: StoredMapping, state: str | None = None) -> mappings.EventSourceMapping:
     """Returns a mapping in the API's format. `state` replaces the stored state.
 
-    AWS shows no LastProcessingResult for a queue's mapping; the REST API shows it.
+    AWS shows no LastProcessingResult for a queue's mapping, but the REST API shows this member.
     """
     options = asdict(mapping.options)
     if mapping.options.provisioned_poller_config == mappings.ProvisionedPollerConfig():

@@ -41,5 +41,5 @@ def check_target(target: str, account_id: str, region: str, settings: Settings) 
     refusal = find_function_refusal(function, target, account_id, region, settings)
     if refusal is not None:
         if not settings.queue_lambda_endpoint:
-            refusal += " A mapping to a URL needs none."
+            refusal += " A mapping to a URL does not need this setting."
         raise InvalidParameterValueException(refusal)

@@ -47,7 +47,7 @@ class ScalingConfig(RestMessage):
 
 
 class ProvisionedPollerConfig(RestMessage):
-    """The provisioned mode. Penstock stores it, but it has no effect."""
+    """The provisioned mode. Penstock stores the value, but the value has no effect."""
 
     minimum_pollers: Annotated[int, Meta(ge=1, le=200)] | None = None
     maximum_pollers: Annotated[int, Meta(ge=1, le=10_000)] | None = None
@@ -55,7 +55,7 @@ class ProvisionedPollerConfig(RestMessage):
 
 
 class MetricsConfig(RestMessage):
-    """The metrics that AWS would produce. Penstock stores the value, but it has no effect."""
+    """The metrics that AWS would produce. Penstock stores the value, but the value has no effect."""
 
     metrics: Annotated[list[Metric], Meta(min_length=0, max_length=3)] | None = None
 

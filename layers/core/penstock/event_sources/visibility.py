@@ -14,11 +14,11 @@ from .targets import is_url
 
 
 def read_function_timeout(target: str, context: Context) -> Operation[int | None]:
-    """Returns a target's timeout in seconds, or None for a URL and for a function whose timeout Lambda does not
+    """Returns a target's timeout in seconds. Returns None for a URL, and for a function whose timeout Lambda does not
     report.
 
-    Raises InvalidParameterValueException if Lambda reports that the function does not exist. Like AWS, call this
-    before checking the queue.
+    Raises InvalidParameterValueException if Lambda reports that the function does not exist. AWS checks the function
+    before the queue, so callers must call this function before they check the queue.
     """
     function = None if is_url(target) else parse_function(target, context.account_id, context.region)
     if function is None:
@@ -32,7 +32,7 @@ def read_function_timeout(target: str, context: Context) -> Operation[int | None
 def check_visibility(seconds: int | None, queue_arn: str) -> Operation[None]:
     """Raises InvalidParameterValueException if the queue's visibility timeout is shorter than the function's timeout.
 
-    An unknown timeout is not checked, nor is a URL, because messages stay invisible during a request to a URL. Source:
+    The function checks neither an unknown timeout nor a URL. Messages stay invisible during a request to a URL. Source:
     "Creating and configuring an Amazon SQS event source mapping",
     https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
     """

@@ -34,9 +34,9 @@ T = TypeVar("T")
 class ExecutionEnvironment:
     """The state that a function keeps between invocations.
 
-    Each part is created at its first use, because an import must not fail. `start` reads the secret, and does not fail
-    either. `bounds_waits` means that `waits` limits how long requests wait for messages. It is true in functions that
-    serve many actions.
+    The object creates each part at the part's first use, because an import must not fail. `start` reads the secret, but
+    ignores errors. `bounds_waits` means that `waits` limits how long requests wait for messages. `bounds_waits` is true
+    in functions that serve many actions.
     """
 
     def __init__(self, variables: Mapping[str, str] = os.environ, *, bounds_waits: bool = False) -> None:
@@ -48,11 +48,11 @@ class ExecutionEnvironment:
 
     @classmethod
     def start(cls, *, bounds_waits: bool = False) -> "ExecutionEnvironment":
-        """Returns the environment of a new function, after reading the function's secret, if it has one.
+        """Returns the environment of a new function. If the function has a secret, reads the secret first.
 
-        The first invocation then does not wait for the secret ("Init phase" in "Understanding the Lambda execution
-        environment lifecycle", AWS Lambda Developer Guide). If reading the secret fails here, the first invocation
-        reads it again and reports the error.
+        Therefore the first invocation does not wait for the secret ("Init phase" in "Understanding the Lambda execution
+        environment lifecycle", AWS Lambda Developer Guide). If the read fails, the first invocation reads the secret
+        again and reports the error.
         """
         environment = cls(bounds_waits=bounds_waits)
         if environment.variables.get("QUEUE_SECRET"):
@@ -62,7 +62,7 @@ class ExecutionEnvironment:
 
     @cached_property
     def settings(self) -> Settings:
-        """Reads the settings from the environment variables and the secret that they name. The secret takes
+        """Reads the settings from the environment variables and from the secret in QUEUE_SECRET. The secret takes
         precedence.
 
         Raises SettingError for an invalid setting or a missing DATABASE_URL, and ServiceUnavailable if the secret
@@ -89,8 +89,8 @@ class ExecutionEnvironment:
 
     @cached_property
     def environment(self) -> Environment:
-        """Returns the settings and the key of receipt handles. Raises ServiceUnavailable and InternalFailure; the next
-        use tries again.
+        """Returns the settings and the key of receipt handles. Raises ServiceUnavailable and InternalFailure. After an
+        error the next use tries again.
 
         Logs problems with the session settings of the database's role.
         """
@@ -145,14 +145,15 @@ class ExecutionEnvironment:
 
     @property
     def _known_settings(self) -> Settings:
-        """Returns the settings. Only the variables count until the secret has been read. Raises SettingError."""
+        """Returns the settings. Before the function has read the secret, the settings come only from the environment
+        variables. Raises SettingError."""
         return self.settings if "settings" in self.__dict__ else self._given_settings
 
     @property
     def _is_traced(self) -> bool:
         try:
             return self._known_settings.queue_tracing
-        except SettingError:  # the invocation raises it later
+        except SettingError:  # the invocation raises the error later
             return False
 
     @cached_property
@@ -174,8 +175,8 @@ class ExecutionEnvironment:
         return Secret(self.variables["QUEUE_SECRET"])
 
     def _new_address(self) -> str | None:
-        """Returns the database's address after a password rotation, or None if the address is unchanged or was read a
-        moment ago."""
+        """Returns the database's address from the secret, which can have a new password. Returns None without a secret,
+        or if the secret was read a moment ago."""
         if self._secret is None or not self._secret.may_be_read():
             return None
         return self._read_secret(self._secret).database_url or None

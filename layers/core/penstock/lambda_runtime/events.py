@@ -10,11 +10,11 @@
 Sources: "Working with AWS Lambda proxy integrations for HTTP APIs", "Set up Lambda proxy integrations" (API Gateway
 Developer Guide), "Lambda functions as targets" (Application Load Balancers), "Function URL payloads" (Lambda).
 
-An HTTP API decodes the path. The other sources pass on the path as the client sent it. `read` decodes both, as the
-container does: a second decoding changes no path of an action, because names contain no percent sign.
+An HTTP API decodes the path. The other sources pass on the path as the client sent it. `read` decodes every path, as
+the container does. A second decoding does not change an action's path, because names contain no percent sign.
 
-API Gateway and function URLs accept only their own names, and report the name used (`requestContext.domainName`). A
-load balancer accepts every name that resolves to it.
+API Gateway and function URLs accept only their own host names, and report the name that the client used
+(`requestContext.domainName`). A load balancer accepts every name that resolves to the load balancer.
 """
 
 import os
@@ -36,8 +36,8 @@ class UnknownEvent(ValueError):  # noqa: N818 - named for the event
 
 # --- requests --------------------------------------------------------------------------------------------------------
 def read(event: Event) -> HttpRequest:
-    """Returns the request in an event. Raises UnknownEvent, and ValueError for a body that is falsely marked as
-    base64."""
+    """Returns the request in an event. Raises UnknownEvent, and ValueError for a body that is marked as base64 but is
+    not base64."""
     context = event.get("requestContext") or {}
     if "http" in context:
         return _read_2(event, context)
@@ -101,7 +101,7 @@ def strip_stage(event: Event) -> Response:
 
 
 def _strip_stage(path: str, stage: str) -> str:
-    """Returns the path that the client sent. Every stage but `$default` prepends its name."""
+    """Returns the path that the client sent. Every stage except `$default` prepends its name to the path."""
     return path[len(stage) :] or "/" if path == stage or path.startswith(stage + "/") else path
 
 
@@ -136,7 +136,7 @@ def find_rest_address(event: Event, http: HttpRequest) -> str | None:
 
 
 def _list_pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:
-    """Returns pairs of name and value. A repeated name has a pair for each value."""
+    """Returns pairs of name and value. If a name has several values, returns a pair for each value."""
     lists = event.get(multiple)
     if lists is not None:
         return [(name, value) for name, values in lists.items() for value in values]
@@ -144,7 +144,7 @@ def _list_pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str
 
 
 def _encode_headers(pairs: Iterable[tuple[str, str]]) -> dict[bytes, bytes]:
-    """Returns headers by lower-case name. Repeated headers are joined by commas (RFC 9110, 5.3)."""
+    """Returns headers by lower-case name. Joins repeated headers with commas (RFC 9110, 5.3)."""
     headers: dict[bytes, bytes] = {}
     for name, value in pairs:
         key, given = _encode_text(name.lower()), _encode_text(value)
@@ -158,13 +158,13 @@ def _decode_body(event: Event) -> bytes:
 
 
 def _encode_text(text: str) -> bytes:
-    # JSON can write a lone surrogate. The codecs refuse it.
+    # JSON can contain a lone surrogate, which the codecs refuse.
     return text.encode("utf-8", "surrogatepass")
 
 
 # --- responses --------------------------------------------------------------------------------------------------------
 def build_response(event: Event, response: HttpResponse) -> Response:
-    """Returns the response in the form that the event's source expects. All bodies of Penstock are text."""
+    """Returns the response in the form that the event's source expects. The body is always text."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
     result: Response = {"statusCode": response.status, "body": response.body.decode(), "isBase64Encoded": False}
     if "elb" in (event.get("requestContext") or {}) and "multiValueHeaders" in event:

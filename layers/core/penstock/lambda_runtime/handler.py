@@ -23,7 +23,8 @@ from .environment import ExecutionEnvironment
 
 
 class Handler:
-    """The handler of a Lambda function. If `service` and `action` are given, other actions get InvalidAction."""
+    """The handler of a Lambda function. If `service` and `action` are given, the response to other actions is
+    InvalidAction."""
 
     def __init__(self, service: str | None, action: str | None, environment: ExecutionEnvironment) -> None:
         self.service = service
@@ -48,7 +49,8 @@ class Handler:
         return events.build_response(event, self._failure(too_large, http, None, lambda_context))
 
     def respond(self, http: HttpRequest, lambda_context: object = None) -> HttpResponse:
-        """Returns the response to a request. Every error becomes a response. The service's own errors are logged."""
+        """Returns the response to a request. Every error becomes a response. Logs the errors that the service
+        caused."""
         call = None
         try:
             if self.action is None and is_certificate(http.method, http.path):
@@ -78,7 +80,7 @@ class Handler:
 
     def _count(self, error: AwsError, service: str, call: gateway.ActionCall | None) -> None:
         action = call.action.name if call else self.action or "(unread)"
-        with suppress(SettingError):  # _log has logged it
+        with suppress(SettingError):  # _log has logged the error
             self.environment.metrics.count_error(service, action, error)
 
     def _log(self, error: Exception, request_id: str, call: gateway.ActionCall | None, lambda_context: object) -> None:
@@ -87,7 +89,7 @@ class Handler:
             "aws_request_id": getattr(lambda_context, "aws_request_id", None),
             "action": call.action.name if call else self.action,
         }
-        if isinstance(error, ServiceUnavailable):  # the database failed, not the code, so the message is enough
+        if isinstance(error, ServiceUnavailable):  # the database failed, so the log needs no stack trace
             cause = str(error.__cause__ or error)
             self.environment.logger.warning("database unavailable", extra={**known, "cause": cause})
         else:

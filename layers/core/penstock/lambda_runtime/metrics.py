@@ -36,7 +36,7 @@ def build_emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str
     """Returns a line of the Embedded Metric Format. powertools could also write the line, but importing powertools
     takes 20 ms.
 
-    `values` contains a unit and at most 100 numbers by metric name. `dimensions` are a queue's.
+    `values` contains a unit and at most 100 numbers by metric name. `dimensions` are the dimensions of a queue.
     """
     directive = {
         "Namespace": read_namespace(),
@@ -76,7 +76,7 @@ class Metrics:
             self.put(dimensions, values)
 
     def count_usage(self, queues: "Mapping[str, QueueUsage]") -> None:
-        """Writes a line for each queue, by ARN, with a request's counts that are not 0."""
+        """Writes one line per queue. The line contains those counts of a request that are not 0."""
         for arn, usage in queues.items():
             region, account_id, name = arn.split(":")[3:6]
             values: dict[str, tuple[str, list[int]]] = {
@@ -91,7 +91,8 @@ class Metrics:
                 print(build_emf_line(self._dimensions(account_id, region, name), known), flush=True)  # noqa: T201 - Lambda's log
 
     def _dimensions(self, account_id: str, region: str, queue: str) -> dict[str, str]:
-        """Returns a queue's dimensions. They include account and region if these differ from the installation's."""
+        """Returns a queue's dimensions. The dimensions include account and region if the queue's account or region is
+        not the installation's."""
         dimensions = {"QueueName": queue}
         if (account_id, region) != self._own:
             dimensions |= {"AccountId": account_id, "Region": region}
@@ -134,7 +135,7 @@ class Usage:
         self.queues: dict[str, QueueUsage] = {}
 
     def count(self, report: Report) -> None:
-        """Counts a report of the operation. A call that changed nothing does not count."""
+        """Counts a report of the operation, unless the call made no change."""
         match report:
             case Sent(queue_arn=arn, count=count, sizes=sizes) if count:
                 self._of(arn).sizes += sizes

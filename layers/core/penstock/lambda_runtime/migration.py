@@ -37,7 +37,7 @@ def migrate(event: Mapping[str, object], directory: Path, environment: Execution
     """Migrates the database to the SQL in `directory`. The address is DATABASE_DIRECT_URL, or otherwise DATABASE_URL.
 
     Returns the members of `Applied`, the release, and `report`: the lines that `penstock migrate` would print. Raises
-    MigrationError, SettingError, InvalidEventError, SecretUnavailableError.
+    MigrationError, SettingError, InvalidEventError and SecretUnavailableError.
     """
     role = read_tune_role(event)
     try:
@@ -49,7 +49,7 @@ def migrate(event: Mapping[str, object], directory: Path, environment: Execution
 
 
 def read_tune_role(event: Mapping[str, object]) -> str | None:
-    """Returns the role that gets the session settings of the service. Raises InvalidEventError."""
+    """Returns the role that receives the session settings of the service. Raises InvalidEventError."""
     role = event.get("tune_role")
     if event.keys() - {"tune_role"} or not isinstance(role, str | None):
         raise InvalidEventError('an event is {} or {"tune_role": "name of a role"}')

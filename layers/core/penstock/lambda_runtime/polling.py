@@ -1,14 +1,15 @@
 """Runs the worker `poll` as a Lambda function, for the mappings of a serverless deployment.
 
-A schedule invokes the function every minute. An invocation receives messages for QUEUE_LAMBDA_WORKER_SECONDS. It then
-leaves the mappings to the next invocation and waits, until its timeout, for the functions that it invoked. Messages of
-an unfinished function become visible again after the queue's visibility timeout.
+A schedule invokes the function every minute. An invocation receives messages for QUEUE_LAMBDA_WORKER_SECONDS. After
+this period the invocation receives no more messages, because the next invocation polls for the mappings. The invocation
+then waits, until its timeout, for the functions that it invoked. Messages of an unfinished function become visible
+again after the queue's visibility timeout.
 
     receive ── queue empty ────► wait, together with all other mappings: one query, twice a second, for all queues
        ▲                           │
        └──── may have a message ───┘
 
-The poller has only one connection, so it makes one database call at a time, in a thread.
+The poller has only one connection and therefore makes one database call at a time, in a thread.
 """
 
 import asyncio
@@ -44,11 +45,11 @@ LOOK_SECONDS: Final = 0.5
 RESERVE_SECONDS: Final = 5.0
 """An invocation stops waiting for functions this many seconds before its timeout."""
 OWN_MB: Final = 128
-"""The function's memory without invocations."""
+"""The memory that the function needs without invocations."""
 
 
 class FunctionCounts:
-    """Counts an invocation's work, as metrics of the worker."""
+    """Counts an invocation's work for the worker's metrics."""
 
     def __init__(self) -> None:
         self.totals: Counter[str] = Counter(polled=0, filtered=0, invocations=0, failed=0, handled=0)
@@ -69,7 +70,7 @@ class FunctionCounts:
 class FunctionService:
     """Runs operations for many mappings at once on one connection.
 
-    The driver is not notified of changes, so it polls.
+    The driver polls, because the database does not notify the driver of changes.
     """
 
     claim_seconds = idle_seconds = 2.0
@@ -142,7 +143,7 @@ class FunctionService:
             await self._until_ready(effect.queue.arn, left)
 
     async def _receive_now(self, effect: Receive[ReceivedRow]) -> list[ReceivedRow]:
-        """Receives messages, and returns them to the queue if the receive is cancelled meanwhile."""
+        """Receives messages. If the receive is cancelled in the meantime, makes the messages visible again."""
         receiving = asyncio.ensure_future(
             self._in_thread(
                 lambda: cast("list[ReceivedRow]", perform(effect, self._database, allow_any_wait, self._lengths))
@@ -173,7 +174,7 @@ class FunctionService:
                 del self._waiting[arn]
 
     async def _look(self) -> None:
-        """Queries all queues that receives wait for."""
+        """Checks, twice a second, which queues may have messages for waiting receives."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if self._waiting:

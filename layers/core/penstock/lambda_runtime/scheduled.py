@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from penstock.postgres.statements.installation import QueueCountsRow
 
 MAX_INVOCATION_SECONDS = 45
-"""A schedule invokes the function every minute; the function's own timeout is 60 seconds."""
+"""A schedule invokes the function every minute, and the function's timeout is 60 seconds."""
 
 Run = Callable[[ExecutionEnvironment], Counts]
 
 
 class PollingWorker(Protocol):
-    """A module of `penstock.workers` that must not wait for the next invocation.
+    """A module of `penstock.workers` whose work must not wait for the next invocation.
 
-    The worker needs a psycopg connection even if QUEUE_DATABASE_DRIVER is pg8000. A run returns when no work is due for
-    a while.
+    The worker needs a psycopg connection even if QUEUE_DATABASE_DRIVER is pg8000. A run returns when no work will be
+    due for some time.
     """
 
     MAX_RUN_SECONDS: float
@@ -45,7 +45,7 @@ class PollingWorker(Protocol):
 
 
 class StatementWorker(Protocol):
-    """A module of `penstock.workers` that makes calls, with either driver."""
+    """A module of `penstock.workers` that makes calls with psycopg or pg8000."""
 
     MAX_RUN_SECONDS: float
 
@@ -63,7 +63,7 @@ class ReportingWorker(Protocol):
 
 
 class ScheduledHandler:
-    """Runs a worker again while each run stops at its time limit, because more work may remain."""
+    """Runs a worker. Runs the worker again if the run stops at its time limit, because more work may remain."""
 
     def __init__(self, name: str, run: Run, longest_run_seconds: float, environment: ExecutionEnvironment) -> None:
         self.name = name
@@ -89,11 +89,11 @@ class ScheduledHandler:
 
 
 class PollingHandler(ScheduledHandler):
-    """Runs a worker repeatedly for QUEUE_LAMBDA_WORKER_SECONDS, because a function gets no notifications between
+    """Runs a worker repeatedly for QUEUE_LAMBDA_WORKER_SECONDS, because a function receives no notifications between
     invocations.
 
-    The time is a little longer than a minute, so the next invocation starts before this one ends. The two invocations
-    share the work for some seconds. Reserved concurrency prevents a third invocation.
+    The time is a little longer than a minute, so the next invocation starts before the current invocation ends. Two
+    invocations share the work for some seconds. Reserved concurrency prevents a third invocation.
     """
 
     def __init__(self, worker: PollingWorker, environment: ExecutionEnvironment) -> None:
@@ -120,7 +120,7 @@ class PollingHandler(ScheduledHandler):
 
 
 def make_polling_handler(worker: PollingWorker) -> PollingHandler:
-    """Returns the handler of a worker module that must not wait for the next minute."""
+    """Returns the handler of a worker module whose work must not wait for the next minute."""
     return PollingHandler(worker, ExecutionEnvironment.start())
 
 

@@ -25,17 +25,19 @@ from penstock.errors import ServiceUnavailable
 from penstock.settings import SETTINGS, SettingError
 
 SECONDS_BETWEEN_READS: Final = 5.0
-"""The shortest time between two reads. Otherwise each request would read the secret while the database is down."""
+"""The shortest time between two reads. Without this limit, each request would read the secret while the database is
+down."""
 _TIMEOUT_SECONDS: Final = 2
-"""The time limit of connecting and of reading. Two attempts take less than Lambda's 10 seconds for the start of a
-function."""
+"""The time limit for the connection, and for the response. Two attempts take less than 10 seconds, which is Lambda's
+limit for the start of a function."""
 _TARGET: Final = "secretsmanager.GetSecretValue"
 _DOMAINS: Final = {"cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu"}
-"""AWS's domains by prefix of the region's name. All other regions are in amazonaws.com."""
+"""AWS's domain for each prefix of a region's name. The domain of all other regions is amazonaws.com."""
 
 
 class SecretError(Exception):
-    """Secrets Manager refused the request, or sent a malformed response. The text shows no part of the secret."""
+    """Secrets Manager refused the request, or sent a malformed response. The error's text shows no part of the
+    secret."""
 
 
 class Credentials(NamedTuple):
@@ -90,9 +92,9 @@ def check_members(members: object) -> dict[str, str]:
 
 # --- the request -----------------------------------------------------------------------------------------------------
 def fetch_secret(name: str, variables: Mapping[str, str]) -> str | None:
-    """Returns the text of a secret, or None if the secret is binary. Raises SecretError, OSError.
+    """Returns the text of a secret, or None if the secret is binary. Raises SecretError and OSError.
 
-    `variables` is the environment, with the region, the credentials and the endpoint.
+    `variables` are the environment variables, which contain the region, the credentials and the endpoint.
     """
     region = find_region(name, variables)
     url = find_endpoint(region, variables)
@@ -109,7 +111,7 @@ def fetch_secret(name: str, variables: Mapping[str, str]) -> str | None:
             return _decode_response(response)
         kind = _read_kind(response)
         if is_last or (status < 500 and "Throttling" not in kind):
-            raise SecretError(f"Secrets Manager answers {status} {kind}".rstrip())
+            raise SecretError(f"Secrets Manager responds with {status} {kind}".rstrip())
     raise AssertionError  # the last attempt returns or raises
 
 
@@ -133,7 +135,7 @@ def find_endpoint(region: str, variables: Mapping[str, str]) -> str:
 def find_credentials(variables: Mapping[str, str]) -> Credentials:
     """Returns the credentials in the environment, or otherwise the credentials that botocore finds. Raises SecretError.
 
-    Lambda sets these variables, except for functions with SnapStart.
+    Lambda sets the variables of the credentials, except for functions with SnapStart.
     """
     if key_id := variables.get("AWS_ACCESS_KEY_ID"):
         secret, token = variables.get("AWS_SECRET_ACCESS_KEY", ""), variables.get("AWS_SESSION_TOKEN", "")

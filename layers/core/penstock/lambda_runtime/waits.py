@@ -1,14 +1,14 @@
 """Limits how long a request to a function that serves many actions waits for messages, and how many requests wait at
 once.
 
-Behind the HTTP API, the gateway serves all SDK calls, because each call is `POST /`, and `rest` serves the whole
-REST API. A waiting request occupies an execution environment, which is then not available to other requests. Therefore
-a request waits at most QUEUE_LAMBDA_WAIT_SECONDS. If the function's concurrency is known (QUEUE_LAMBDA_CONCURRENCY),
-only a quarter of it can wait at once. Each waiting request has a slot, a row of the database. A request without a slot
-does not wait.
+Behind the HTTP API, the gateway serves all SDK calls, because each call is `POST /`, and `rest` serves the whole REST
+API. While a request waits, other requests cannot use its execution environment. Therefore a request waits at most
+QUEUE_LAMBDA_WAIT_SECONDS. If the function's concurrency is known (QUEUE_LAMBDA_CONCURRENCY), the waiting requests can
+use only a quarter of the concurrency. Each waiting request has a slot, which is a row in the database. A request
+without a slot does not wait.
 
-A load balancer routes ReceiveMessage to a separate function. This function does not delay other requests, and waits as
-long as the request asks.
+A load balancer routes ReceiveMessage to a separate function, which does not delay other requests. The separate function
+waits for the whole time that the request specifies.
 """
 
 from collections.abc import Iterator
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
 WAITING_SHARE: Final = 4
-"""One of four execution environments can wait."""
+"""One in four execution environments can wait."""
 EXTRA_SECONDS: Final = 5.0
 """A slot expires this many seconds after its wait, in case the environment was frozen or killed."""
 
 
 class BoundedWaits:
-    """Grants the waits of one operation.
-
-    `slots` is the number of requests of the function `function_name` that can wait at once; None means any number.
+    """Limits the waits of one operation. `slots` is the number of requests of the function `function_name` that can
+    wait at once, or None for any number.
     """
 
     def __init__(self, seconds: float, slots: int | None, function_name: str, database: "StatementExecutor") -> None:
@@ -43,7 +42,8 @@ class BoundedWaits:
         self._holder: UUID | None = None
 
     def grant(self, seconds: float) -> float:
-        """Returns how many of these seconds the request can wait. Raises the errors of `call`."""
+        """Returns the number of seconds that the request can wait, which is at most `seconds`. Raises the errors of
+        `call`."""
         granted = min(seconds, self._left)
         if granted > 0 and not self._may_wait():
             granted = self._left = 0
@@ -51,13 +51,14 @@ class BoundedWaits:
         return granted
 
     def end(self) -> None:
-        """Releases the slot. If the database fails, the slot expires later, and the request still gets its result."""
+        """Releases the slot. If the database fails, the slot expires later, and the client still receives the
+        result."""
         if self._holder is not None:
             with suppress(ServiceUnavailable, InternalFailure):
                 self._database.call(RELEASE_POLL_SLOT, (self._function_name, self._holder))
 
     def _may_wait(self) -> bool:
-        """Returns whether the request has a slot, needs no slot, or gets a slot now."""
+        """Returns whether the request can wait. Takes a slot if the request needs a slot and has none."""
         if self._slots is None or self._holder is not None:
             return True
         if self._slots == 0:
@@ -72,7 +73,7 @@ class BoundedWaits:
 
 @contextmanager
 def bound_waits(settings: Settings, function_name: str, database: "StatementExecutor") -> Iterator[BoundedWaits]:
-    """Grants the waits of one operation, and releases the slot at the end."""
+    """Limits the waits of one operation, and releases the slot at the end."""
     concurrency = settings.queue_lambda_concurrency
     slots = concurrency // WAITING_SHARE if concurrency else None
     waits = BoundedWaits(settings.queue_lambda_wait_seconds, slots, function_name, database)

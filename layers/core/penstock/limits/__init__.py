@@ -1,1 +1,2 @@
-"""The limits of queues and messages, and of a response's length, with the estimate of lengths that keeps it."""
+"""Limits of queues, of messages and of a response's length. Also estimates the lengths of messages, so that responses
+stay within the limit."""

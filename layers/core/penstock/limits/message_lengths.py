@@ -1,14 +1,14 @@
 """Estimates the length of each queue's messages from the messages that a process has seen, to choose the call of a
 receive.
 
-    short                      receive_messages is called. If a message could make the response too long, the database
-                               undoes the call (LONG_MESSAGE). The process remembers this and calls again.
-    long                       receive_response is called. It measures messages and receives only those that fit.
-    merged, in the container   The receive is for few callers if messages are long: memory is limited (decision 14).
+    short                      The process calls receive_messages. If a message could make the response too long, the
+                               database undoes the call (LONG_MESSAGE). The process then assumes long messages.
+    long                       The process calls receive_response, which receives only the messages that fit.
+    merged, in the container   If messages are long, a receive is for few callers, to limit memory (decision 14).
 
-The estimate uses the last messages that this process received and sent. A process assumes long messages in a queue
-that it has not used yet, so its first receive is for few callers. Even if the estimate is wrong, the database keeps
-responses within the limit (`penstock.limits.response_limit`).
+The estimate uses the last messages that this process received and sent. A process's first receive from a queue is for
+few callers, because the process does not yet know the lengths of the queue's messages. Even if the estimate is wrong,
+the database keeps responses within the limit (`penstock.limits.response_limit`).
 """
 
 from typing import Final
@@ -16,17 +16,17 @@ from typing import Final
 from penstock.aws.named_queue import NamedQueue
 
 MAX_RECEIVE: Final = 250
-"""The number of short messages that one receive returns."""
+"""The most short messages that one receive returns."""
 
-# The most bytes that a receive for many callers returns, apart from the last caller's share.
+# The most bytes that a receive for many callers returns, without the last caller's share.
 MERGED_BYTES = 1_048_576
 # The share of one caller: ten messages of 400 KB, or four messages of a MiB. ReceiveMessage can return fewer messages
 # than requested.
 MAX_RESPONSE_BYTES = 4 * 1_048_576
 UNKNOWN_BYTES = 400_000
 LONG_BYTES = 200_000
-# Applies to a queue that contains both long and short messages. A receive is then merged with few others, because any
-# message can have a MiB.
+# The lowest estimate for a queue that contains both long and short messages. A receive from this queue is merged with
+# few other receives, because any message can have a MiB.
 LEAST_BYTES_OF_LONG = 25_000
 MAX_QUEUES = 10_000
 
@@ -44,21 +44,22 @@ class MessageLengths:
         self._note(queue, self._bytes.get(queue.arn, UNKNOWN_BYTES))
 
     def are_short(self, queue: NamedQueue) -> bool:
-        """Returns whether a receive can assume short messages, because the database would probably not undo it."""
+        """Returns whether a receive can assume short messages, because the database would probably not undo the
+        receive."""
         return queue.arn not in self._long and self._bytes.get(queue.arn, 0) <= LONG_BYTES
 
     def largest_receive(self, queue: NamedQueue) -> int:
-        """Returns how many messages one receive should return."""
+        """Returns the number of messages that one receive should return."""
         return min(MAX_RECEIVE, 1 + MERGED_BYTES // (self._bytes.get(queue.arn, UNKNOWN_BYTES) + 1))
 
     def most_for_one(self, queue: NamedQueue) -> int:
-        """Returns how many messages a caller should get: at least one, and from an unknown queue the requested
-        number."""
+        """Returns the most messages that a caller should receive, which is at least one. For an unknown queue, the
+        result limits no request."""
         return 1 + MAX_RESPONSE_BYTES // (self._bytes.get(queue.arn, 0) + 1)
 
     def received(self, queue: NamedQueue, number: int, characters: int) -> None:
-        """Records `number` received messages with `characters` characters in total. An empty queue leaves the
-        estimate unchanged."""
+        """Records `number` received messages with `characters` characters in total. A receive without messages does not
+        change an existing estimate."""
         if number or queue.arn not in self._bytes:
             self._note(queue, characters // max(1, number))
 

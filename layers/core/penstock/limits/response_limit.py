@@ -1,16 +1,16 @@
 """Limits the length of a response. The limit depends on the entry point of the request.
 
     entry point                  limit                                         if one message alone is too long
-    container                    4.2 MB: 4 MiB of bodies and the bytes         The message is returned alone.
+    container                    4.2 MB: 4 MiB of bodies and the bytes         The response contains only the message.
                                  around them (Penstock's choice)
     HTTP API, REST API,          6 MB of the function's result: JSON that      The message stays in the queue.
     function URL, invocation     contains the body as an escaped string
     Application Load Balancer    1 MB of the same                              The message stays in the queue.
 
-Sources: "Lambda quotas" (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: 6 MB each for
-request and response, synchronous), "Use Lambda functions as targets of an Application Load Balancer"
+Sources: "Lambda quotas" (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: 6 MB each for request
+and response, synchronous), "Use Lambda functions as targets of an Application Load Balancer"
 (https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html: 1 MB for the body of a
-request, and for the JSON of a response). A MB counts as 10^6 bytes here, so a response is short enough even if AWS
+request, and for the JSON of a response). Penstock counts a MB as 10^6 bytes, so a response is short enough even if AWS
 means 2^20 bytes.
 """
 
@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-# 4 MiB: four of the longest messages without escapes, and the bytes around them.
+# 4 MiB for four of the longest messages without escapes, plus the bytes around the messages.
 CONTAINER_BYTES = 4_200_000
 FUNCTION_BYTES = 6_000_000
 LOAD_BALANCER_BYTES = 1_000_000
 
 HEAD_BYTES = 2_000
-"""The part of a function's result outside the messages: status, headers, the outermost elements."""
+"""The most bytes of a function's result outside the messages: status, headers and the outermost elements."""
 
 
 MESSAGE_HEAD_BYTES = 2_000
@@ -36,7 +36,7 @@ class ReceiveLimit(NamedTuple):
     """The limit for the messages of one response: `max_bytes` in a `format` of queue.response_bytes.
 
     `growth` is the largest factor by which escapes lengthen a text. `way` is the request's entry point in error texts.
-    It is empty for the container, which refuses no message.
+    `way` is empty for the container, which refuses no message.
     """
 
     max_bytes: int
@@ -61,7 +61,7 @@ class ResponseLimit(NamedTuple):
         return len(text) + 5 * text.count("\x7f") if self.is_ascii else len(text.encode())
 
     def count_fitting(self, texts: Sequence[str]) -> int:
-        """Returns how many of these texts, from the first, fit into one body."""
+        """Returns the number of texts, counted from the first text, that fit into one body."""
         size = HEAD_BYTES
         for count, text in enumerate(texts):
             size += self.count_bytes(text)
@@ -76,7 +76,8 @@ _FUNCTION_GROWTH = 7
 
 @lru_cache(maxsize=16)
 def make_receive_limit(limit: ResponseLimit | None, *, is_xml: bool) -> ReceiveLimit:
-    """Returns the limit of a receive whose response is in XML or JSON. None means the container."""
+    """Returns the limit of a receive whose response is in XML or JSON. If `limit` is None, the container sends the
+    response."""
     language = "xml" if is_xml else "json"
     if limit is None:
         return _CONTAINER_LIMITS[language]
