@@ -265,14 +265,14 @@ def test_an_impossible_command_about_users_is_refused(penstock: Run, command: st
     [
         ("write", "a policy is read, operate, admin or IAM's JSON"),
         ("{}", "a policy is read"),
-        ('{"Statement": {"Effect": "Allow", "Action": "sqs:*"}}', "not understood"),
+        ('{"Statement": {"Effect": "Allow", "Action": "sqs:*"}}', "Penstock does not support"),
         (
             '{"Statement": {"Effect": "Deny", "Principal": "*", "Action": "*", "Resource": "*"}}',
             "a user's policy has no Principal",
         ),
         (
             '{"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"Bool": {"a": 1}}}}',
-            "not understood",
+            "Penstock does not support",
         ),
         (" " * 6_200, "at most 6144 characters"),
         ('{"Statment": []}', "a policy has Id, Statement, Version, not 'Statment'"),
