@@ -304,7 +304,10 @@ def test_fifo(penstock: Command) -> None:
     [
         (["queue", "missing"], "`penstock queues` lists the queues of the region us-east-1. `penstock --region NAME`"),
         (["mappings", "show", "missing"], "`penstock mappings list` lists them."),
-        (["mappings", "put", "missing", "f"], "QUEUE_LAMBDA_ENDPOINT is empty. A mapping to a URL does not need this setting."),
+        (
+            ["mappings", "put", "missing", "f"],
+            "QUEUE_LAMBDA_ENDPOINT is empty. A mapping to a URL does not need this setting.",
+        ),
         (["create", "a b"], "Can only include alphanumeric characters"),
         (["search", "missing", "--filter", '{"tex": 1}'], "unknown field `tex` - in `$.filter`"),
         (["schedules", "preview", "--when", "evry weekday at 9"], 'Did you mean "every weekday at 9"?'),
