@@ -1,3 +1,3 @@
-"""The queue service without HTTP servers. The Lambda functions and the container share this code."""
+"""The queue service without HTTP servers. The Lambda functions and the container share the code of `penstock`."""
 
 __version__ = "0.1.0"

@@ -35,8 +35,8 @@ ResultT = TypeVar("ResultT", bound=Struct | None)
 class LazyFunction:
     """Names a function by its path. The first call imports the module.
 
-    A Lambda function that serves one action therefore does not import other operations. Access rules are imported only
-    if QUEUE_ACCESS needs them.
+    A Lambda function that serves one action therefore does not import other operations. The process imports access
+    rules only if QUEUE_ACCESS needs the rules.
     """
 
     __slots__ = ("_path",)
@@ -99,7 +99,7 @@ def is_always_served(_http: HttpRequest, _settings: Settings) -> bool:
 class Service(Struct, frozen=True):
     """Describes how a service's protocol differs from the protocols of other services.
 
-    `target_prefix` is the prefix of `X-Amz-Target`, `xml_namespace` the namespace of XML responses, and `version` the
+    `target_prefix` is the prefix of `X-Amz-Target`. `xml_namespace` is the namespace of XML responses. `version` is the
     `Version` parameter. A REST-JSON service has no prefix and no namespace, because its actions have routes.
     """
 
@@ -110,8 +110,8 @@ class Service(Struct, frozen=True):
     convert_error: Callable[[AwsError], AwsError] = keep_error
     """Converts a common error to the service's error."""
     has_validation_error: bool = True
-    """Whether a missing or too long member causes the service's ValidationError. SQS has other errors, and its
-    operations check lengths."""
+    """Whether a missing or too long member causes the service's ValidationError. SQS has other errors, and the
+    operations of SQS check lengths."""
     is_served: Callable[[HttpRequest, Settings], bool] = is_always_served
     """Returns whether this deployment serves the service."""
 
@@ -318,8 +318,8 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
 )
 # fmt: on
 
-# SDKs send these actions with the Query protocol before they call other services. `make generate` writes no functions
-# for them.
+# SDKs send the actions of STS with the Query protocol before they call other services. `make generate` writes no
+# functions for STS.
 STS_ACTIONS = (
     Action("sts", "GetCallerIdentity", sts.GetCallerIdentityRequest, sts.GetCallerIdentityResult,
            penstock.sts.credentials.get_caller_identity, resources.use_nothing),
@@ -332,8 +332,8 @@ STS_ACTIONS = (
            resources.refuse_tokens),
 )  # fmt: skip
 
-# The part of Lambda's API that manages event source mappings. Only the container serves these actions, so `make
-# generate` writes no functions for them.
+# The part of Lambda's API that manages event source mappings. Only the container serves the actions of mappings, so
+# `make generate` writes no functions for these actions.
 MAPPING_ACTIONS = (
     Action("lambda", "CreateEventSourceMapping", mappings.CreateEventSourceMappingRequest, mappings.EventSourceMapping,
            penstock.event_sources.operations.create_event_source_mapping, resources.use_mappings, f"POST /{MAPPINGS}",

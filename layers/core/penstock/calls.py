@@ -48,10 +48,10 @@ def build_receive_call(
     Messages of one lease become visible at the same time. A lease has up to `most` messages, or up to SMALLEST_LEASE if
     `most` is smaller. On a FIFO queue, each merged receive has a separate lease, because two receives must not return
     messages of the same group. All merged receives request the same number of messages. `own_transaction` means that
-    the receive is the only statement of its transaction, which does not wait for the disk. A crash can undo this
-    transaction, so that clients receive the messages again. If `assume_short` is set, the receive fails with
-    LONG_MESSAGE if `most` messages of the greatest length may not fit (`message_lengths`). Otherwise the receive
-    measures messages that may be too long.
+    the receive is the only statement of its transaction, which does not wait for the disk. A crash can undo a receive
+    in its own transaction, so that clients receive the messages again. If `assume_short` is set, the receive fails with
+    LONG_MESSAGE if `most` messages of the greatest length may not fit (`message_lengths`). If `assume_short` is not
+    set, the receive measures messages that may be too long.
     """
     lease = receive.count if receive.queue.is_fifo else max(SMALLEST_LEASE, most)
     arguments: list[object] = [
@@ -79,5 +79,5 @@ def decode_texts(value: str) -> dict[str, str]:
 
 
 def encode_jsonb(value: Mapping[str, object]) -> str:
-    """Returns JSON text. PostgreSQL casts it to jsonb."""
+    """Returns JSON text. PostgreSQL casts the text to jsonb."""
     return msgspec.json.encode(value).decode()

@@ -1,8 +1,8 @@
 """The context of a request: the caller's account and region, and the addresses of queues.
 
-A queue has three addresses: a name, a QueueUrl for clients (`queue_url`) and an ARN for SQL and policies. This module
-converts between the three addresses. The caller must be able to reach the QueueUrl, so Penstock builds it from the
-request's Host unless a base URL is configured. Penstock accepts QueueUrls with any host
+A queue has three addresses: a name, a QueueUrl for clients (`queue_url`) and an ARN for SQL and policies. The module
+converts between the three addresses of a queue. The caller must be able to reach the QueueUrl, so Penstock builds the
+QueueUrl from the request's Host unless a base URL is configured. Penstock accepts QueueUrls with any host
 (docs/reference/compatibility.md).
 """
 
@@ -125,13 +125,14 @@ class Context(Actor):
 
     @property
     def link_base_url(self) -> str:
-        """Returns the base URL of links in SNS messages. Other users open these links, so the caller must not choose
-        the host.
+        """Returns the base URL of links in SNS messages. Other users open the links, so the caller must not choose the
+        host.
 
-        The base is QUEUE_BASE_URL, if it is set. Otherwise the base is the request's host if the settings or API
-        Gateway name the host. If QUEUE_ACCESS has admitted the caller, the base is the request's host if the service
-        accepts the host. With QUEUE_ACCESS=sigv4, unsigned Unsubscribe requests do not count as admitted, because
-        anyone can send them. In all other cases the base is the address on which the process listens.
+        The base is QUEUE_BASE_URL, if it is set. Without QUEUE_BASE_URL, the base is the request's host if the host is
+        in the settings or API Gateway serves the host. If QUEUE_ACCESS has admitted the caller, the base is the
+        request's host if the service accepts the host. With QUEUE_ACCESS=sigv4, unsigned Unsubscribe requests do not
+        count as admitted, because anyone can send such requests. In all other cases the base is the address on which
+        the process listens.
         """
         settings, hosts = self.environment.settings, self.environment.hosts
         if settings.queue_base_url:
@@ -150,7 +151,7 @@ class Context(Actor):
 
     @property
     def trace_header(self) -> str | None:
-        """Returns the AWSTraceHeader for messages without this attribute, or None if the request has no trace."""
+        """Returns the AWSTraceHeader for messages without an AWSTraceHeader, or None if the request has no trace."""
         return find_message_trace_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None, region: str | None = None) -> str:
@@ -186,7 +187,7 @@ def read_key_id(http: HttpRequest) -> str | None:
 
 
 def find_base_url(headers: Mapping[bytes, bytes], environment: Environment) -> str:
-    """Returns the configured base URL, the forwarded address if it is trusted, or the request's Host."""
+    """Returns the configured base URL, the trusted forwarded address, or the request's Host."""
     settings = environment.settings
     if settings.queue_base_url:
         return settings.queue_base_url.rstrip("/")
@@ -205,8 +206,8 @@ def is_secure(headers: Mapping[bytes, bytes], settings: Settings) -> bool:
 
 
 def find_client_address(headers: Mapping[bytes, bytes], peer: str, settings: Settings) -> str:
-    """Returns the client's IP address, or an empty string if it is unknown. A load balancer appends it to
-    X-Forwarded-For."""
+    """Returns the client's IP address, or an empty string if it is unknown. A load balancer appends the client's
+    address to X-Forwarded-For."""
     forwarded = headers.get(b"x-forwarded-for") if settings.queue_trust_forwarded else None
     if forwarded is None:
         return peer

@@ -10,8 +10,8 @@ caller. Therefore an operation cannot handle a failed effect, and code after a `
 succeeded.
 
 `Call`, `BatchCall`, `Transact` and `Receive` call the database and return rows. `BatchCall`, `Transact` and `Receive`
-can share a call with effects of concurrent requests. The other effects wait (`Pause`), compute (`Compute`), ask another
-server (`Ask`), wake receives of this process (`Wake`), or report what the operation has done
+can share a call with effects of concurrent requests. Other effects wait (`Pause`), compute (`Compute`), call another
+server (`Ask`), wake receives of the same process (`Wake`), or report what the operation has done
 (`penstock.observing.reports`).
 
 `rows = yield from Call(DESCRIBE_QUEUE, (arn, False))` returns typed rows. The result of `yield` has no type.

@@ -148,7 +148,7 @@ class PageCall(ActionCall, eq=False):
 def decode(
     http: HttpRequest, environment: Environment, service: str | None = None, action: str | None = None
 ) -> ActionCall:
-    """Decodes a request to an action call. If `service` and `action` are given, refuses any other action with
+    """Decodes a request into an action call. If `service` and `action` are given, refuses any other action with
     InvalidAction.
 
     Raises RejectedRequest for every error in the request. Refuses bodies of more than 6.25 MiB.

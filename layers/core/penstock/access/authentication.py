@@ -1,12 +1,12 @@
 """Authenticates requests according to QUEUE_ACCESS.
 
-    off       Any client can call. No AccessRule exists, and no credentials are checked.
-    presence  Any client that sends credentials can call. The credentials are not verified.
+    off       Any client can call. The service creates no AccessRule and checks no credentials.
+    presence  Any client that sends credentials can call. The service does not verify the credentials.
     sigv4     Clients must sign with an access key of this installation (REST API: send a bearer key). The request's
     account is the account that owns the key. Policies control access to other accounts' queues.
 
-Credentials are checked in two steps. `check` performs no I/O and runs before the request is decoded. `check` returns
-a guard, which becomes part of the operation. The guard looks up keys with effects, so every driver can run it.
+Credentials are checked in two steps. `check` performs no I/O and runs before the request is decoded. `check` returns a
+guard, which becomes part of the operation. The guard looks up keys with effects, so every driver can run the guard.
 """
 
 import hmac
@@ -143,7 +143,7 @@ def run_public_link(call: "GuardedCall") -> AnyOperation:
 
 
 class RequireCredentials:
-    """QUEUE_ACCESS=presence: requests must have credentials. All credentials are accepted."""
+    """QUEUE_ACCESS=presence: requests must have credentials. The service accepts any credentials."""
 
     def find_caller(self, head: HttpRequest, api: Api, _: str, /) -> Operation[None]:
         """Returns None: the client's address identifies the caller. Raises MissingAuthenticationToken or
@@ -310,9 +310,9 @@ class RequireSignature:
         """Returns the request's key id if an earlier request with this key came from the same network and had a correct
         signature. The service verifies the request's own signature later, because the body has not arrived.
 
-        All other signed requests share one name with public links and with pages without a bearer key. The service
-        reads a page's cookies later. Raises MissingAuthenticationToken, InvalidClientTokenId and other authentication
-        errors.
+        Returns UNKNOWN_CALLERS for the remaining signed requests, for public links, and for pages without a bearer key.
+        The service reads a page's cookies later. Raises MissingAuthenticationToken, InvalidClientTokenId and other
+        authentication errors.
         """
         header = head.headers.get(b"authorization", b"")
         if api is Api.AWS:
@@ -352,7 +352,7 @@ class RequireSignature:
 
 
 def is_unsigned_token_request(http: HttpRequest) -> bool:
-    """Returns whether a request is AssumeRoleWithWebIdentity. SDKs do not sign this action."""
+    """Returns whether a request is AssumeRoleWithWebIdentity. SDKs do not sign AssumeRoleWithWebIdentity."""
     return b"authorization" not in http.headers and b"Action=AssumeRoleWithWebIdentity" in http.body[:4_096]
 
 

@@ -1,9 +1,9 @@
 """Authorization for QUEUE_ACCESS=sigv4: decides whether policies let the caller perform an action.
 
 An account can use its own queues and topics unless a policy denies the action, and can always read and change their
-policies. Another account needs an Allow. Another account gets the same error for a
-missing resource as for a resource without a policy. Penstock checks a schedule's target when the schedule is created
-or updated. On AWS, a role is checked when the schedule fires.
+policies. Another account needs an Allow. The error for another account is the same for a missing resource as for a
+resource without a policy. Penstock checks a schedule's target when the schedule is created or updated. On AWS, a role
+is checked when the schedule fires.
 """
 
 from collections.abc import Callable, Sequence
@@ -89,10 +89,11 @@ class AuthorizedAction(Protocol):
 class ServiceRules:
     """The access rules of one service. The fields contain action names.
 
-    An owner can permit `grantable_actions` to other accounts. Only the owner can perform other actions. No policy can
-    deny `owner_always_allowed` to the owner's account. On AWS the root user can always perform these actions ("AWS
-    actions for project owners"). The account that owns a subscription's queue can perform `receiver_actions` on the
-    subscription. `policy_statement` reads the policies of resources.
+    An owner can permit `grantable_actions` to other accounts. Only the owner can perform actions outside
+    `grantable_actions`. No policy can deny `owner_always_allowed` to the owner's account. On AWS the root user can
+    always perform the actions in `owner_always_allowed` ("AWS actions for project owners"). The account that owns a
+    subscription's queue can perform `receiver_actions` on the subscription. `policy_statement` reads the policies of
+    resources.
     """
 
     grantable_actions: frozenset[str]
@@ -115,8 +116,8 @@ def authorize(action: AuthorizedAction, request: Struct, context: RequestContext
 
 
 def check_user(service: str, action: str, arn: str, context: RequestContext) -> None:
-    """Raises AccessDenied unless the user's own policies allow the action. Use this for actions that resource
-    policies cannot allow."""
+    """Raises AccessDenied unless the user's own policies allow the action. Callers use this function for actions that
+    resource policies cannot allow."""
     request = build_access_request(service, action, arn, context)
     decision = context.caller.decide(request)
     if decision is not Decision.ALLOWED:
@@ -133,7 +134,8 @@ def check_anywhere(service: str, action: str, context: RequestContext) -> None:
 def deny(
     service: str, action: str, arn: str, context: RequestContext, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:
-    """Returns the error for this caller. In the REST API and the console the error spells actions as policies do."""
+    """Returns the AccessDenied error for the request's caller. In the REST API and the console the error spells actions
+    as policies do."""
     name = build_action_name(service, action, for_policies=context.shows_policy_names)
     return make_denial(name, arn, context.caller.principal, policies, explicit=explicit)
 
@@ -195,8 +197,8 @@ def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: boo
     """Returns whether the policies of a user and a resource permit the action.
 
     A Deny in either policy wins. If the resource belongs to another account (`foreign`), both policies must allow the
-    action. Otherwise one Allow suffices ("Policy evaluation logic", IAM User Guide). `grantable` means that the owner
-    can permit the action to others.
+    action. Within one account, one Allow suffices ("Policy evaluation logic", IAM User Guide). `grantable` means that
+    the owner can permit the action to others.
     """
     if Decision.DENIED in (of_user, *of_resource):
         return False

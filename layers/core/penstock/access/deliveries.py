@@ -43,7 +43,7 @@ Subscriptions = tuple[list[bytes] | None, list[bytes] | None]
 
 
 def do_policies_decide(context: DeliveryContext) -> bool:
-    """Returns whether accounts are verified. Otherwise policies cannot decide."""
+    """Returns whether accounts are verified. Policies cannot decide for unverified accounts."""
     return context.environment.settings.queue_access == "sigv4"
 
 

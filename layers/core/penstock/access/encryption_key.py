@@ -28,8 +28,8 @@ class KeysAtRest(NamedTuple):
     unreadable: tuple[str, ...]
     """The ids of access keys that another encryption key encrypted, newest first."""
     signs: bool
-    """Whether the encryption key can decrypt the key that signs SNS messages. True if the signing key is not
-    encrypted."""
+    """Whether the encryption key can decrypt the key that signs SNS messages. The value is also True if the signing key
+    is not encrypted."""
 
     @property
     def unreadable_text(self) -> str:

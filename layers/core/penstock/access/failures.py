@@ -1,7 +1,8 @@
 """Counts failed authentications by address, so that clients that guess keys do not load the database.
 
-After too many failures, the process does not look up unknown keys for the address until the window is over. Keys that
-the process has cached still work. Other clients behind the same gateway or load balancer can therefore continue.
+After too many failures, the process does not look up unknown keys for the address until the window is over. The process
+continues to accept cached keys. Therefore clients with valid keys can continue behind the same gateway or load
+balancer.
 """
 
 from functools import lru_cache

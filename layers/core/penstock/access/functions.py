@@ -1,8 +1,8 @@
 """Decides which Lambda functions this installation invokes for mappings, subscriptions and schedules.
 
-Penstock invokes functions with its own credentials, not with the caller's. Therefore the function must be in the
-caller's account and region, and QUEUE_LAMBDA_FUNCTIONS must name it. On AWS, the policies of functions and roles
-decide instead.
+Penstock invokes functions with the credentials of the process, not with the caller's credentials. Therefore the
+function must be in the caller's account and region, and QUEUE_LAMBDA_FUNCTIONS must contain the function's name. On
+AWS, the policies of functions and roles decide whether a caller can invoke a function.
 """
 
 from fnmatch import fnmatchcase

@@ -1,16 +1,17 @@
 """Decides which hosts a request can name, and which web pages can send requests.
 
-If QUEUE_ACCESS is `off` or `presence`, any client that reaches the service can use it. A web page that is open inside
-the network could also use it if the page's host name resolves to the service (DNS rebinding). The browser then sends
-the page's name in `Host`. Therefore the service accepts only the names in the settings and names that an outsider
-cannot point at the service: IP addresses, names without a dot, and private domains. Private domains are localhost (RFC
-6761, 6.3), internal (ICANN, resolution 2024.07.29.06), and svc and svc.cluster.local ("DNS for Services and Pods",
-Kubernetes). If QUEUE_ACCESS is `sigv4`, the signature covers `Host`, so the service does not check `Host`.
+If QUEUE_ACCESS is `off` or `presence`, any client that reaches the service can use the service. A web page that is open
+inside the network could also use the service if the page's host name resolves to the service (DNS rebinding). The
+browser then sends the page's name in `Host`. Therefore the service accepts only the names in the settings and names
+that an outsider cannot point at the service: IP addresses, names without a dot, and private domains. Private domains
+are localhost (RFC 6761, 6.3), internal (ICANN, resolution 2024.07.29.06), and svc and svc.cluster.local ("DNS for
+Services and Pods", Kubernetes). If QUEUE_ACCESS is `sigv4`, the signature covers `Host`, so the service does not check
+`Host`.
 
-Browsers send forms, image requests and simple script requests to other sites without a preflight. The page cannot
-read the response, but the request takes effect. Browsers name the sending page in `Origin` on every POST ("The Origin
-Web Concept", RFC 6454; Fetch Standard, "Origin header"). They also send `Sec-Fetch-Site` to https addresses and to
-the local machine ("Fetch Metadata Request Headers", W3C).
+Browsers send forms, image requests and simple script requests to other sites without a preflight. The page cannot read
+the response, but the request takes effect. Browsers name the sending page in `Origin` on every POST ("The Origin Web
+Concept", RFC 6454; Fetch Standard, "Origin header"). Browsers also send `Sec-Fetch-Site` to https addresses and to the
+local machine ("Fetch Metadata Request Headers", W3C).
 """
 
 import logging
@@ -38,7 +39,8 @@ _log = logging.getLogger(__name__)
 
 
 class Hosts:
-    """The hosts of an installation. Decisions are cached, because a client sends the same Host with every request."""
+    """The hosts of an installation. The class caches decisions, because a client sends the same Host with every
+    request."""
 
     __slots__ = (
         "_asks",

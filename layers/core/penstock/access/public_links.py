@@ -1,7 +1,7 @@
 """Recognises the links in SNS messages that recipients can open without a signature (ConfirmSubscription, Unsubscribe,
 API reference).
 
-A program that opens such a link gets AWS's response. A browser gets a page with a button first, because browsers can
+A program that opens a link receives AWS's response. A browser first receives a page with a button, because browsers can
 open links without the user's intent.
 """
 
@@ -10,7 +10,7 @@ import re
 from penstock.http import HttpRequest
 
 PUBLIC_ACTIONS = frozenset(("sns:ConfirmSubscription", "sns:Unsubscribe"))
-# The Accept header of java.net.URL. Many subscribers open SubscribeURL with this class, which is not a browser.
+# The Accept header of java.net.URL. Many subscribers open SubscribeURL with java.net.URL, which is not a browser.
 JAVA = b"text/html, image/gif, image/jpeg"
 MAX_FORM_LENGTH = 4_096  # fits an ARN, a token and the parameter names
 

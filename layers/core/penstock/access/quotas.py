@@ -1,6 +1,6 @@
 """Limits the queues, topics, subscriptions, schedules, mappings and deliveries of an account.
 
-`request_rate` limits an account's requests, and queue.claim_schedules limits how often its schedules fire.
+`request_rate` limits an account's requests, and queue.claim_schedules limits how often an account's schedules fire.
 
 Each quota is a setting, in which 0 means no limit. The default is AWS's quota, if one exists ("Amazon SNS endpoints and
 quotas", "Amazon EventBridge Scheduler endpoints and quotas", AWS General Reference).
@@ -14,8 +14,8 @@ from penstock.postgres.statements.access import QUOTA_REACHED
 from penstock.settings import Settings
 
 TOO_MANY_DELIVERIES = "RequestThrottled"
-"""The error that SQL functions raise when an account publishes too much. The limit applies to the account's
-deliveries and the messages for the gateway or the mail server (queue.find_delivery_excess)."""
+"""The error that SQL functions raise when an account publishes too much. The quota counts the account's deliveries and
+the messages for the gateway or the mail server (queue.find_delivery_excess)."""
 
 
 class QuotaEnvironment(Protocol):

@@ -47,7 +47,7 @@ class ReceiptHandles:
         return sealed.translate(_TO_URL).decode("ascii")
 
     def open(self, queue: NamedQueue, handle: str) -> ReceiptHandle | None:
-        """Returns the fields of a handle, or None if the service did not create this text for this queue."""
+        """Returns the fields of a handle, or None if the service did not create the text for the queue."""
         if len(handle) != _LENGTH or not handle.isascii():
             return None
         try:

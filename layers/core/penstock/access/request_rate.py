@@ -1,8 +1,8 @@
 """Limits the requests per second of each caller to this process (QUOTA_REQUESTS_PER_SECOND).
 
-The caller is the account if requests are signed. Otherwise the caller is the client's address, because a client can
-claim any account. A request counts once for each started 64 KiB of its body. A response counts for each further 64
-KiB. AWS's bills count requests in the same way ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
+The caller is the account if requests are signed. If requests are unsigned, the caller is the client's address, because
+a client can claim any account. A request counts once for each started 64 KiB of its body. A response counts for each
+further 64 KiB. AWS's bills count requests in the same way ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
 """
 
 from threading import Lock
@@ -69,8 +69,8 @@ class RequestRate:
         self.check(rate_limit_key(address), size)
 
     def check_before(self, caller: str) -> None:
-        """Raises RequestThrottled if `check` would raise the error, but does not count the request. Call this before
-        costly work."""
+        """Raises RequestThrottled if `check` would raise the error, but does not count the request. Callers use this
+        method before costly work."""
         now = monotonic()
         # The comparison tolerates half an interval, because the floating-point times are not exact.
         if self._paced_at.get(caller, now) - now > 1 - self._interval / 2:

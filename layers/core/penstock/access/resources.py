@@ -1,4 +1,5 @@
-"""Lists the resources that a request uses, for authorization. Each row of `penstock.actions` names its function.
+"""Lists the resources that a request uses, for authorization. Each row of `penstock.actions` contains the function that
+lists the resources.
 
 If a request names a resource by a text that is not an ARN, the user's policies are checked for the whole account. The
 operation then refuses the text. Only a process with QUEUE_ACCESS=sigv4 imports this module.
@@ -25,8 +26,8 @@ NO_TOKENS = (
     "request was for AWS, replace AWS_ENDPOINT_URL, which applies to every AWS service, with AWS_ENDPOINT_URL_SQS, "
     "AWS_ENDPOINT_URL_SNS and AWS_ENDPOINT_URL_SCHEDULER."
 )
-# The actions of a schedule on its target and dead-letter queue, by service. Targets of other services have no
-# policies, so they must belong to the caller.
+# The actions of a schedule on its target and dead-letter queue, by service. Targets of other services have no policies,
+# so the targets must belong to the caller.
 INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
 
 
@@ -232,13 +233,15 @@ def use_subscription(request: _WithSubscriptionArn, _: ResourceContext) -> Uses:
 
 
 def use_application(request: _WithApplicationArn, _: ResourceContext) -> Uses:
-    """Returns the platform application. Applications have no policies, so only their account can use them."""
+    """Returns the platform application. Applications have no policies, so only the account that owns an application can
+    use it."""
     arn = request.platform_application_arn
     return _use_if(arn, is_known=parse_application_arn(arn) is not None)
 
 
 def use_endpoint(request: _WithEndpointArn, _: ResourceContext) -> Uses:
-    """Returns the endpoint of a mobile app. Endpoints have no policies, so only their account can use them."""
+    """Returns the endpoint of a mobile app. Endpoints have no policies, so only the account that owns an endpoint can
+    use it."""
     return _use_if(request.endpoint_arn, is_known=parse_endpoint_arn(request.endpoint_arn) is not None)
 
 

@@ -3,11 +3,11 @@
     claim = parse(http)                         # the signature that the request claims, or a typed error
     verify(http, claim, secret, time())         # raises SignatureDoesNotMatch
 
-The functions are pure: they do not read the clock or look up keys. Sources: "Create a signed AWS API request" and
+The functions are pure, so they do not read the clock or look up keys. Sources: "Create a signed AWS API request" and
 "Troubleshoot signed requests" (IAM User Guide), "Common Query parameters" (SQS API reference). The functions are
-stricter than AWS where a lenient parser could give one signature two meanings. A name can occur only once in the
-query string, and every `x-amz-*` header must be signed, except those that CloudFront adds. UNSIGNED-PAYLOAD and
-chunked payloads are refused, because only S3 uses them.
+stricter than AWS where a lenient parser could give one signature two meanings. A name can occur only once in the query
+string, and every `x-amz-*` header must be signed, except those that CloudFront adds. The functions refuse
+UNSIGNED-PAYLOAD and chunked payloads, because only S3 uses these payloads.
 """
 
 import hmac
@@ -162,7 +162,7 @@ def _build_claim(
 
 @lru_cache(maxsize=1024)
 def _parse_scope(credential: str) -> tuple[str, str, str, str]:
-    """Returns key id, date, region and service."""
+    """Returns the key id, the date, the region and the service."""
     parts = credential.split("/")
     if len(parts) != 5 or len(credential) > MAX_CACHED_LENGTH:
         raise IncompleteSignature("Credential must be <key id>/<date>/<region>/<service>/aws4_request.")
@@ -231,13 +231,14 @@ def derive_signing_key(secret: str, date: str, region: str, service: str) -> byt
 
 
 def build_string_to_sign(http: HttpRequest, claim: SignatureClaim) -> str:
-    """Returns algorithm, time, scope and the canonical request's hash."""
+    """Returns the algorithm, the time, the scope and the hash of the canonical request."""
     digest = sha256(build_canonical_request(http, claim)).hexdigest()
     return f"{ALGORITHM}\n{claim.timestamp}\n{claim.scope}\n{digest}"
 
 
 def build_canonical_request(http: HttpRequest, claim: SignatureClaim) -> bytes:
-    """Returns method, path, query, headers, header names and payload hash. Raises SignatureDoesNotMatch."""
+    """Returns the method, the path, the query, the headers, the header names and the payload's hash. Raises
+    SignatureDoesNotMatch."""
     return b"\n".join(
         (
             http.method.encode(),

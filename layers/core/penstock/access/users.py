@@ -1,4 +1,4 @@
-"""The users of an account. Their permissions are IAM policies and three built-in policies.
+"""The users of an account. IAM policies and three built-in policies define the users' permissions.
 
     read      Shows names, attributes, counts and metrics, but no messages.
     operate   Allows `read` and the use of existing resources. Creates, changes and deletes only messages.

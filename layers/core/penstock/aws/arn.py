@@ -58,8 +58,8 @@ def is_account_id(text: str) -> bool:
 
 
 def is_region(text: str) -> bool:
-    """Returns whether a text has 1-32 characters of `[a-z0-9-]`. AWS adds regions each year, so every such text is
-    accepted.
+    """Returns whether a text has 1-32 characters of `[a-z0-9-]`. AWS adds regions each year, so the function accepts
+    every text of this form.
     """
     return _REGION(text) is not None
 

@@ -2,9 +2,9 @@ r"""Decodes all JSON that RFC 8259 allows.
 
 msgspec refuses some valid JSON: a lone escaped surrogate (`"\ud83d"`, from a program that cuts a text inside an emoji),
 a number beyond the range of doubles (`1e400`), and deep nesting. Python's decoder then decodes surrogates and large
-numbers. A surrogate becomes U+FFFD, because UTF-8 cannot encode it. A number beyond the range becomes 10^400 or
--10^400. Deep nesting raises RecursionError, because "an implementation may set limits on the maximum depth of nesting"
-(RFC 8259, section 9).
+numbers. A lone surrogate becomes U+FFFD, because UTF-8 cannot encode surrogates. A number beyond the range of doubles
+becomes 10^400 or -10^400. Deep nesting raises RecursionError, because "an implementation may set limits on the maximum
+depth of nesting" (RFC 8259, section 9).
 """
 
 import json

@@ -8,7 +8,7 @@ from .fifo_name import is_fifo_name
 
 @dataclass(frozen=True)
 class NamedQueue:
-    """A queue that a request names. Later code uses this object instead of the name."""
+    """A queue that a request names. After the lookup, code uses this object and not the name."""
 
     arn: str
 

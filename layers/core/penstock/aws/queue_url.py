@@ -3,11 +3,11 @@
 On AWS the host contains the region. In Penstock the path contains the region, because an installation chooses its
 hosts. A URL always identifies a queue in the URL's region, even if the signature contains another region.
 
-Penstock accepts URLs with any host, any path before these segments, and trailing slashes (as in the examples of AWS's
-API reference). In a URL of AWS or an emulator, the host contains the region: `https://sqs.REGION.…`, the hosts for
-FIPS and VPC endpoints, and the legacy `https://REGION.queue.amazonaws.com` ("Amazon SQS endpoints and quotas", AWS
-General Reference, https://docs.aws.amazon.com/general/latest/gr/sqs-service.html). A bare name is a queue of the
-caller's account and region.
+Penstock accepts URLs with any host, any path before the region, account and name, and trailing slashes (as in the
+examples of AWS's API reference). In a URL of AWS or an emulator, the host contains the region: `https://sqs.REGION.…`,
+the hosts for FIPS and VPC endpoints, and the legacy `https://REGION.queue.amazonaws.com` ("Amazon SQS endpoints and
+quotas", AWS General Reference, https://docs.aws.amazon.com/general/latest/gr/sqs-service.html). A bare name is a queue
+of the caller's account and region.
 """
 
 import re
@@ -41,8 +41,8 @@ def build_path(region: str, account_id: str, name: str, default_region: str) -> 
 def resolve(url: str, account_id: str, region: str, default_region: str, served_regions: str = "") -> NamedQueue | None:
     """Returns the queue at a URL for a caller of this account and region, or None for an impossible URL.
 
-    `served_regions` is QUEUE_REGIONS, separated by commas. If it is empty, the installation serves any region. The
-    result is cached, because every request on a queue needs it.
+    `served_regions` is QUEUE_REGIONS, separated by commas. If `served_regions` is empty, the installation serves any
+    region. The function caches results, because every request on a queue needs the queue.
     """
     head, slash, name = url.rstrip("/").rpartition("/")
     if head == "":  # a name, or a name as a path

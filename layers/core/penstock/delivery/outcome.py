@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """A delivery, this worker's lease and, if the store is traced, the span that published the message."""
+    """A delivery, the worker's lease and, if the store is traced, the span that published the message."""
 
     delivery: Delivery
     lease: UUID

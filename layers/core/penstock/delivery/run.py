@@ -18,7 +18,7 @@ from .outcome import Claimed, Finished, Outcome
 from .store import DeliveryStore
 
 WAIT_FOR_MORE_MS: Final = 60_000
-"""A run waits if a delivery is due within this time. Otherwise the run ends."""
+"""A run waits if a delivery is due within this time, and otherwise ends."""
 OUTCOME_BATCH_SECONDS: Final = 0.01
 """The time for which the run collects outcomes before it writes all collected outcomes in one call."""
 CLAIM_PAUSE_SECONDS: Final = 0.05
@@ -31,7 +31,7 @@ class DeliveryRun:
     """A run in one event loop.
 
     `carrier_of` returns the carrier for a kind of delivery. `unwritten` contains finished attempts whose outcomes are
-    not in the database. The caller passes this list to the next run.
+    not in the database. The caller passes `unwritten` to the next run.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Claims and settles deliveries in the database, for one worker."""
+"""Claims deliveries in the database and writes their outcomes, for one worker."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple

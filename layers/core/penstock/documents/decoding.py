@@ -117,5 +117,5 @@ def build_reader(kind: type[T], most_bytes: int = MAX_DOCUMENT_BYTES) -> Callabl
 
 
 def build_exactly_one_of(*names: str) -> dict[str, object]:
-    """Returns the JSON schema of a document in which exactly one of these members is present and not null."""
+    """Returns the JSON schema of a document in which exactly one of the members `names` is present and not null."""
     return {"oneOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]}

@@ -98,7 +98,7 @@ def make_context(mapping: StoredMapping, environment: Environment) -> Context:
 def check_rights(mapping: StoredMapping, context: Context) -> Operation[None]:
     """Raises AccessDenied unless the mapping's creator can still receive and delete messages.
 
-    On AWS the execution role needs these permissions ("Configuring queue permissions").
+    On AWS the execution role needs the permissions to receive and delete ("Configuring queue permissions").
     """
     if context.environment.settings.queue_access != "sigv4":
         return

@@ -42,7 +42,7 @@ def read_failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
 
 
 def select_succeeded(rows: Sequence[ReceivedRow], failed: frozenset[str], *, fifo: bool) -> list[ReceivedRow]:
-    """Returns the messages to delete."""
+    """Returns the messages that did not fail and can therefore be deleted."""
     stopped: set[str] = set()
     done: list[ReceivedRow] = []
     for row in rows:

@@ -138,7 +138,7 @@ class ExecutionEnvironment:
         return trace_call(work, lambda_context) if self._is_traced else work()
 
     def close(self) -> None:
-        """Closes the connections. Only tests call this, because Lambda ends the process."""
+        """Closes the connections. Only tests call this method, because Lambda ends the process."""
         for database in ("database", "_psycopg"):
             if database in self.__dict__:
                 self.__dict__[database].close()

@@ -123,7 +123,7 @@ def build_values(
 
 
 def clean(text: str) -> str:
-    """Removes the characters that PostgreSQL cannot store."""
+    """Replaces the characters that PostgreSQL cannot store."""
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 

@@ -1,8 +1,8 @@
 """Counts refused requests, failed sign-ins and message reads for the audit log.
 
 Each row contains the count for one minute, one caller, and one error or one queue that the caller has read. A process
-writes its first row immediately. It writes later rows together every ten seconds. The module does not count accepted
-requests, except requests that show messages.
+writes its first row immediately. The process writes later rows together every ten seconds. The module does not count
+accepted requests, except requests that show messages.
 """
 
 import asyncio
@@ -121,7 +121,7 @@ def note_reading(arn: str, request: RefusedRequest) -> Operation[None]:
     """Counts a request that shows a queue's messages without receiving them, and writes the counts if ten seconds
     have passed.
 
-    Does not count the request unless QUEUE_ACCESS is `sigv4`, because the caller is otherwise unknown.
+    Counts requests only if QUEUE_ACCESS is `sigv4`, because other settings do not identify the caller.
     """
     if request.user is None:
         return
@@ -170,5 +170,5 @@ async def keep_refusals(refusals: Refusals, call: Callable[..., Awaitable[object
 
 
 def shorten(text: str) -> str:
-    """Removes the characters that PostgreSQL cannot store, and truncates the text."""
+    """Replaces the characters that PostgreSQL cannot store, and truncates the text."""
     return clean(text)[:MAX_TEXT_LENGTH]

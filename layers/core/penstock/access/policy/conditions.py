@@ -3,8 +3,8 @@
 Sources: "IAM JSON policy elements: Condition operators", "Creating a condition with multiple keys or values" and "AWS
 global condition context keys" (IAM User Guide). The module supports the operators in OPERATORS, with and without
 `IfExists`, `ForAnyValue:` and `ForAllValues:`, and the keys in KEYS. Each supported key has at most one value. A
-Condition with another operator or key is unsupported: an Allow with such a Condition never applies, and a Deny always
-applies if its other elements match.
+Condition with another operator or key is unsupported. An Allow with an unsupported Condition never applies. A Deny with
+an unsupported Condition applies if its other elements match.
 """
 
 from collections.abc import Callable, Mapping
@@ -102,7 +102,7 @@ def _is_like(wanted: str) -> Test:
 
 
 def _is_like_arn(wanted: str) -> Test | None:
-    """Compares each of an ARN's six parts separately. ArnEquals and ArnLike are the same."""
+    """Compares each of an ARN's six parts separately. ArnEquals and ArnLike have the same effect."""
     parts = wanted.split(":", 5)
     if len(parts) != 6:
         return None

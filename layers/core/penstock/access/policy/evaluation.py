@@ -68,7 +68,7 @@ def _find_decision(
 
 
 def is_denied(statement: PolicyStatement, principal: Principal) -> bool:
-    """Returns whether a Deny applies to this caller. A Deny for an account applies to all its users."""
+    """Returns whether a Deny applies to this caller. A Deny for an account applies to all users of the account."""
     if statement.principals is None:
         return True
     named = statement.principals.name(principal) or statement.principals.name_account(principal)

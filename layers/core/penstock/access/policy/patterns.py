@@ -11,7 +11,7 @@ class Pattern:
     """A compiled pattern.
 
     The pattern is a state machine. Each bit of a number is a position in the pattern that the text can have reached.
-    Each character of the text takes one step, however many `*` the pattern has.
+    The matcher takes one step per character of the text, even if the pattern has many `*`.
     """
 
     __slots__ = ("_accepted", "_any", "_exact", "_loops", "_positions")

@@ -1,7 +1,8 @@
 """Parses the statements of a policy of a user, queue or topic.
 
-A statement applies to a request if all its elements match. An Allow never applies if an element is missing, unknown,
-or contains a policy variable (`${…}`). In a Deny such an element counts as matching.
+A statement applies to a request if all its elements match. An Allow never applies if an element is missing, unknown, or
+contains a policy variable (`${…}`). In a Deny, a missing or unknown element, or an element with a policy variable,
+counts as matching.
 
 Sources: "IAM JSON policy element reference" (IAM User Guide), "Overview of managing access" (SQS Developer Guide).
 """
@@ -87,7 +88,7 @@ class PolicyStatement(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """The statements, and the condition keys that they compare."""
+    """The statements, and the condition keys that the statements compare."""
 
     statements: tuple[PolicyStatement, ...]
     keys: tuple[str, ...]
@@ -149,7 +150,7 @@ def _find_misspelt_statement(statements: list[object]) -> str | None:
 
 
 def _find_foreign_resource(policy: str) -> str | None:
-    """Returns a problem if a resource's partition cannot be `aws`. Such a resource never matches."""
+    """Returns a problem if a resource's partition cannot be `aws`. A resource in another partition never matches."""
     for statement in list_statements(policy):
         for text in (*as_list(statement.get("Resource", [])), *as_list(statement.get("NotResource", []))):
             if isinstance(text, str) and text.startswith("arn:") and not _may_be_ours(text):
@@ -193,7 +194,7 @@ def _parse_patterns(fields: dict[str, object], element: str, *, lower: bool = Fa
 
 
 def _parse_principals(element: object) -> Principals | None:
-    """Parses `"*"`, `{"AWS": …}` and `{"Service": …}`. Other kinds match no caller."""
+    """Parses `"*"`, `{"AWS": …}` and `{"Service": …}`. Other kinds of principals match no caller."""
     if element is None:
         return None
     kinds = element if isinstance(element, dict) else {"AWS": element}

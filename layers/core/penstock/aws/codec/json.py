@@ -1,13 +1,13 @@
 """The codec of AWS JSON 1.0: decodes requests and encodes results.
 
-msgspec decodes a body in one pass. If msgspec refuses the body, a second pass finds AWS's error:
-SerializationException for a text that is not JSON or a value of a wrong type, and MissingParameter for an absent
-required member. The second pass keeps lone surrogates, so the check of a message's text refuses only that message. A
-null member counts as absent, and an unknown member is ignored. Source of the texts: recorded responses of the AWS
-JSON services.
+msgspec decodes a body in one pass. If msgspec refuses the body, a second pass finds AWS's error: SerializationException
+for a text that is not JSON or a value of a wrong type, and MissingParameter for an absent required member. The second
+pass keeps lone surrogates, so that a later check of the texts refuses only the message with the surrogate. A null
+member counts as absent, and an unknown member is ignored. Source of the texts: recorded responses of the AWS JSON
+services.
 
 A valid long body has long strings, but not many strings. Decoding a million small members would take 0.3 s. Therefore
-the codec checks the unescaped length and the number of quotes before the first pass. It checks the number of
+the codec checks the unescaped length and the number of quotes before the first pass. The codec checks the number of
 brackets, braces and commas before the second pass.
 """
 
@@ -119,7 +119,8 @@ _TARGETS: dict[type, str] = {str: "a String", int: "an Integer", bool: "a Boolea
 
 
 def decode_scalar(kind: type, value: Any) -> Any:
-    """Returns the value if it is a text, number or boolean of this type. Otherwise raises SerializationException."""
+    """Returns the value if the value is a text, number or boolean of this type. Otherwise raises
+    SerializationException."""
     if type(value) is kind:
         return value
     if isinstance(value, list | dict):

@@ -23,7 +23,7 @@ def describe_problem(shown: str, path: str, reason: str) -> str:
 
 
 def describe_violations(problems: Sequence[str]) -> str:
-    """Returns the error text for these violations."""
+    """Returns the error text for all violations of a request."""
     number = len(problems)
     return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}"
 

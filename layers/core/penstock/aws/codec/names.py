@@ -59,7 +59,7 @@ def name_flat_map(tag: str, key: str = "Name", value: str = "Value") -> msgspec.
 
 
 def name_map_entries(key: str, value: str) -> msgspec.Meta:
-    """Declares a map below `Member.entry.N` with its own names for keys and values."""
+    """Declares a map below `Member.entry.N` with special names for keys and values."""
     return msgspec.Meta(extra={"naming": Naming(flat=False, tag="entry", key=key, value=value)})
 
 

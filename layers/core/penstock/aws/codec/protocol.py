@@ -8,8 +8,8 @@ from urllib.parse import unquote_to_bytes
 
 
 class Protocol(Enum):
-    """JSON is AWS JSON 1.0 with `X-Amz-Target`. REST_JSON names the action by method and path. The other protocols
-    send forms with `Action`.
+    """JSON is AWS JSON 1.0 with `X-Amz-Target`. REST_JSON names the action by method and path. QUERY, QUERY_JSON and
+    PAGE send forms with `Action`.
 
     QUERY responds with XML. QUERY_JSON responds with JSON, which the `Accept` header requests. PAGE responds with a
     page for a browser.

@@ -2,8 +2,8 @@
 
     Action=SendMessage&MessageBody=hi&MessageAttribute.1.Name=a&MessageAttribute.1.Value.DataType=String…
 
-The codec splits the names at their dots into a tree, in linear time. An index is a key like any other, so
-`Attribute.999999999` is one entry. The codec limits the depth and the number of parameters. It decodes the tree
+The codec splits the names at their dots into a tree, in linear time. An index is an ordinary key, so
+`Attribute.999999999` is one entry. The codec limits the depth and the number of parameters. The codec decodes the tree
 according to the request type. Sources: the Query serializer's traits in the models (names), the examples of the SQS API
 reference, which also omit the index (`AttributeName=All`, `Attribute.Name=…`).
 """
@@ -41,8 +41,8 @@ def parse(*texts: bytes) -> Tree:
     """Returns the parameters of the query string and the form body. A later parameter replaces an earlier parameter of
     the same name.
 
-    Raises MalformedQueryString for too many parameters, a name that is too deep or both a value and a prefix, and a
-    text that is not UTF-8. Raises RequestEntityTooLarge if the unescaped texts are longer than any valid request.
+    Raises MalformedQueryString for too many parameters, for a text that is not UTF-8, and for a name that is too deep
+    or both a value and a prefix. Raises RequestEntityTooLarge if the unescaped texts are longer than any valid request.
     """
     tree: Tree = {}
     if sum(len(text) - 2 * min(text.count(b"%"), len(text) // 3) for text in texts) > MAX_DECODED_BYTES:

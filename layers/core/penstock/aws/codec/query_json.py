@@ -4,10 +4,10 @@
                              "ResponseMetadata": {"RequestId": …}}}
     {"Error": {"Type": "Sender", "Code": …, "Message": …}, "RequestId": …}
 
-AWS does not document these responses. Members have the model's names (except `messages` and `queueUrls`). Lists have
-no wrapper. Maps are lists of pairs as in XML (`[{"Name": …, "Value": …}]`). An absent member is null. Sources: the
-outputs in AWS's samples of API Gateway in front of SQS (github.com/aws-samples/serverless-patterns), and a recorded
-response of ListQueues.
+AWS does not document the JSON responses of the Query protocol. Members have the model's names (except `messages` and
+`queueUrls`). Lists have no wrapper. Maps are lists of pairs as in XML (`[{"Name": …, "Value": …}]`). An absent member
+is null. Sources: the outputs in AWS's samples of API Gateway in front of SQS
+(github.com/aws-samples/serverless-patterns), and a recorded response of ListQueues.
 """
 
 from collections.abc import Callable

@@ -2,9 +2,9 @@
 
     <SendMessageResponse xmlns="…"><SendMessageResult>…</SendMessageResult><ResponseMetadata><RequestId>…
 
-Flattened lists and maps repeat their element. Other lists and maps are wrapped in one element (`names.Naming`). A
-member that is None, or empty and flattened, is omitted. An action without a result has no Result element. The writers
-join strings, which is five times faster than building a tree.
+Flattened lists and maps repeat their element. One element wraps any other list or map (`names.Naming`). A member that
+is None, or empty and flattened, is omitted. An action without a result has no Result element. The writers join strings,
+which is five times faster than building a tree.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,8 @@ def escape_text(text: str) -> str:
 def write_document(text: str) -> bytes:
     """Returns the document in UTF-8. Characters that XML 1.0 cannot contain become question marks.
 
-    SQS refuses to store these characters, but applications can send them through SQL. The search takes 1 µs per KB.
+    SQS refuses to store characters outside XML 1.0, but applications can send such characters through SQL. The search
+    takes 1 µs per KB.
     """
     data = text.encode("utf-8", "replace").translate(_REPLACED)
     if text.isascii():
@@ -65,8 +66,8 @@ def encode_result(action: str, namespace: str, result: msgspec.Struct | None, re
 
 
 def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
-    """Returns `<ErrorResponse>` with type, code, message and the error's other members (Smithy, "AWS query
-    protocol"). Only SQS writes an empty detail."""
+    """Returns `<ErrorResponse>` with type, code, message and the error's other members (Smithy, "AWS query protocol").
+    Only SQS writes an empty element `Detail`."""
     more = "".join(f"<{name}>{escape_text(value)}</{name}>" for name, value in error.more_members.items())
     detail = "<Detail/>" if "queue.amazonaws.com" in namespace else ""
     return write_document(

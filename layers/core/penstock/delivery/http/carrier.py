@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 class HttpCarrier:
     """Posts deliveries. `signed_seconds` is the time limit of events and gateways.
 
-    `url` is the gateway's address. None means that each delivery goes to its own URL.
+    `url` is the gateway's address, or None if each delivery goes to the delivery's URL.
     """
 
     def __init__(self, sender: Sender, secrets: Sequence[bytes], signed_seconds: float, url: str | None = None) -> None:

@@ -1,9 +1,9 @@
 """One HTTP/1.1 connection to an endpoint. The connection sends a POST and returns the response's status.
 
-Only the status counts. The connection reads the body up to a limit and drops the body undecoded, so that the next
-request can use the connection. If the log shows responses, the connection keeps the first bytes of the body. The
-connection does not support redirects, cookies, proxies and content codings. The parser is llhttp (httptools), in its
-strict mode.
+The outcome of a delivery depends only on the response's status. The connection reads the body up to a limit and drops
+the body undecoded, so that the next request can use the connection. If the log shows responses, the connection keeps
+the first bytes of the body. The connection does not support redirects, cookies, proxies and content codings. The parser
+is llhttp (httptools), in its strict mode.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class Connection(asyncio.Protocol):
         self._start = b""
         self._headers: dict[bytes, bytes] = {}
         self._challenges: tuple[str, ...] = ()
-        self._status = 0  # the current response's status; 0 before its head
+        self._status = 0  # the current response's status, or 0 before the response's head
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._response: asyncio.Future[Response] | None = None
@@ -97,7 +97,8 @@ class Connection(asyncio.Protocol):
 
     @property
     def partial_response(self) -> Response | None:
-        """Returns the received part of the response if it has a status. The status counts even after the deadline."""
+        """Returns the received part of the response if the status has arrived. The status counts even after the
+        deadline."""
         return self._build_response() if self._status else None
 
     @property
@@ -158,7 +159,7 @@ class Connection(asyncio.Protocol):
             self._start = (self._start + data)[: self._kept_bytes]
 
     def on_message_complete(self) -> None:
-        """Frees the connection, unless the endpoint closes it or did not read the whole request."""
+        """Frees the connection, unless the endpoint closes the connection or did not read the whole request."""
         if self._complete or self._parser.get_status_code() < 200:
             return  # 1xx: the final response follows
         if self._drain is not None:

@@ -24,7 +24,7 @@ EVERY_NETWORK: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 _NEVER_PUBLIC_4: Final = tuple(
     IPv4Network(network)
     for network in (
-        "0.0.0.0/8",  # this network; Linux treats 0.0.0.0 as its own address
+        "0.0.0.0/8",  # the local network, in which Linux treats 0.0.0.0 as the machine's address
         "10.0.0.0/8",  # private
         "100.64.0.0/10",  # carrier-grade NAT; 100.100.100.200 is Alibaba Cloud's metadata service
         "127.0.0.0/8",  # loopback
@@ -54,7 +54,8 @@ _NEVER_PUBLIC_6: Final = tuple(
     )
 )
 _NAT64: Final = IPv6Network("64:ff9b::/96")
-# The first half of ISATAP's interface identifiers. The other half is an IPv4 address, to which packets are tunnelled.
+# The first half of ISATAP's interface identifiers. The second half of an identifier is an IPv4 address, to which
+# packets are tunnelled.
 _ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)
 
 
@@ -112,6 +113,6 @@ def _last_four_bytes(address: IPv6Address) -> IPv4Address:
 def read_networks(text: str) -> tuple[Network, ...]:
     """Parses the networks of WEBHOOK_ALLOW_CIDRS, separated by commas or blanks.
 
-    Raises ValueError with the invalid network.
+    Raises ValueError, which contains the invalid network.
     """
     return tuple(ip_network(part) for part in text.replace(",", " ").split())

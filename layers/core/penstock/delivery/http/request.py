@@ -1,9 +1,9 @@
 """Builds the HTTP request of a delivery.
 
-SNS messages have the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` if they are
-raw. Events of the REST API are JSON. If WEBHOOK_SIGNING_SECRET is set, events have the three headers of the Standard
-Webhooks specification 1.0. `Accept-Encoding` has AWS's value for SNS messages, and is `identity` for events. The worker
-does not decode responses.
+SNS messages have the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` if the message
+is raw. The body of an event of the REST API is JSON. If WEBHOOK_SIGNING_SECRET is set, events have the three headers of
+the Standard Webhooks specification 1.0. `Accept-Encoding` has AWS's value for SNS messages, and is `identity` for
+events. The worker does not decode responses.
 """
 
 import base64
