@@ -302,9 +302,9 @@ SURPRISES = [
     ("guides/sns_signatures.md", "django-ses accepts only names below `amazonaws.com`, also in SubscribeURL"),
     ("guides/testing.md", "An application with a hard-coded ARN or queue URL of another account"),
     ("operate/clocks.md", "FIFO groups with a message in flight | they wait until the clock reaches their time"),
-    ("operate/lambda_local.md", "each action of Scheduler its function, and `Gateway` all others"),
-    ("operate/policies.md", "**Subscribe** asks only for `sns:Subscribe` on the topic"),
-    ("operate/policies.md", "A move back to the source queues does not ask them"),
+    ("operate/lambda_local.md", "Each action of Scheduler has its function. `Gateway` serves all other requests."),
+    ("operate/policies.md", "**Subscribe** requires only `sns:Subscribe` on the topic"),
+    ("operate/policies.md", "A move back to the source queues needs no right on them"),
     ("reference/compatibility.md", "Parallel sends and receives may swap neighbours."),
     ("reference/topics.md", "`PutDataProtectionPolicy` | refused: AWS has closed it to new customers"),
 ]
