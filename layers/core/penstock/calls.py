@@ -74,7 +74,7 @@ def build_receive_call(
 
 
 def decode_texts(value: str) -> dict[str, str]:
-    """Returns the object in a jsonb value whose members are all texts."""
+    """Decodes a jsonb object whose members are all texts."""
     return _texts.decode(value)
 
 

@@ -155,7 +155,7 @@ class Context(Actor):
         return find_message_trace_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None, region: str | None = None) -> str:
-        """Returns a queue's QueueUrl. Account and region default to the request's."""
+        """Returns a queue's QueueUrl. The default account and region are the request's account and region."""
         path = queue_url.build_path(
             region or self.region, account_id or self.account_id, name, self.environment.settings.queue_region
         )
@@ -206,8 +206,8 @@ def is_secure(headers: Mapping[bytes, bytes], settings: Settings) -> bool:
 
 
 def find_client_address(headers: Mapping[bytes, bytes], peer: str, settings: Settings) -> str:
-    """Returns the client's IP address, or an empty string if it is unknown. A load balancer appends the client's
-    address to X-Forwarded-For."""
+    """Returns the client's IP address, or an empty string if the address is unknown. A load balancer appends the
+    client's address to X-Forwarded-For."""
     forwarded = headers.get(b"x-forwarded-for") if settings.queue_trust_forwarded else None
     if forwarded is None:
         return peer

@@ -1,6 +1,6 @@
 """Runs an operation to its end on one database connection. Lambda functions and tests use this driver.
 
-The container's driver does the same with `await`, and merges the effects of concurrent requests. The driver of
+The container's driver uses `await`, and merges the effects of concurrent requests. The driver of
 `lambda_runtime.polling` runs many operations at once on one connection.
 """
 

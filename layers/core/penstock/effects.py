@@ -5,8 +5,8 @@ generator. Operations never use a connection, a clock or a socket, so the same c
 (`drivers.run`), in the function that polls for mappings (`lambda_runtime.polling`) and in the container
 (`penstock_web.runtime.driver`). The container merges the effects of concurrent requests.
 
-A driver never raises an effect's error inside the operation. The driver drops the operation and raises the error to its
-caller. Therefore an operation cannot handle a failed effect, and code after a `yield` runs only if the effect
+A driver never raises an effect's error inside the operation. The driver drops the operation and raises the error to the
+driver's caller. Therefore an operation cannot handle a failed effect, and code after a `yield` runs only if the effect
 succeeded.
 
 `Call`, `BatchCall`, `Transact` and `Receive` call the database and return rows. `BatchCall`, `Transact` and `Receive`
@@ -48,10 +48,10 @@ class Call(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True):
     """Calls a SQL function for a list of entries.
 
-    `options` are arguments of the whole call. Only calls with equal options and an equal `merge_key` are merged. A
-    separate key prevents a FIFO queue that waits for a lock from delaying other queues. `queue_arn` is the queue to
-    which all entries are sent. `size_bytes` is the size of the entries' contents, if the contents can be long. A long
-    call is merged with fewer other calls.
+    `options` are arguments of the whole call. The container merges only calls with equal options and an equal
+    `merge_key`. A separate key prevents a FIFO queue that waits for a lock from delaying other queues. `queue_arn` is
+    the queue to which all entries are sent. `size_bytes` is the size of the entries' contents, if the contents can be
+    long. The container merges a long call with fewer other calls.
 
     Returns the rows of this effect, in the order of the entries. The column `n` numbers the entries of the whole call,
     so only the order of the values is useful.
@@ -137,7 +137,7 @@ class Compute(Effect[Result_co], Generic[Result_co], frozen=True):
     """Calls a function that uses no shared state, and returns its result. The container calls the function in a
     separate thread, one function at a time.
 
-    Other requests continue in the meantime, except during a single step in C, such as decoding a text.
+    Other requests continue while the function runs, except during a single step in C, such as decoding a text.
     """
 
     function: Callable[[], Result_co]
@@ -169,7 +169,7 @@ def compute(
 
 
 class Woken(IntEnum):
-    """The reason why a receive's wait ended. The value is truthy if the receive should query the database again."""
+    """The reason why a receive's wait ended. The value is true if the receive should query the database again."""
 
     NOT = 0
     FOR_ONE = 1  # a message arrived, and only this receive was woken

@@ -93,8 +93,8 @@ class ActionCall(Struct, eq=False):
     protocol: Protocol
 
     def operation(self) -> Operation[Struct | None]:
-        """Returns the action's operation for this request. The call then drops the request, so only one operation can
-        use it."""
+        """Returns the action's operation for this request. The call drops the request, so callers can use this method
+        only once."""
         request, self.request = self.request, None  # frees the request's memory while the operation waits
         return self.action.operation(request, self.context)
 
@@ -398,10 +398,10 @@ def _check_region(region: str, settings: Settings) -> None:
 
 @lru_cache(maxsize=1024)
 def parse_scope(scope: bytes, default_account_id: str, default_region: str) -> CredentialScope | None:
-    """Parses `AKID/20250101/us-east-1/sqs/aws4_request`. An access key id of 12 digits is the account id itself.
+    """Parses `AKID/20250101/us-east-1/sqs/aws4_request`. An access key id of 12 digits is an account id.
 
-    Returns None if the text is not a scope. Results are cached, because a client sends the same scope with every
-    request.
+    Returns None if the text is not a scope. The function caches results, because a client sends the same scope with
+    every request.
     """
     parts = unquote_to_bytes(scope).decode("latin-1").rsplit("/", 4)
     if len(parts) != 5:

@@ -34,8 +34,8 @@ class HttpRequest(Struct, frozen=True):
 
     @property
     def takes_long(self) -> bool:
-        """Returns whether the request has more than a MiB or more than 1,000 parameters. Decoding such a request would
-        delay other requests."""
+        """Returns whether the request has more than a MiB or more than 1,000 parameters. Decoding a larger request in
+        the event loop would delay other requests."""
         if len(self.body) > MAX_BYTES_AT_ONCE:
             return True
         return self.body.count(b"&") + self.query.count(b"&") > MAX_PARAMETERS_AT_ONCE

@@ -2,11 +2,12 @@
 
     off       Any client can call. The service creates no AccessRule and checks no credentials.
     presence  Any client that sends credentials can call. The service does not verify the credentials.
-    sigv4     Clients must sign with an access key of this installation (REST API: send a bearer key). The request's
-    account is the account that owns the key. Policies control access to other accounts' queues.
+    sigv4     Clients must sign with an access key of this installation. In the REST API, clients send a bearer key.
+              The request's account is the account that owns the key. Policies control access to other accounts' queues.
 
-Credentials are checked in two steps. `check` performs no I/O and runs before the request is decoded. `check` returns a
-guard, which becomes part of the operation. The guard looks up keys with effects, so every driver can run the guard.
+An access rule checks credentials in two steps. `check` performs no I/O and runs before the request is decoded. `check`
+returns a guard, which becomes part of the operation. The guard looks up keys with effects, so every driver can run the
+guard.
 """
 
 import hmac
@@ -64,7 +65,7 @@ _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _BEARER = re.compile(rb"(?i:bearer) +(.*)").fullmatch
 MAX_HEADER_LENGTH = 1_024
 UNKNOWN_CALLERS = "(unknown keys)"
-"""The shared caller name of all requests whose key is unknown or only claimed."""
+"""The shared caller name of all requests whose key is unknown or not yet verified."""
 _log = logging.getLogger(__name__)
 
 
@@ -97,7 +98,7 @@ class GuardedRequest(Protocol):
 
 
 class GuardedCall(Protocol):
-    """A request to decode after its signature has been verified (`gateway.GuardedActionCall`)."""
+    """A request that is decoded after its signature has been verified (`gateway.GuardedActionCall`)."""
 
     @property
     def context(self) -> RequestContext: ...
@@ -106,7 +107,7 @@ class GuardedCall(Protocol):
 
 
 class AccessRule(Protocol):
-    """Checks requests for one value of QUEUE_ACCESS."""
+    """Checks requests as one value of QUEUE_ACCESS requires."""
 
     def check(self, http: HttpRequest) -> GuardedOperation | None:
         """Checks a request before it is decoded. Returns a function that wraps a call in the guard, or None if the call
@@ -122,7 +123,8 @@ class AccessRule(Protocol):
         """Returns the name under which the service counts the memory for a long body, or None to use the client's
         address.
 
-        `head` is the request before the body arrives. Raises an error if the request would be refused with any body.
+        `head` is the request before the body arrives. Raises an error if the service would refuse the request with any
+        body.
         """
 
 
@@ -143,10 +145,10 @@ def run_public_link(call: "GuardedCall") -> AnyOperation:
 
 
 class RequireCredentials:
-    """QUEUE_ACCESS=presence: requests must have credentials. The service accepts any credentials."""
+    """Implements QUEUE_ACCESS=presence, which requires credentials. The service accepts any credentials."""
 
     def find_caller(self, head: HttpRequest, api: Api, _: str, /) -> Operation[None]:
-        """Returns None: the client's address identifies the caller. Raises MissingAuthenticationToken or
+        """Returns None, because the client's address identifies the caller. Raises MissingAuthenticationToken or
         AccessDenied."""
         if api is Api.AWS:
             self.check(head)
@@ -196,7 +198,7 @@ class KeyCache(Generic[RowT]):
         self._failures = FailureCounter()
 
     def find(self, key_id: str, address: str) -> Operation[Key | None]:
-        """Returns the key, or None if the key is unknown, expired or revoked. A malformed key id is not looked up.
+        """Returns the key, or None if the key is unknown, expired or revoked. Does not look up a malformed key id.
 
         Raises RequestThrottled for an unknown key after too many unknown keys from the same address.
         """
@@ -235,7 +237,7 @@ def _describe_origin(key_id: str, address: str) -> str:
 
 # --- signatures ------------------------------------------------------------------------------------------------------
 class RequireSignature:
-    """QUEUE_ACCESS=sigv4: requests must be signed with a key of this installation."""
+    """Implements QUEUE_ACCESS=sigv4, which requires a signature with a key of the installation."""
 
     def __init__(self, settings: Settings) -> None:
         self._cipher = SecretCipher(settings.queue_encryption_key)
@@ -266,7 +268,7 @@ class RequireSignature:
                 raise InvalidClientTokenId
             rate = context.environment.request_rate
             if rate is not None:
-                # Requests of a throttled account are refused before their signature is verified.
+                # The rule refuses a throttled account's requests before it verifies their signatures.
                 rate.check_before(key.account_id)
             body_bytes = len(context.http.body)
             verified = partial(sigv4.verify, context.http, claim, key.secret.decode(), time())

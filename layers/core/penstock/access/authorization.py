@@ -2,8 +2,8 @@
 
 An account can use its own queues and topics unless a policy denies the action, and can always read and change their
 policies. Another account needs an Allow. The error for another account is the same for a missing resource as for a
-resource without a policy. Penstock checks a schedule's target when the schedule is created or updated. On AWS, a role
-is checked when the schedule fires.
+resource without a policy. Penstock checks a schedule's target when the schedule is created or updated. AWS checks a
+role when the schedule fires.
 """
 
 from collections.abc import Callable, Sequence
@@ -105,7 +105,7 @@ class ServiceRules:
 def authorize(action: AuthorizedAction, request: Struct, context: RequestContext) -> Operation[None]:
     """Raises AccessDenied (AuthorizationError in SNS) unless the caller can perform the action.
 
-    The policies are read for each request. Concurrent requests share one query.
+    Reads the policies for each request. Concurrent requests share a query.
     """
     for use in action.resources(request, context):
         service, name = use.action or (action.service, action.name)
@@ -146,12 +146,12 @@ def is_user_allowed(service: str, action: str, arn: str, context: RequestContext
 
 
 def build_access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
-    """Returns the request that policies evaluate. A batch action gets the name of its single action."""
+    """Returns the request for policy evaluation. A batch action has the name of its single action."""
     return AccessRequest(context.caller.principal, build_action(service, action), arn, context.condition_keys)
 
 
 def build_action(service: str, action: str) -> str:
-    """Returns the action's name for policies, in lower case. A batch action gets the name of its single action."""
+    """Returns the action's name for policies, in lower case. A batch action has the name of its single action."""
     return f"{service}:{action.removesuffix('Batch')}".lower()
 
 
@@ -211,7 +211,8 @@ def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: boo
 def find_refusing_policies(of_user: Decision, of_resource: list[Decision], *, foreign: bool) -> tuple[Policies, bool]:
     """Returns the policies that the error names, and whether a Deny caused the refusal.
 
-    The error does not show other accounts a Deny of the resource, because it would reveal that the resource exists.
+    The error does not show other accounts a Deny of the resource, because the Deny would reveal that the resource
+    exists.
     """
     if of_user is Decision.DENIED:
         return Policies.IDENTITY, True

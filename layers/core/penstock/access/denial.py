@@ -29,7 +29,7 @@ def make_denial(
 ) -> AccessDenied:
     """Returns the error for the action `name`.
 
-    If `explicit` is true, a Deny refuses the action. Otherwise no Allow matches the action.
+    If `explicit` is true, a Deny refuses the action. If `explicit` is false, no Allow matches the action.
     """
     reason = (
         f"with an explicit deny in {_choose_article(policies)} {policies.value} policy"

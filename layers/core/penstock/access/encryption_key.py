@@ -39,7 +39,7 @@ class KeysAtRest(NamedTuple):
 
 
 def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
-    """Decrypts the keys in the database. The rate is a few hundred keys per millisecond. Changes no data.
+    """Decrypts the keys in the database. The function decrypts a few hundred keys per millisecond. Changes no data.
 
     Raises SettingError for a malformed encryption key, and AwsError if the database does not respond.
     """

@@ -71,7 +71,7 @@ class Hosts:
         """Raises MisdirectedRequest for a refused host, and AccessDenied for a request from a web page of a refused
         site.
 
-        If a signature or API Gateway guarantees the host (`host_checked`), any host is accepted.
+        Accepts any host if a signature or API Gateway guarantees the host (`host_checked`).
         """
         if not self._decisions.get(headers.get(b"host", b"")):
             self.check_host(headers, host_checked)

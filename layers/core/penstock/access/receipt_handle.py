@@ -35,7 +35,7 @@ class ReceiptHandles:
     __slots__ = ("_inner", "_outer")
 
     def __init__(self, key: bytes) -> None:
-        # HMAC as defined in RFC 2104. The two padded keys are hashed once, which saves 1.0 of 1.6 µs per handle.
+        # HMAC as defined in RFC 2104. The class hashes the two padded keys once, which saves 1.0 of 1.6 µs per handle.
         block = key.ljust(BLOCK_BYTES, b"\0")
         self._inner = sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = sha256(bytes(byte ^ 0x5C for byte in block))

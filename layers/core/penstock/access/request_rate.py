@@ -43,7 +43,7 @@ class RateContext(Protocol):
 
 
 class RequestRate:
-    """Allows each caller `per_second` requests a second. A caller can send one second's requests at once.
+    """Allows each caller `per_second` requests per second. A caller can send one second's requests at once.
 
     Source: the generic cell rate algorithm (ITU-T I.371, annex A). The class stores the time at which each caller's
     requests would have arrived at an even pace. The class forgets the oldest caller when there are more than 65,536

@@ -1,8 +1,8 @@
 """Lists the resources that a request uses, for authorization. Each row of `penstock.actions` contains the function that
 lists the resources.
 
-If a request names a resource by a text that is not an ARN, the user's policies are checked for the whole account. The
-operation then refuses the text. Only a process with QUEUE_ACCESS=sigv4 imports this module.
+If a request names a resource by a text that is not an ARN, authorization checks the user's policies for the whole
+account. The operation refuses a text that is not an ARN. Only a process with QUEUE_ACCESS=sigv4 imports this module.
 """
 
 from base64 import b64decode

@@ -51,7 +51,7 @@ class SecretCipher:
 
 
 def read_key(text: str) -> bytes:
-    """Returns the 32 bytes. Raises SettingError without showing the text."""
+    """Returns the 32 bytes of the key. Raises SettingError, whose text does not show the key."""
     try:
         key = b64decode(text, validate=True)
     except (Base64Error, ValueError):

@@ -68,7 +68,7 @@ class SignatureClaim(NamedTuple):
 
     @property
     def scope(self) -> str:
-        """Returns the credential scope that the signing key is valid for."""
+        """Returns the credential scope for which the signing key is valid."""
         return f"{self.date}/{self.region}/{self.service}/aws4_request"
 
 
@@ -77,8 +77,8 @@ def parse(http: HttpRequest) -> SignatureClaim:
     """Returns the signature that a request claims.
 
     Raises MissingAuthenticationToken for a request without a signature, and IncompleteSignature for an incomplete
-    signature or two signatures. Raises InvalidClientTokenId for a session token, because Penstock issues none, and
-    SignatureDoesNotMatch for an impossible scope.
+    signature or two signatures. Raises InvalidClientTokenId for a session token, because Penstock issues no session
+    tokens, and SignatureDoesNotMatch for an impossible scope.
     """
     header = http.headers.get(b"authorization")
     pairs = query_pairs(http.query) if http.query else []
@@ -185,7 +185,8 @@ def _refuse_session(token: bytes | str | None) -> None:
 def verify(http: HttpRequest, claim: SignatureClaim, secret: str, now: float) -> None:
     """Raises SignatureDoesNotMatch unless the request was signed with `secret` close enough to `now` (Unix time).
 
-    A signed header is valid from 15 minutes before its date to 15 minutes after it, a presigned URL until it expires.
+    A signed header is valid from 15 minutes before the header's date to 15 minutes after this date. A presigned URL is
+    valid until it expires.
     """
     check_time(claim, now)
     key = derive_signing_key(secret, claim.date, claim.region, claim.service)
@@ -222,8 +223,8 @@ def _decode_text(seconds: float) -> str:
 
 @lru_cache(maxsize=1024)
 def derive_signing_key(secret: str, date: str, region: str, service: str) -> bytes:
-    """Returns the signing key of a day, region and service. Deriving a key takes four of the five HMACs of a
-    verification, so keys are cached."""
+    """Returns the signing key for a day, a region and a service. Deriving a key takes four of the five HMACs of a
+    verification, so the function caches keys."""
     key = f"AWS4{secret}".encode()
     for part in (date, region, service, "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -330,7 +331,8 @@ def _split_names(signed_headers: str) -> dict[bytes, None]:
 
 
 def hash_payload(http: HttpRequest) -> bytes:
-    """Returns the body's hash in hexadecimal. Raises an error if X-Amz-Content-Sha256 is present and differs."""
+    """Returns the body's hash in hexadecimal. Raises an error if X-Amz-Content-Sha256 is present and differs from the
+    hash."""
     digest = sha256(http.body).hexdigest().encode()
     if http.headers.get(b"x-amz-content-sha256", digest) != digest:
         raise SignatureDoesNotMatch("X-Amz-Content-Sha256 is not the SHA-256 of the body.")

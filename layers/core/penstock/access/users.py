@@ -4,8 +4,8 @@
     operate   Allows `read` and the use of existing resources. Creates, changes and deletes only messages.
     admin     Allows everything.
 
-Actions have AWS's names (`sqs:SendMessage`, `sns:Publish`, `scheduler:CreateSchedule`). A batch has the name of its
-single action. Actions that only the REST API offers have the prefix `penstock:` (`penstock.management.actions`).
+Actions have AWS's names (`sqs:SendMessage`, `sns:Publish`, `scheduler:CreateSchedule`). A batch action has the name of
+its single action. Actions that only the REST API offers have the prefix `penstock:` (`penstock.management.actions`).
 """
 
 from collections.abc import Iterable

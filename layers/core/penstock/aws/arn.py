@@ -44,7 +44,8 @@ def read_region(arn: str) -> str:
 
 
 def is_queue_name(name: str) -> bool:
-    """Returns whether a name has 1-80 of `[A-Za-z0-9_-]`. A FIFO queue's suffix `.fifo` counts towards the length."""
+    """Returns whether a name has 1 to 80 characters of `[A-Za-z0-9_-]`. A FIFO queue's suffix `.fifo` counts towards
+    the length."""
     return _NAME(name) is not None
 
 
@@ -58,7 +59,7 @@ def is_account_id(text: str) -> bool:
 
 
 def is_region(text: str) -> bool:
-    """Returns whether a text has 1-32 characters of `[a-z0-9-]`. AWS adds regions each year, so the function accepts
+    """Returns whether a text has 1 to 32 characters of `[a-z0-9-]`. AWS adds regions each year, so the function accepts
     every text of this form.
     """
     return _REGION(text) is not None

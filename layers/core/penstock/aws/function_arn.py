@@ -28,7 +28,7 @@ class FunctionArn(NamedTuple):
 
 
 def parse_function(text: str, account_id: str, region: str) -> FunctionArn | None:
-    """Returns the function of a name, a partial ARN or an ARN, or None for any other text."""
+    """Returns the function that a name, a partial ARN or a whole ARN identifies, or None for any other text."""
     match = _NAME(text)
     if match is None:
         return None

@@ -41,7 +41,8 @@ class TopicArn(NamedTuple):
 
 
 def is_topic_name(name: str) -> bool:
-    """Returns whether a name has 1-256 of `[A-Za-z0-9_-]`, including `.fifo` (CreateTopic, API reference)."""
+    """Returns whether a name has 1 to 256 characters of `[A-Za-z0-9_-]`, including `.fifo` (CreateTopic, API
+    reference)."""
     return _TOPIC_NAME(name) is not None
 
 
@@ -74,7 +75,7 @@ class PlatformArn(NamedTuple):
 
 
 def is_application_name(name: str) -> bool:
-    """Returns whether a name has 1-256 letters, digits, `_`, `-` and `.` (CreatePlatformApplication)."""
+    """Returns whether a name has 1 to 256 letters, digits, `_`, `-` and `.` (CreatePlatformApplication)."""
     return _APPLICATION_NAME(name) is not None
 
 

@@ -10,7 +10,7 @@ from penstock.postgres.statements.deliveries import ClaimedDeliveryRow
 from penstock.sns.delivery_policy import Policy, compute_effective_policy
 
 EVENT: Final = "event"
-"""The `kind` of events of the REST API. All kinds except these constants are SNS message types."""
+"""The `kind` of events of the REST API. All other kinds, except those of the constants below, are SNS message types."""
 GATEWAY: Final = "gateway"
 """The `kind` of text messages and pushes for the installation's gateway."""
 MAIL: Final = "mail"

@@ -117,8 +117,8 @@ class DeliveryStore:
         return {name: getattr(settled, name) for name in SETTLED}
 
     def expire(self) -> dict[str, int]:
-        """Gives up deliveries that waited too long for paused endpoints. Returns the number of deliveries of each
-        kind."""
+        """Gives up deliveries that waited too long for paused endpoints. Returns the number of deliveries with each
+        outcome."""
         (expired,) = self._calls.call(EXPIRE_DELIVERIES, (MAX_EXPIRED,))
         if number := expired.exhausted + expired.dead_lettered:
             log_expired(number)

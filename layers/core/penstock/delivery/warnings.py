@@ -13,8 +13,8 @@ from penstock.observing.telemetry import OnceAMinute
 from .outcome import Finished
 
 SECONDS_BETWEEN_RECORDS: Final = 60.0
-"""The shortest time between two records about one endpoint. The next record counts the deliveries that were given up in
-the meantime.
+"""The shortest time between two records about one endpoint. The next record counts the deliveries that were given up
+between the two records.
 """
 MAX_ENDPOINTS: Final = 1_000
 
@@ -58,7 +58,8 @@ class DeliveryWarnings:
                 _log.info("an endpoint answers again", extra={"endpoint": endpoint})
 
     def _may_log(self, key: str) -> bool:
-        """Returns whether a minute has passed since the last record with this key. If so, the next minute starts."""
+        """Returns whether a minute has passed since the last record with this key. If a minute has passed, starts the
+        next minute."""
         now = self._clock()
         if now - self._logged_at.get(key, float("-inf")) < SECONDS_BETWEEN_RECORDS:
             return False

@@ -1,4 +1,4 @@
-r"""An endpoint's URL, parsed once. The worker uses only the parsed parts to check, resolve, connect and send.
+r"""Parses an endpoint's URL once. The worker uses only the parsed parts to check, resolve, connect and send.
 
 An attacker can reach forbidden hosts if two parsers disagree about a URL (`http://good\@bad/`, `http://good#@bad/`).
 Therefore Penstock has one strict parser, which refuses all unusual URLs. An international name must be in its ASCII
@@ -28,8 +28,8 @@ _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 
 
 class EndpointRefused(Exception):  # noqa: N818 - named for the event
-    """The worker must not connect to the endpoint now. The text contains the reason. A later attempt can succeed if the
-    name then has another address."""
+    """The worker must not connect to the endpoint now. The error's text contains the reason. A later attempt can
+    succeed if the name then has another address."""
 
 
 class EndpointInvalid(EndpointRefused):

@@ -59,7 +59,7 @@ class StoredMapping(msgspec.Struct, kw_only=True):
 
     @property
     def queue(self) -> NamedQueue:
-        """Returns the queue that the mapping receives from."""
+        """Returns the queue from which the mapping receives."""
         return NamedQueue(self.queue_arn)
 
     @property
@@ -69,7 +69,7 @@ class StoredMapping(msgspec.Struct, kw_only=True):
 
     @property
     def window_seconds(self) -> int:
-        """Returns how many seconds a batch collects messages after its first message."""
+        """Returns the seconds for which a batch collects messages after its first message."""
         return self.options.maximum_batching_window_in_seconds or 0
 
     @property
@@ -120,7 +120,7 @@ def receive(mapping: StoredMapping, count: int, wait_seconds: float, context: Co
 
 
 def build_records(mapping: StoredMapping, rows: Sequence[ReceivedRow], context: Context) -> Operation[list[Record]]:
-    """Creates records of the messages that match the filter. Deletes the other messages, as AWS does."""
+    """Creates records of the messages that match the filter. Deletes the messages that do not match, as AWS does."""
     receipts = context.environment.receipts
     gathered = mapping.window_seconds > 0
     size = sum(len(row.body) for row in rows)

@@ -34,7 +34,7 @@ _OFFERED = frozenset(
 
 def polls_mappings(http: HttpRequest, settings: Settings) -> bool:
     """Returns whether the deployment polls for mappings. The container always polls. On Lambda the setting
-    QUEUE_LAMBDA_MAPPINGS decides."""
+    QUEUE_LAMBDA_MAPPINGS determines whether the deployment polls."""
     return http.response_limit is None or settings.queue_lambda_mappings
 
 

@@ -1,6 +1,6 @@
 """The errors of event source mappings.
 
-Names, statuses and members come from botocore's model `lambda/2015-03-31`. In this model, the name of the message's
+Names, statuses and members come from botocore's model `lambda/2015-03-31`. In the model, the name of the message's
 member starts with a capital letter only in some errors.
 """
 
@@ -81,7 +81,7 @@ class LambdaSerializationException(LambdaError):
 
 
 def as_lambda_error(error: AwsError) -> AwsError:
-    """Returns Lambda's error if Lambda uses another name or status. Returns other errors unchanged."""
+    """Returns Lambda's error if Lambda uses another name or status. Returns any other error unchanged."""
     if isinstance(error, errors.RequestThrottled):
         return TooManyRequestsException(error.message)
     if isinstance(error, ValidationException):

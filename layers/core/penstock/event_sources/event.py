@@ -2,7 +2,7 @@
 
 Source: "Using Lambda with Amazon SQS", the examples of a standard queue and of a FIFO queue,
 https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html. Messages with attributes have md5OfMessageAttributes. The
-examples lack md5OfMessageAttributes, but the event types of Java and Powertools have this member.
+examples lack md5OfMessageAttributes, but the event types of Java and Powertools contain md5OfMessageAttributes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

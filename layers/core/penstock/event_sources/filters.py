@@ -1,8 +1,8 @@
 """Compiles FilterCriteria with the engine of filter policies. SQL compares messages with the compiled filters.
 
-A pattern applies to the record that the function would receive. A record's body is JSON if it is a JSON object, and
-text otherwise. Patterns have the operators and limits of filter policies. A message matches if any pattern matches.
-Source: "Using event filtering with an Amazon SQS event source",
+A pattern applies to the record that the function would receive. A pattern compares a record's body as JSON if the body
+is a JSON object, and as text otherwise. Patterns have the operators and limits of filter policies. A message matches if
+any pattern matches. Source: "Using event filtering with an Amazon SQS event source",
 https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html
 """
 

@@ -58,7 +58,7 @@ def create_event_source_mapping(request: mappings.CreateEventSourceMappingReques
     )
 )
 def create(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
-    """Creates a mapping. The worker then starts to poll for the mapping.
+    """Creates a mapping. The worker starts to poll for the mapping.
 
     Raises InvalidParameterValueException, ResourceConflictException, and AccessDenied for a caller who cannot receive
     from the queue. TooManyMappings takes precedence over the error for an existing mapping.
@@ -140,7 +140,7 @@ def update_event_source_mapping(request: mappings.UpdateEventSourceMappingReques
 def update(
     request: mappings.UpdateEventSourceMappingRequest, context: Context
 ) -> Operation[tuple[StoredMapping, StoredMapping]]:
-    """Changes the members that the request contains. The mapping then uses the caller's permissions.
+    """Changes the members that the request contains. After the change, the mapping uses the caller's permissions.
 
     Returns the mapping before and after the change. Raises ResourceNotFoundException, InvalidParameterValueException,
     ResourceConflictException and AccessDenied.

@@ -1,9 +1,9 @@
 """Finds the messages that a function's response reports as failed.
 
 Source: "Handling errors for an SQS event source in Lambda", the conditions of success and failure of
-ReportBatchItemFailures, https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html. Two rules are
-Penstock's choice. An unknown identifier fails the whole batch. A failed message of a FIFO queue fails all later
-messages of its group, because AWS tells functions to stop at the failed message.
+ReportBatchItemFailures, https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html. Penstock chose
+two rules. An unknown identifier fails the whole batch. A failed message of a FIFO queue fails all later messages of the
+group, because AWS tells functions to stop at the failed message.
 """
 
 from collections.abc import Sequence

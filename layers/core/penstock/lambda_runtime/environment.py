@@ -63,7 +63,7 @@ class ExecutionEnvironment:
     @cached_property
     def settings(self) -> Settings:
         """Reads the settings from the environment variables and from the secret in QUEUE_SECRET. The secret takes
-        precedence.
+        precedence over the environment variables.
 
         Raises SettingError for an invalid setting or a missing DATABASE_URL, and ServiceUnavailable if the secret
         cannot be read.
@@ -113,7 +113,7 @@ class ExecutionEnvironment:
         return Metrics(self._known_settings.queue_account_id, self._known_settings.queue_region)
 
     def run(self, operation: "Operation[T]") -> T:
-        """Runs the operation. Also writes metrics of the request's queues if QUEUE_USAGE_METRICS is on."""
+        """Runs the operation. If QUEUE_USAGE_METRICS is on, also writes metrics of the request's queues."""
         if not self.settings.queue_usage_metrics:
             return self._run(operation)
         usage = Usage()
@@ -134,7 +134,7 @@ class ExecutionEnvironment:
         return cast("PsycopgConnection", self._psycopg.connection()).connection
 
     def traced(self, work: Callable[[], T], lambda_context: object) -> T:
-        """Returns the result of `work`. `work` runs in an X-Ray segment if the function has tracing."""
+        """Returns the result of `work`. If tracing is on, `work` runs in an X-Ray segment."""
         return trace_call(work, lambda_context) if self._is_traced else work()
 
     def close(self) -> None:

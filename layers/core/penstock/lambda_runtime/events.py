@@ -10,8 +10,9 @@
 Sources: "Working with AWS Lambda proxy integrations for HTTP APIs", "Set up Lambda proxy integrations" (API Gateway
 Developer Guide), "Lambda functions as targets" (Application Load Balancers), "Function URL payloads" (Lambda).
 
-An HTTP API decodes the path. The other sources pass on the path as the client sent it. `read` decodes every path, as
-the container does. A second decoding does not change an action's path, because names contain no percent sign.
+An HTTP API decodes the path. Function URLs, REST APIs and load balancers pass on the path as the client sent it. `read`
+decodes every path, as the container does. A second decoding does not change an action's path, because names contain no
+percent sign.
 
 API Gateway and function URLs accept only their own host names, and report the name that the client used
 (`requestContext.domainName`). A load balancer accepts every name that resolves to the load balancer.
@@ -175,7 +176,7 @@ def build_response(event: Event, response: HttpResponse) -> Response:
 
 
 def is_within_limit(result: Response, limit: ResponseLimit) -> bool:
-    """Returns whether the result fits AWS's limit after the runtime has written it as JSON."""
+    """Returns whether the result is within AWS's limit after the runtime has encoded the result as JSON."""
     if MAX_ESCAPE_BYTES * len(result["body"]) + HEAD_BYTES <= limit.max_bytes:
         return True
     return limit.count_bytes(result) <= limit.max_bytes

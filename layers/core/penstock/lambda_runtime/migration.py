@@ -1,5 +1,5 @@
-"""The function that migrates the database (infra/migrate). Invoke it by hand or in a pipeline before deploying the
-functions.
+"""The function that migrates the database (infra/migrate). Invoke the function by hand or in a pipeline before you
+deploy the other functions.
 
     event     {} or {"tune_role": "penstock_functions"}, as in `penstock migrate --tune-role`
     result    {"release": "0.1.0", "migrations": ["0001_baseline.sql"], …, "report": ["applied 0001_baseline.sql", …]}
@@ -29,7 +29,7 @@ class SecretUnavailableError(Exception):
 
 
 def handler(event: Mapping[str, object], lambda_context: object) -> dict[str, object]:  # noqa: ARG001 - Lambda's form
-    """Returns the result of `migrate`. LAMBDA_TASK_ROOT names the package's folder."""
+    """Returns the result of `migrate`. LAMBDA_TASK_ROOT contains the path of the package's folder."""
     return migrate(event, Path(os.environ["LAMBDA_TASK_ROOT"]), ExecutionEnvironment())
 
 

@@ -1,9 +1,9 @@
 """Runs the worker `poll` as a Lambda function, for the mappings of a serverless deployment.
 
 A schedule invokes the function every minute. An invocation receives messages for QUEUE_LAMBDA_WORKER_SECONDS. After
-this period the invocation receives no more messages, because the next invocation polls for the mappings. The invocation
-then waits, until its timeout, for the functions that it invoked. Messages of an unfinished function become visible
-again after the queue's visibility timeout.
+QUEUE_LAMBDA_WORKER_SECONDS the invocation only waits, until its timeout, for the functions that it invoked. The next
+invocation polls for the mappings. Messages of an unfinished function become visible again after the queue's visibility
+timeout.
 
     receive ── queue empty ────► wait, together with all other mappings: one query, twice a second, for all queues
        ▲                           │
@@ -143,7 +143,7 @@ class FunctionService:
             await self._until_ready(effect.queue.arn, left)
 
     async def _receive_now(self, effect: Receive[ReceivedRow]) -> list[ReceivedRow]:
-        """Receives messages. If the receive is cancelled in the meantime, makes the messages visible again."""
+        """Receives messages. If the receive is cancelled, makes the received messages visible again."""
         receiving = asyncio.ensure_future(
             self._in_thread(
                 lambda: cast("list[ReceivedRow]", perform(effect, self._database, allow_any_wait, self._lengths))

@@ -92,8 +92,8 @@ class PollingHandler(ScheduledHandler):
     """Runs a worker repeatedly for QUEUE_LAMBDA_WORKER_SECONDS, because a function receives no notifications between
     invocations.
 
-    The time is a little longer than a minute, so the next invocation starts before the current invocation ends. Two
-    invocations share the work for some seconds. Reserved concurrency prevents a third invocation.
+    QUEUE_LAMBDA_WORKER_SECONDS is a little longer than a minute, so the next invocation starts before the current
+    invocation ends. Two invocations share the work for some seconds. Reserved concurrency prevents a third invocation.
     """
 
     def __init__(self, worker: PollingWorker, environment: ExecutionEnvironment) -> None:

@@ -25,8 +25,8 @@ MERGED_BYTES = 1_048_576
 MAX_RESPONSE_BYTES = 4 * 1_048_576
 UNKNOWN_BYTES = 400_000
 LONG_BYTES = 200_000
-# The lowest estimate for a queue that contains both long and short messages. A receive from this queue is merged with
-# few other receives, because any message can have a MiB.
+# The lowest estimate for a queue that contains both long and short messages. The container merges fewer receives from a
+# queue with long messages, because any message can have a MiB.
 LEAST_BYTES_OF_LONG = 25_000
 MAX_QUEUES = 10_000
 

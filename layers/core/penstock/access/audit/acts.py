@@ -5,8 +5,7 @@
 
 The decorator replaces the operation's first call of an audited statement (`Statement.is_audited`) with one statement
 that calls the function and `queue.write_audit`. The decorator writes no row for an action that is refused, fails or has
-no effect. `refusals.py` counts refused requests. The audit log does not contain the sending, receiving and deleting of
-messages.
+no effect. `refusals.py` counts refused requests. The audit log omits actions that send, receive or delete messages.
 """
 
 import re
@@ -74,7 +73,7 @@ def find_context(arguments: Sequence[object], named: Mapping[str, object]) -> Ac
 def record_act(act: Act | Callable[[], Act], operation: Operation[T], actor: Actor) -> Operation[T]:
     """Runs an operation. The operation's first change also writes the audit row. Raises the operation's errors.
 
-    `act` can be a function. The function is called after the operation has validated the request.
+    If `act` is a function, `record_act` calls `act` after the operation has validated the request.
     """
     is_recorded = False
     result: Any = None

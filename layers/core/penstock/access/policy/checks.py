@@ -19,8 +19,8 @@ from .statements import as_list, find_misspelling
 MAX_BRACKETS = 500  # a policy with 20 statements has 100 patterns
 
 _PRINCIPAL_KINDS = frozenset(("AWS", "Service", "Federated", "CanonicalUser"))
-# Matches an account, an IAM or STS identity, or the id that AWS shows for a deleted identity. The patterns are
-# compiled when a policy is checked, because every function imports this module.
+# Matches an account, an IAM or STS identity, or the id that AWS shows for a deleted identity. The module compiles the
+# patterns when it checks a policy, because every function imports the module.
 _PRINCIPAL = r"\*|[0-9]{12}|[A-Z0-9]{16,128}|arn:aws:(iam|sts)::[0-9]{12}:(root|[a-z-]+/[A-Za-z0-9_+=,.@/-]+)"
 _ACTION = r"\*|([A-Za-z0-9*?-]+):([A-Za-z*?]+)"
 _OPERATOR = (
@@ -119,7 +119,7 @@ def _has_principals(element: object) -> bool:
 
 
 def _is_known(action: str, rules: PolicyRules) -> bool:
-    """Returns whether a pattern can match an action of the service. A name with a wildcard is always accepted."""
+    """Returns whether a pattern can match an action of the service. Accepts every name with a wildcard."""
     parts = re.fullmatch(_ACTION, action)
     if parts is None:
         return False
@@ -140,6 +140,6 @@ def has_known_operators(condition: object) -> bool:
 
 
 def _list_texts(value: object) -> list[str]:
-    """Returns a text as a list, a list's texts, or an empty list for other values."""
+    """Returns a text as a list with one item, the texts of a list, or an empty list for other values."""
     texts = [element for element in as_list(value) if isinstance(element, str) and element]
     return texts if len(texts) == len(as_list(value)) else []

@@ -1,7 +1,7 @@
 """Evaluates policies of users, queues and topics for a request ("Policy evaluation logic", IAM User Guide).
 
-An explicit Deny wins over an Allow. Results are cached by caller, action, resource and the values that the policy
-compares.
+An explicit Deny wins over an Allow. The module caches results by caller, action, resource and the values that the
+policy compares.
 """
 
 from enum import Enum
@@ -23,7 +23,7 @@ class Decision(Enum):
 
 
 def evaluate(policy: str | None, request: AccessRequest) -> Decision:
-    """Evaluates the policy of a queue or topic, in JSON. None means that the resource has no policy."""
+    """Evaluates the policy of a queue or topic, in JSON. `policy` is None if the resource has no policy."""
     return _evaluate_stored(policy, request, of_user=False)
 
 

@@ -1,9 +1,9 @@
-"""Matches policy patterns: `*` stands for any text, `?` for any character ("IAM JSON policy elements: Resource", IAM
-User Guide)."""
+"""Matches policy patterns: `*` matches any text, and `?` matches any character ("IAM JSON policy elements: Resource",
+IAM User Guide)."""
 
 from functools import lru_cache
 
-# The size of the cache. A topic's policy has at most 7,500 patterns.
+# The most patterns in the cache. A topic's policy has at most 7,500 patterns.
 MAX_PATTERNS = 16_384
 
 

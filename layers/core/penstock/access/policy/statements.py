@@ -96,7 +96,8 @@ class Policy(NamedTuple):
 
 @lru_cache(maxsize=MAX_POLICIES)
 def read_policy(text: str, *, of_user: bool = False) -> Policy:
-    """Parses a policy. A text that is not JSON has no statements. The text is the cache key, so changes take effect."""
+    """Parses a policy. A text that is not JSON has no statements. The text is the cache key, so a changed policy takes
+    effect immediately."""
     statements = tuple(_parse_statement(statement, of_user) for statement in list_statements(text))
     keys = {condition.key for statement in statements for condition in statement.conditions or ()}
     return Policy(statements, tuple(sorted(keys)))

@@ -1,1 +1,1 @@
-"""Encodes and decodes requests and results. The codecs are compiled once per type."""
+"""Encodes and decodes requests and results. The package compiles each codec once per type."""

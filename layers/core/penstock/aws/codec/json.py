@@ -2,8 +2,8 @@
 
 msgspec decodes a body in one pass. If msgspec refuses the body, a second pass finds AWS's error: SerializationException
 for a text that is not JSON or a value of a wrong type, and MissingParameter for an absent required member. The second
-pass keeps lone surrogates, so that a later check of the texts refuses only the message with the surrogate. A null
-member counts as absent, and an unknown member is ignored. Source of the texts: recorded responses of the AWS JSON
+pass keeps lone surrogates, so that a later check of the texts refuses only the message with the surrogate. The codec
+treats a null member as absent and ignores an unknown member. Source of the texts: recorded responses of the AWS JSON
 services.
 
 A valid long body has long strings, but not many strings. Decoding a million small members would take 0.3 s. Therefore
@@ -32,7 +32,7 @@ MAX_STRUCTURAL_CHARACTERS = 50_000
 
 _REFUSALS = (msgspec.MsgspecError, ValueError, RecursionError)  # UnicodeDecodeError is a ValueError
 encode = msgspec.json.Encoder().encode
-"""Encodes a result to a response body."""
+"""Encodes a result as a response body."""
 
 
 @cache

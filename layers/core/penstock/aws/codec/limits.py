@@ -56,7 +56,7 @@ def size_reasons(limits: Limits, size: int, of: str) -> Iterable[str]:
 
 # --- decoded requests ------------------------------------------------------------------------------------------------
 def find_violations(request: msgspec.Struct) -> Problems:
-    """Returns the violations of a decoded request. Returns at once if the type has no limits."""
+    """Returns the violations of a decoded request. Returns immediately if the type has no limits."""
     shape = _find_limits(type(request))
     return [] if shape is None else list(_find_in_structure(shape, request, ""))
 

@@ -8,8 +8,8 @@ from urllib.parse import unquote_to_bytes
 
 
 class Protocol(Enum):
-    """JSON is AWS JSON 1.0 with `X-Amz-Target`. REST_JSON names the action by method and path. QUERY, QUERY_JSON and
-    PAGE send forms with `Action`.
+    """JSON is AWS JSON 1.0 with `X-Amz-Target`. In REST_JSON, the method and the path determine the action. QUERY,
+    QUERY_JSON and PAGE send forms with `Action`.
 
     QUERY responds with XML. QUERY_JSON responds with JSON, which the `Accept` header requests. PAGE responds with a
     page for a browser.
@@ -53,7 +53,7 @@ def find_rest_resource(path: str) -> tuple[str, str | None] | None:
 
 
 def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
-    """Returns the protocol of a request, by its path and its headers (names in lower case).
+    """Returns the protocol that a request's path and headers (names in lower case) indicate.
 
     A form uses the Query protocol even if the client adds X-Amz-Target, as some clients do.
     """
@@ -70,8 +70,8 @@ def is_json_preferred(accept: bytes) -> bool:
     """Returns whether `Accept` prefers `application/json` to XML and HTML (RFC 9110, 12.5.1).
 
     The response is also XML for a wildcard, which expresses no preference, and for browsers, which prefer HTML. The
-    result is cached, because a client sends the same header with every request. The response is XML if the header is
-    longer than any client's header.
+    function caches results, because a client sends the same header with every request. The response is XML if the
+    header is longer than any client's header.
     """
     if len(accept) > 1024:
         return False
@@ -88,7 +88,8 @@ _KINDS = frozenset((_JSON, b"application/xml", b"text/xml", b"text/html", b"appl
 
 
 def _parse_weight(parameters: list[bytes]) -> float:
-    """Returns the value of `q=0.8`. A missing value counts as 1, an invalid value as 0."""
+    """Returns the weight in a parameter such as `q=0.8`. A missing weight counts as 1, and an invalid weight counts as
+    0."""
     for parameter in parameters:
         name, _, value = parameter.partition(b"=")
         if name.strip() == b"q":

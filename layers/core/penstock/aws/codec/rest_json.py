@@ -1,9 +1,9 @@
 """The codec of REST-JSON. The method and the path identify the action. The path, the query string and a JSON body
 contain the members.
 
-A value of a wrong type raises SerializationException at once. One ValidationException lists all violations of limits,
-as on AWS: `2 validation errors detected: Value '' at 'name' failed to satisfy constraint: …; Value null at
-'target.arn' …`. A null member counts as absent, and an unknown member is ignored. Sources: "Smithy: AWS restJson1
+A value of a wrong type raises SerializationException immediately. One ValidationException lists all violations of
+limits, as on AWS: `2 validation errors detected: Value '' at 'name' failed to satisfy constraint: …; Value null at
+'target.arn' …`. The codec treats a null member as absent and ignores an unknown member. Sources: "Smithy: AWS restJson1
 protocol"; responses quoted in public issues (aws-sdk-net 2495, aws-sdk-js-v3 3714, aarondfrancis/sidecar 148).
 """
 
@@ -53,8 +53,8 @@ class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
 # --- requests --------------------------------------------------------------------------------------------------------
 @cache
 def make_decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes], Any]:
-    """Returns a function that decodes label, query string and body to a request. The label is the last part of the
-    path."""
+    """Returns a function that decodes a label, a query string and a body into a request. The label is the last part of
+    the path."""
     shape = read_structure(request)
     has_body = any(member.location is None for member in shape.members)
 

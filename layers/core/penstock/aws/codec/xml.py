@@ -1,10 +1,10 @@
-"""Encodes results and errors of the Query protocol to XML. The writers are compiled once per type.
+"""Encodes results and errors of the Query protocol to XML. The module compiles each writer once per type.
 
     <SendMessageResponse xmlns="…"><SendMessageResult>…</SendMessageResult><ResponseMetadata><RequestId>…
 
-Flattened lists and maps repeat their element. One element wraps any other list or map (`names.Naming`). A member that
-is None, or empty and flattened, is omitted. An action without a result has no Result element. The writers join strings,
-which is five times faster than building a tree.
+Flattened lists and maps repeat their element. One element wraps any other list or map (`names.Naming`). The writers
+omit a member that is None, or empty and flattened. An action without a result has no Result element. The writers join
+strings, which is five times faster than building a tree.
 """
 
 from collections.abc import Callable

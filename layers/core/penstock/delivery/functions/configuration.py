@@ -39,8 +39,8 @@ def read_function_state(address: str, function: FunctionArn) -> FunctionState:
     """Queries Lambda's endpoint at this address. Returns whether the function is missing, and the function's timeout.
 
     A function is missing if the endpoint responds with ResourceNotFoundException. Returns UNKNOWN if an emulator does
-    not support this action, the role does not allow `lambda:GetFunctionConfiguration`, or the endpoint does not
-    respond.
+    not support GetFunctionConfiguration, the role does not allow `lambda:GetFunctionConfiguration`, or the endpoint
+    does not respond.
     """
     url = build_url(address, function, "configuration")
     endpoint = parse_endpoint(url)

@@ -1,9 +1,9 @@
 """Interprets Lambda's response to an asynchronous invocation.
 
     2xx             Lambda has accepted the event. Lambda retries the function itself.
-    429, 5xx, none  A subscription's delivery is retried like SNS's deliveries to AWS-managed endpoints.
-    other           A subscription's delivery is given up. SNS does not retry client-side errors.
-    all but 2xx     A schedule's invocation is retried by its RetryPolicy.
+    429, 5xx, none  The worker retries a subscription's delivery as SNS retries AWS-managed endpoints.
+    other           The worker gives up a subscription's delivery. SNS does not retry client-side errors.
+    all but 2xx     The worker retries a schedule's invocation as its RetryPolicy specifies.
 
 Sources: "Amazon SNS message delivery retries" (AWS-managed endpoints) and "Amazon SNS dead-letter queues" (SNS
 Developer Guide); RetryPolicy (EventBridge Scheduler API Reference). AWS says only that a schedule's pauses grow, so the
@@ -78,7 +78,8 @@ def compute_sns_delay(attempts: int) -> float | None:
 
 
 def schedule_delay(delivery: Delivery) -> float | None:
-    """Returns a schedule's delay. The schedule's policy limits the number of retries and the age."""
+    """Returns the delay of a schedule's invocation. The schedule's policy limits the number of retries and the
+    invocation's age."""
     policy = delivery.policy or {}
     seconds = min(MAX_SCHEDULE_SECONDS, 2.0 ** min(delivery.attempts, 10))
     if delivery.attempts >= policy["MaximumRetryAttempts"] or seconds > policy["SecondsLeft"]:

@@ -1,9 +1,9 @@
 """Creates the Authorization header for an endpoint that requires a user and a password. Supports Basic (RFC 7617) and
 Digest (RFC 7616).
 
-SNS sends the first request without user and password, and sends the request again after a 401 response that contains a
-challenge ("Fanout Amazon SNS notifications to HTTPS endpoints"). httpx computes Digest. The first Digest challenge
-imports httpx, because the import takes 0.1 s.
+SNS sends the first request without a user and a password. SNS sends the request again after a 401 response that
+contains a challenge ("Fanout Amazon SNS notifications to HTTPS endpoints"). httpx computes Digest. The first Digest
+challenge imports httpx, because the import takes 0.1 s.
 """
 
 import base64

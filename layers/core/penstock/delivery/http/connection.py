@@ -107,7 +107,7 @@ class Connection(asyncio.Protocol):
         return self._complete and self._transport is not None and not self._transport.is_closing()
 
     def abort(self) -> None:
-        """Closes the connection at once and drops unsent bytes."""
+        """Closes the connection immediately and drops unsent bytes."""
         if self._drain is not None:
             self._drain.cancel()
         if self._transport is not None:

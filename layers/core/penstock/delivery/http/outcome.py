@@ -1,8 +1,8 @@
 """Interprets the response to a POST, or a missing response.
 
-SNS retries the statuses 5xx and 429 ("Fanout Amazon SNS notifications to HTTPS endpoints"). All other statuses except
-2xx are permanent failures. A missing response is a failed attempt. The worker retries events of the REST API for every
-status except 2xx.
+SNS retries the statuses 5xx and 429 ("Fanout Amazon SNS notifications to HTTPS endpoints"). For SNS messages, all
+statuses except 2xx, 429 and 5xx are permanent failures. A missing response is a failed attempt. The worker retries
+events of the REST API for every status except 2xx.
 """
 
 import os
@@ -35,8 +35,8 @@ def judge_response(delivery: Delivery, status: int) -> Outcome:
 
 
 def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
-    """Returns the outcome if no response arrived: refused by the guard, no connection, connection closed, or timed
-    out."""
+    """Returns the outcome if no response arrived. The guard refused the address, no connection was possible, the
+    endpoint closed the connection, or the time limit passed."""
     text = describe_failure(error)[:MAX_ERROR_CHARACTERS]
     if isinstance(error, ResolverBusyError):
         return Outcome(NOT_ATTEMPTED, text, BUSY_DELAY_MS, SHOWS_NOTHING)
