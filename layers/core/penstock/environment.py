@@ -1,4 +1,4 @@
-"""The objects that all requests of a process share: settings, receipt handles, hosts, access rule, caches."""
+"""The objects that all requests of a process share: settings, receipt handles, hosts, the access rule and caches."""
 
 import os
 from dataclasses import dataclass, field

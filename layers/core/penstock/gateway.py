@@ -107,16 +107,16 @@ class ActionCall(Struct, eq=False):
 class GuardedActionCall(ActionCall, eq=False):
     """A request that is decoded after its signature has been verified. Before the verification the action is UNDECODED.
 
-    `guard` is the operation that verifies the signature. `decoder` decodes action and request, and can be called only
-    once.
+    `guard` is the operation that verifies the signature. `decoder` decodes the action and the request, and can be
+    called only once.
     """
 
     guard: Callable[["GuardedActionCall"], Operation[Struct | None]]
     decoder: Callable[[], DecodedRequest] | None
 
     def read(self) -> DecodedRequest:
-        """Decodes action and request. Raises the AwsError of an invalid request, and TypeError if the request was
-        read before."""
+        """Decodes the action and the request. Raises the AwsError of an invalid request, and TypeError if the request
+        was read before."""
         if self.decoder is None:
             raise TypeError("the request was read before")
         decoded = self.decoder()

@@ -1,9 +1,11 @@
 """Authenticates requests according to QUEUE_ACCESS.
 
-    off       Any client can call. The service creates no AccessRule and checks no credentials.
-    presence  Any client that sends credentials can call. The service does not verify the credentials.
-    sigv4     Clients must sign with an access key of this installation. In the REST API, clients send a bearer key.
-              The request's account is the account that owns the key. Policies control access to other accounts' queues.
+With `off`, any client can call. The service creates no AccessRule and checks no credentials.
+
+With `presence`, any client that sends credentials can call. The service does not verify the credentials.
+
+With `sigv4`, clients must sign with an access key of the installation. In the REST API, clients send a bearer key. The
+request's account is the account that owns the key. Policies control access to other accounts' queues.
 
 An access rule checks credentials in two steps. `check` performs no I/O and runs before the request is decoded. `check`
 returns a guard, which becomes part of the operation. The guard looks up keys with effects, so every driver can run the

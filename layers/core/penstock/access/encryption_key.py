@@ -26,7 +26,7 @@ class KeysAtRest(NamedTuple):
     """
     readable: int
     unreadable: tuple[str, ...]
-    """The ids of access keys that another encryption key encrypted, newest first."""
+    """The ids of access keys that are encrypted with another encryption key, newest first."""
     signs: bool
     """Whether the encryption key can decrypt the key that signs SNS messages. The value is also True if the signing key
     is not encrypted."""

@@ -15,8 +15,8 @@ MAX_ADDRESSES = 4096
 
 
 class FailureCounter:
-    """Counts failures by address (IPv6: by /64) in windows of `seconds`. A full table drops the least recently seen
-    address.
+    """Counts failures by address (IPv6 by /64 network) in windows of `seconds`. A full table drops the least recently
+    seen address.
 
     `most` is the number of failures that an address can have in a window.
     """

@@ -1,8 +1,8 @@
 """The users of an account. IAM policies and three built-in policies define the users' permissions.
 
-    read      Shows names, attributes, counts and metrics, but no messages.
-    operate   Allows `read` and the use of existing resources. Creates, changes and deletes only messages.
-    admin     Allows everything.
+The policy `read` shows names, attributes, counts and metrics, but no messages. The policy `operate` allows `read` and
+the use of existing resources. A user with `operate` can create, change and delete only messages. The policy `admin`
+allows everything.
 
 Actions have AWS's names (`sqs:SendMessage`, `sns:Publish`, `scheduler:CreateSchedule`). A batch action has the name of
 its single action. Actions that only the REST API offers have the prefix `penstock:` (`penstock.management.actions`).

@@ -1,1 +1,1 @@
-"""Code that all AWS services share: resource names, page tokens, protocols."""
+"""Code that all AWS services share: resource names, page tokens and protocols."""

@@ -1,8 +1,8 @@
 """The interface of carriers for URLs, the gateway, e-mail and functions.
 
-    claim     `Store.claim` leases due deliveries of the process's carriers, so that no other worker sends them.
-    carry     The carrier sends a delivery within the time limit of an attempt.
-    settle    `Store.settle` writes the outcome: delivered, retried later, or given up.
+`DeliveryStore.claim` leases due deliveries of the process's carriers, so that no other worker sends the deliveries. The
+carrier sends a delivery within the time limit of an attempt. `DeliveryStore.settle` writes the outcome, which is
+delivered, retried later, or given up.
 
 All carriers share the code for claims, retries, pauses of failing endpoints, dead letters and the history. A carrier
 implements only its protocol. `DeliveryRun` chooses the carrier by the delivery's kind.

@@ -53,7 +53,7 @@ def _parse_policy(kind: str, own: str | None, topic: str | None) -> Policy | Non
 
 
 def read_delivery(row: ClaimedDeliveryRow) -> Delivery:
-    """Builds a delivery from its row, which has the policies of subscription and topic."""
+    """Builds a delivery from its row, which contains the policies of the subscription and the topic."""
     own, topic = row.subscription_policy, row.topic_policy
     return Delivery(
         delivery_id=row.delivery_id,

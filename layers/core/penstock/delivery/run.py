@@ -142,7 +142,7 @@ class DeliveryRun:
             return await carrier.carry(claimed.delivery)
         server = carrier.find_server(claimed.delivery)
         span = begin_span(self._tracer, claimed.trace, claimed.delivery, server)
-        # Each attempt is a task, so other attempts do not see the value.
+        # Each attempt is a task, so other attempts do not see the trace.
         CURRENT_TRACE.set(claimed.trace if span is None else span.context)
         outcome = await carrier.carry(claimed.delivery)
         if span is not None:

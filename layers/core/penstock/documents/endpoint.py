@@ -47,7 +47,8 @@ class Credentials(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """The parts of an endpoint's URL. `host` is a name or an address without brackets. `target` is path and query."""
+    """The parts of an endpoint's URL. `host` is a name or an address without brackets. `target` is the path and the
+    query."""
 
     scheme: str
     host: str

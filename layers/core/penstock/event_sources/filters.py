@@ -2,7 +2,7 @@
 
 A pattern applies to the record that the function would receive. A pattern compares a record's body as JSON if the body
 is a JSON object, and as text otherwise. Patterns have the operators and limits of filter policies. A message matches if
-any pattern matches. Source: "Using event filtering with an Amazon SQS event source",
+at least one pattern matches. Source: "Using event filtering with an Amazon SQS event source",
 https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html
 """
 

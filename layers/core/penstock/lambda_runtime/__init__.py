@@ -1,1 +1,1 @@
-"""The runtime of AWS Lambda functions: handlers, events, the execution environment, metrics."""
+"""The runtime of AWS Lambda functions: handlers, events, the execution environment and metrics."""

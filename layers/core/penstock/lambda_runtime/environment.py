@@ -1,4 +1,5 @@
-"""The state that a Lambda function keeps between invocations: settings, one connection, the receipt handle key."""
+"""The state that a Lambda function keeps between invocations: the settings, one connection and the key of receipt
+handles."""
 
 import os
 from collections.abc import Callable, Mapping

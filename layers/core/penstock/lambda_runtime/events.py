@@ -137,7 +137,7 @@ def find_rest_address(event: Event, http: HttpRequest) -> str | None:
 
 
 def _list_pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:
-    """Returns pairs of name and value. If a name has several values, returns a pair for each value."""
+    """Returns pairs of a name and a value. If a name has several values, returns a pair for each value."""
     lists = event.get(multiple)
     if lists is not None:
         return [(name, value) for name, values in lists.items() for value in values]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 WAITING_SHARE: Final = 4
 """One in four execution environments can wait."""
 EXTRA_SECONDS: Final = 5.0
-"""A slot expires this many seconds after its wait, in case the environment was frozen or killed."""
+"""A slot expires this many seconds after the end of the wait, because Lambda can freeze or kill the environment."""
 
 
 class BoundedWaits:

@@ -1,10 +1,10 @@
 """Estimates the length of each queue's messages from the messages that a process has seen, to choose the call of a
 receive.
 
-    short                      The process calls receive_messages. If a message could make the response too long, the
-                               database undoes the call (LONG_MESSAGE). The process then assumes long messages.
-    long                       The process calls receive_response, which receives only the messages that fit.
-    merged, in the container   If messages are long, a receive is for few callers, to limit memory (decision 14).
+If messages are short, the process calls receive_messages. If a message could make the response too long, the database
+undoes the call (LONG_MESSAGE), and the process assumes long messages. If messages are long, the process calls
+receive_response, which receives only the messages that fit. In the container, a merged receive of long messages is for
+few callers, to limit memory (decision 14).
 
 The estimate uses the last messages that this process received and sent. A process's first receive from a queue is for
 few callers, because the process does not yet know the lengths of the queue's messages. Even if the estimate is wrong,

@@ -14,7 +14,8 @@ MAX_DECISIONS = 4096
 
 
 class Decision(Enum):
-    """The result of a policy. ACCOUNT_ALLOWED: the policy allows the caller's account, but does not name the caller."""
+    """The result of the evaluation of a policy. ACCOUNT_ALLOWED: the policy allows the caller's account, but does not
+    name the caller."""
 
     ALLOWED = "allowed"
     ACCOUNT_ALLOWED = "account allowed"

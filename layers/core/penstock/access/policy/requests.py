@@ -1,11 +1,11 @@
-"""Describes a request to policy evaluation: caller, action, resource and condition keys."""
+"""Describes a request to policy evaluation: the caller, the action, the resource and the condition keys."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Principal(NamedTuple):
-    """A caller: an account's root user, another user, or a service that acts for a resource.
+    """A caller, which is an account's root user, another user, or a service that acts for a resource.
 
     `arn` is the caller's ARN in IAM: `arn:aws:iam::111122223333:user/billing` or `…:root`. `service` is a service's
     name, such as `sns.amazonaws.com`. A service has neither an account nor an ARN.

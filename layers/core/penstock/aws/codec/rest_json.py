@@ -90,7 +90,7 @@ def _decode_document(body: bytes) -> dict[str, Any]:
 
 
 def _parse_parameters(query: bytes) -> Parameters:
-    """Returns names and values in the query string. Ignores the parameters of a signature."""
+    """Returns the names and the values in the query string. Ignores the parameters of a signature."""
     parameters: Parameters = {}
     for part in query.split(b"&") if query else ():
         name, _, value = (unquote_to_bytes(piece.replace(b"+", b" ")) for piece in part.partition(b"="))

@@ -1,9 +1,10 @@
 """Interprets Lambda's response to an asynchronous invocation.
 
-    2xx             Lambda has accepted the event. Lambda retries the function itself.
-    429, 5xx, none  The worker retries a subscription's delivery as SNS retries AWS-managed endpoints.
-    other           The worker gives up a subscription's delivery. SNS does not retry client-side errors.
-    all but 2xx     The worker retries a schedule's invocation as its RetryPolicy specifies.
+A 2xx response means that Lambda has accepted the event. Lambda retries the function itself.
+
+After 429, 5xx or no response, the worker retries a subscription's delivery as SNS retries AWS-managed endpoints. After
+any other response, the worker gives up a subscription's delivery, because SNS does not retry client-side errors. The
+worker retries a schedule's invocation after every response except 2xx, as the schedule's RetryPolicy specifies.
 
 Sources: "Amazon SNS message delivery retries" (AWS-managed endpoints) and "Amazon SNS dead-letter queues" (SNS
 Developer Guide); RetryPolicy (EventBridge Scheduler API Reference). AWS says only that a schedule's pauses grow, so the

@@ -1,8 +1,8 @@
 """Interprets the response to a POST, or a missing response.
 
 SNS retries the statuses 5xx and 429 ("Fanout Amazon SNS notifications to HTTPS endpoints"). For SNS messages, all
-statuses except 2xx, 429 and 5xx are permanent failures. A missing response is a failed attempt. The worker retries
-events of the REST API for every status except 2xx.
+statuses except 2xx, 429 and 5xx are permanent failures. An attempt without a response is a failed attempt. The worker
+retries events of the REST API for every status except 2xx.
 """
 
 import os

@@ -3,7 +3,7 @@
 The system's resolver cannot be cancelled and can take half a minute. Therefore each look-up runs in a daemon thread,
 which the worker abandons after a timeout. At most `MAX_LOOKUPS` look-ups run at a time. At most `MAX_OF_A_DOMAIN`
 look-ups are for the same domain, so slow name servers of one domain do not delay other domains. An account can start a
-look-up only if the account has fewer running look-ups than there are free places, so an account's slow domains do not
+look-up only if it has fewer running look-ups than there are free places. Therefore an account's slow domains do not
 delay other accounts. A postponed look-up does not count as an attempt.
 """
 

@@ -45,7 +45,7 @@ def keep_alive(connection: socket.socket) -> None:
 
 
 class Origin(NamedTuple):
-    """Scheme, host and port. Requests to the same origin share connections."""
+    """The scheme, host and port of a URL. Requests to the same origin share connections."""
 
     scheme: str
     host: str

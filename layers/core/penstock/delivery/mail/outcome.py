@@ -1,12 +1,11 @@
 """Decides the outcome of a mail.
 
-    accepted           The mail is delivered.
-    4xx                The worker retries the mail as SNS retries SMTP: 50 times over 6 hours.
-    5xx                The worker gives up the mail. A refused recipient counts as a bounce.
-    no mail server     The worker retries the mail as for 4xx, and pauses the endpoint. This outcome means no
-                       connection, no TLS, no login, or a refused sender.
-    no reply to DATA   The worker retries the mail after ten minutes, up to the fifth attempt. The server
-                       may already have the mail.
+After a 4xx reply, the worker retries the mail as SNS retries SMTP: 50 times over 6 hours. After a 5xx reply, the worker
+gives up the mail. A refused recipient counts as a bounce.
+
+If the connection, TLS or the login fails, or the server refuses the sender, the worker retries the mail as after a 4xx
+reply, and pauses the endpoint. If the server does not reply to DATA, the worker retries the mail after ten minutes, up
+to the fifth attempt, because the server may already have the mail.
 
 Sources: "Amazon SNS message delivery retries" (SNS Developer Guide), customer managed endpoints; RFC 5321, 4.2.1 and
 4.5.3.2.6 (a lost reply to DATA causes duplicates); RFC 3463 (the subject of an enhanced status code).
