@@ -1,9 +1,9 @@
 """Implements the command line: `penstock up | migrate | doctor | keys | users | roles | queues | … | metrics | settings
 | demo`.
 
-Each module in MODULES has an `app`, a typer application with the module's commands. A module imports only typer and the
-settings at the top. A command imports all other modules when the command runs. `penstock up` therefore does not load
-boto3, and `penstock settings` loads no web framework.
+Each module in MODULES has an `app`, a typer application with the module's commands. Each module's top imports only
+typer and the settings. A command imports its other modules when the command runs. `penstock up` therefore does not load
+boto3, and `penstock settings` does not load a web framework.
 """
 
 from __future__ import annotations
@@ -61,8 +61,9 @@ def _print_error(text: str) -> None:
 
 
 def application() -> typer.Typer:
-    """Returns all commands. rich formats the help on a terminal. Elsewhere the help is plain text, even with
-    FORCE_COLOR."""
+    """Returns all commands. On a terminal, the library rich formats the help. In a file or a pipe, the help is plain
+    text, even if FORCE_COLOR is set.
+    """
     application = typer.Typer(
         callback=_global_options,
         help="SQS, SNS and schedules on plain PostgreSQL.",
@@ -109,13 +110,13 @@ def _global_options(
         ),
     ] = None,
 ) -> None:
-    """Reads the options before a command."""
+    """Applies the options that precede the command."""
     if region is not None:
         os.environ["PENSTOCK_REGION"] = region
 
 
 def _usage_error(error: typer.TyperException) -> str:
-    """Returns the command's usage and the error in the arguments."""
+    """Describes how to use the command, and what is wrong with the arguments."""
     context: typer.Context | None = getattr(error, "ctx", None)
     text = error.format_message()
     if isinstance(error, typer.BadParameter) and error.message:

@@ -16,8 +16,8 @@ from penstock_web.local_error import LocalError
 @contextmanager
 def service_database(settings: Settings, direct: bool = False, call_seconds: float | None = None) -> Iterator[Database]:
     """Yields the configured database, or the database of the service that runs here. `direct` uses DATABASE_DIRECT_URL.
-    `call_seconds` replaces the setting's time limit for a call. Raises SettingError if no database is configured or
-    running. Raises LocalError for a failed call and for an invalid address.
+    `call_seconds` replaces the setting's time limit for a database call. Raises SettingError if no database is
+    configured or running. Raises LocalError for a failed call or an invalid address.
     """
     dsn = (settings.direct_url if direct else settings.database_url) or choose_database(settings)
     check_addresses(settings)

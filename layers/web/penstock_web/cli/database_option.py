@@ -20,8 +20,9 @@ DatabaseAddress = Annotated[
 
 
 def variables_with(address: str | None) -> dict[str, str]:
-    """Returns the environment. `address` replaces the environment's addresses. Raises SettingError for an empty
-    address."""
+    """Returns the environment. A given `address` replaces the environment's database addresses. Raises SettingError for
+    an empty address.
+    """
     variables = dict(os.environ)
     if address is None:
         return variables

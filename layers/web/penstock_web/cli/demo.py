@@ -1,5 +1,5 @@
-"""Implements `penstock demo`: sends and receives messages with boto3, to show that the service works and roughly how
-fast.
+"""Implements `penstock demo`: sends and receives messages with boto3. The command shows that the service works, and
+measures roughly how fast.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def demo(
         str | None, typer.Option(metavar="URL", help="address of the service (default: the service that runs here)")
     ] = None,
 ) -> int:
-    """Sends, receives and deletes 1,000 messages. Returns 0 if the command received every message, otherwise 1."""
+    """Sends, receives and deletes 1,000 messages. Returns 0 if every message arrives, and 1 otherwise."""
     from botocore.exceptions import BotoCoreError, ClientError, SSLError
     from botocore.parsers import ResponseParserError
 

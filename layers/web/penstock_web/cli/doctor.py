@@ -1,5 +1,5 @@
-"""Implements `penstock doctor`: examines settings, database and pooler, and suggests remedies. --after-restore also
-makes a restored database safe for clients of the earlier database.
+"""Implements `penstock doctor`: examines settings, database and pooler, and suggests remedies. With --after-restore,
+the command first raises ids above all ids that a restore from a backup lost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def doctor(
         bool, typer.Option("--fix", help="end subscriptions that other accounts' queue policies do not allow")
     ] = False,
 ) -> int:
-    """Runs the checks and prints the findings. Returns 0 if there are no problems, otherwise 1."""
+    """Runs the checks and prints the findings. Returns 1 if there are problems, and 0 otherwise."""
     from penstock_web.doctor.checks import IDS, examine
     from penstock_web.doctor.report import as_json, as_lines
 

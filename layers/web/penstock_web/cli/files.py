@@ -1,4 +1,4 @@
-"""Implements `penstock alerts`, `dashboards` and `example`, which print files of the package."""
+"""Implements `penstock alerts`, `dashboards` and `example`, which print files that the package contains."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ def example() -> None:
 
 
 def find_file(folder: str, name: str) -> Path:
-    """Returns a file's path: in `files` of an installed package, or in `folder` of a clone."""
+    """Returns a file's path. An installed package has the file in `files`, and a clone of the repository has the file
+    in `folder`.
+    """
     installed = Path(__file__).parents[1] / "files" / name
     return installed if installed.exists() else Path(__file__).parents[4] / folder / name

@@ -35,8 +35,9 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class NewKey(NamedTuple):
-    """A new key with the secret. No later command shows the secret. The key belongs to the account if `user` is
-    None."""
+    """A new key with its secret. No later command shows the secret. If `user` is None, the key belongs to the account
+    itself.
+    """
 
     key_id: str
     secret: str
@@ -72,7 +73,7 @@ class KeyRing:
     """An installation's keys and users."""
 
     def __init__(self, settings: Settings, database: Database, folder: Path | None = None) -> None:
-        """`folder` is the folder of `penstock up`'s database, if `penstock up` runs the database."""
+        """`folder` contains the database if `penstock up` runs the database, and is None otherwise."""
         self._settings = settings
         self._database = database
         self._folder = folder
@@ -80,8 +81,8 @@ class KeyRing:
     @classmethod
     @contextmanager
     def open(cls, settings: Settings, direct: bool = False) -> Iterator[KeyRing]:
-        """Opens the database at DATABASE_URL, or at DATABASE_DIRECT_URL if `direct` is set. If these variables are
-        missing, opens the database of the service that runs here. Raises SettingError or LocalError.
+        """Opens the database at DATABASE_URL, or at DATABASE_DIRECT_URL if `direct` is true. Without those variables,
+        opens the database of the service that runs here. Raises SettingError or LocalError.
         """
         with service_database(settings, direct) as database:
             folder = None if settings.direct_url else choose_folder()
@@ -101,7 +102,7 @@ class KeyRing:
     ) -> NewKey:
         """Creates a key. `new_encryption_key` allows a QUEUE_ENCRYPTION_KEY that the service does not have yet. Raises
         LocalError for an invalid account, an unknown user, a user's third key of one kind, or another installation's
-        encryption key. Raises SettingError if an access key has no encryption key.
+        encryption key. Raises SettingError for an access key if QUEUE_ENCRYPTION_KEY is not set.
         """
         account_id = self._account(account)
         if not bearer:
@@ -135,7 +136,7 @@ class KeyRing:
         )
 
     def show(self, key_id: str) -> Iterator[str]:
-        """Yields a key's description without the secret. Raises LocalError for an unknown key."""
+        """Yields lines about a key without its secret. Raises LocalError for an unknown key."""
         for key in self._call(LIST_KEYS, None):
             if key.key_id == key_id:
                 names = ("created", "last used", "expires", "revoked")
@@ -154,9 +155,9 @@ class KeyRing:
 
     # --- users -------------------------------------------------------------------------------------------------------
     def set_user(self, name: str, policies: Sequence[str], account: str | None, *, new: bool) -> Iterator[str]:
-        """Creates a user (`new`), or replaces an existing user's policies. A policy is `read`, `operate`, `admin` or
-        JSON. Raises LocalError for an invalid name, account or policy. Raises LocalError if a new user already exists,
-        or if an existing user is missing.
+        """Creates a user if `new` is true, and otherwise replaces a user's policies. A policy is `read`, `operate`,
+        `admin` or JSON. Raises LocalError for an invalid name, account or policy. Raises LocalError if the user to
+        create already exists, or if the user to change does not exist.
         """
         account_id = self._account(account)
         exists = any(user.name == name for user in self._call(LIST_USERS, account_id))
@@ -180,7 +181,7 @@ class KeyRing:
         )
 
     def show_user(self, name: str, account: str | None) -> Iterator[str]:
-        """Yields a user with policies and keys. Raises LocalError for an unknown user."""
+        """Yields lines about a user's policies and keys. Raises LocalError for an unknown user."""
         account_id = self._account(account)
         for user in self._call(LIST_USERS, account_id):
             if user.name == name:
@@ -225,8 +226,9 @@ class KeyRing:
         yield f"processes use the key within {KEEP_SECONDS:.0f} seconds, and serve earlier certificates for 30 days"
 
     def _use_encryption_key(self, *, may_be_new: bool = False) -> None:
-        """Raises LocalError if the service could not decrypt a secret that this command encrypts now. Raises
-        SettingError without an encryption key."""
+        """Checks QUEUE_ENCRYPTION_KEY before a command encrypts a secret. Raises LocalError if the service has another
+        encryption key and could not decrypt the secret. Raises SettingError if QUEUE_ENCRYPTION_KEY is not set.
+        """
         key = self._settings.queue_encryption_key
         if not key:
             remedy = right_key(self._database, key, self._folder)
@@ -242,15 +244,16 @@ class KeyRing:
             claim(self._database, key)
 
     def _find_owner(self, key_id: str) -> DatabaseOperator:
-        """Returns the operator of the key's account. Raises LocalError for an unknown key."""
+        """Returns an operator with the rights of the key's account. Raises LocalError for an unknown key."""
         for key in self._call(LIST_KEYS, None):
             if key.key_id == key_id:
                 return DatabaseOperator(key.account_id)
         raise LocalError(_no_key(key_id))
 
     def _run(self, change: Operation[T], missing: str) -> T:
-        """Runs a change. Raises LocalError for a refused change. `missing` is the text if the user or key is
-        missing."""
+        """Runs a change. Raises LocalError if the database refuses the change. `missing` is the error text for a
+        missing user or key.
+        """
         try:
             return run(change, self._database)
         except ObjectNotFound:

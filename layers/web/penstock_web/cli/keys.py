@@ -117,7 +117,7 @@ def rotate_signing() -> None:
 
 
 def refuse_account(account: str | None) -> None:
-    """Raises LocalError for --account. The REST API uses the caller's account."""
+    """Raises LocalError if --account is given, because the REST API always uses the caller's account."""
     from penstock_web.local_error import LocalError
 
     if account is not None:
@@ -125,7 +125,7 @@ def refuse_account(account: str | None) -> None:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """Returns a future time, or None for never. Raises LocalError for any other text."""
+    """Parses an expiry: returns a future time, or None for "never". Raises LocalError for any other text."""
     from penstock_web.local_error import LocalError
 
     if text in (None, "never"):

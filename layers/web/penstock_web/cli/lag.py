@@ -39,7 +39,7 @@ STYLES: Final = {
     Kind.IDLE: "dim",
 }
 WIDTH_OF_A_FILE: Final = 160
-"""The width of a table, in columns, if the output is not a terminal."""
+"""The width of a table, in characters, if the output is not a terminal."""
 
 
 class NamedVerdict(msgspec.Struct):
@@ -74,7 +74,7 @@ class _Page(msgspec.Struct):
 
 
 def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
-    """Returns the same as `read_all`, for the caller's account, over the REST API."""
+    """Returns the names and verdicts of the caller's queues, from the worst to the best. Reads over the REST API."""
     client, found = RestClient(endpoint), list[tuple[str, Verdict]]()
     path = f"/metrics/lag?limit=200&target_lag_seconds={target_lag_seconds}"
     page = client.decoded(_Page, "GET", path)
@@ -86,7 +86,7 @@ def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str
 
 
 def verdict_in(document: QueueVerdict) -> Verdict:
-    """Converts a document to a verdict. The document lacks the expired messages."""
+    """Converts a document to a verdict. The document omits the number of expired messages."""
     names = {field.name for field in fields(Verdict)} & {*QueueVerdict.__struct_fields__}
     shown = {name: getattr(document, name) for name in names}
     empties = None
@@ -96,7 +96,7 @@ def verdict_in(document: QueueVerdict) -> Verdict:
 
 
 def print_json(queues: Sequence[tuple[str, Verdict]], _all: int) -> None:
-    """Prints one line for each queue, with the verdict as in GET /v1/metrics/lag."""
+    """Prints one line of JSON for each queue. The verdict has the format of GET /v1/metrics/lag."""
     for name, verdict in queues:
         printing.print_json(NamedVerdict(name, show_verdict(verdict)))
 
@@ -141,7 +141,7 @@ def rate(per_second: float) -> str:
 
 
 def emptying(verdict: Verdict) -> str:
-    """Formats the time when the queue will be empty, and the time's interval."""
+    """Formats the time when the queue will be empty: an estimate and its interval."""
     empties = verdict.empties
     if empties is None:
         return "never" if verdict.kind is Kind.FALLING_BEHIND else ""

@@ -38,7 +38,7 @@ Output = Annotated[
 ]
 USUAL_FILE = Path("penstock.yaml")
 SECONDS_TO_ASK = 5.0
-"""The longest time for a response about a queue of a file with mistakes."""
+"""The longest wait for a response about a queue, if the file has mistakes."""
 
 
 @app.command("apply", help="make queues, topics, schedules and users match a file")
@@ -107,7 +107,9 @@ def import_(
     output: Output = None,
     region: SourceRegion = None,
 ) -> None:
-    """Uses the environment's credentials. Only reads from the endpoint, and reads no messages."""
+    """Reads queues and topics with the environment's credentials. Does not change the endpoint, and does not read
+    messages.
+    """
     from penstock_web.manifest.current import portable, read_endpoint
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
 
@@ -118,8 +120,9 @@ def import_(
 
 
 def _list_missing(names: set[str], endpoint: str | None, region: str | None) -> set[str]:
-    """Returns the queues that the service does not have. Sends no request if no names are given. A queue does not count
-    as missing if the service does not respond."""
+    """Returns the queues that the service does not have. Sends no request if `names` is empty. Returns an empty set if
+    the service does not respond.
+    """
     from .commands.client import RestClient
 
     try:
@@ -148,9 +151,9 @@ def plan_changes(
     prune: bool = False,
     settings: Settings | None = None,
 ) -> list[Change]:
-    """Returns the changes that make the service match the file. Raises LocalError for the queues that are missing in
-    the file and at the service, and for a failed request. `stack` closes the database after
-    the changes. `settings` contain the database's address and default to the environment.
+    """Returns the changes that make the service match the file. Raises LocalError for a failed request, and for queues
+    that neither the file nor the service has. `stack` closes the database after the changes. `settings` contain the
+    database's address and default to the environment.
     """
     from penstock_web.manifest.current import read_endpoint
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
@@ -168,17 +171,19 @@ def plan_changes(
         return changes
     users = _users(stack, service, settings)
     if users is None:
-        raise LocalError("the file has users. Set DATABASE_URL, because only the database contains users")
+        raise LocalError(
+            "the file has users. Set DATABASE_URL, because the command writes users directly to the database"
+        )
     return changes + list(users.changes(manifest.users, prune=prune))
 
 
 def usual_region() -> str:
-    """Returns the environment's region, like AWS's command line."""
+    """Returns the environment's region. Reads the variables that AWS's command line reads."""
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
 def _users(stack: ExitStack, service: Service, settings: Settings | None = None) -> UserStore | None:
-    """Returns the user store in the configured database, or in the database of the `penstock up` on this machine."""
+    """Returns the user store of the configured database, or of the database that `penstock up` runs on this machine."""
     from penstock_web.local.announced import running_services
     from penstock_web.local.chosen_database import choose_database
     from penstock_web.manifest.users import UserStore

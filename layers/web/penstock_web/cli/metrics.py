@@ -27,7 +27,9 @@ def runs_here() -> bool:
 
 
 def with_database() -> Settings:
-    """Returns the settings, with the address of the database that `penstock metrics run` reads. Raises SettingError."""
+    """Returns the settings. If DATABASE_URL is not set, adds the address of the local service's database. Raises
+    SettingError.
+    """
     from penstock_web.local.chosen_database import choose_database
 
     settings = Settings.read(os.environ)
@@ -87,7 +89,7 @@ def report(
 
 @app.command(
     "lag",
-    help="show each queue's state, the reason, and the time when the queue will be empty, the worst queue first",
+    help="show each queue's state, the reason, and when the queue will be empty, from the worst to the best queue",
 )
 def lag(
     limit: Annotated[
@@ -100,7 +102,7 @@ def lag(
             "--target-lag",
             metavar="SECONDS",
             parser=whole_number(1, 86_400),
-            help="longest wait that the needed consumers allow",
+            help="longest acceptable wait of a message, from which the number of needed consumers follows",
         ),
     ] = 300,
     as_json: Annotated[
@@ -108,8 +110,9 @@ def lag(
     ] = False,
     endpoint: Endpoint = None,
 ) -> None:
-    """Shows verdicts from the database at DATABASE_URL. If DATABASE_URL is missing, asks the service that runs here. If
-    no service runs, reads the database of `penstock up`."""
+    """Shows verdicts from the database at DATABASE_URL. Without DATABASE_URL, requests the verdicts from the service
+    that runs here. If no service runs, reads the database of `penstock up`.
+    """
     from .database import service_database
     from .lag import ask_service, print_json, print_table, read_all
 

@@ -51,7 +51,7 @@ def migrate(
 
 @contextmanager
 def _database(ephemeral: bool, variables: Mapping[str, str]) -> Iterator[str]:
-    """Yields the address of the configured database, or of a database on a temporary server."""
+    """Yields the address of the configured database, or of a temporary server's database."""
     from penstock_web.local.postgres import running_postgres
     from penstock_web.local.state import ephemeral_state
     from penstock_web.local.system_account import SystemAccount

@@ -54,7 +54,9 @@ def unset(role: Role) -> None:
 
 
 def set_role(database: Database, role: str, account_id: str, region: str) -> Iterator[str]:
-    """Yields the result and the rights that the role lacks. Raises LocalError for an invalid name."""
+    """Assigns an account to a role. Yields the result and the rights that the role lacks. Raises LocalError for an
+    invalid account, region or role.
+    """
     from penstock.aws.arn import is_account_id, is_region
     from penstock.postgres.statements.access import SET_ROLE_ACCOUNT
     from penstock_web.local_error import LocalError
@@ -86,7 +88,7 @@ def list_roles(database: Database) -> Iterator[str]:
 
 
 def unset_role(database: Database, role: str) -> Iterator[str]:
-    """Yields the result. Raises LocalError for a role without an account."""
+    """Removes a role's account, and yields the result. Raises LocalError for a role without an account."""
     from penstock.postgres.statements.access import UNSET_ROLE_ACCOUNT
     from penstock_web.local_error import LocalError
 

@@ -89,7 +89,9 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
 
 
 def _applying(file: Path) -> Callable[[Settings, str], None]:
-    """Reads the file at once, to report errors before the database is ready."""
+    """Reads the file before the database starts, so that the user sees mistakes immediately. Returns the function that
+    applies the file.
+    """
     from penstock_web.manifest.source import read_file
 
     source = read_file(file)

@@ -53,7 +53,7 @@ def list_(endpoint: Remote = None) -> None:
         print_lines(ring.list_users())
 
 
-@app.command("show", help="show a user with policies and keys")
+@app.command("show", help="show a user's policies and keys")
 def show(name: Name, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
         from .commands import access
@@ -90,7 +90,9 @@ def end(name: Name, account: Account = None, endpoint: Remote = None) -> None:
 
 
 def _texts(policies: list[str]) -> list[str]:
-    """Returns built-in policies' names unchanged, and each file's text."""
+    """Returns the policies: the name of a built-in policy stays unchanged, and a file's text replaces the file's
+    name.
+    """
     from penstock.access.users import BUILT_IN
     from penstock_web.local_error import LocalError
 

@@ -24,15 +24,15 @@ def list_users(endpoint: str) -> None:
 
 
 def show_user(endpoint: str, name: str) -> None:
-    """Prints a user with policies and keys. Raises LocalError for an unknown user."""
+    """Prints a user's policies and keys. Raises LocalError for an unknown user."""
     client = RestClient(endpoint)
     print_fields(_find_row(client.members("/users"), "name", name, "user"))
     print_table((key for key in client.members("/keys") if key["user"] == name), json=False, columns=_KEYS)
 
 
 def set_user(endpoint: str, name: str, policies: list[str], *, new: bool) -> None:
-    """Creates a user (`new`), or replaces an existing user's policies. Raises LocalError if a new user already exists,
-    or if an existing user is missing.
+    """Creates a user if `new` is true, and otherwise replaces a user's policies. Raises LocalError if the user to
+    create already exists, or if the user to change does not exist.
     """
     client = RestClient(endpoint)
     exists = any(user["name"] == name for user in client.members("/users"))

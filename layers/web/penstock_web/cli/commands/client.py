@@ -23,21 +23,21 @@ _COMMANDS: Final = {
     "NAME` selects another region.",
     "topic_not_found": "`penstock topics list` lists the topics of the region {region}. `penstock "
     "--region NAME` selects another region.",
-    "mapping_not_found": "`penstock mappings list` lists them.",
-    "endpoint_not_found": "`penstock webhooks list` lists them.",
+    "mapping_not_found": "`penstock mappings list` lists the mappings.",
+    "endpoint_not_found": "`penstock webhooks list` lists the endpoints.",
 }
-"""Maps codes of errors to hints that name a command. The REST API's hints for these codes name a route."""
+"""Maps an error code to a hint that names a command. The REST API's own hints name a route instead."""
 
 T = TypeVar("T")
 Document = dict[str, object]
 """A response's JSON object, without messages."""
 USUAL_ENDPOINT: Final = "http://127.0.0.1:9324"
 _SECONDS: Final = 30
-"""The longest time for a response. A receive waits up to 20 s."""
+"""The longest wait for a response. A receive request alone can wait 20 s for messages."""
 
 
 class RefusedError(LocalError):
-    """The response is an error. `code` is the REST API's error code, or "" if the response has no code."""
+    """Signals an error response. `code` is the REST API's error code, or "" if the response has no code."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -45,13 +45,13 @@ class RefusedError(LocalError):
 
 
 class RestClient:
-    """Calls a service. Each method raises LocalError for an error or a missing response."""
+    """Calls a service. Each method raises LocalError if the service returns an error or does not respond."""
 
     def __init__(self, endpoint: str | None = None, *, region: str | None = None, seconds: float = _SECONDS) -> None:
-        """`endpoint` defaults to PENSTOCK_ENDPOINT, then to the `penstock up` on this machine, then to the usual
-        address. If QUEUE_ACCESS is `sigv4`, PENSTOCK_TOKEN must be a bearer key (`penstock keys create --bearer`).
-        `region` defaults to PENSTOCK_REGION, then to the service's region. `seconds` is the longest time for a
-        response.
+        """`endpoint` defaults to PENSTOCK_ENDPOINT, then to the service of `penstock up` on this machine, then to
+        USUAL_ENDPOINT. If QUEUE_ACCESS is `sigv4`, PENSTOCK_TOKEN must be a bearer key (`penstock keys create
+        --bearer`). `region` defaults to PENSTOCK_REGION, then to the service's region. `seconds` is the longest wait
+        for a response.
         """
         import urllib3
 
@@ -70,8 +70,9 @@ class RestClient:
         self._pool = urllib3.PoolManager(retries=False, timeout=seconds)
 
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Document:
-        """Returns the response's JSON object, or {} if the body is empty. `path` begins after /v1. The request omits
-        parameters that are None. The request repeats a parameter for each element of a list.
+        """Returns the response's JSON object, or {} if the body is empty. `path` is the part of the path after /v1. The
+        request omits parameters that are None. If a parameter is a list, the request repeats the parameter for each
+        element.
         """
         import msgspec
 
@@ -80,7 +81,9 @@ class RestClient:
         return response
 
     def decoded(self, kind: type[T], method: str, path: str, body: object = None) -> T:
-        """Decodes the response as a msgspec type. The JSON of messages stays unchanged."""
+        """Decodes the response as a msgspec type. Fields of the type `Raw`, such as message bodies, keep their original
+        JSON.
+        """
         import msgspec
 
         return msgspec.json.decode(self._request(method, path, body, {}), type=kind)
@@ -94,7 +97,7 @@ class RestClient:
         return msgspec.convert(found, list[dict[str, object]])
 
     def pages(self, path: str, name: str, **parameters: object) -> Iterator[Document]:
-        """Yields the documents in the member `name` of all pages. `next` requests the following page."""
+        """Requests all pages, and yields the documents in each page's member `name`."""
         following: object = None
         while True:
             page = self.call("GET", path, next=following, **parameters)
@@ -114,7 +117,7 @@ class RestClient:
             raise LocalError(self._error(response.data, response.status)) from None
 
     def messages(self, path: str, **parameters: object) -> list[StoredMessage]:
-        """Returns a response's messages with unchanged JSON."""
+        """Returns a response's messages. The bodies keep their original JSON."""
         import msgspec
 
         from penstock.management.messages.types import StoredMessage
@@ -214,7 +217,7 @@ def _only_running() -> str:
 
 def refuse_another_database(service: Running) -> None:
     """Raises LocalError if DATABASE_URL differs from the local service's database. Commands such as `penstock keys` use
-    DATABASE_URL. Without this check, a user would change two installations.
+    DATABASE_URL. Without this check, those commands and the REST commands would change different installations.
     """
     from penstock_web.local.migrating import is_same_database, without_password
 

@@ -50,7 +50,7 @@ def search(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints matching messages. Searches until `limit` messages are found or all messages are examined."""
+    """Prints matching messages. Stops after `limit` matches, or after all messages."""
     from penstock.management.messages.types import FoundPage
 
     client, left, body = RestClient(endpoint), limit, {"filter": _filter(filter_)}
@@ -81,7 +81,9 @@ def failures(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints groups of dead letters, the largest first. --json also prints each group's samples and filter."""
+    """Prints groups of dead letters, from the largest to the smallest. --json also prints each group's samples and
+    filter.
+    """
     response = RestClient(endpoint).call("GET", queue_path(name, "/failures"), by=by or None, attribute=attribute)
     groups = response["groups"]
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
@@ -149,9 +151,7 @@ def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = 
 
 
 def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:
-    """Prints the move's progress, at least once a second. Returns the move after its end, or at the pause after the
-    canary.
-    """
+    """Prints the move's progress, at least once a second. Returns when the move ends or pauses after the canary."""
     pause = _FIRST_LOOK_SECONDS
     while move["state"] == "running":
         time.sleep(pause)

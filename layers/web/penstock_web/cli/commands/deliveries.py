@@ -34,13 +34,15 @@ def list_(
     print_table(_all(RestClient(endpoint), state), json, _COLUMNS)
 
 
-@app.command("retry", help="deliver now; an exhausted delivery gets its full number of attempts again")
+@app.command(
+    "retry", help="retry a delivery now; after a retry, an exhausted delivery has its full number of attempts again"
+)
 def retry(
     id_: Annotated[int, typer.Argument(metavar="ID", parser=whole_number(1, 2**63 - 1))],
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Retries a delivery now. A delivery that is being sent stays unchanged."""
+    """Retries a delivery now. A delivery that the service is already sending stays unchanged."""
     say(RestClient(endpoint).call("POST", f"/deliveries/{id_}/retry"), json, f"the service retries delivery {id_} now")
 
 

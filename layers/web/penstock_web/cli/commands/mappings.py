@@ -71,8 +71,9 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Creates or changes a mapping. Missing options get their defaults. An existing mapping stays enabled or
-    disabled."""
+    """Creates or changes a mapping. Missing options receive their defaults. An existing mapping stays enabled or
+    disabled, unless --disabled is set.
+    """
     client = RestClient(endpoint)
     options: dict[str, object] = {
         "batch_size": batch_size,
@@ -93,7 +94,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
 
 @app.command("enable", help="enable a mapping, so that the queue invokes the function again")
 def enable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Enables a mapping. From then on, the mapping has the caller's permissions."""
+    """Enables a mapping. The mapping then acts with the caller's permissions."""
     say(RestClient(endpoint).call("PATCH", _path(mapping), {"enabled": True}), json, f"enabled {mapping}")
 
 

@@ -1,4 +1,4 @@
-"""Defines the options that commands over the REST API share, and the confirmation before a deletion."""
+"""Defines the options of the commands that use the REST API, and the confirmation before a deletion."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _COMPLETION_SECONDS: Final = 1.0
 
 
 def complete_queue(beginning: str) -> list[str]:
-    """Returns the queue names that begin with this text, for a shell's completion. Returns an empty list if no service
-    responds within a second.
+    """Completes a queue name in a shell: returns the queue names that begin with this text. Returns an empty list if no
+    service responds within a second.
     """
     from .client import RestClient
 

@@ -47,8 +47,8 @@ def print_lines(lines: Iterable[str], file: TextIO | None = None) -> None:
 
 
 def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
-    """Prints one line for each message: the time of sending, the number of receives, the group, and the body. A dead
-    letter's number of receives includes the receives from the source queue.
+    """Prints one line for each message: when the message was sent, how often it was received, its group and its body. A
+    dead letter's number of receives includes the receives from the source queue.
     """
     import msgspec
 
@@ -82,7 +82,7 @@ def print_described(document: Document, json: bool) -> None:
 
 
 def print_table(rows: Iterable[Document], json: bool, columns: Sequence[str]) -> None:
-    """Prints one line for each row: JSON with all members, or the columns, with right-aligned numbers."""
+    """Prints each row as one line of JSON, or prints a table of `columns` with right-aligned numbers."""
     if json:
         for row in rows:
             print_json(row)

@@ -1,5 +1,5 @@
 """Manages queues and messages over the REST API: `penstock queues`, `create`, `send`, `receive`, `peek` and others.
-Each command has the options --endpoint and --json. --json prints one document, or one document in each line.
+Each command has the options --endpoint and --json. --json prints one document per line.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def create(
     ] = None,
     dead_letters: Annotated[
         str | None,
-        typer.Option(metavar="QUEUE", help="queue of this account that gets messages after too many receives"),
+        typer.Option(metavar="QUEUE", help="queue of this account that receives messages after too many receives"),
     ] = None,
     max_receives: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             parser=whole_number(1, 1_000),
-            help="receives before a message moves, with --dead-letters (default 10)",
+            help="with --dead-letters: number of receives before a message moves (default 10)",
         ),
     ] = None,
     endpoint: Endpoint = None,
@@ -105,8 +105,9 @@ def send(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Sends messages. JSON keeps its numbers and order, but loses its spaces. Any other text is sent as a JSON
-    string."""
+    """Sends messages. A JSON document keeps the text of its numbers and the order of its members, but loses its spaces.
+    The command sends any other text as a JSON string.
+    """
     options = {"delay": delay, "group_id": group, "dedup_id": dedup}
     given = {key: value for key, value in options.items() if value is not None}
     client, sent, schedules = RestClient(endpoint), 0, list[str]()
@@ -205,9 +206,9 @@ def tail(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints new messages. Reads all visible messages once a second, so messages that a consumer receives within the
-    second are missed. Remembers all printed ids instead of the last id, because concurrent sends can commit ids in
-    another order.
+    """Prints new messages. Reads all visible messages once a second, and therefore misses messages that a consumer
+    receives within that second. Compares complete sets of ids instead of the highest id, because concurrent senders can
+    commit ids in any order.
     """
     import time
 
@@ -281,7 +282,7 @@ def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("receivers", help="show the programs that received from a queue in the last day")
 def receivers(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Prints a queue's receivers, the latest receive first."""
+    """Prints a queue's receivers, from the latest to the earliest receive."""
     rows = RestClient(endpoint).members(queue_path(name, "/receivers"))
     if not json:
         rows = [row | {"user_agent": shorten(str(row["user_agent"]), _AGENT_SIGNS)} for row in rows]
@@ -304,7 +305,7 @@ def _delete_messages(client: RestClient, name: str, wanted: dict[str, object], j
 
 
 def _same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:
-    """Returns the existing queue. Raises LocalError for other attributes, like SQS's CreateQueue."""
+    """Returns the existing queue. Like SQS's CreateQueue, raises LocalError if the queue has other attributes."""
     from penstock.management.queues import convert_attributes
     from penstock.sqs.attributes import check_queue_attributes
 

@@ -32,11 +32,13 @@ def list_(
     status: Annotated[
         str | None, typer.Option(metavar="STATUS", help="show only active or only paused schedules")
     ] = None,
-    prefix: Annotated[str | None, typer.Option(metavar="TEXT", help="show only names with this beginning")] = None,
+    prefix: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="show only names that begin with this text")
+    ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Lists schedules by name, then the names of schedules that the caller may not read."""
+    """Lists schedules by name, then the names of the schedules that the caller lacks permission to read."""
     response = RestClient(endpoint).call("GET", "/schedules", status=status, name_prefix=prefix)
     found, unreadable = response["schedules"], response.get("unreadable", [])
     assert isinstance(found, list) and isinstance(unreadable, list)  # noqa: S101, PT018 - for mypy
@@ -60,7 +62,7 @@ def show(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     name: Name,
     message: Annotated[str, typer.Option(metavar="TEXT", help="a text or a JSON document")],
-    queue: Annotated[str | None, typer.Option(metavar="NAME", help="the queue that gets the message")] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="the queue that receives the message")] = None,
     event: Annotated[
         str | None, typer.Option(metavar="KEY", help="the routing key of an event, instead of a queue")
     ] = None,
@@ -72,7 +74,9 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Creates or replaces a schedule. Takes either --queue or --event, and one of --cron, --every, --when and --at."""
+    """Creates or replaces a schedule. Requires exactly one of --queue and --event, and exactly one of --cron, --every,
+    --when and --at.
+    """
     if (queue is None) == (event is None):
         raise LocalError("pass either --queue or --event")
     destination = {"queue": queue} if event is None else {"topic": event}
@@ -115,7 +119,7 @@ def delete(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     say({"deleted": name}, json, f"deleted {name}")
 
 
-@app.command("preview", help="show the times of an expression")
+@app.command("preview", help="show the next times of an expression")
 def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     cron: Cron = None,
     every: Every = None,
@@ -126,7 +130,7 @@ def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints the expression in words, and one line for each time. Does not create a schedule."""
+    """Prints a description of the expression, and one line for each time. Does not create a schedule."""
     body = {**_expression(cron, every, when, at), "timezone": timezone, "count": count}
     found = RestClient(endpoint).call("POST", "/previews", body)
     times = found["next_fires"]
@@ -144,7 +148,7 @@ def _path(name: str) -> str:
 
 
 def _expression(cron: str | None, every: str | None, when: str | None, at: str | None) -> dict[str, str]:
-    """Returns the given expression. Raises LocalError unless exactly one expression is given."""
+    """Returns the option with the expression. Raises LocalError unless the user passes exactly one such option."""
     given = {"cron": cron, "every": every, "when": when, "fire_at": at}
     expression = {name: text for name, text in given.items() if text is not None}
     if len(expression) != 1:
@@ -153,5 +157,5 @@ def _expression(cron: str | None, every: str | None, when: str | None, at: str |
 
 
 def _next_run(schedule: Document) -> str:
-    """Describes the next time. A schedule for a past moment never fires."""
+    """Describes when the schedule fires next. A one-time schedule whose time has passed never fires."""
     return f"next at {schedule['next_fire_at']}" if schedule["next_fire_at"] else "no next run"

@@ -17,13 +17,14 @@ app = typer.Typer()
 
 _COLUMNS: Final = ("kind", "name", "since", "number", "text")
 _SHOWN: Final = 15
-"""The most lines. --json prints all lines."""
+"""The maximum number of printed problems. --json prints all problems."""
 
 
 @app.command("status", help="show a service's address, version, database state and problems")
 def status(endpoint: Endpoint = None, json: Json = False) -> int:
-    """Prints a service's state. Returns 1 if the service cannot work, and otherwise 0, even if queues or endpoints have
-    problems."""
+    """Prints a service's state. Returns 1 if the service cannot work, and 0 if only queues or endpoints have
+    problems.
+    """
     client = RestClient(endpoint)
     life, ready = client.health("/livez"), client.health("/readyz")
     works = ready.get("status") == "ok"
@@ -52,7 +53,7 @@ def status(endpoint: Endpoint = None, json: Json = False) -> int:
 
 
 def _show(concern: Document) -> Document:
-    """Returns a concern's line, with the time in whole seconds."""
+    """Formats a concern as a table row. Rounds the time down to whole seconds."""
     since = str(concern["since"] or "")
     if "." in since:
         since = f"{since.partition('.')[0]}Z"

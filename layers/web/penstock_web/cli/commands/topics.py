@@ -35,7 +35,7 @@ def show_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> N
     print_described(RestClient(endpoint).call("GET", _path(topic)), json)
 
 
-@topics.command("create", help="create a topic; a name with the end .fifo makes a FIFO topic")
+@topics.command("create", help="create a topic; a topic whose name ends in .fifo is FIFO")
 def create_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
     """Creates a topic. Also succeeds if the topic exists."""
     say(RestClient(endpoint).call("POST", "/topics", {"name": topic}), json, f"the topic {topic} exists")
@@ -45,7 +45,7 @@ def create_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) ->
 def delete_topic(topic: Topic, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
     """Deletes a topic and its subscriptions, after a confirmation."""
     client = RestClient(endpoint)
-    client.call("GET", _path(topic))  # A wrong name gets 404.
+    client.call("GET", _path(topic))  # This call raises an error for a missing topic.
     confirm(yes, f"Delete the topic {topic} and its subscriptions?")
     client.call("DELETE", _path(topic))
     say({"deleted": topic}, json, f"deleted {topic}")
@@ -64,8 +64,9 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Publishes a message. A header's value that is a number or JSON keeps its type; any other text becomes a
-    string."""
+    """Publishes a message. A header's value keeps its type if the value is JSON, such as a number. Any other text
+    becomes a string.
+    """
     given = {"subject": subject, "group_id": group, "dedup_id": dedup}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     body |= {"message": json_or_text(message), "headers": dict(map(_header, header or ()))}
@@ -102,7 +103,7 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Subscribes a queue or a URL to a topic. Takes either --queue or --url."""
+    """Subscribes a queue or a URL to a topic. Requires exactly one of --queue and --url."""
     if (queue is None) == (url is None):
         raise LocalError("pass either --queue or --url")
     given = {
@@ -113,7 +114,7 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     body |= {"filter_on": filter_on, "raw": raw}
     client = RestClient(endpoint)
     if queue is not None and not queue.startswith("arn:"):
-        # This request refuses a missing queue. SNS's Subscribe accepts a missing queue.
+        # This request fails for a missing queue. SNS's Subscribe would accept a missing queue.
         client.call("GET", queue_path(queue))
     response = client.call("POST", _path(topic, "/subscriptions"), body)
     text = (

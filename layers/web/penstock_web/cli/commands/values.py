@@ -21,7 +21,7 @@ def whole_number(least: int, most: int) -> Callable[[str | int], int]:
 
 
 def accept_only(*values: str) -> Callable[[str], str]:
-    """Returns a parser that accepts these texts."""
+    """Returns a parser that accepts only `values`."""
 
     def parse(text: str) -> str:
         if text not in values:
@@ -41,7 +41,7 @@ def rfc_3339_time(text: str) -> datetime:
 
 
 def json_or_text(text: str) -> object:
-    """Returns JSON unchanged: 1.10 stays 1.10. Returns any other text as a string."""
+    """Returns JSON unchanged, so that 1.10 does not become 1.1. Returns any other text as a string."""
     import msgspec
 
     try:
@@ -65,8 +65,8 @@ def json_object(text: str, option: str) -> object:
 
 
 def _first_mistake(text: str) -> str:
-    """Returns the first error of a text that is not JSON. Returns "" for a text that Python accepts, such as NaN.
-    Python's error counts characters, and msgspec's counts bytes.
+    """Describes the first error in a text that is not JSON. Uses Python's parser, which counts characters, whereas
+    msgspec counts bytes. Returns "" if Python accepts the text, such as NaN.
     """
     import json
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 0.5
 _MAX_LOOK_SECONDS = 20
-"""An endpoint can take 15 seconds to respond."""
+"""The longest wait for a test's attempt. An endpoint can take 15 seconds to respond."""
 
 app = typer.Typer(name="webhooks", help="manage endpoints, and show delivery attempts")
 
@@ -30,7 +30,7 @@ Url = Annotated[str, typer.Argument(metavar="URL", help="URL, exactly as in the 
 
 @app.command("list", help="list endpoints with their attempts, last responses and pauses")
 def list_(endpoint: Endpoint = None, json: Json = False) -> None:
-    """Prints endpoints, ordered by failures, the most first. The counts cover the newest 10,000 attempts."""
+    """Prints endpoints, from the most to the fewest failures. The counts cover the newest 10,000 attempts."""
     rows = RestClient(endpoint).members("/deliveries/endpoints")
     columns = ("endpoint", "attempts", "delivered", "p95_ms", "last_status", "paused", "paused_until", "waiting")
     print_table(rows, json, columns)
@@ -44,7 +44,7 @@ def attempts(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints attempts, newest first. Searches until `limit` attempts are found or all attempts are examined."""
+    """Prints attempts from the newest to the oldest. Stops after `limit` matches, or after all attempts."""
     rows = _attempts(RestClient(endpoint), url, failed, limit)
     columns = ("at", "endpoint", "attempt", "outcome", "status", "duration_ms", "error")
     print_table(rows, json, columns)
@@ -66,8 +66,8 @@ def resume(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("test", help="send a test event to an endpoint, and show the response")
 def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Sends a test event, which the service signs, checks and logs like every delivery. The command waits up to 20 s,
-    and fails if the endpoint does not accept the event.
+    """Sends a test event. The service signs, checks and logs the event like every delivery. Waits up to 20 s. Raises
+    LocalError if the endpoint does not accept the event.
     """
     client = RestClient(endpoint)
     sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
@@ -84,12 +84,14 @@ def replay(
     url: Annotated[str | None, typer.Option(metavar="URL", help="select only this endpoint")] = None,
     since: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="only deliveries whose last attempt was at this time (RFC 3339) or later"),
+        typer.Option(
+            metavar="TIME", help="select only deliveries whose last attempt was at this time (RFC 3339) or later"
+        ),
     ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Retries exhausted deliveries. Each delivery gets its full number of attempts again."""
+    """Retries exhausted deliveries. Each delivery has its full number of attempts again."""
     client, given = RestClient(endpoint), {"endpoint": url, "since": since, "limit": 10_000}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     total = 0

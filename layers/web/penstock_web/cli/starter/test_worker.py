@@ -1,4 +1,6 @@
-"""Tests the worker against a real Penstock, which the package's fixtures start: pip install penstock-queue pytest."""
+"""Tests the worker with a real service, which the fixtures of penstock-queue start. Setup: pip install penstock-queue
+pytest.
+"""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""A worker: receives, handles and deletes orders. A failed order becomes visible again after the visibility timeout.
-After five receives, the order moves to `orders-failed`.
+"""Receives, handles and deletes orders. A failed order becomes visible again after the visibility timeout. After five
+receives, the order moves to `orders-failed`.
 """
 
 import os
@@ -9,12 +9,14 @@ import boto3
 
 
 def handle(body: str) -> None:
-    """Handles an order. Replace this function. After an exception, the order becomes visible again."""
+    """Handles an order. Replace this function with your own code. If it raises an exception, the order becomes visible
+    again.
+    """
     print(f"handled {body}", flush=True)
 
 
 def work(sqs: Any, url: str, wait_seconds: int = 20) -> int:
-    """Handles the messages of one receive. Returns the number of handled messages."""
+    """Receives up to ten messages and handles them. Returns the number of handled messages."""
     response = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds)
     handled = 0
     for message in response.get("Messages", []):
