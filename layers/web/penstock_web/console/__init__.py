@@ -12,6 +12,6 @@ API.
     rendering.py   templates and their filters, styles and scripts
     screens/       a module for each screen
 
-The console imports Jinja2, which the Lambda functions for AWS's actions lack. `application` and `rest.lambda_function`
-therefore import the console only if the console is enabled.
+The console imports Jinja2, which the Lambda functions for AWS's actions do not contain. The modules `application` and
+`rest.lambda_function` therefore import the console only if the console is enabled.
 """

@@ -1,4 +1,6 @@
-"""Lists the times of schedules in seven days. A schedule that fires more than four times a day takes one line."""
+"""Lists when schedules fire in the next seven days. A schedule that fires more than four times a day has only one
+line.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -18,9 +20,9 @@ MAX_EXPRESSIONS: Final = 60
 """Evaluating 60 expressions with 28 times each takes about 120 ms (77 µs for each time)."""
 MAX_OFTEN: Final = 25
 MAX_PER_DAY: Final = 12
-"""The most lines for one day. The page counts further times."""
+"""The maximum number of lines for a day. The page shows only a count of further times."""
 SELDOM: Final = 4
-"""The most times of a schedule in a day's list. A schedule that fires more often takes one line above the days."""
+"""A schedule that fires more often than this in 24 hours has one line above the days instead."""
 MAX_MISSED: Final = 20
 A_TURN: Final = 16
 """The calendar lets other requests run after this many expressions."""
@@ -35,7 +37,7 @@ class Fires(NamedTuple):
 
 
 class Often(NamedTuple):
-    """Schedules with more than four times a day. `words` describes the times in English."""
+    """Schedules that fire more than four times a day. `words` describes the times in English."""
 
     words: str
     next_at: datetime
@@ -52,8 +54,8 @@ class Day(NamedTuple):
 
 
 class Calendar(NamedTuple):
-    """The calendar's values. `looked_at` counts schedules, `left_out` expressions beyond the first 60, and `more_often`
-    frequent expressions beyond the first 25.
+    """The calendar's values. `looked_at` counts all schedules. `left_out` counts the expressions beyond the first 60,
+    which the calendar omits. `more_often` counts the frequent expressions beyond the first 25.
     """
 
     days: Sequence[Day]
@@ -68,7 +70,7 @@ class Calendar(NamedTuple):
 @needs("schedules", "scheduler:ListSchedules")
 def read_calendar(context: Context) -> Operation[Calendar]:
     """Reads the calendar with two statements. Evaluates at most 60 expressions, each at most 29 times. Omits the names
-    and missed times of schedules that the caller may not read.
+    and missed times of schedules that the caller lacks permission to read.
     """
     until = midnight(datetime.now(UTC)) + DAYS * DAY
     rows = yield from Call(READ_CALENDAR, (*group_key(context), until, MAX_EXPRESSIONS))
@@ -92,8 +94,8 @@ def read_calendar(context: Context) -> Operation[Calendar]:
 
 
 def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
-    """Returns the schedules' times before `until`, or None for more than four times in 24 hours. The first time is the
-    stored next time. Only this time can be in the past, because the schedules have not fired yet.
+    """Returns the times before `until` at which the schedules fire, or None for more than four times in 24 hours. The
+    first time is the stored next time. Only the stored time can be in the past, if the schedules are overdue.
     """
     expression = read_stored(row.expression_kind, row.expression, row.canonical, row.timezone)
     period = Period(end=row.end_at, anchor=row.anchor_at)
@@ -105,7 +107,7 @@ def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
             if len(found) > SELDOM and at - found[-1 - SELDOM] < DAY:
                 return None
             at = next_fire(expression, at, period)
-    except ScheduleInvalid:  # A later release stored this expression. Only the next time is known.
+    except ScheduleInvalid:  # A newer release stored this expression. Only the next time is known.
         return found[:1]
     return found
 

@@ -1,4 +1,4 @@
-"""Draws charts from a queue's minutes, and from the hours that the metrics job stored. The package `report` draws the
+"""Builds charts from a queue's minutes, and from the hours that the metrics job stored. The package `report` draws the
 SVG.
 
 The SVG has no inline styles, because the Content Security Policy forbids inline styles.
@@ -32,7 +32,7 @@ class Chart(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """Values by the minute. `visible`, `in_flight` and `ages` (µs) are values at the end of each minute."""
+    """A queue's values for each minute. `visible`, `in_flight` and `ages` (µs) are values at the end of each minute."""
 
     visible: list[tuple[datetime, float]]
     in_flight: list[tuple[datetime, float]]
@@ -62,8 +62,9 @@ def build_charts(minutes: Sequence[Minute], start: datetime, end: datetime) -> l
 
 
 class History(NamedTuple):
-    """Charts from the metrics job. `computed_at` is the time of the job's last success. `is_kept` says whether the
-    queue records history."""
+    """Charts from the metrics job. `computed_at` is when the job last succeeded. `is_kept` is true if the queue records
+    history.
+    """
 
     charts: Sequence[Chart]
     computed_at: datetime | None
@@ -71,7 +72,9 @@ class History(NamedTuple):
 
 
 def build_history(rows: Sequence[QueueHistoryRow], start: datetime, end: datetime) -> History:
-    """Returns the history from `rows` of queue.read_queue_history. `rows` is empty for a missing queue."""
+    """Builds the history from the rows of the SQL function queue.read_queue_history. `rows` is empty if the queue does
+    not exist.
+    """
     if not rows:
         return History((), None, is_kept=False)
     first, *hours = rows
@@ -80,7 +83,7 @@ def build_history(rows: Sequence[QueueHistoryRow], start: datetime, end: datetim
 
 
 def history_charts(hours: Sequence[QueueHistoryRow], period: ChartPeriod) -> Iterator[Chart]:
-    """Yields charts of depth, messages per hour, age and lag. A missing hour or an unknown value leaves a gap."""
+    """Yields charts of depth, messages per hour, age and lag. A missing hour or an unknown value appears as a gap."""
     rows = [(row.ends_at, row) for row in hours if row.ends_at is not None]
     if not rows:
         return
@@ -122,7 +125,7 @@ def gather_series(minutes: Sequence[Minute], start: datetime, end: datetime) -> 
 
 
 def add_gauges(series: Gathered, at: datetime, known: Minute | None) -> None:
-    """Adds a queue's last measurement to the minute `at`."""
+    """Adds the last measurement of the queue to the series, as the values of the minute `at`."""
     if known is None or known.visible is None:
         return
     series.visible.append((at, known.visible))
@@ -133,7 +136,7 @@ def add_gauges(series: Gathered, at: datetime, known: Minute | None) -> None:
 
 
 def trust_picture(picture: str) -> Markup:
-    """Marks a picture as safe. `report` escapes every text in a picture."""
+    """Marks a picture as safe HTML. The package `report` has escaped every text in the picture."""
     return Markup(picture)  # noqa: S704
 
 
@@ -153,7 +156,7 @@ def depths(minutes: Sequence[Minute], now: datetime, length: int = SPARK_MINUTES
 
 
 def spark(values: Sequence[int | None], text: str) -> Markup:
-    """Draws a line above a filled area. An unknown value leaves a gap."""
+    """Draws a small chart: a line above a filled area. Skips unknown values."""
     known = [value for value in values if value is not None]
     if not known:
         return Markup()

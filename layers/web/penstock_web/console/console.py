@@ -13,7 +13,7 @@ from .screen import SCREENS, Screen
 
 
 def list_screens() -> list[Screen]:
-    """Returns all screens and acts. A path with `:path` is last in the list, because it matches all other paths."""
+    """Returns all screens and acts. Paths with `:path` come last, because they match every other path."""
     for module in iter_modules(screens.__path__):
         import_module(f"{screens.__name__}.{module.name}")
     return sorted(SCREENS, key=lambda screen: ":path" in screen.path)
@@ -24,8 +24,8 @@ def add_console(
     refresh: Callable[[], Awaitable[None]] | None = None,
     pool: Callable[[], Mapping[str, int]] | None = None,
 ) -> None:
-    """Adds `/` and the routes below /console. `refresh` returns after a measurement of the queues. `pool` returns the
-    counters of the process's connection pool. `pool` is None if the process has no pool.
+    """Adds the route `/` and the routes below /console. `refresh` measures the queues. `pool` returns the counters of
+    the process's connection pool. `pool` is None if the process has no pool.
     """
     app.state.console_refresh = None if refresh is None else Refresher(refresh)
     app.state.console_pool = pool

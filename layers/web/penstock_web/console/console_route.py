@@ -30,14 +30,14 @@ _log = logging.getLogger(__name__)
 
 
 class SignInWanted(Exception):  # noqa: N818 - nothing failed
-    """The user must sign in first."""
+    """Signals that the user must sign in first."""
 
 
 class ConsoleRoute(APIRoute):
-    """A route for a handler that `@screen` or `@act` declared."""
+    """Routes requests to a handler that `@screen` or `@act` declared."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[None, None, Response]]:
-        """Returns a handler that checks the viewer's right first. Every error becomes a page."""
+        """Returns a handler that checks the viewer's rights, and shows every error as a page."""
         handle, screen = super().get_route_handler(), find_screen(self.endpoint)
 
         async def admitted(request: Request) -> Response:
@@ -61,7 +61,7 @@ class ConsoleRoute(APIRoute):
 
 
 async def admit(page: Page) -> None:
-    """Raises SignInWanted, or an error that refuses the request."""
+    """Checks a request. Raises SignInWanted, or an error that refuses the request."""
     context, request, right = page.context, page.request, page.screen.right
     context.environment.hosts.check_host(context.http.headers, context.http.host_checked)
     writes = request.method not in ("GET", "HEAD")
@@ -80,9 +80,9 @@ async def admit(page: Page) -> None:
 
 
 def check_origin(context: Context, *, writes: bool) -> None:
-    """Raises AccessDenied for a form from another origin, and for a page that another site embeds. Allows a link from
-    another site. The cookie's SameSite attribute is not enough, because it ignores ports. Browsers send the cookie with
-    a form from any port of this host.
+    """Raises AccessDenied for a form from another origin, and for a page that another site embeds. Allows links from
+    other sites. The cookie's SameSite attribute is not sufficient, because it ignores ports: browsers send the cookie
+    with a form from any port of this host.
     """
     headers = context.http.headers
     if writes:
@@ -90,11 +90,11 @@ def check_origin(context: Context, *, writes: bool) -> None:
         if given not in own:
             raise AccessDenied(FOREIGN.format(given=given or "not named", own=" or ".join(sorted(own))))
     elif headers.get(b"sec-fetch-site") in OTHER_SITES and headers.get(b"sec-fetch-mode") != b"navigate":
-        raise AccessDenied("A page of another site requested this.")
+        raise AccessDenied("A page of another site sent this request.")
 
 
 def own_origins(context: Context) -> set[str]:
-    """Returns the console's origins, from QUEUE_BASE_URL and from the request's Host."""
+    """Returns the console's two possible origins: QUEUE_BASE_URL, and the request's Host header."""
     scheme = "https" if is_https(context) else "http"
     host = request_host(context.http.headers, context.environment).decode("latin-1").lower()
     base = urlsplit(context.base_url)
@@ -102,5 +102,5 @@ def own_origins(context: Context) -> set[str]:
 
 
 def build_origin(scheme: str, host: str) -> str:
-    """Returns an origin in the form that browsers send, without the scheme's default port."""
+    """Returns an origin as browsers send it, without the scheme's default port."""
     return f"{scheme}://{host.removesuffix(DEFAULT_PORTS.get(f'{scheme}:'.encode(), b'').decode())}"

@@ -1,5 +1,5 @@
 """Serves the documentation site at /docs. `make site` writes the site's archive, and the wheel contains the archive.
-The site needs no key, because every caller gets the same pages. Requests count against the client address's rate.
+The site needs no key, because every caller sees the same pages. Requests count towards the client address's rate limit.
 """
 
 from mimetypes import guess_type
@@ -17,12 +17,12 @@ from .responses import HEADERS
 
 PREFIX: Final = "/docs"
 POLICY_NAME: Final = "content-security-policy.txt"
-"""The archive's entry with the Content Security Policy. The policy allows the pages' inline scripts by hash."""
+"""The archive's file with the Content Security Policy. The policy lists the hashes of the pages' inline scripts."""
 ABSENT: Final = "This installation has no documentation. Install the package, or run `make site` in a clone.\n"
 
 
 class Site:
-    """The site's files. The first request for a file reads the archive."""
+    """The site's files. Reads a file from the archive at the first request."""
 
     def __init__(self, archive: Path) -> None:
         self._archive = ZipFile(archive)
@@ -37,7 +37,7 @@ class Site:
         return name if name in self._names else None
 
     def is_folder(self, path: str) -> bool:
-        """Returns whether the path is a folder without the final slash."""
+        """Returns whether the path names a folder, but lacks the final slash."""
         return f"{path}/index.html" in self._names
 
     def load(self, name: str) -> Document:
@@ -52,13 +52,15 @@ class Site:
 
 
 def find_archive() -> Path:
-    """Returns the archive's path: `files/` in an installed package, build/ in a clone."""
+    """Returns the archive's path. An installed package has the archive in `files/`, and a clone of the repository has
+    the archive in `build/`.
+    """
     installed = Path(__file__).parents[1] / "files/site.zip"
     return installed if installed.exists() else Path(__file__).parents[4] / "build/site.zip"
 
 
 def add_documentation(app: FastAPI, environment: Environment, archive: Path | None = None) -> None:
-    """Adds the site's routes to an application. The routes respond with 404 if there is no archive."""
+    """Adds the site's routes to an application. Without an archive, the routes respond with 404."""
     archive = archive or find_archive()
     site = Site(archive) if archive.exists() else None
     app.state.has_documentation = site is not None

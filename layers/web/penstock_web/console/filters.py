@@ -1,4 +1,4 @@
-"""Reads a message filter from an address's parameters."""
+"""Reads a message filter from a URL's parameters."""
 
 from collections.abc import Mapping
 
@@ -13,8 +13,8 @@ NUMBERS = {"min_receives": "min_receive_count", "max_receives": "max_receive_cou
 
 
 def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter | None:
-    """Returns the address's filter, or None. Raises InvalidParameterValue for an invalid filter. The search covers the
-    states in `states`, or all states if `states` is empty.
+    """Returns the URL's filter, or None if the URL has no filter. Raises InvalidParameterValue for an invalid filter.
+    The filter selects messages in `states`, or in all states if `states` is empty.
     """
     given = {name: query[name].strip() for name in NAMES if query.get(name, "").strip()}
     if not given:
@@ -34,12 +34,12 @@ def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter |
 
 
 def parse_number(text: str) -> int | str:
-    """Returns the number. Returns other text unchanged, because msgspec refuses text later."""
+    """Parses a number. Returns other text unchanged, and msgspec then reports the error."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
 def parse_value(text: str) -> object:
-    """Reads a number, true, false or null as JSON. Any other value is a text, with or without quotes."""
+    """Parses a number, true, false, null or a quoted text as JSON. Returns any other value unchanged as text."""
     try:
         value: object = msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError):
@@ -48,7 +48,7 @@ def parse_value(text: str) -> object:
 
 
 def as_parameters(wanted: MessageFilter) -> dict[str, str]:
-    """Returns the parameters for a failure group's filter."""
+    """Returns the URL parameters for a failure group's filter."""
     found = {
         "source": wanted.source_queue,
         "shape": wanted.shape,

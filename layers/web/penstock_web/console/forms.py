@@ -1,4 +1,4 @@
-"""Reads an address's parameters and a form's fields."""
+"""Reads a URL's parameters and a form's fields."""
 
 from typing import Final, Self
 from urllib.parse import parse_qsl
@@ -13,7 +13,7 @@ MAX_FORM_LENGTH: Final = 1_400_000
 
 
 class Query(QueryParams):
-    """An address's parameters. U+FFFD replaces NUL, because PostgreSQL cannot store NUL."""
+    """An address's parameters. Replaces NUL with U+FFFD, because PostgreSQL cannot store NUL."""
 
     def __init__(self, query_string: bytes) -> None:
         super().__init__(query_string.replace(b"%00", b"%EF%BF%BD"))
@@ -25,7 +25,7 @@ class Query(QueryParams):
         return int(text) if is_number else default
 
     def read_choice(self, name: str, choices: tuple[str, ...]) -> str:
-        """Returns the parameter if `choices` contains the value, otherwise the first choice."""
+        """Returns the parameter if it is one of `choices`, and otherwise the first choice."""
         value = self.get(name, "")
         return value if value in choices else choices[0]
 

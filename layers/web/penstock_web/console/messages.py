@@ -1,4 +1,4 @@
-"""Reads messages without a receive or a lease."""
+"""Reads messages without receiving them."""
 
 import json
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 
 
 class Seen:
-    """A message and its state when the console read the message."""
+    """A message, and the state that it had when the console read it."""
 
     def __init__(self, row: PeekedRow | FoundRow | FailureRow, state: str) -> None:
         self.row = row
@@ -50,15 +50,16 @@ class Seen:
 
     @property
     def preview(self) -> str:
-        """Returns the body's beginning in one line."""
+        """Returns the beginning of the body as one line."""
         text = " ".join(self.row.body[: 2 * MAX_PREVIEW_LENGTH].split())
         is_cut = len(text) > MAX_PREVIEW_LENGTH or len(self.row.body) > 2 * MAX_PREVIEW_LENGTH
         return f"{text[:MAX_PREVIEW_LENGTH]}\u2026" if is_cut else text
 
     @cached_property
     def pretty(self) -> str | None:
-        """Returns a JSON body with indentation and unchanged numbers. Returns None for a long body and for a body
-        that is not JSON."""
+        """Indents a JSON body without changing its numbers. Returns None for a long body and for a body that is not
+        JSON.
+        """
         body = self.row.body
         if len(body) > MAX_PRETTY_LENGTH or not body.lstrip().startswith(("{", "[")):
             return None
@@ -77,7 +78,7 @@ class Seen:
 
     @property
     def system(self) -> dict[str, str]:
-        """Returns the system attributes as texts."""
+        """Returns the system attributes as strings."""
         if self.row.system is None:
             return {}
         decoded: object = json.loads(self.row.system)
@@ -94,7 +95,7 @@ class Seen:
 
     @property
     def visible_at(self) -> datetime:
-        """Returns the time from which a consumer can receive the message."""
+        """Returns when the message becomes visible to consumers."""
         return to_datetime(self.row.visible_at_ms)
 
     @property
@@ -109,7 +110,7 @@ def to_datetime(milliseconds: int) -> datetime:
 
 @needs("queue", "sqs:ReceiveMessage")
 def look_at(name: str, state: str, after: int | None, limit: int, context: Context) -> Operation[list[Seen]]:
-    """Returns messages in one state by id. Raises QueueDoesNotExist."""
+    """Returns messages in one state, in the order of their ids. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)
     seen = yield from _peek(arn, state, after, limit)
     yield from note_reading(arn, context)
@@ -124,8 +125,9 @@ def _peek(arn: str, state: str, after: int | None, limit: int) -> Operation[list
 
 
 class MessagePage(NamedTuple):
-    """Matching messages. `looked_at` counts the examined messages, and `of` counts all messages. `next` is the next
-    search's position."""
+    """Matching messages. `looked_at` counts the examined messages, and `of` counts all messages. `next` is where the
+    next search begins.
+    """
 
     messages: list[Seen]
     looked_at: int
@@ -135,7 +137,7 @@ class MessagePage(NamedTuple):
 
 @needs("queue", "sqs:ReceiveMessage")
 def export_found(name: str, wanted: MessageFilter, context: Context) -> Operation[bytes]:
-    """Returns matching messages as lines of JSON, at most 1,000 messages and 4 MB."""
+    """Returns matching messages as JSON Lines. Stops after 1,000 messages or 4 MB."""
     search = Search(build_queue_arn(name, context), wanted, None, MAX_EXPORTED, MAX_SCANNED)
     found = yield from search_messages(search, EXPORTED_BYTES, context)
     yield from note_reading(search.arn, context)

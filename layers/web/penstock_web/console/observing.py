@@ -1,4 +1,6 @@
-"""Reads queues' facts, the minutes of the last two hours, and verdicts, in at most three calls."""
+"""Reads queues' last measurements and minutes, and computes the queues' verdicts. Makes at most three database
+calls.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -22,9 +24,9 @@ from penstock.verdicts.series import MINUTE, SETTLE
 MAX_QUEUES: Final = QUEUES_PER_READ[RECENT]
 MAX_LONG_QUEUES: Final = QUEUES_PER_READ[KEPT]
 LATE_SECONDS: Final = 60.0
-"""Schedules and deliveries that are due for longer need attention."""
+"""Schedules and deliveries that have been due for longer than this need attention."""
 OLD_SNAPSHOT_SECONDS: Final = 600.0
-"""Older transactions and snapshots need attention."""
+"""Transactions and snapshots that have been open for longer than this need attention."""
 
 
 class Observed(NamedTuple):
@@ -63,12 +65,12 @@ class Observed(NamedTuple):
 
     @property
     def last_received_at(self) -> datetime | None:
-        """Returns the time of the last receive with a message, within the known minutes."""
+        """Returns when a consumer last received a message, or None if the known minutes contain no receive."""
         return max((m.last_received_at for m in self.minutes if m.last_received_at is not None), default=None)
 
 
 def observe(arns: Sequence[str], in_flight_limit: int) -> Operation[dict[str, Observed]]:
-    """Returns the existing queues by ARN, at most the first 60."""
+    """Returns the existing queues by ARN. Reads only the first 60 ARNs."""
     some = list(arns[:MAX_QUEUES])
     facts = (yield from Call(READ_VERDICT_FACTS, (some,))) if some else []
     if not facts:

@@ -25,8 +25,9 @@ READING: Final = ("Get", "List", "ReceiveMessage", "Read", "Match", "Preview")
 
 
 class Page:
-    """An admitted request with the user's rights. `viewer` is None on public pages. `form` is empty until `admit`
-    reads the form."""
+    """A request and its user's rights. `viewer` is None on public pages. `form` is empty until `admit` reads the
+    form.
+    """
 
     def __init__(self, request: Request, screen: Screen) -> None:
         self.screen = screen
@@ -44,8 +45,8 @@ class Page:
         return self.context.environment.settings.console == "full"
 
     def may(self, action: str, arn: str = ANY) -> bool:
-        """Returns whether the user's own policies allow an action, so that a page can offer the action. The act's
-        request checks all policies again.
+        """Returns whether the user's own policies allow an action. A page uses the result to decide whether it offers
+        the action. When the user performs the action, the console checks all policies.
         """
         if action.partition(":")[2].startswith(READING) or self.is_full:
             service, _, name = action.partition(":")
@@ -53,8 +54,9 @@ class Page:
         return False
 
     def may_ever(self, action: str) -> bool:
-        """Returns whether the user's policies allow an action on any resource. Used for a form in which the user
-        names the resource."""
+        """Returns whether the user's policies allow an action on any resource. Forms in which the user names the
+        resource use this method.
+        """
         return self.is_full and self.context.caller.may_ever(action.lower())
 
     def may_open(self, screen: Screen) -> bool:
@@ -63,9 +65,9 @@ class Page:
         return all(self.may(action, arn) for action in screen.right.actions)
 
     async def check(self, right: Right) -> None:
-        """Raises AccessDenied unless the user has the right. The path's first parameter names the right's resource. A
-        form's operation checks the right again. A page can show a result that another user read, so only this function
-        checks the page's right.
+        """Raises AccessDenied unless the user has the right. The path's first parameter names the resource. For forms,
+        the operation checks the right again. For pages, this method is the only check, because a page can show a cached
+        result that another user read.
         """
         names = tuple(self.request.path_params.values())
         ask = authorize if self.request.method in READS else authorize_at_door
@@ -83,13 +85,15 @@ class Page:
             self.context.environment.cache(ViewCache).clear()
 
     async def read(self, key: tuple[object, ...], operation: Callable[[], Operation[T]]) -> T:
-        """Returns a reading operation's result. The account's users share the result under `key`."""
+        """Returns the result of a read. Caches the result under `key` for all users of the account."""
         readings = self.context.environment.cache(ViewCache)
         owner = (self.context.account_id, self.context.region)
         return await readings.get((*owner, *key), lambda: self.run(operation()))
 
     async def refresh(self) -> None:
-        """Waits at most 150 ms for a new measurement of the queues. The next poll shows a later measurement."""
+        """Starts a measurement of the queues, and waits at most 150 ms for it. The next poll shows the result of a
+        slower measurement.
+        """
         refresher: Refresher | None = self.request.app.state.console_refresh
         if refresher is not None:
             await refresher.wait()
@@ -102,7 +106,9 @@ class Page:
 
 
 async def _page(request: Request) -> Page:
-    """Returns the request's page. A coroutine, because FastAPI calls a plain function in a thread."""
+    """Returns the request's page. This function is a coroutine, because FastAPI would call a plain function in a
+    thread.
+    """
     page: Page = request.scope[PAGE_KEY]
     return page
 

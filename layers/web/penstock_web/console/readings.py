@@ -1,7 +1,7 @@
-"""Shares a result among the process's viewers. Viewers of the same page get the same rows.
+"""Caches results for all viewers of a process. Viewers of the same page see the same rows.
 
 The process reuses a result for three seconds, and for at least a hundred times the read's duration. Each kind of read
-therefore costs the database at most a hundredth of a core.
+therefore uses at most 1% of a database core.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 FRESH_SECONDS: Final = 3.0
 SHARE: Final = 0.01
-"""The largest share of time for one kind of read."""
+"""The maximum share of time that the process spends on one kind of read."""
 MAX_SECONDS: Final = 30.0
 MAX_KNOWN: Final = 256
 MARGIN_SECONDS: Final = 0.25
@@ -21,9 +21,11 @@ MARGIN_SECONDS: Final = 0.25
 replaced.
 """
 REFRESH_SECONDS: Final = 0.15
-"""A page waits this long for a measurement."""
+"""The longest wait of a page for a measurement."""
 SLOW_SECONDS: Final = 60.0
-"""Pages do not wait for this long after a wait timed out, as happens with 100,000 queues."""
+"""After a wait that timed out, pages do not wait for measurements during this time. Timeouts occur with 100,000
+queues.
+"""
 
 
 class CachedView(Generic[T]):
@@ -50,14 +52,14 @@ class CachedView(Generic[T]):
         value = await read()
         now = monotonic()
         self._values = [value]
-        # The duration on an idle system counts, so one slow read raises the estimate at most to twice its value.
+        # The estimate should be the duration on an idle system. One slow read therefore at most doubles the estimate.
         self._seconds = min(now - started, 2 * self._seconds)
         self._until = now + min(MAX_SECONDS, max(FRESH_SECONDS - MARGIN_SECONDS, self._seconds / SHARE))
         return value
 
 
 class ViewCache:
-    """A process's shared results."""
+    """The results that a process has cached."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, object] = {}
@@ -80,7 +82,7 @@ class ViewCache:
 
 
 class Refresher:
-    """Starts measurements of the queues. `refresh` returns after a measurement and raises no errors."""
+    """Starts measurements of the queues. `refresh` performs a measurement, and never raises an error."""
 
     def __init__(self, refresh: Callable[[], Awaitable[None]]) -> None:
         self._refresh = refresh

@@ -1,6 +1,6 @@
 """Renders templates, defines the templates' filters, and reads styles and scripts. Templates escape every value.
-Filters show an unknown value as a dash. Addresses of styles and scripts contain the content's digest, so browsers cache
-the files for a year.
+Filters show an unknown value as a dash. URLs of styles and scripts contain the content's digest, so that browsers can
+cache the files for a year.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,14 +35,14 @@ def templates() -> Templates:
 
 
 def render(template: str, values: Mapping[str, object]) -> str:
-    """Renders a template. `layout` names the surrounding template. A poll gets only the live part, with the layout
-    `part.html`.
+    """Renders a template. The value `layout` names the surrounding template. For a poll, the layout `part.html` renders
+    only the live part of the page.
     """
     return str(templates().get_template(template).render(values))
 
 
 # --- styles and scripts ----------------------------------------------------------------------------------------------
-# htmx.min.js is the unchanged htmx 4.0.1. static/README.md gives the address, digest and licence.
+# htmx.min.js is the unchanged file of htmx 4.0.1. static/README.md states its address, digest and licence.
 @cache
 def read_asset(name: str) -> tuple[bytes, str] | None:
     """Returns the content and type of a file in static/, or None for an unknown name."""
@@ -55,7 +55,9 @@ def read_asset(name: str) -> tuple[bytes, str] | None:
 
 @cache
 def asset_path(name: str) -> str:
-    """Returns an asset's path with the beginning of the content's digest. Raises KeyError for an unknown asset."""
+    """Returns an asset's URL path, with the first 12 digits of the content's digest. Raises KeyError for an unknown
+    asset.
+    """
     found = read_asset(name)
     if found is None:
         raise KeyError(name)
@@ -69,14 +71,14 @@ def count(value: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Formats a duration in its largest unit."""
+    """Formats a duration in a suitable unit."""
     if value is None:
         return NOT_KNOWN
     return "0 s" if value < 1 else duration(value * MILLION)
 
 
 def size(value: float | None) -> str:
-    """Formats bytes in their largest unit."""
+    """Formats a number of bytes in a suitable unit, such as KiB."""
     if value is None:
         return NOT_KNOWN
     for unit in ("B", "KiB", "MiB", "GiB"):
@@ -91,7 +93,7 @@ def age(at: datetime | None, now: datetime) -> str:
 
 
 def ago(at: datetime | None, now: datetime) -> str:
-    """Formats the time since a moment. The element's attributes contain the moment itself."""
+    """Formats the time since `at` as an HTML element. The element's attributes contain `at` itself."""
     if at is None:
         return NOT_KNOWN
     text = age(at, now)
@@ -112,12 +114,12 @@ def clock(at: datetime) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """Formats a moment in UTC to the second."""
+    """Formats a time in UTC, with seconds."""
     return NOT_KNOWN if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def rate(value: float | None) -> str:
-    """Formats messages per second, or per minute for a low rate."""
+    """Formats a rate as messages per second, or as messages per minute if the rate is low."""
     if value is None:
         return NOT_KNOWN
     if value >= 9.95:
@@ -135,12 +137,12 @@ def words(name: str) -> str:
 
 
 def plural(number: float, one: str, several: str | None = None) -> str:
-    """Formats a number with a noun."""
+    """Formats a number and a noun, such as "2 queues"."""
     return f"{number:,.0f} {one if number == 1 else several or one + 's'}"
 
 
 def segment(name: str) -> str:
-    """Escapes a name as a part of a path."""
+    """Escapes a name for use in a path."""
     return quote(name, safe="")
 
 

@@ -20,7 +20,7 @@ from .screen import list_navigation
 SIGN_IN: Final = "/console/sign-in"
 WORTHWHILE_BYTES: Final = 1_400
 GZIP_LEVEL: Final = 4
-"""At this level, a page of 50 queues takes a millisecond."""
+"""The gzip level. Compressing a page of 50 queues takes a millisecond at this level."""
 HEADERS: Final = {
     "cache-control": "no-store",
     "content-security-policy": (
@@ -30,7 +30,7 @@ HEADERS: Final = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    # With `no-referrer`, browsers would send `Origin: null` with forms.
+    # The value `no-referrer` would make browsers send `Origin: null` with forms.
     "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -38,14 +38,14 @@ HEADERS: Final = {
 
 
 class NoSuchThing(AwsError):  # noqa: N818 - called as the response is
-    """The named resource does not exist."""
+    """Signals that a resource in the URL does not exist."""
 
     json_type = query_code = "NotFound"
     status = 404
 
 
 def show_page(page: Page, template: str, http_status: int = 200, **values: object) -> Response:
-    """Returns a page. A poll gets only the page's live part."""
+    """Returns a page, or only the page's live part for a poll."""
     is_part = page.request.headers.get("hx-request-type") == "partial"
     layout = "part.html" if is_part else "layout.html"
     html = render(template, {**make_frame(page), "layout": layout, **values})
@@ -55,7 +55,7 @@ def show_page(page: Page, template: str, http_status: int = 200, **values: objec
 
 
 def make_frame(page: Page) -> dict[str, object]:
-    """Returns the layout's values."""
+    """Returns the values that every template needs."""
     url = page.request.url
     return {
         "page": page,
@@ -72,7 +72,7 @@ def make_frame(page: Page) -> dict[str, object]:
 
 
 def to_sign_in(page: Page) -> Response:
-    """Redirects to the sign-in page. The sign-in page returns to this page afterwards."""
+    """Redirects to the sign-in page, which returns to this page after the sign-in."""
     url = page.request.url
     back = url.path + (f"?{url.query}" if url.query else "")
     target = f"{SIGN_IN}?to={quote(back, safe='/')}" if page.request.method == "GET" else SIGN_IN
@@ -82,7 +82,7 @@ def to_sign_in(page: Page) -> Response:
 
 
 def error_page(page: Page, error: AwsError) -> Response:
-    """Returns a page with an error's text and HTTP status."""
+    """Returns a page that shows an error. The page has the error's HTTP status."""
     status = error.status if isinstance(error, NoSuchThing) else status_and_code(type(error))[0]
     return show_page(
         page, "error.html", status, title="Not done" if page.request.method == "POST" else "Not here", error=error
@@ -90,7 +90,7 @@ def error_page(page: Page, error: AwsError) -> Response:
 
 
 def redirect(path: str, cookie: str | None = None) -> Response:
-    """Redirects to another page after a form, so that a reload does not repeat the act."""
+    """Redirects to another page after a form, so that a reload does not submit the form again."""
     headers = HEADERS if cookie is None else {**HEADERS, "set-cookie": cookie}
     return RedirectResponse(path, 303, headers)
 

@@ -18,8 +18,9 @@ HandlerT = TypeVar("HandlerT", bound=Handler)
 
 
 class Screen(NamedTuple):
-    """A page, or a form's act. `title` is the page's default title. The navigation bar omits a screen without a
-    `position`."""
+    """A page, or the action of a form. `title` is the page's default title. The navigation bar omits a screen without a
+    `position`.
+    """
 
     method: str
     path: str
@@ -30,7 +31,7 @@ class Screen(NamedTuple):
 
 
 SCREENS: Final[list[Screen]] = []
-"""Every screen and act of the imported modules, in the order of declaration."""
+"""Every screen and act that the imported modules have declared."""
 
 
 def screen(path: str, *, right: Right, title: str = "", position: int | None = None) -> Callable[[HandlerT], HandlerT]:
@@ -44,7 +45,7 @@ def screen(path: str, *, right: Right, title: str = "", position: int | None = N
 
 
 def act(path: str, *, right: Right) -> Callable[[HandlerT], HandlerT]:
-    """Declares a form's act."""
+    """Declares the action of a form."""
 
     def declare(handler: HandlerT) -> HandlerT:
         SCREENS.append(Screen("POST", path, handler, right))
@@ -62,7 +63,7 @@ def find_screen(handler: Callable[..., object]) -> Screen:
 
 
 def list_navigation() -> list[Screen]:
-    """Returns the navigation bar's screens by position."""
+    """Returns the screens of the navigation bar, in the order of their positions."""
     return sorted(
         (screen for screen in SCREENS if screen.position is not None), key=lambda screen: screen.position or 0
     )

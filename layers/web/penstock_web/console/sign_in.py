@@ -1,7 +1,7 @@
 """Manages the console's viewers, sessions and cookies. The cookie contains only a random id. A row in
-`queue.console_session` maps the id's SHA-256 to the key's id. The console reads the row and the user's policies again
-after five seconds, or after QUEUE_ACCESS_CACHE_SECONDS if shorter. Sessions of a revoked key therefore end. If
-QUEUE_ACCESS is `off`, the console needs no sign-in and has no sessions.
+`queue.console_session` maps the id's SHA-256 to the key's id. The console caches the row and the user's policies for
+five seconds, or for QUEUE_ACCESS_CACHE_SECONDS if that time is shorter. Sessions of a revoked key end after this time.
+If QUEUE_ACCESS is `off`, the console needs no sign-in and has no sessions.
 """
 
 import secrets
@@ -26,8 +26,8 @@ SESSION_SECONDS: Final = 12 * 3600
 FRESH_SECONDS: Final = 5.0
 MAX_SESSIONS: Final = 1024
 MAX_ATTEMPTS, ATTEMPTS_SECONDS = 10, 60.0
-"""An address can fail to sign in with one key this many times in a minute. After that, the console refuses the key from
-this address.
+"""The console counts failed sign-ins for each client address and key. After ten failures in a minute, the console
+refuses the key from the address.
 """
 MAX_KEY_ID_LENGTH: Final = 64
 COOKIE: Final = "penstock_console"
@@ -48,21 +48,19 @@ class Viewer:
 
     @property
     def name(self) -> str:
-        """Returns the user's name, or the account's id for a key of the account itself."""
+        """Returns the user's name. Returns the account's id if the key belongs to the account itself."""
         return self.user.principal.user_name or self.account_id
 
 
 class Sessions:
-    """The process's cache of sessions, and the failed sign-ins."""
+    """The process's cache of sessions, and its counts of failed sign-ins."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, SessionRow]] = {}
         self.failures = FailureCounter(MAX_ATTEMPTS, ATTEMPTS_SECONDS)
 
     def find(self, session_id: str, seconds: float) -> Operation[SessionRow | None]:
-        """Returns the session's row, or None if the session does not exist or has ended. Reads the row again after
-        `seconds`.
-        """
+        """Returns the row of a current session, or None if there is no such session. Caches the row for `seconds`."""
         now = monotonic()
         known = self._known.get(session_id)
         if known is None or now >= known[0]:
@@ -123,7 +121,7 @@ def open_session(key_id: str, secret: str, context: Context) -> Operation[str]:
 
 
 def close_session(context: Context) -> Operation[None]:
-    """Deletes the request's session, if any."""
+    """Deletes the request's session if the session exists."""
     session_id = read_session(context)
     if session_id is not None:
         context.environment.cache(Sessions).forget(session_id)
@@ -132,12 +130,12 @@ def close_session(context: Context) -> Operation[None]:
 
 # --- cookies ---------------------------------------------------------------------------------------------------------
 def hash_cookie(value: str) -> str:
-    """Returns the session's id for a cookie's value. The hash has no salt, because the value is random."""
+    """Returns the id of the session for a cookie's value. The hash needs no salt, because the value is random."""
     return sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_session(context: Context) -> str | None:
-    """Returns the request's session id, or None."""
+    """Returns the request's session id, or None if the request has no cookie of the console."""
     try:
         cookies = SimpleCookie(context.http.headers.get(b"cookie", b"").decode("latin-1"))
     except CookieError:

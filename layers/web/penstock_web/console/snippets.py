@@ -1,4 +1,4 @@
-"""Writes code for users to copy."""
+"""Writes code that users can copy."""
 
 import json
 import re
@@ -68,7 +68,7 @@ class Attribute(NamedTuple):
 def message_snippets(
     name: str, body: str, attributes: Mapping[str, Attribute], group_id: str | None, context: Context
 ) -> list[Snippet]:
-    """Returns code that sends a message with this content, for curl and boto3."""
+    """Returns code for curl and boto3 that sends a message with this content."""
     request: dict[str, object] = {"QueueUrl": context.queue_url(name), "MessageBody": body}
     if attributes:
         request["MessageAttributes"] = {
@@ -93,7 +93,7 @@ def message_snippets(
 
 
 def boto3_attribute(name: str, attribute: Attribute) -> str:
-    """Formats an attribute as an entry of a Python dict."""
+    """Formats an attribute as an item of a Python dict."""
     if attribute.kind.startswith("Binary"):
         return f'{name!r}: {{"DataType": {attribute.kind!r}, "BinaryValue": base64.b64decode({attribute.text!r})}}'
     return f'{name!r}: {{"DataType": {attribute.kind!r}, "StringValue": {attribute.text!r}}}'

@@ -132,7 +132,7 @@ def check_export(console: Console) -> None:
 def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> None:
     url, dead = poison_three(console)
     text = console.page("/queues/grouped-dead/failures")
-    assert "2 groups in 3 messages" in text
+    assert "2 groups: examined 3" in text
     group = text.partition("2 messages</a>")[2].partition("</section>")[0]
     assert group.count("<mark>") == 2
     assert "<mark>  &#34;order&#34;: 1,</mark>" in group
@@ -191,7 +191,7 @@ def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -
     assert "<ins><code>90</code></ins>" in shown.text
     console.sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "31"})
     confirmed = {**form, "confirmed": "yes", "before.VisibilityTimeout": "30"}
-    assert "in between" in console.browser.post(path, **confirmed).text
+    assert "in the meantime" in console.browser.post(path, **confirmed).text
     assert timeout() == "31"
     confirmed["before.VisibilityTimeout"] = "31"
     assert console.browser.post(path, **confirmed).status_code == 303

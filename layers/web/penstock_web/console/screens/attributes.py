@@ -27,12 +27,12 @@ FIELDS: Final = {
 }
 """The form's fields and their descriptions."""
 EDIT: Final = require_on("queue", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes")
-"""The right to read and change the attributes. The operation checks the right to change again."""
+"""The rights to read and to change the attributes. The operation checks the right to change again."""
 LONG: Final = ("RedrivePolicy", "RedriveAllowPolicy", "Policy")
 
 
 class Difference(NamedTuple):
-    """An attribute before and after the change. An empty value means an unset attribute."""
+    """An attribute's values before and after the change. An empty value means that the attribute is not set."""
 
     name: str
     before: str
@@ -47,8 +47,8 @@ async def attributes_form(name: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/attributes", right=EDIT)
 async def change_attributes(name: str, page: CurrentPage) -> Response:
-    """Shows the changes. If `confirmed` is set, makes the changes, unless another user has changed the same attributes
-    in between.
+    """Shows the changes. If the form's field `confirmed` is "yes", makes the changes. Raises InvalidParameterValue if
+    another user has changed the same attributes in the meantime.
     """
     there = await read_attributes(name, page)
     given = {field: page.form.get(field).strip().replace("\r\n", "\n") for field in FIELDS}
@@ -65,7 +65,9 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
         page.form.get(f"before.{difference.name}").replace("\r\n", "\n") != difference.before
         for difference in differences
     ):
-        raise InvalidParameterValue("Another user has changed the attributes in between. Nothing was changed.")
+        raise InvalidParameterValue(
+            "Another user has changed the attributes in the meantime. Your changes were not made."
+        )
     changed: Attributes = {difference.name: difference.after for difference in differences}
     operation = change_queue(name, changed, page.context)
     await page.act(operation)
@@ -73,13 +75,13 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
 
 
 async def read_attributes(name: str, page: Page) -> dict[str, str]:
-    """Returns the set attributes. Raises QueueDoesNotExist."""
+    """Returns the attributes that are set. Raises QueueDoesNotExist."""
     build_queue_arn(name, page.context)
     return dict((await page.run(describe_queue(name, page.context))).attributes)
 
 
 def show(page: Page, name: str, values: dict[str, str], differences: list[Difference]) -> Response:
-    """Shows the form with these values, or the differences if there are any."""
+    """Shows `differences` for confirmation, or a form with `values` if `differences` is empty."""
     return show_page(
         page, "attributes.html", title=f"Attributes of {name}", name=name, values=values, differences=differences,
         fields=FIELDS, long=LONG,

@@ -1,4 +1,4 @@
-"""Shows endpoints, attempts, and waiting and exhausted deliveries. Retries deliveries and pauses endpoints."""
+"""Shows endpoints, delivery attempts, and waiting or exhausted deliveries. Retries deliveries, and pauses endpoints."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,9 @@ HOURS = {"hour": 1, "day": 24}
 
 @screen("/console/deliveries", right=right_of(find_deliveries), title="Deliveries", position=60)
 async def deliveries(page: CurrentPage) -> Response:
-    """Shows endpoints, or attempts from the newest to the oldest, or deliveries in one state, oldest first."""
+    """Shows one view: the endpoints, the attempts from the newest to the oldest, or the waiting or exhausted deliveries
+    from the oldest to the newest.
+    """
     view = page.query.read_choice("view", VIEWS)
     rows, following = await _rows(page, view)
     return show_page(
@@ -43,7 +45,7 @@ async def deliveries(page: CurrentPage) -> Response:
 
 
 async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
-    """Returns the view's rows and the next page's position."""
+    """Returns the view's rows, and the position where the next page begins."""
     if view == "endpoints":
         return [*await page.read(("endpoints",), lambda: endpoints.list_endpoints(page.context))], None
     at = page.query.read_number("after", 0, LAST_ID) or None
@@ -62,7 +64,9 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
 
 @act("/console/deliveries/retry", right=right_of(retry_given_up))
 async def retry_failed(page: CurrentPage) -> Response:
-    """Retries exhausted deliveries of the last hour, the last day or any time, to one endpoint or to all endpoints."""
+    """Retries exhausted deliveries to one endpoint or to all endpoints. Selects deliveries of the last hour, of the
+    last day, or of any time.
+    """
     hours = HOURS.get(page.form.get("since"))
     wanted = GivenUp(
         endpoint=page.form.get("endpoint") or None,

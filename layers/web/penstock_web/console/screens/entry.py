@@ -38,7 +38,7 @@ async def asset(file: str, page: CurrentPage) -> Response:
 
 @screen("/console/sign-in", right=PUBLIC, title="Sign in")
 async def sign_in_page(page: CurrentPage) -> Response:
-    """Shows the form. Redirects a viewer if no sign-in is needed."""
+    """Shows the form, or redirects a viewer who does not need to sign in."""
     if await page.run(find_viewer(page.context)) is not None:
         return redirect(own_path(page.query.get("to", "")))
     return show_page(page, "sign_in.html", to=own_path(page.query.get("to", "")), problem="")
@@ -46,7 +46,7 @@ async def sign_in_page(page: CurrentPage) -> Response:
 
 @act("/console/sign-in", right=PUBLIC)
 async def sign_in(page: CurrentPage) -> Response:
-    """Signs in with a key's id and secret in two fields, or with a bearer key in the first field."""
+    """Signs a user in. The form contains a key's id and secret in two fields, or a bearer key in the first field."""
     key_id, _, joined = (
         page.form.get("key")
         .strip()
@@ -76,12 +76,12 @@ async def sign_out(page: CurrentPage) -> Response:
 
 @screen("/console/{rest:path}", right=SIGNED_IN, title="Not here")
 async def no_page(rest: str, page: CurrentPage) -> Response:  # noqa: ARG001
-    """Shows that no page has this path."""
+    """Tells the user that no page has this path."""
     return show_page(page, "none.html", 404)
 
 
 def own_path(path: str) -> str:
-    """Returns a path of the console. Returns the overview's path for any other value."""
+    """Returns `path` if it is a path of the console, and otherwise the overview's path."""
     parts = urlsplit(path)
     is_own = not parts.scheme and not parts.netloc and (parts.path == HOME or parts.path.startswith(f"{HOME}/"))
     safe = is_own and "\\" not in path and path.isprintable() and not path.startswith("//")

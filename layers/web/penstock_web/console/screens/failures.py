@@ -30,14 +30,14 @@ MAX_PLACE_LENGTH: Final = 160
 
 
 class ComparedLine(NamedTuple):
-    """A line. `differs` says whether another text lacks the line."""
+    """A line of a sample. `differs` is true if another sample lacks the line."""
 
     text: str
     differs: bool
 
 
 class ShownSample(NamedTuple):
-    """A group's message with compared lines."""
+    """A message of a group, with its lines."""
 
     seen: Seen
     lines: list[ComparedLine]
@@ -45,8 +45,9 @@ class ShownSample(NamedTuple):
 
 
 class ShownFailures(NamedTuple):
-    """A group. `parameters` is the filter that finds the group's messages, or None if no filter does. `markdown` is
-    the first sample."""
+    """A group of dead letters. `parameters` contains the filter that finds the group's messages, or is None if no
+    filter can find them. `markdown` is the group's first sample.
+    """
 
     group: FailureGroup
     samples: list[ShownSample]
@@ -66,19 +67,21 @@ class ShownFailures(NamedTuple):
 
 
 def read_place(text: str) -> str | None:
-    """Returns a page's start position. Returns None for the first page and for an invalid text."""
+    """Returns the position where a page begins, or None for the first page and for an invalid text."""
     return text if len(text) <= MAX_PLACE_LENGTH and re.fullmatch(PLACE, text) else None
 
 
 @needs("queue", "sqs:ReceiveMessage")
 def read_failures(_name: str, wanted: Grouping, _context: Context) -> Operation[Failures]:
-    """Groups a queue's messages. Raises QueueDoesNotExist."""
+    """Groups a queue's messages by failure. Raises QueueDoesNotExist."""
     return (yield from group_failures(wanted))
 
 
 @screen("/console/queues/{name}/failures", right=right_of(read_failures))
 async def failures(name: str, page: CurrentPage) -> Response:
-    """Shows groups of the queue's first messages. `by` names the properties that a group's messages share."""
+    """Groups the queue's first messages, and shows the groups. The parameter `by` names the properties that a group's
+    messages share.
+    """
     chosen = [kind for kind in KINDS if kind in page.request.query_params.getlist("by")]
     attribute = page.query.get("attribute", "").strip()[:256]
     if "attribute" in chosen and not attribute:
@@ -88,7 +91,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
         read_place(page.query.get("after", "")), SCANNED, MAX_GROUPS,
     )  # fmt: skip
     found = await page.read(("failures", *map(str, wanted)), lambda: read_failures(name, wanted, page.context))
-    await page.run(note_reading(wanted.arn, page.context))  # also a reading from the cache
+    await page.run(note_reading(wanted.arn, page.context))  # The audit also records a read from the cache.
     return show_page(
         page, "failures.html", title=f"Dead letters of {name}", name=name, found=found, by=wanted.by, kinds=KINDS,
         attribute=attribute, may_redrive=page.may("sqs:StartMessageMoveTask", wanted.arn),
@@ -97,7 +100,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
 
 
 def show_group(name: str, group: FailureGroup) -> ShownFailures:
-    """Converts a group to the page's format."""
+    """Prepares a group for the template."""
     seen = [Seen(row, row.state) for row in group.samples]
     texts = [failure.pretty or failure.row.body for failure in seen]
     samples = [
@@ -125,7 +128,9 @@ def show_group(name: str, group: FailureGroup) -> ShownFailures:
 
 
 def mark_lines(texts: Sequence[str]) -> list[list[ComparedLine]]:
-    """Returns each text's lines, and whether another text lacks the line. A single text has no differences."""
+    """Splits the texts into lines, and marks each line that another text lacks. Does not mark the lines of a single
+    text.
+    """
     split = [text.split("\n") for text in texts]
     if len(split) < 2:
         return [[ComparedLine(line, differs=False) for line in lines] for lines in split]

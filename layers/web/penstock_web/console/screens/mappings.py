@@ -22,7 +22,7 @@ RUNNING: Final = {"enabled": True, "disabled": False}
 
 @screen("/console/mappings", right=right_of(management.list_mappings), title="Mappings", position=50)
 async def mappings(page: CurrentPage) -> Response:
-    """Shows mappings by id. Shows only one queue's mappings if the address names a queue."""
+    """Shows mappings by id. If the URL names a queue, shows only the queue's mappings."""
     queue, after = page.query.get("queue", "").strip()[:MAX_QUEUE_ARN_LENGTH], page.query.get("after", "")[:36]
     found = await page.read(
         ("mappings", queue, after), lambda: management.list_mappings(queue or None, None, after or None, page.context)
@@ -36,7 +36,7 @@ async def mappings(page: CurrentPage) -> Response:
 
 @screen("/console/mappings/{mapping}", right=right_of(management.describe_mapping))
 async def mapping(mapping: str, page: CurrentPage) -> Response:
-    """Shows a mapping with the settings and the results of batches."""
+    """Shows a mapping's settings and the results of its batches."""
     shown = await page.run(management.describe_mapping(mapping, page.context))
     arn = build_mapping_arn(mapping, page.context)
     patterns = [msgspec.json.format(msgspec.json.encode(pattern), indent=2).decode() for pattern in shown.filters]
@@ -75,7 +75,7 @@ async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
 
 
 def _read_form(page: Page) -> NewMapping:
-    """Returns the form's mapping. Raises InvalidParameterValue."""
+    """Reads a new mapping from the form. Raises InvalidParameterValue."""
     document = {
         "queue": page.form.get("queue").strip(),
         "function": page.form.get("function").strip(),

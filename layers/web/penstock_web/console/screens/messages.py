@@ -25,8 +25,9 @@ MAX_PLACE_LENGTH = 160
 
 @screen("/console/queues/{name}/messages", right=right_of(look_at))
 async def messages(name: str, page: CurrentPage) -> Response:
-    """Shows a page of messages in one state, in the order of their ids. If the address contains a filter, shows
-    matching messages in the queue's order."""
+    """Shows a page of messages in one state, in the order of their ids. If the URL contains a filter, shows matching
+    messages in the queue's order.
+    """
     state = page.query.read_choice("state", STATES)
     wanted = parse_filter(page.query, [state] if "state" in page.query else list(STATES))
     if wanted is not None:
@@ -44,7 +45,7 @@ async def messages(name: str, page: CurrentPage) -> Response:
 
 
 async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Response:
-    """Shows messages that match a filter. One search examines a limited number of messages."""
+    """Shows messages that match a filter. Each request examines only a limited number of messages."""
     place = page.query.get("place", "")[:MAX_PLACE_LENGTH]
     found = await page.run(find(name, wanted, place or None, page.context))
     arn = build_queue_arn(name, page.context)
@@ -86,7 +87,7 @@ async def message(name: str, message_id: str, page: CurrentPage) -> Response:
 
 
 def build_snippets(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
-    """Returns code that sends the message again, and the message in Markdown."""
+    """Returns code that sends the message again, and the message as Markdown."""
     row = seen.row
     facts = {
         "message id": row.message_id,
@@ -103,8 +104,9 @@ def build_snippets(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
 
 @screen("/console/queues/{name}/send", right=right_of(send_written))
 async def send_form(name: str, page: CurrentPage) -> Response:
-    """Shows the form. `copy` names a message whose content fills the form. The user must be allowed to receive the
-    message."""
+    """Shows the form. If the parameter `copy` names a message, fills the form with the message's content. The user
+    needs the right to receive the message.
+    """
     seen = None
     if "copy" in page.query:
         seen = await page.run(look_for(name, parse_id(page.query["copy"]), STATES, page.context))
@@ -161,7 +163,7 @@ async def delete_messages(name: str, page: CurrentPage) -> Response:
 
 
 def parse_id(text: str) -> int:
-    """Returns a message's id. Raises MessageNotFound for any other text."""
+    """Parses a message's id. Raises MessageNotFound for any other text."""
     if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LAST_ID):
         raise MessageNotFound
     return int(text)

@@ -1,4 +1,4 @@
-"""Shows queues and endpoints that need attention, the worst first, then totals."""
+"""Shows the queues and endpoints that need attention, from the worst to the best, and then totals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -28,11 +28,13 @@ WORDS: Final = {
     "endpoint_fails": "fails",
     "messages_expire": "expire",
 }
-"""The words for kinds of concern whose names do not suit the page."""
+"""Shorter names of some kinds of concern for the page."""
 
 
 class Item(NamedTuple):
-    """A problem. `level` is bad, warn or info. `what` is one or two words. `path` is the detail page's address."""
+    """A problem. `level` is bad, warn or info. `what` names the problem in one or two words. `path` leads to the page
+    with details.
+    """
 
     level: str
     what: str
@@ -56,7 +58,7 @@ class Overview(NamedTuple):
 
 @needs("account", "sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries")
 def read_overview(context: Context) -> Operation[Overview]:
-    """Returns totals, problems, and the busiest queues with verdicts."""
+    """Returns totals, problems, and the busiest queues with their verdicts."""
     limit = MAX_QUEUES // 4
     total, *rows = yield from Call(READ_OVERVIEW, (context.account_id, context.region, limit))
     settings = context.environment.settings
@@ -86,7 +88,7 @@ async def overview(page: CurrentPage) -> Response:
 
 
 def show_concern(concern: Concern, queues: Mapping[str, Observed]) -> Item:
-    """Returns a concern's line. A queue's line contains the queue's numbers."""
+    """Converts a concern to an item. The item of a queue contains the queue's numbers of messages."""
     what = WORDS.get(concern.kind, concern.kind.replace("_", " "))
     path, text = "/console/deliveries", concern.text
     if concern.kind in (kind.value for kind in Kind):
@@ -122,6 +124,6 @@ def late(rows: Sequence[InstallationRow]) -> Iterator[Item]:
         yield Item("warn", "late", "Deliveries", text, "/console/deliveries")
     if (oldest := values.get("oldest_transaction", 0.0)) > OLD_SNAPSHOT_SECONDS:
         text = (
-            f"A transaction has been open for {seconds(oldest)}. PostgreSQL cannot remove deleted rows until its end."
+            f"A transaction has been open for {seconds(oldest)}. PostgreSQL cannot remove deleted rows until it ends."
         )
         yield Item("warn", "old snapshot", "Database", text, "/console/system")

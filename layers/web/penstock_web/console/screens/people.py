@@ -1,4 +1,4 @@
-"""Shows the account's keys, users and audit."""
+"""Shows the account's keys, users and audit log."""
 
 from typing import NamedTuple
 
@@ -33,20 +33,20 @@ def read_people(context: Context) -> Operation[People]:
 
 @screen("/console/keys", right=right_of(list_users, list_keys), title="Keys", position=80)
 async def keys(page: CurrentPage) -> Response:
-    """Shows keys without secrets."""
+    """Shows users, and keys without their secrets."""
     found = await page.run(read_people(page.context))
     return show_page(page, "keys.html", found=found, built_in=BUILT_IN)
 
 
 @needs("account", "penstock:ReadAudit")
 def read_audit(before: int, context: Context) -> Operation[list[AuditRow]]:
-    """Returns a page of the account's audit and one more row."""
+    """Returns a page of the account's audit log. Returns one extra row if there is a next page."""
     return (yield from Call(LIST_AUDIT, (context.account_id, before or None, PAGE + 1)))
 
 
 @screen("/console/audit", right=right_of(read_audit), title="Audit", position=90)
 async def audit(page: CurrentPage) -> Response:
-    """Shows users' acts from the newest to the oldest."""
+    """Shows the audit log from the newest to the oldest row."""
     before = page.query.read_number("before", 0, LAST_ID)
     rows = await page.run(read_audit(before, page.context))
     return show_page(page, "audit.html", rows=rows[:PAGE], more=len(rows) > PAGE, before=before)

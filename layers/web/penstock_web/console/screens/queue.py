@@ -44,14 +44,14 @@ SHOWN_RECEIVERS: Final = 10
 
 
 class QueueNow(NamedTuple):
-    """A queue with its counts and its last minutes."""
+    """A queue's description, and its last measurement, minutes and verdict."""
 
     queue: QueueDescription
     seen: Observed
 
 
 class Subscribed(NamedTuple):
-    """A queue's senders: topic subscriptions and bindings of routing keys."""
+    """The topic subscriptions and routing-key bindings that send messages to a queue."""
 
     subscriptions: list[QueueSubscriptionRow]
     bindings: list[EventSubscription]
@@ -62,14 +62,16 @@ def read_queue(name: str, context: Context) -> Operation[QueueNow]:
     """Returns a queue. Raises QueueDoesNotExist."""
     described = yield from describe_queue(name, context)
     seen = yield from observe([described.arn], context.environment.settings.queue_in_flight_limit)
-    if described.arn not in seen:  # Another request has deleted the queue in between.
+    if described.arn not in seen:  # Another request has just deleted the queue.
         raise QueueDoesNotExist
     return QueueNow(described, seen[described.arn])
 
 
 @needs("queue", "penstock:GetQueueMetrics")
 def read_charts(name: str, span: timedelta, context: Context) -> Operation[list[Chart]]:
-    """Returns charts of the last `span`. Reads one more hour for the depth at the beginning."""
+    """Returns charts of the last `span`. Also reads the hour before, because the charts begin with the last known
+    depth.
+    """
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     rows = yield from Call(READ_MINUTES, ([build_queue_arn(name, context)], end - span - timedelta(hours=1), end))
     return build_charts(group_by_queue(rows).get(1, ()), end - span, end)
@@ -77,7 +79,7 @@ def read_charts(name: str, span: timedelta, context: Context) -> Operation[list[
 
 @needs("queue", "penstock:GetQueueMetrics")
 def read_history(name: str, context: Context) -> Operation[History]:
-    """Returns the metrics job's results for the last 30 days, at most 720 hours, with one statement."""
+    """Returns the metrics job's hourly results of the last 30 days."""
     end = datetime.now(UTC)
     rows = yield from Call(READ_QUEUE_HISTORY, (build_queue_arn(name, context), end - MONTH_LENGTH, end))
     return (yield from Compute(partial(build_history, rows, end - MONTH_LENGTH, end)))
@@ -85,7 +87,7 @@ def read_history(name: str, context: Context) -> Operation[History]:
 
 @needs("queue", "penstock:ListSubscriptions")
 def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
-    """Returns at most 100 subscriptions and 100 bindings."""
+    """Returns a queue's first 100 subscriptions and 100 bindings."""
     rows = yield from Call(SUBSCRIPTIONS_OF_QUEUE, (build_queue_arn(name, context),))
     bindings = yield from list_queue_bindings(name, None, MAX_SUBSCRIPTIONS, context)
     return Subscribed(rows[:MAX_SUBSCRIPTIONS], bindings.subscriptions)
@@ -93,7 +95,9 @@ def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
 
 @screen("/console/queues/{name}", right=right_of(read_queue, read_subscribed, list_receivers))
 async def queue(name: str, page: CurrentPage) -> Response:
-    """Shows a queue with charts of the last hours, or of 30 days from the metrics job."""
+    """Shows a queue with charts. Charts of 30 days come from the metrics job, and charts of hours from the queue's
+    minutes.
+    """
     span = page.query.read_choice("span", (*SPANS, MONTH))
     context = page.context
     await page.refresh()
@@ -194,4 +198,4 @@ async def delete(name: str, page: CurrentPage) -> Response:
 def check_typed(name: str, page: Page) -> None:
     """Raises InvalidParameterValue unless the form contains the queue's name."""
     if page.form.get("typed").strip() != name:
-        raise InvalidParameterValue(f"The typed name is not {name}. Nothing was done.")
+        raise InvalidParameterValue(f"The typed name is not {name}. Penstock has not changed the queue.")

@@ -23,7 +23,7 @@ MAX_SEARCH_LENGTH: Final = 80
 
 
 class Wanted(NamedTuple):
-    """The address's parameters. `page` begins at 1."""
+    """The URL's parameters. The first `page` is 1."""
 
     search: str
     sort: str
@@ -32,14 +32,14 @@ class Wanted(NamedTuple):
 
 
 class ListedQueue(NamedTuple):
-    """A queue of the list. `seen` is None if another request deleted the queue in between."""
+    """A queue in the list. `seen` is None if another request has just deleted the queue."""
 
     row: QueuePageRow
     seen: Observed | None
 
     @property
     def spark(self) -> Markup:
-        """Draws the queue's depth in the last hour."""
+        """Draws the number of visible messages in the last hour."""
         return Markup() if self.seen is None else depth_spark(self.seen)
 
 
@@ -80,7 +80,7 @@ async def queues(page: CurrentPage) -> Response:
 
 
 def depth_spark(queue: Observed, now: datetime | None = None) -> Markup:
-    """Draws a queue's visible messages in the last hour."""
+    """Draws a queue's number of visible messages in the last hour."""
     values = [*depths(queue.minutes, now or queue.facts.read_at), queue.facts.visible]
     known = [value for value in values if value is not None]
     text = f"last hour: at most {plural(max(known), 'message')} visible" if known else ""

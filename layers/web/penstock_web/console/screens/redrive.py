@@ -1,8 +1,8 @@
-"""Moves dead letters to their source queues or to another queue. A move takes all messages, a group, or chosen
-messages. A canary moves a few messages first.
+"""Moves dead letters to their source queues or to another queue. A move takes all messages of a queue, a group of
+messages, or chosen messages. A move with a canary first moves only a few messages.
 
-The page shows a move's progress, continues a move after the canary, and cancels a move. /v1/queues/{name}/moves offers
-the same acts.
+The page shows a move's progress, continues a move after the canary, and cancels a move. The REST API offers the same
+actions at /v1/queues/{name}/moves.
 """
 
 from typing import Final, NamedTuple
@@ -27,7 +27,9 @@ OVER: Final = ("completed", "cancelled", "failed")
 
 
 class Selection(NamedTuple):
-    """The messages to move, by ids or by a filter. If neither is given, the move takes all visible messages."""
+    """The messages to move: `ids`, or the messages that match `filter`. If both are empty, a move takes all visible
+    messages.
+    """
 
     ids: list[int]
     filter: MessageFilter | None
@@ -35,7 +37,7 @@ class Selection(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Returns the filter's values by their names in English."""
+        """Returns the filter's values, by names that the page shows."""
         return {NAMES_IN_WORDS[name]: value for name, value in self.given.items() if value}
 
 
@@ -61,7 +63,7 @@ async def redrive_page(name: str, page: CurrentPage) -> Response:
 
 
 def selection(ids: list[str], given: dict[str, str]) -> Selection:
-    """Returns the selection. Raises InvalidParameterValue."""
+    """Reads which messages to move. Raises InvalidParameterValue."""
     numbers = [int(text) for text in ids if text.isascii() and text.isdigit() and len(text) < 20]
     if len(numbers) < len(ids):
         raise InvalidParameterValue("The id of a message must be a number.")
@@ -78,7 +80,7 @@ async def redrive(name: str, page: CurrentPage) -> Response:
 
 
 def build_move_task(wanted: Selection, page: Page) -> NewMoveTask:
-    """Returns the form's move. Raises InvalidParameterValue."""
+    """Reads a new move from the form. Raises InvalidParameterValue."""
     document: dict[str, object] = {"filter": wanted.filter or {}}
     if wanted.ids:
         document = {"ids": wanted.ids}
@@ -109,7 +111,7 @@ async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
 
 
 def parse_id(text: str) -> UUID:
-    """Returns a move's id. Raises InvalidParameterValue."""
+    """Parses a move's id. Raises InvalidParameterValue."""
     try:
         return UUID(text)
     except ValueError as error:

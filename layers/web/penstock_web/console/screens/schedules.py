@@ -30,7 +30,7 @@ LATE: Final = timedelta(minutes=1)
 
 
 class ListedSchedule(NamedTuple):
-    """A schedule of the list. `is_readable` says whether the caller may see more than the name and the status."""
+    """A schedule in the list. If `is_readable` is false, the caller sees only the name and the status."""
 
     schedule: ShownSchedule
     is_late: bool
@@ -39,7 +39,7 @@ class ListedSchedule(NamedTuple):
 
 @needs("schedules", "scheduler:ListSchedules")
 def list_schedules(status: str, prefix: str, after: str, context: Context) -> Operation[list[ListedSchedule]]:
-    """Returns a page of schedules and one more schedule."""
+    """Returns a page of schedules. Returns one extra schedule if there is a next page."""
     place = management.group_key(context)
     names = (prefix or None, status or None, None, None, place[2] if after else None, after or None)
     found = []
@@ -53,8 +53,10 @@ def list_schedules(status: str, prefix: str, after: str, context: Context) -> Op
 
 @screen("/console/schedules", right=right_of(list_schedules), title="Schedules", position=40)
 async def schedules(page: CurrentPage) -> Response:
-    """Shows the schedules of the group `default` by name, or the calendar of the next seven days."""
-    caller = page.context.caller_arn  # Users have different rights to schedules, so each user has a separate result.
+    """Shows the schedules of the group `default`: a list by name, or a calendar of the next seven days."""
+    caller = (
+        page.context.caller_arn
+    )  # Users can have different rights to schedules. The cache therefore has a separate result for each user.
     if page.query.read_choice("view", VIEWS) == "calendar":
         calendar = await page.read(("calendar", caller), lambda: read_calendar(page.context))
         return show_page(page, "calendar.html", calendar=calendar, view="calendar", views=VIEWS)
@@ -71,7 +73,9 @@ async def schedules(page: CurrentPage) -> Response:
 
 
 def is_late(row: StoredSchedule, now: datetime) -> bool:
-    """Returns whether a schedule is overdue by more than a minute, after the jitter and the flexible window."""
+    """Returns whether a schedule is overdue by more than a minute. The jitter and the flexible window do not count as
+    delay.
+    """
     if row.next_fire_at is None or row.status != "active":
         return False
     may_wait = timedelta(seconds=row.jitter_seconds, minutes=row.window_minutes or 0)

@@ -19,7 +19,7 @@ from penstock_web.console.screen import screen
 
 
 class Fact(NamedTuple):
-    """A figure with a label. `is_bad` marks a figure that needs attention."""
+    """A figure with a label. `is_bad` is true if the figure needs attention."""
 
     label: str
     text: str
@@ -96,7 +96,9 @@ class Migrated(NamedTuple):
 
 @cache
 def read_expected() -> dict[int, str]:
-    """Returns the names of this release's migrations by number, or an empty dict if the files are not installed."""
+    """Returns the names of this release's migrations by their numbers. Returns an empty dict if the migration files are
+    not installed.
+    """
     try:  # Some Lambda functions lack this module.
         from penstock.postgres.migrations import find_sql_directory, read_migrations  # noqa: PLC0415
     except ModuleNotFoundError:
@@ -105,7 +107,7 @@ def read_expected() -> dict[int, str]:
 
 
 def compare_migrations(applied: list[int], known: Mapping[int, str]) -> Migrated:
-    """Compares applied migrations with this release's migrations."""
+    """Compares the applied migrations with this release's migrations."""
     missing = [name for number, name in known.items() if number not in applied]
     last = known.get(applied[-1]) if applied else None
     newer = sum(number > max(known, default=0) for number in applied) if known else 0
@@ -113,7 +115,7 @@ def compare_migrations(applied: list[int], known: Mapping[int, str]) -> Migrated
 
 
 def database_facts(server: ServerRow) -> list[Fact]:
-    """Returns the facts about the server that the database role can see."""
+    """Returns those figures about the server that the service's database role can see."""
     snapshot = server.snapshot_seconds
     return [
         Fact("oldest snapshot", seconds(snapshot) if snapshot else "none", snapshot > OLD_SNAPSHOT_SECONDS),
@@ -125,7 +127,7 @@ def database_facts(server: ServerRow) -> list[Fact]:
 
 
 def pool_facts(stats: Mapping[str, int] | None) -> list[Fact]:
-    """Returns the facts of this process's connection pool, or an empty list if the process has no pool."""
+    """Returns figures about this process's connection pool, or an empty list if the process has no pool."""
     if stats is None:
         return []
     open_, idle, waiting = (stats.get(name, 0) for name in ("pool_size", "pool_available", "requests_waiting"))

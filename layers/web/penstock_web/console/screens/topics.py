@@ -36,7 +36,9 @@ _texts = msgspec.json.Decoder(dict[str, str])
 
 
 class Test(NamedTuple):
-    """The filter test's message. The page does not run the test if the body is empty and there are no attributes."""
+    """A message to test against filter policies. The page tests the message only if the message has a body or an
+    attribute.
+    """
 
     body: str
     name: str
@@ -49,7 +51,7 @@ class Test(NamedTuple):
         return bool(self.body or self.name)
 
     def facts(self) -> tuple[str | None, str | None]:
-        """Returns the facts that filter policies compare: of the attributes, and of the body."""
+        """Returns what filter policies compare: facts about the attributes, and facts about the body."""
         if not self.is_wanted:
             return None, None
         given = {self.name: MessageAttributeValue(self.kind or "String", self.value)} if self.name else {}
@@ -96,8 +98,8 @@ def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operatio
 
 @screen("/console/topics/{topic}", right=right_of(read_topic))
 async def topic(topic: str, page: CurrentPage) -> Response:
-    """Shows a topic and its subscriptions. Shows which subscriptions would get a message, if the address contains a
-    message.
+    """Shows a topic and its subscriptions. If the URL contains a test message, also shows which subscriptions would
+    receive the message.
     """
     wanted = Test(*(page.query.get(name, "")[:MAX_TEST_LENGTH] for name in ("body", "attribute", "type", "value")))
     number = page.query.read_number("page", 1, 1_000_000)

@@ -5,7 +5,7 @@
   const isTyping = (element) => element.closest("input, textarea, select, [contenteditable]");
   const main = () => document.getElementById("main");
 
-  // --- polls: a hidden page does not poll, and polls at once when the page becomes visible ---
+  // --- polls: a hidden page does not poll, and a page polls immediately when it becomes visible ---
   document.addEventListener("htmx:before:request", (event) => {
     if (document.hidden) event.preventDefault();
   });
@@ -18,7 +18,7 @@
   document.addEventListener("htmx:after:swap", () => {
     if (chosen && !current()) rows().find((row) => keyOf(row) === chosen)?.classList.add("current");
   });
-  // A page shows a warning while the service does not respond.
+  // The page shows a warning for as long as the service does not respond.
   const setStale = (isStale) => document.documentElement.classList.toggle("stale", isStale);
   document.addEventListener("htmx:error", () => setStale(true));
   document.addEventListener("htmx:after:swap", () => setStale(false));
