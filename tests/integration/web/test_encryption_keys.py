@@ -84,7 +84,7 @@ def test_a_start_with_another_key(
     assert command(OURS, "keys", "create")[0] == 1
     made = re.search("PSTK[A-Z2-7]+", command(OTHER, "keys", "create")[1])
     assert made is not None
-    with pytest.raises(LocalError, match=f"{made[0]}; every client would be refused"):
+    with pytest.raises(LocalError, match=f"{made[0]}; the service would refuse every client"):
         start(settings, OURS)
     (tmp_path / "encryption_key").write_text(OTHER)
     with pytest.raises(LocalError, match=re.escape(f"The right key is in {tmp_path}/encryption_key")):
@@ -93,7 +93,7 @@ def test_a_start_with_another_key(
     capsys.readouterr()
     start(settings, OURS)
     assert (
-        f"created under another QUEUE_ENCRYPTION_KEY: {made[0]}; the service refuses their users"
+        f"encrypted with another QUEUE_ENCRYPTION_KEY: {made[0]}; the service refuses their users"
         in capsys.readouterr().err
     )
     assert command(OURS, "keys", "revoke", made[0])[0] == 0
@@ -106,7 +106,7 @@ def test_a_signing_key_of_another_key(
 ) -> None:
     assert command(OURS, "keys", "rotate-signing")[0] == 0
     start(settings, OTHER)
-    assert "`penstock keys rotate-signing` creates another" in capsys.readouterr().err
+    assert "`penstock keys rotate-signing` creates a new signing key" in capsys.readouterr().err
     assert "the key that signs SNS messages was encrypted under" in command(OTHER, "doctor")[1]
     assert command(OTHER, "keys", "rotate-signing")[0] == 0
     start(settings, OTHER)

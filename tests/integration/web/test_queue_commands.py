@@ -303,7 +303,7 @@ def test_fifo(penstock: Command) -> None:
     ("arguments", "said"),
     [
         (["queue", "missing"], "`penstock queues` lists the queues of the region us-east-1. `penstock --region NAME`"),
-        (["mappings", "show", "missing"], "`penstock mappings list` lists them."),
+        (["mappings", "show", "missing"], "`penstock mappings list` lists the mappings."),
         (
             ["mappings", "put", "missing", "f"],
             "QUEUE_LAMBDA_ENDPOINT is empty. A mapping to a URL does not need this setting.",
@@ -325,7 +325,7 @@ def test_fifo(penstock: Command) -> None:
         (["create", "orders", "--max-receives", "2"], "--max-receives needs --dead-letters QUEUE"),
         (["subscriptions", "delete", "news"], "news is not the ARN of a subscription"),
         (["publish", "missing", "x"], "Topic does not exist. `penstock topics list` lists"),
-        (["webhooks", "pause", "https://a.example/"], "nothing to this endpoint. `penstock webhooks list` lists them."),
+        (["webhooks", "pause", "https://a.example/"], "this endpoint. `penstock webhooks list` lists the endpoints."),
         (["webhooks", "test", "https://a.example/"], "No topic and no routing key delivers to this URL"),
         (["queues", "--endpoint", "nowhere"], "nowhere is not an address such as http"),
     ],

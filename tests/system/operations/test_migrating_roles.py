@@ -121,7 +121,7 @@ def test_a_plain_owner_gets_the_commands(cluster: Postgres, capsys: pytest.Captu
         with ExitStack() as stack:
             with_database(Settings.read({"DATABASE_URL": case.migrating}), UpOptions("127.0.0.1", 0), stack)
         (line,) = capsys.readouterr().err.splitlines()
-        assert f"`{'; '.join(missing)};`, and then the owner `penstock migrate`" in line
+        assert f"`{'; '.join(missing)};`. The owner must then run `penstock migrate`" in line
         assert missing[:-1] == [f"create role {role} nologin" for role in ROLES]
         send_and_receive(case.migrating)
         with psycopg.connect(case.superuser, autocommit=True) as administrator:

@@ -7,6 +7,6 @@ remedies.
     own_settings.py, service.py, database.py, roles.py, pooler.py, server_settings.py, sessions.py, versions.py,
     stored_rows.py      one subject each
 
-The checks do not change anything, except with --after-restore and --fix. Every connect and every query has a time
+The checks change the database only with --after-restore or --fix. Every connection attempt and every query has a time
 limit.
 """

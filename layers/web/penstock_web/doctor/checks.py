@@ -1,4 +1,4 @@
-"""Lists all checks in their order, and runs them."""
+"""Lists all checks, and runs the checks in this order."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SUBSCRIPTIONS: Final = "subscriptions"
 
 
 class Check(NamedTuple):
-    """A check, and the page that explains it."""
+    """A check, and the page that explains the check's findings."""
 
     name: str
     page: str
     run: Callable[[Examination], Iterable[Finding]]
     needs: str = ""
-    """An earlier check. This check is skipped if the earlier check was skipped or found a problem."""
+    """The name of an earlier check. The runner skips this check if the earlier check found a problem or was skipped."""
     applies: Callable[[Examination], bool] = lambda _: True
 
 
@@ -117,20 +117,20 @@ CHECKS: Final = (
         applies=lambda examined: examined.settings.queue_access == "sigv4",
     ),
 )
-"""All checks in their order."""
+"""All checks, in the order in which they run."""
 
 REASONS: Final = {
-    database.DATABASE: "the database cannot be used",
-    pooler.CONNECTION: "DATABASE_URL cannot be used",
+    database.DATABASE: "the service cannot use the database",
+    pooler.CONNECTION: "the service cannot use DATABASE_URL",
     versions.MIGRATIONS: "the schema does not belong to this release",
 }
-"""Maps each check that others need to the reason for which the others are skipped."""
+"""Maps a check to the reason why the runner skips other checks if this check finds a problem."""
 
 
 @dataclass(slots=True)
 class CheckOutcome:
-    """An examination's result. `checked` has the finished checks' names. `skipped` has the skipped checks' names and
-    the reasons. `reasons` also has the failed checks that made the runner skip other checks.
+    """The result of an examination. `checked` contains the names of finished checks. `skipped` maps the names of
+    skipped checks to reasons. `reasons` also contains the checks whose problems made the runner skip other checks.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -140,14 +140,14 @@ class CheckOutcome:
 
     @property
     def problems(self) -> int:
-        """Returns the number of findings that are more than advice."""
+        """Returns the number of findings that are not only advice."""
         return sum(not finding.is_advice for finding in self.findings)
 
 
 def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: bool = False) -> CheckOutcome:
-    """Runs all checks. `variables` is the environment. Expected errors become findings.
+    """Runs all checks. `variables` is the environment. Reports expected errors as findings.
 
-    `after_restore` raises the ids first. `fix` ends subscriptions that no policy allows.
+    If `after_restore` is true, first raises the ids. If `fix` is true, ends subscriptions that no policy allows.
     """
     examined = Examination(usable_settings(variables), variables, after_restore=after_restore, fix=fix)
     try:
@@ -169,7 +169,7 @@ def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: b
 
 
 def _run(outcome: CheckOutcome, check: Check, examined: Examination) -> None:
-    """Adds a check's findings with its page. A failed check counts as a problem."""
+    """Runs a check and adds its findings. Adds a finding if the check raises an error."""
     found: list[Finding] = []
     try:
         found.extend(check.run(examined))
@@ -187,9 +187,9 @@ def _failure(name: str, error: BaseException) -> Finding:
     if name == database.DATABASE and is_shortage(error):
         return Finding(
             name,
-            f"no connection to the database is free: {reason}",
+            f"the database has no free connection: {reason}",
             "the service answers 503 without it",
-            "end sessions that are not needed, or raise `max_connections` of PostgreSQL or the pool of PgBouncer",
+            "end unnecessary sessions, or raise PostgreSQL's `max_connections` or the size of PgBouncer's pool",
             page="/docs/operate/unavailable/#all-connections-are-busy",
         )
     if name == database.DATABASE:
@@ -197,6 +197,6 @@ def _failure(name: str, error: BaseException) -> Finding:
             name,
             f"no connection to the database: {reason}",
             "the service answers 503 without it",
-            "try the address of DATABASE_URL with `psql`; start PostgreSQL if it does not run",
+            "connect to DATABASE_URL with `psql`; start PostgreSQL if it does not run",
         )
-    return Finding(name, f"could not be checked: {reason}", "", "fix the cause, then run `penstock doctor` again")
+    return Finding(name, f"the check failed: {reason}", "", "fix the cause, then run `penstock doctor` again")

@@ -1,4 +1,4 @@
-"""Checks that the database answers, suits Penstock, and has this release's schema."""
+"""Checks that the database responds, that its server and encoding suit Penstock, and that its clock is right."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_SECONDS: Final = 2.0
 
 def check_database(examined: Examination) -> Iterator[Finding]:
     """Checks the server's version, role (primary or standby) and encoding. Raises psycopg's errors if the database does
-    not answer.
+    not respond.
     """
     if examined.address_problem:
         yield Finding(DATABASE, examined.address_problem)
@@ -30,8 +30,8 @@ def check_database(examined: Examination) -> Iterator[Finding]:
         yield Finding(
             DATABASE,
             f"the database's encoding is {encoding}; it must be UTF8",
-            "other encodings refuse some messages",
-            "`create database NAME encoding 'UTF8' template template0`, and migrate the new database",
+            "databases with other encodings cannot store some messages",
+            "run `create database NAME encoding 'UTF8' template template0`, and migrate the new database",
         )
 
 
@@ -43,12 +43,13 @@ def find_wrong_server(connection: LimitedConnection, subject: str) -> Iterator[F
     yield Finding(
         subject,
         problem,
-        "the service does not start on it",
-        "upgrade the server with `pg_upgrade`, or with the procedure of its provider"
+        "the service does not start with this server",
+        "upgrade the server with `pg_upgrade`, or as its provider describes"
         if is_old
         else "correct DATABASE_URL and DATABASE_DIRECT_URL, or make this server the primary: `select pg_promote()`"
         if "standby" in problem
-        else "`alter database NAME reset default_transaction_read_only`, and the same for the role and the server",
+        else "run `alter database NAME reset default_transaction_read_only`; also reset the setting of the role and "
+        "of the server",
     )
 
 
@@ -63,16 +64,16 @@ def check_clock(examined: Examination) -> Iterator[Finding]:
 
 
 def judge_clock(ahead: float, uncertain: float) -> Iterator[Finding]:
-    """Yields a finding for a wrong clock. `ahead` is the database's time less this machine's time, in seconds, plus or
-    minus `uncertain`.
+    """Yields a finding for a wrong clock. `ahead` is how many seconds the database's clock is ahead of this machine's
+    clock. The value can be wrong by `uncertain` seconds.
     """
     if abs(ahead) - uncertain <= MAX_SECONDS:
         return
     direction = "ahead of" if ahead > 0 else "behind"
     yield Finding(
         CLOCK,
-        f"the database's clock is {abs(ahead):.1f} s {direction} this machine's",
-        "delays, timeouts and schedules use the database's clock, signatures and log lines use this machine's: "
-        "a difference of 15 minutes makes the service refuse signatures",
-        "synchronise both: `chronyc tracking` or `timedatectl` shows the state",
+        f"the database's clock is {abs(ahead):.1f} s {direction} this machine's clock",
+        "delays, timeouts and schedules use the database's clock; signatures and log lines use this machine's clock; "
+        "the service refuses signatures if the clocks differ by 15 minutes",
+        "synchronise both clocks; `chronyc tracking` or `timedatectl` shows their state",
     )

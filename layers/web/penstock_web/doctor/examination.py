@@ -1,4 +1,4 @@
-"""The settings and connections that the checks examine, and the checks' findings."""
+"""Defines findings, and the settings and connections that the checks examine."""
 
 from __future__ import annotations
 
@@ -19,46 +19,47 @@ if TYPE_CHECKING:
     from penstock.settings import Settings
 
 CALL_SECONDS: Final = 10.0
-"""Limits the time for a query. The check of the stored rows has a longer limit."""
+"""The time limit for a query. The check of the stored rows has a longer limit."""
 
 
 class Finding(NamedTuple):
-    """A problem, or advice. Advice leaves the exit code 0."""
+    """A problem, or advice. Advice does not change the exit code."""
 
     subject: str
-    """Names the check, or the object by its ARN."""
+    """The name of the check, or the ARN of the object that has the problem."""
     problem: str
     why: str = ""
-    """Says why it matters."""
+    """The consequences of the problem."""
     remedy: str = ""
-    """Describes the remedy, with the command."""
+    """What to do, including commands."""
     is_advice: bool = False
     page: str = ""
-    """Path of the page below a running service's address that explains the check."""
+    """The path of the documentation page that explains the check, relative to a running service's address."""
 
 
 @dataclass(slots=True)
 class Examination:
-    """Opens a connection for the first check that needs one, and keeps a working connection."""
+    """Opens connections when a check needs them, and keeps the connections for later checks."""
 
     settings: Settings
     variables: Mapping[str, str]
-    """Holds the environment."""
+    """The environment."""
     address: str = ""
-    """Holds the address of the database itself: DATABASE_DIRECT_URL, or the variable that replaces it."""
+    """The database's direct address: DATABASE_DIRECT_URL, or DATABASE_URL, or the address of the local database."""
     address_problem: str = ""
-    """Says why there is no address."""
+    """The reason why `address` is empty."""
     folder: Path | None = None
-    """Holds the folder of the `penstock up` whose database is examined, if the settings name no database."""
+    """The folder of the local database, if the settings do not contain a database address."""
     after_restore: bool = False
     fix: bool = False
     _open: dict[str, LimitedConnection] = field(default_factory=dict)
     pooler_answers: bool = True
-    """Is False once DATABASE_URL has not answered."""
+    """False after a failed connection to DATABASE_URL."""
 
     def choose_database(self) -> None:
-        """Finds the database of the settings, or of the `penstock up` on this machine. Raises SettingError,
-        LocalError."""
+        """Finds the database of the settings, or else the database that `penstock up` runs on this machine. Raises
+        SettingError or LocalError.
+        """
         check_addresses(self.settings)
         self.address = choose_database(self.settings)
         if not self.settings.direct_url:
@@ -68,7 +69,7 @@ class Examination:
 
     @property
     def pooled_address(self) -> str:
-        """Returns DATABASE_URL if the address differs from the database's direct address, and otherwise ""."""
+        """Returns DATABASE_URL if it differs from the direct address, and otherwise ""."""
         url = self.settings.database_url
         return url if url != self.address else ""
 
@@ -81,7 +82,9 @@ class Examination:
         return self._connection(self.pooled_address)
 
     def service_connections(self) -> list[LimitedConnection]:
-        """Returns a connection to each address that answers. Raises psycopg's errors or SettingError."""
+        """Returns a connection to each address of the service that responds. Raises psycopg's errors or
+        SettingError.
+        """
         has_pooler = self.pooled_address and self.pooler_answers
         return [self.direct(), *([self.connect_pooled()] if has_pooler else [])]
 

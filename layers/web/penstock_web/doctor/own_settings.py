@@ -13,20 +13,20 @@ SUBJECT = "settings"
 
 
 def check_settings(variables: Mapping[str, str]) -> Iterator[Finding]:
-    """Yields a finding for each variable without effect, and for each value that prevents a process's start."""
+    """Yields a finding for each variable without effect, and for each invalid value."""
     for name, sentence in describe_unknown_variables(variables).items():
         yield Finding(
             SUBJECT,
             sentence,
-            "the service runs with the default of the intended setting",
-            f"correct the name or `unset {name}`; `penstock settings` lists the settings",
+            "the intended setting keeps its default",
+            f"correct the name, or run `unset {name}`; `penstock settings` lists the settings",
         )
     _, errors = _read_usable(variables)
     for error in errors:
         yield Finding(
             SUBJECT,
             str(error),
-            "no process starts with it",
+            "the service does not start with this value",
             "correct the value: `penstock settings --markdown` lists the allowed values of each setting",
         )
 
@@ -38,10 +38,10 @@ def usable_settings(variables: Mapping[str, str]) -> Settings:
 
 
 def _read_usable(variables: Mapping[str, str]) -> tuple[Settings, list[SettingError]]:
-    """Returns the settings without the invalid values, and the errors of these values.
+    """Returns the settings without invalid values, and the errors of the invalid values.
 
-    Omitting a value can cause an error, because the default can conflict with another setting. Then the settings are
-    the addresses of the database, and the defaults of all other settings.
+    Omitting a value can cause another error, because the default can conflict with another setting. In that
+    case, the settings are the database's addresses, and defaults for all other settings.
     """
     left = dict(variables)
     found: list[SettingError] = []

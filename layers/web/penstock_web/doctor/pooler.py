@@ -1,7 +1,7 @@
-"""Checks PgBouncer's mode and sizes.
+"""Checks PgBouncer's pool mode and pool sizes.
 
-PgBouncer does not show clients the mode. The check tests whether two clients share a server connection. Only
-PgBouncer's console shows the sizes, and only to `stats_users`.
+PgBouncer does not show the mode to clients. The check therefore tests whether two clients share a server
+connection. Only PgBouncer's console shows the sizes, and only to the roles in `stats_users`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _ATTEMPTS: Final = 20
 CONNECTION: Final = "DATABASE_URL"
 _PAGE_OF_FULL_POOL: Final = "/docs/operate/unavailable/#all-connections-are-busy"
 _REMEDY_OF_FULL_POOL: Final = (
-    "end transactions that applications forgot: `pg_stat_activity` shows them as `idle in transaction`; without any, "
-    "raise `default_pool_size` (or `max_client_conn`, if the error names it) in pgbouncer.ini"
+    "end forgotten transactions, which `pg_stat_activity` shows as `idle in transaction`; if there are none, raise "
+    "`default_pool_size` in pgbouncer.ini (or `max_client_conn`, if the error names it)"
 )
 _SERVER_FAILURES: Final = ("server login has been failing", "server login failed", "cannot connect to server")
 
 
 def check_connection(examined: Examination) -> Iterator[Finding]:
-    """Checks that DATABASE_URL leads to a usable server if DATABASE_DIRECT_URL differs and answers."""
+    """Checks that DATABASE_URL leads to a usable server, if DATABASE_URL differs from DATABASE_DIRECT_URL."""
     if not examined.pooled_address:
         return
     try:
@@ -55,34 +55,36 @@ def check_connection(examined: Examination) -> Iterator[Finding]:
         cause = " ".join(str(error).split())
         yield Finding(
             CONNECTION,
-            f"PgBouncer at {place} (DATABASE_URL) {problem}, PostgreSQL (DATABASE_DIRECT_URL) answers: {cause}",
-            "calls through PgBouncer get 503; sends, receives and deletes may continue on open direct connections",
+            f"PgBouncer at {place} (DATABASE_URL) {problem}. PostgreSQL (DATABASE_DIRECT_URL) responds: {cause}",
+            "the service answers requests that need PgBouncer with 503; requests on open direct connections can "
+            "succeed",
             remedy,
             page=page,
         )
 
 
 def judge_failure(error: Exception, *, accepts: bool) -> tuple[str, str, str]:
-    """Returns the problem of a failed login to the pooler, the remedy, and the page if it is not the check's page.
+    """Explains a failed login to the pooler. Returns the problem, the remedy, and the page if it differs from the
+    check's page.
 
-    `accepts` says whether the pooler accepts network connections.
+    `accepts` is true if the pooler accepts connections.
     """
     if not accepts:
         return (
-            "does not answer",
+            "does not respond",
             "start PgBouncer, or unset DATABASE_DIRECT_URL and set DATABASE_URL to the address of PostgreSQL",
             "",
         )
     if is_shortage(error) or isinstance(error, CallOverdue):
-        return "runs, and all its connections are busy", _REMEDY_OF_FULL_POOL, _PAGE_OF_FULL_POOL
+        return "runs, but all of its connections are busy", _REMEDY_OF_FULL_POOL, _PAGE_OF_FULL_POOL
     if any(text in str(error) for text in _SERVER_FAILURES):
         return (
-            "runs, and cannot log in to PostgreSQL",
-            "correct the database's line in PgBouncer's configuration, or the password; PgBouncer's log says which",
+            "runs, but cannot log in to PostgreSQL",
+            "correct the database's line in PgBouncer's configuration, or the password; see PgBouncer's log",
             "",
         )
     return (
-        "runs, and refuses the login",
+        "runs, but refuses the login",
         name_refused_variable(error).strip(" ()")
         or "correct DATABASE_URL, or the line of the database and `auth_file` in PgBouncer's configuration",
         "",
@@ -90,7 +92,9 @@ def judge_failure(error: Exception, *, accepts: bool) -> tuple[str, str, str]:
 
 
 def _accepts_connections(hosts: str, ports: str) -> bool:
-    """Returns whether one of these hosts, separated by commas, accepts a network connection or has a socket file."""
+    """Returns whether at least one of the hosts accepts a connection. `hosts` and `ports` are lists with commas, as in
+    a libpq address.
+    """
     names, numbers = hosts.split(","), ports.split(",")
     for index, host in enumerate(names):
         port = numbers[index] if len(numbers) == len(names) else numbers[0]
@@ -111,7 +115,8 @@ def check_pooler(examined: Examination) -> Iterator[Finding]:
         yield Finding(
             SUBJECT,
             "DATABASE_DIRECT_URL (or DATABASE_URL, if it is not set) leads to a pooler",
-            "LISTEN, migrations and pipelined calls need a separate session: long polls answer up to a second late",
+            "LISTEN, migrations and pipelined calls need a session without a pooler; long polls respond up to a "
+            "second late",
             "set DATABASE_DIRECT_URL to the address of PostgreSQL itself",
         )
     if not examined.pooled_address:
@@ -121,7 +126,7 @@ def check_pooler(examined: Examination) -> Iterator[Finding]:
         yield Finding(
             SUBJECT,
             DIVIDED,
-            "the service does not start, since messages would be divided among the databases; a running service "
+            "the service would divide messages between the databases, and therefore does not start; a running service "
             "answers 503",
             "correct the line of the database in PgBouncer's configuration, or one of the two addresses",
         )
@@ -139,8 +144,8 @@ def _check_mode(examined: Examination, pooled: LimitedConnection) -> Iterator[Fi
         yield Finding(
             SUBJECT,
             f"a transaction fails: {' '.join(str(error).split())}",
-            "with pool_mode=statement no transaction of several statements works",
-            "`pool_mode = transaction` in pgbouncer.ini, then `reload` on its console",
+            "with pool_mode=statement, transactions with several statements fail",
+            "set `pool_mode = transaction` in pgbouncer.ini, then run `reload` on PgBouncer's console",
         )
         return
     with connect(examined.pooled_address, CALL_SECONDS) as other:
@@ -148,23 +153,25 @@ def _check_mode(examined: Examination, pooled: LimitedConnection) -> Iterator[Fi
             yield Finding(
                 SUBJECT,
                 "the pooler gives each client a separate server connection, as with pool_mode=session",
-                "each process and each function then holds several connections of PostgreSQL, even while idle",
-                "`pool_mode = transaction` in pgbouncer.ini, then `reload` on its console",
+                "each process and each function then uses several connections of PostgreSQL, even while idle",
+                "set `pool_mode = transaction` in pgbouncer.ini, then run `reload` on PgBouncer's console",
             )
         elif not _keeps_statements_apart(pooled, other):
             yield Finding(
                 SUBJECT,
-                "the pooler mixes up prepared statements of its clients (PgBouncer before 1.21, or "
+                "the pooler confuses the prepared statements of different clients (PgBouncer before 1.21, or "
                 "max_prepared_statements = 0)",
-                "Penstock is not affected; applications whose driver prepares statements (psycopg, JDBC, asyncpg) fail",
-                "`max_prepared_statements = 200` with PgBouncer 1.21 or newer, or turn them off in the driver: "
-                "prepare_threshold=None for psycopg, prepareThreshold=0 for JDBC",
+                "this does not affect Penstock; applications whose driver prepares statements (psycopg, JDBC, "
+                "asyncpg) fail",
+                "set `max_prepared_statements = 200` with PgBouncer 1.21 or newer, or turn prepared statements off in "
+                "the "
+                "driver: prepare_threshold=None for psycopg, prepareThreshold=0 for JDBC",
                 is_advice=True,
             )
 
 
 def _share_a_connection(one: LimitedConnection, other: LimitedConnection) -> bool:
-    """Returns whether two idle clients get the same server connection within a few attempts."""
+    """Returns whether two idle clients share server connections. Tries a few times."""
     mine, theirs = set[int](), set[int]()
     for _ in range(_ATTEMPTS):
         for connection, seen in ((one, mine), (other, theirs)):
@@ -191,8 +198,8 @@ def _prepare(connection: LimitedConnection, name: bytes) -> bool:
 
 
 def _check_sizes(examined: Examination) -> Iterator[Finding]:
-    """Reads the sizes from the console if the console accepts the role. If DATABASE_URL does not contain a role, the
-    check uses this program's user.
+    """Reads the sizes from PgBouncer's console, and yields a finding if the pool is too large. Yields nothing if the
+    console refuses the role. If DATABASE_URL does not contain a role, connects as this program's user.
     """
     parameters = {**conninfo_to_dict(examined.pooled_address), "dbname": "pgbouncer"}
     name = examined.connect_pooled().info.dbname
@@ -216,7 +223,7 @@ def _check_sizes(examined: Examination) -> Iterator[Finding]:
 
 
 def available_connections(connection: LimitedConnection) -> int:
-    """Returns the maximum number of sessions for roles without special rights. Raises psycopg's errors."""
+    """Returns how many sessions roles without special rights can open. Raises psycopg's errors."""
     row = connection.execute(
         "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
         " - coalesce(current_setting('reserved_connections', true), '0')::int"
@@ -233,7 +240,8 @@ def judge_pool(pool: int, available: int) -> Iterator[Finding]:
         return
     yield Finding(
         SUBJECT,
-        f"the pool may take {pool} connections, and PostgreSQL has {available} for all users",
-        "a process has up to five more direct connections; without one it answers 503",
-        "a smaller default_pool_size in pgbouncer.ini, or `alter system set max_connections = …` and a restart",
+        f"the pool can use {pool} connections, and PostgreSQL has {available} connections for all users",
+        "a service process also needs up to five direct connections, and answers 503 without a connection",
+        "reduce default_pool_size in pgbouncer.ini, or run `alter system set max_connections = …` and restart "
+        "PostgreSQL",
     )

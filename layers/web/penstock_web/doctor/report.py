@@ -9,7 +9,7 @@ from .checks import CheckOutcome
 
 
 def as_lines(outcome: CheckOutcome) -> Iterator[str]:
-    """Yields each finding with its remedy and page, then the names of finished and skipped checks, then the number of
+    """Yields lines: each finding with its remedy and page, the names of finished and skipped checks, and the number of
     problems.
     """
     for finding in outcome.findings:

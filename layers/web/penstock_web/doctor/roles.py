@@ -1,4 +1,6 @@
-"""Checks the existence and the rights of the roles in sql/grants.sql, and the owner's memberships."""
+"""Checks that the roles of sql/grants.sql exist, that they have the right privileges, and that the owner has its
+memberships.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,18 @@ select r.rolname::text from pg_roles r where r.rolcanlogin and queue.has_role(r.
 """
 _OF_APPLICATIONS = ("the application's role ", "the role ")
 _USES: Final = {
-    "penstock_api": "a service that logs in with another role than the owner has no rights",
+    "penstock_api": "a service that does not log in as the owner has no rights",
     "penstock_app": "no application can use the SQL interface with a separate role",
-    "penstock_metrics": "the metrics job has no role with only the rights that it needs",
-    "penstock_owner": "no application can use the SQL interface with a separate role: the functions run with the "
-    "rights of this role",
-    "penstock_reader": "dashboards have no role that only reads",
+    "penstock_metrics": "the metrics job has to run with a role that has more rights than necessary",
+    "penstock_owner": "no application can use the SQL interface with a separate role, because the functions run "
+    "with the rights of this role",
+    "penstock_reader": "dashboards have to use a role that can also write",
 }
-_OF_OWNER: Final = "functions of the SQL interface cannot belong to penstock_owner, whose rights they need"
+_OF_OWNER: Final = "the functions of the SQL interface need the rights of penstock_owner, but cannot belong to it"
 
 
 def check_roles(examined: Examination) -> Iterator[Finding]:
-    """Yields a finding for each missing command. Raises the errors of psycopg."""
+    """Yields a finding for each command that the owner or an administrator has not run. Raises psycopg's errors."""
     connection = examined.direct()
     row = connection.execute(
         "select pg_get_userbyid(nspowner)::text from pg_namespace where nspname = 'queue'"
@@ -40,7 +42,7 @@ def check_roles(examined: Examination) -> Iterator[Finding]:
             ROLES,
             f"the role {name} does not exist" if is_missing else f"the owner lacks: {command}",
             _USES.get(name, "") if is_missing else _OF_OWNER,
-            f"a superuser, or a role with CREATEROLE, runs `{command};`, then the owner runs `penstock migrate`",
+            f"run `{command};` as a superuser or a role with CREATEROLE, then `penstock migrate` as the owner",
         )
 
 
@@ -53,8 +55,8 @@ def check_grants(examined: Examination) -> Iterator[Finding]:
             yield Finding(
                 GRANTS,
                 f"the role {role} has the rights of the service (penstock_api)",
-                "it can read the keys of all accounts",
-                f"nothing, if the service logs in as {role}; otherwise `penstock roles set {role}`, then `grant "
+                "this role can read the keys of all accounts",
+                f"nothing, if the service logs in as {role}; otherwise run `penstock roles set {role}`, then `grant "
                 f"penstock_app to {role}` and `revoke penstock_api from {role}`",
                 is_advice=True,
             )
@@ -63,11 +65,11 @@ def check_grants(examined: Examination) -> Iterator[Finding]:
         yield Finding(
             GRANTS,
             problem,
-            "its rights differ from those of this release (sql/grants.sql)"
+            "the role's rights differ from the rights that this release grants (sql/grants.sql)"
             if is_grant
-            else "it has fewer rights, or more, than an application should have",
-            "the owner of the schema runs `penstock migrate`; `revoke` removes the remaining rights"
+            else "the role has more or fewer rights than an application should have",
+            "run `penstock migrate` as the owner of the schema, and remove other rights with `revoke`"
             if is_grant
-            else "`penstock roles set ROLE` names its account; then `grant penstock_app to ROLE` and "
+            else "assign an account with `penstock roles set ROLE`, then run `grant penstock_app to ROLE` and "
             "`revoke penstock_api from ROLE`",
         )

@@ -11,11 +11,11 @@ from .pooler import available_connections
 SUBJECT = "PostgreSQL"
 SESSIONS = "sessions"
 _DIRECT_CONNECTIONS: Final = 5
-"""Counts the connections of a process besides QUEUE_MAX_CONNECTIONS."""
+"""How many direct connections a process needs in addition to QUEUE_MAX_CONNECTIONS."""
 _SHORTEST_TIMEOUT_MS: Final = 5_000
 _FULL: Final = 0.9
 
-# Times are in milliseconds, and sizes are in MB. Omits settings that PostgreSQL's version lacks.
+# The query returns times in milliseconds and sizes in MB. It omits settings that the server's version does not have.
 _VALUES: Final = """
 select s.name, case s.unit
     when 's' then (s.setting::bigint * 1000)::text when 'min' then (s.setting::bigint * 60000)::text
@@ -25,7 +25,7 @@ from pg_settings s where s.name = any (%s)
 
 
 class Rule(NamedTuple):
-    """A value that causes a finding."""
+    """A setting, and the values of the setting that cause a finding."""
 
     name: str
     is_wrong: Callable[[str], bool]
@@ -33,9 +33,9 @@ class Rule(NamedTuple):
     why: str
     is_advice: bool = False
     of_role: bool = False
-    """Says whether a role can have the setting. If so, the check reads the role's value first."""
+    """True if roles can have their own value of the setting. The remedy then names the role."""
     unit: str = ""
-    """Holds the unit of the value, if the value has a unit."""
+    """The unit of the value, or "" for a value without a unit."""
 
 
 def _is_off(value: str) -> bool:
@@ -47,21 +47,25 @@ def _is_short(value: str) -> bool:
 
 
 _ENDS_CALLS: Final = (
-    "the server ends calls of the workers, which may take seconds, and the workers repeat these calls forever"
+    "calls of the workers can take seconds; the server ends these calls, and the workers repeat them forever"
 )
 RULES: Final = (
-    Rule("fsync", _is_off, "on", "a crash of the machine loses acknowledged messages, or the whole database"),
-    Rule("full_page_writes", _is_off, "on", "a crash of the machine may damage pages that it was writing"),
+    Rule("fsync", _is_off, "on", "if the machine crashes, acknowledged messages or the whole database can be lost"),
+    Rule("full_page_writes", _is_off, "on", "if the machine crashes, pages that PostgreSQL is writing can be damaged"),
     Rule(
-        "synchronous_commit", _is_off, "on", "a crash loses messages that were acknowledged just before", of_role=True
+        "synchronous_commit",
+        _is_off,
+        "on",
+        "if the server crashes, messages that it has just acknowledged are lost",
+        of_role=True,
     ),
-    Rule("autovacuum", _is_off, "on", "queues constantly create dead rows: receives become slower from hour to hour"),
-    Rule("track_counts", _is_off, "on", "autovacuum does not work without it"),
+    Rule("autovacuum", _is_off, "on", "queues constantly create dead rows, which make receives slower every hour"),
+    Rule("track_counts", _is_off, "on", "autovacuum needs this setting"),
     Rule(
         "default_transaction_isolation",
         lambda value: value != "read committed",
         "read committed",
-        "calls that meet in a queue fail with serialization errors",
+        "concurrent calls for a queue fail with serialization errors",
         of_role=True,
     ),
     Rule("statement_timeout", _is_short, "0", _ENDS_CALLS, of_role=True),
@@ -70,7 +74,7 @@ RULES: Final = (
         "idle_session_timeout",
         lambda value: value != "0",
         "0",
-        "the connection for LISTEN is always idle: the server closes it, and the service opens it repeatedly",
+        "the connection for LISTEN is always idle, so the server closes the connection, and the service reopens it",
         is_advice=True,
         of_role=True,
     ),
@@ -78,21 +82,21 @@ RULES: Final = (
         "idle_in_transaction_session_timeout",
         lambda value: value == "0",
         "10min",
-        "a forgotten transaction keeps vacuum from cleaning",
+        "a forgotten transaction prevents vacuum from removing dead rows",
         is_advice=True,
     ),
     Rule(
         "autovacuum_naptime",
         lambda value: int(value) > 60_000,
         "10s",
-        "queues constantly create dead rows",
+        "queues constantly create dead rows, which vacuum must remove",
         is_advice=True,
     ),
     Rule(
         "max_wal_size",
         lambda value: int(value) < 2_000,
         "2GB",
-        "frequent checkpoints write whole pages into the WAL",
+        "frequent checkpoints make PostgreSQL write more whole pages to the WAL",
         unit="MB",
         is_advice=True,
     ),
@@ -111,21 +115,26 @@ def check_server_settings(examined: Examination) -> Iterator[Finding]:
 
 
 def check_session_settings(examined: Examination) -> Iterator[Finding]:
-    """Yields missing session settings, and a finding if the server can log message texts. Raises psycopg's errors."""
+    """Yields a finding for each wrong setting of the service's sessions, such as settings that make the server log
+    message texts. Raises psycopg's errors.
+    """
     warnings = {w for connection in examined.service_connections() for w in connection.session.warnings}
     yield from (Finding(SESSIONS, warning) for warning in sorted(warnings))
 
 
 def judge_settings(values: dict[str, str], role: str) -> Iterator[Finding]:
-    """Yields a finding for each bad value. `values` has the values of pg_settings, with times in ms and sizes in MB."""
+    """Yields a finding for each bad value. `values` contains values from pg_settings, with times in ms and sizes in
+    MB.
+    """
     for rule in RULES:
         if (value := values.get(rule.name)) is None or not rule.is_wrong(value):
             continue
         server = (
-            f"`alter system set {rule.name} = '{rule.wanted}'` and `select pg_reload_conf()`, or the parameter group "
-            "of a managed database"
+            f"run `alter system set {rule.name} = '{rule.wanted}'` and `select pg_reload_conf()`, or change the "
+            "parameter "
+            "group of a managed database"
         )
-        of_role = f"`alter role {role} set {rule.name} = '{rule.wanted}'`, or for all: "
+        of_role = f"run `alter role {role} set {rule.name} = '{rule.wanted}'`; or, for all roles, "
         yield Finding(
             SUBJECT,
             f"{rule.name} is {value or 'empty'}{rule.unit}; it should be {rule.wanted}",
@@ -136,20 +145,20 @@ def judge_settings(values: dict[str, str], role: str) -> Iterator[Finding]:
 
 
 def judge_connections(available: int, used: int, of_process: int) -> Iterator[Finding]:
-    """Checks that a process can get enough connections, and that the server has free connections."""
-    remedy = "`alter system set max_connections = …` and a restart, or a pooler in transaction mode"
+    """Checks that the server has enough connections for a process, and that it has free connections."""
+    remedy = "run `alter system set max_connections = …` and restart PostgreSQL, or use a pooler in transaction mode"
     if available < of_process + _DIRECT_CONNECTIONS:
         yield Finding(
             SUBJECT,
-            f"PostgreSQL has {available} connections for all; a process may take {of_process} and "
+            f"PostgreSQL has {available} connections for all users, and a service process can use {of_process} and "
             f"{_DIRECT_CONNECTIONS} more",
-            "requests without a connection are answered with 503",
-            f"{remedy}, or a smaller QUEUE_MAX_CONNECTIONS",
+            "the service answers requests without a connection with 503",
+            f"{remedy}, or reduce QUEUE_MAX_CONNECTIONS",
         )
     if used > available * _FULL:
         yield Finding(
             SUBJECT,
             f"{used} of {available} connections are in use",
-            "requests without a connection are answered with 503",
-            f"{remedy}; the view `pg_stat_activity` shows their holders",
+            "the service answers requests without a connection with 503",
+            f"{remedy}; the view `pg_stat_activity` shows the users of connections",
         )

@@ -1,4 +1,4 @@
-"""Checks whether a service runs on a folder's database. PostgreSQL continues after the service is killed."""
+"""Checks whether a service uses the database in a folder. The database continues to run if the service is killed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ SUBJECT = "service"
 
 
 def check_service(folder: Path) -> Iterator[Finding]:
-    """Yields a finding if no `penstock up` has locked the folder (`local/state.py`)."""
+    """Yields a finding if no `penstock up` runs with the folder. A running `penstock up` has locked the folder
+    (`local/state.py`).
+    """
     if not _is_locked(folder):
         yield Finding(
             SUBJECT,
-            f"the service with the data of {folder} does not run, but its database does: the service was killed",
-            "requests get no response, and schedules do not fire",
-            "start it as before, such as with `penstock up`: it takes over the running database",
+            f"the service with the data in {folder} ended without stopping its database",
+            "requests receive no response, and schedules do not fire",
+            "start the service again, for example with `penstock up`; it takes over the running database",
         )
 
 

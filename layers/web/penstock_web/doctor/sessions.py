@@ -1,4 +1,4 @@
-"""Finds transactions, prepared transactions and replication slots that hold back vacuum, and a service that does not
+"""Finds transactions, prepared transactions and replication slots that prevent vacuum. Also finds services that do not
 listen.
 """
 
@@ -12,10 +12,10 @@ from .examination import Examination, Finding
 SUBJECT = "old snapshots"
 LISTENING = "notifications"
 MAX_SECONDS: Final = 3600
-"""This limit equals the limit of the alert PenstockOldTransaction."""
+"""The age from which a transaction is a problem. The alert PenstockOldTransaction has the same limit."""
 PREPARED_SECONDS: Final = 300
-"""Sets the age from which a prepared transaction is in doubt. The coordinator normally ends a prepared transaction
-within seconds.
+"""The age from which a prepared transaction is a problem. A coordinator normally ends a prepared transaction within
+seconds.
 """
 _MAX_WAL_BYTES: Final = 10 * 1024**3
 
@@ -39,7 +39,7 @@ order by p.prepared limit 20
 _BLIND: Final = """
 select r.name from unnest(%s::text[]) r (name) where not pg_has_role(r.name, 'pg_read_all_stats', 'usage')
 """
-# A standby writes no WAL to measure.
+# A standby does not write WAL, so the query cannot measure the WAL of a slot.
 _IDLE_SLOTS: Final = """
 select 'no client reads the replication slot ' || s.slot_name || ', which keeps ' || pg_size_pretty(k.bytes)
     || ' of WAL' || case when coalesce(s.xmin, s.catalog_xmin) is null then '' else ' and dead rows' end,
@@ -50,8 +50,8 @@ cross join lateral (
         else pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn) end as bytes) k
 where not s.active and (coalesce(s.xmin, s.catalog_xmin) is not null or k.bytes > %(bytes)s) limit 20
 """
-# The connection for LISTEN has this name (database/listener.py). Young sessions can belong to this check or to a
-# starting process.
+# Connections for LISTEN have names that begin with "penstock " (database/listener.py). The query ignores young
+# sessions, because they can belong to this check or to a starting process.
 _SILENT: Final = """
 select string_agg(distinct a.usename, ', '), count(*) from pg_stat_activity a
 where a.datname = current_database() and a.usename = any (%(roles)s) and a.pid <> pg_backend_pid()
@@ -74,16 +74,16 @@ def find_silence(examined: Examination, seconds: float) -> Iterator[Finding]:
     for names, number in examined.direct().execute(_SILENT, parameters).fetchall():
         yield Finding(
             LISTENING,
-            f"no process listens for notifications, although {names} has {number} sessions",
-            "waiting receives answer up to a second late, and workers look for work at intervals",
-            "read the log of the container: `too few database connections` or `database unavailable` says why; "
-            "functions do not listen",
+            f"no process listens for notifications, although {names} has {number} open sessions",
+            "waiting receives respond up to a second late, and workers find new work only when they poll",
+            "look for `too few database connections` or `database unavailable` in the container's log; "
+            "Lambda functions never listen",
             is_advice=True,
         )
 
 
 def check_old_snapshots(examined: Examination) -> Iterator[Finding]:
-    """Checks old snapshots. Only members of pg_monitor see other roles' sessions. Raises psycopg's errors."""
+    """Finds old snapshots. Only members of pg_monitor see other roles' sessions. Raises psycopg's errors."""
     yield from find_hidden_sessions(examined)
     yield from find_old_snapshots(examined, MAX_SECONDS, PREPARED_SECONDS)
 
@@ -94,10 +94,11 @@ def find_hidden_sessions(examined: Examination) -> Iterator[Finding]:
     for (role,) in examined.direct().execute(_BLIND, (roles,)).fetchall():
         yield Finding(
             SUBJECT,
-            f"the role {role} does not see the sessions of other roles: penstock_db_oldest_transaction_age_seconds and "
-            "penstock_db_oldest_xmin_age_transactions are missing or lack them, and so does this check",
+            f"the role {role} does not see the sessions of other roles; this check and the metrics "
+            "penstock_db_oldest_transaction_age_seconds and penstock_db_oldest_xmin_age_transactions omit those "
+            "sessions",
             "the alerts PenstockOldTransaction and PenstockOldSnapshot cannot fire for these sessions",
-            f"an administrator runs `grant pg_monitor to {role}`",
+            f"run `grant pg_monitor to {role}` as an administrator",
             is_advice=True,
         )
 
@@ -112,6 +113,6 @@ def find_old_snapshots(examined: Examination, seconds: float, prepared_seconds: 
             yield Finding(
                 SUBJECT,
                 problem,
-                "vacuum cleans nothing that is younger: tables grow, and WAL that a slot keeps fills the disk",
-                f"`{command}`, if it is not needed any more",
+                "vacuum cannot remove newer dead rows, so tables grow; the WAL that a slot retains fills the disk",
+                f"run `{command}` if the transaction or slot is not needed any more",
             )

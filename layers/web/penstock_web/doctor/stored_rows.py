@@ -1,6 +1,6 @@
 """Checks the stored rows for damage, forbidden subscriptions and unreadable keys.
 
-The command also raises the ids of messages after a restore.
+The module also raises ids after a restore.
 """
 
 from __future__ import annotations
@@ -22,19 +22,21 @@ from .examination import Finding
 
 KEYS: Final = "keys"
 CALL_SECONDS: Final = 600.0
-"""The check may take this time, because it reads every FIFO group."""
+"""The time limit for a call. The check is slow, because it reads every FIFO group."""
 _QUEUES_PER_JUMP: Final = 100
 
 
 def find_damage(database: Database) -> Iterator[Finding]:
-    """Yields rows that contradict each other. Raises AwsError."""
+    """Yields a finding for each inconsistency between stored rows. Raises AwsError."""
     for row in database.call(FIND_PROBLEMS, ([],)):
-        if row.subject != "roles":  # See grants.
+        if row.subject != "roles":  # The check of the grants reports problems of roles.
             yield Finding(row.subject, row.problem)
 
 
 def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Finding]:
-    """Yields old subscriptions that the target queues' policies do not allow."""
+    """Yields a finding for each subscription that the target queue's policy does not allow. Ends these subscriptions if
+    `fix` is true.
+    """
     for row in database.call(FOREIGN_SUBSCRIPTIONS, ()):
         if allows_delivery(row.policy, row.queue_arn, row.topic_arn, row.owner):
             continue
@@ -48,13 +50,16 @@ def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Fin
             row.arn,
             f"{problem}: ended" if fix else problem,
             "",
-            "" if fix else "`penstock doctor --fix` ends it; or let the queue's policy allow it to sns.amazonaws.com",
+            ""
+            if fix
+            else "end it with `penstock doctor --fix`, or allow sns.amazonaws.com to send in the queue's policy",
         )
 
 
 def jump_ids(database: Database) -> tuple[Finding, ...]:
-    """Raises the ids after a restore into the same cluster, as if the server had changed. Finds nothing. Raises
-    AwsError."""
+    """Raises the ids after a restore. Needs no change of the server, and therefore also works after a restore into the
+    same cluster. Returns no findings. Raises AwsError.
+    """
     database.call(CHECK_SERVER, (True,))
     while any(row.changed for row in database.call(JUMP_IDS, (_QUEUES_PER_JUMP,))):
         pass
@@ -62,26 +67,28 @@ def jump_ids(database: Database) -> tuple[Finding, ...]:
 
 
 def find_unreadable_keys(database: Database, encryption_key: str) -> Iterator[Finding]:
-    """Finds access keys that the encryption key cannot read. Raises AwsError, or SettingError for an invalid key."""
+    """Finds access keys that the encryption key cannot decrypt. Raises AwsError, or SettingError for an invalid key."""
     found = list_keys_at_rest(database, encryption_key)
     if found.unreadable:
         yield Finding(
             KEYS,
-            f"access keys were encrypted under another QUEUE_ENCRYPTION_KEY: {found.unreadable_text}",
-            "a service with this one answers InvalidClientTokenId to callers that sign with them",
-            "run this with the QUEUE_ENCRYPTION_KEY of the service; if it is that, replace these keys",
+            f"access keys were encrypted with another QUEUE_ENCRYPTION_KEY: {found.unreadable_text}",
+            "a service with this QUEUE_ENCRYPTION_KEY answers InvalidClientTokenId to callers that use these access "
+            "keys",
+            "run this command with the service's QUEUE_ENCRYPTION_KEY; replace the access keys if it is the service's "
+            "key",
         )
     elif found.is_installations is False:
         yield Finding(
             KEYS,
-            "QUEUE_ENCRYPTION_KEY is not the key of the service",
-            "the service could not read access keys that are created under it",
-            "set the service's key; `penstock up` keeps it in the file encryption_key of its data folder",
+            "QUEUE_ENCRYPTION_KEY is not the service's key",
+            "the service could not decrypt access keys that a command creates with this QUEUE_ENCRYPTION_KEY",
+            "set the service's key; `penstock up` stores its key in the file encryption_key of the data folder",
         )
     if not found.signs:
         yield Finding(
             KEYS,
-            "the key that signs SNS messages was encrypted under another QUEUE_ENCRYPTION_KEY",
-            "a service with this one delivers no messages that need a signature",
-            "`penstock keys rotate-signing` creates another",
+            "the key that signs SNS messages was encrypted with another QUEUE_ENCRYPTION_KEY",
+            "a service with this QUEUE_ENCRYPTION_KEY does not deliver messages that need a signature",
+            "create a new key with `penstock keys rotate-signing`",
         )

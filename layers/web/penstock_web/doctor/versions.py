@@ -13,7 +13,7 @@ from .examination import Examination, Finding
 
 MIGRATIONS = "migrations"
 VERSIONS = "versions"
-# The LISTEN connection has this application name (database/listener.py).
+# Connections for LISTEN have application names that begin with "penstock " (database/listener.py).
 _RUNNING: Final = """
 select substr(application_name, 10), count(*) from pg_stat_activity
 where datname = current_database() and application_name like 'penstock %%' group by 1 order by 1
@@ -36,8 +36,8 @@ def check_migrations(examined: Examination) -> Iterator[Finding]:
         yield Finding(
             VERSIONS,
             missing.warning,
-            "this release was tested with the functions of a newer release only for the time of an upgrade",
-            "upgrade this program: `pip install --upgrade penstock-queue`",
+            "this release should use the functions of a newer release only during an upgrade",
+            "upgrade this program with `pip install --upgrade penstock-queue`",
         )
     elif missing.migrations or missing.functions:
         names = ", ".join(missing.migrations) or f"functions of {missing.release or 'no release'}"
@@ -45,20 +45,20 @@ def check_migrations(examined: Examination) -> Iterator[Finding]:
             MIGRATIONS,
             f"the schema does not belong to release {RELEASE}: {names}"
             + (" not applied" if missing.migrations else " instead"),
-            "calls of the service fail",
+            "database calls of the service fail",
             "run `penstock migrate` as the owner of the schema",
         )
 
 
 def check_running(examined: Examination) -> Iterator[Finding]:
-    """Yields processes of other releases that listen in this database. Raises psycopg's errors."""
+    """Yields a finding for each other release that running processes have. Raises psycopg's errors."""
     for release, sessions in examined.direct().execute(_RUNNING).fetchall():
         if _is_other(release):
             yield Finding(
                 VERSIONS,
-                f"{sessions} running processes have release {release}; this program has {RELEASE}",
-                "two releases may run together only during an upgrade",
-                f"stop them, and start them with release {RELEASE}",
+                f"{sessions} running processes have release {release}; this program has release {RELEASE}",
+                "two releases should run together only during an upgrade",
+                f"restart these processes with release {RELEASE}",
                 is_advice=True,
             )
 
@@ -66,5 +66,5 @@ def check_running(examined: Examination) -> Iterator[Finding]:
 def _is_other(release: str) -> bool:
     try:
         return Version(release) != Version(RELEASE)
-    except InvalidVersion:  # the name of another program
+    except InvalidVersion:  # The sessions belong to another program.
         return False

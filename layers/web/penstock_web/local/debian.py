@@ -1,4 +1,4 @@
-"""Unpacks a Debian or Ubuntu package into a folder, without root and without an installation."""
+"""Unpacks a Debian or Ubuntu package into a folder. Does not install the package, and does not need root."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .state import folder_lock
 
 
 def unpack_package(name: str, target: Path) -> Path:
-    """Downloads a package and the needed shared libraries, and unpacks all into `target`. Returns `target`. Uses apt's
-    configuration, so apt checks signatures. Creates `target` only after the copy is complete. Raises LocalError.
+    """Downloads a package and the shared libraries that it needs, and unpacks them into `target`. Returns `target`. apt
+    checks the signatures. `target` appears only when it is complete. Raises LocalError.
     """
     with folder_lock(target.parent):
         if not target.is_dir():
@@ -49,7 +49,7 @@ def _download(name: str, folder: Path) -> Path:
     try:
         _run(["apt-get", "-q", "download", name], folder)
     except LocalError:
-        # A new container image has no package lists. apt-get downloads the lists into a private folder without root.
+        # A new container image has no package lists. Downloading the lists into a private folder does not need root.
         options = _private_lists(folder.parent / "apt")
         _run(["apt-get", "-q", *options, "update"], folder)
         _run(["apt-get", "-q", *options, "download", name], folder)
@@ -70,8 +70,8 @@ def _private_lists(folder: Path) -> list[str]:
 
 
 def _missing_libraries(package: Path) -> list[str]:
-    """Returns the missing library packages that a package depends on. Returns only the first of several
-    alternatives.
+    """Returns the library packages that a package depends on and that are not installed. If a dependency has
+    alternatives, returns only the first alternative.
     """
     depends = _run(["dpkg-deb", "-f", package, "Depends"], package.parent)
     names = [re.split(r"[ (|:]", entry.strip())[0] for entry in depends.split(",")]

@@ -1,4 +1,4 @@
-"""Creates and reads the encryption key of `penstock up`, in a file beside the data."""
+"""Creates and reads the encryption key of `penstock up`. The key is in a file next to the data."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _FILE: Final = "encryption_key"
 
 
 def with_encryption_key(settings: Settings, state: Path) -> Settings:
-    """Returns the settings with the folder's key if QUEUE_ENCRYPTION_KEY is not set. Creates a missing key if
-    QUEUE_ACCESS is `sigv4`. Only the service's user can read the file. A copy of the database is usable only with a
-    copy of the file. Raises OSError.
+    """Returns the settings. If QUEUE_ENCRYPTION_KEY is not set, adds the key from the folder's file. If QUEUE_ACCESS is
+    `sigv4`, creates a missing key. Only the service's user can read the file. A copy of the database needs a copy of
+    the file, because the key decrypts the stored secrets. Raises OSError.
     """
     if settings.queue_encryption_key:
         return settings
@@ -39,11 +39,11 @@ def with_encryption_key(settings: Settings, state: Path) -> Settings:
 
 
 def check_encryption_key(settings: Settings, folder: Path | None) -> None:
-    """Warns about keys that were encrypted with another QUEUE_ENCRYPTION_KEY.
+    """Checks whether QUEUE_ENCRYPTION_KEY can decrypt the stored keys, and warns if it cannot decrypt some of them.
 
-    `folder` is the folder of `penstock up`'s database. If no other key was used, this key becomes the installation's
-    key, and `penstock keys create` uses only this key. Raises LocalError if QUEUE_ACCESS=sigv4 would refuse every
-    client. Raises SettingError for an invalid key.
+    `folder` is the folder of `penstock up`'s database. If the installation has no encryption key yet, stores that this
+    key is the installation's key. `penstock keys create` then accepts only this key. Raises LocalError if the service
+    could not decrypt any access key and would refuse every client. Raises SettingError for an invalid key.
     """
     key = settings.queue_encryption_key
     if not key:
@@ -62,20 +62,22 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
         raise LocalError(f"the database cannot be used: {cause}") from error
     if found.unreadable and settings.queue_access == "sigv4":
         problem = (
-            f"access keys of this database were created under another QUEUE_ENCRYPTION_KEY: {found.unreadable_text}"
+            f"access keys of this database were encrypted with another QUEUE_ENCRYPTION_KEY: {found.unreadable_text}"
         )
         if not found.readable:
-            raise LocalError(f"{problem}; every client would be refused. {remedy}")
+            raise LocalError(f"{problem}; the service would refuse every client. {remedy}")
         warn(f"{problem}; the service refuses their users. Replace and revoke them: `penstock keys revoke ID`")
     if not found.signs:
         warn(
-            "the key that signs SNS messages was created under another QUEUE_ENCRYPTION_KEY; "
-            "`penstock keys rotate-signing` creates another"
+            "the key that signs SNS messages was encrypted with another QUEUE_ENCRYPTION_KEY; "
+            "`penstock keys rotate-signing` creates a new signing key"
         )
 
 
 def right_key(database: Database, tried: str, folder: Path | None) -> str:
-    """Returns advice about a wrong QUEUE_ENCRYPTION_KEY, `tried`. Raises AwsError if the database is unavailable."""
+    """Returns advice for a user whose QUEUE_ENCRYPTION_KEY, `tried`, is wrong. Raises AwsError if the database is
+    unavailable.
+    """
     from penstock.access.encryption_key import list_keys_at_rest  # noqa: PLC0415 - not for `penstock --help`
 
     path = None if folder is None else folder / _FILE
@@ -94,7 +96,7 @@ def right_key(database: Database, tried: str, folder: Path | None) -> str:
 
 
 def _make(path: Path) -> None:
-    """Writes the whole file or nothing. Keeps a file that another process has written in between."""
+    """Writes the file atomically. Does not replace a file that another process has just written."""
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:

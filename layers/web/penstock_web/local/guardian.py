@@ -1,9 +1,11 @@
-"""Ends an ephemeral folder's database and pooler, and removes the folder, after the death of the creating process.
+"""Cleans up after a process that created a temporary folder with a database and was then killed. Ends the folder's
+database and pooler, and removes the folder.
 
     python -m penstock_web.local.guardian FOLDER
 
-Standard input is a pipe from the creating process. The kernel closes the pipe when the process exits. The guardian has
-no work if the process exits normally. The guardian ends only processes whose commands contain the folder's name.
+Standard input is a pipe from the process that created the folder. The kernel closes the pipe when that process ends. If
+the process ends normally, it has already cleaned up. The guardian ends only processes whose command lines contain the
+folder's name.
 """
 
 import os
@@ -17,15 +19,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-# PgBouncer gets SIGKILL, because PgBouncer inherits the handling of SIGQUIT. A shell that starts programs in the
-# background ignores SIGQUIT.
+# PgBouncer needs SIGKILL, because it can ignore SIGQUIT: programs that a shell starts in the background ignore SIGQUIT,
+# and PgBouncer inherits this setting.
 _SIGNALS: Final = {"postgres/data/postmaster.pid": signal.SIGQUIT, "pgbouncer/pid": signal.SIGKILL}
 _MAX_END_SECONDS: Final = 20.0
 
 
 @contextmanager
 def guard_process(folder: Path) -> Iterator[None]:
-    """Runs a guardian until the end of the block."""
+    """Runs a guardian until the end of the block. If this process is killed, the guardian cleans up."""
     guardian = subprocess.Popen(
         [sys.executable, "-m", __name__, folder],
         stdin=subprocess.PIPE,
@@ -40,7 +42,7 @@ def guard_process(folder: Path) -> Iterator[None]:
 
 
 def clean_up(folder: Path) -> None:
-    """Ends the folder's processes at once and removes the folder."""
+    """Ends the folder's processes immediately, and removes the folder."""
     found = {pid: number for name, number in _SIGNALS.items() if (pid := _pid_in(folder / name))}
     running = [pid for pid in found if _runs_in(folder, pid)]
     for pid in running:
@@ -63,11 +65,11 @@ def _runs_in(folder: Path, pid: int) -> bool:
 
 
 def command_line(pid: int) -> str:
-    """Returns a process's command, or "" if the process does not run. Slim container images have no ps, and macOS has
-    no /proc.
+    """Returns the command line of a process, or "" if the process does not run. Reads /proc if possible, because slim
+    container images have no ps. macOS has only ps.
     """
     if Path("/proc/self/cmdline").exists():
-        with suppress(OSError):  # the process has ended
+        with suppress(OSError):  # The process has ended.
             return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
         return ""
     command = ["ps", "-ww", "-o", "args=", "-p", str(pid)]

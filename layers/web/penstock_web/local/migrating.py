@@ -1,4 +1,4 @@
-"""Migrates and checks a database. Each error becomes one line of explanation."""
+"""Migrates and checks a database. Explains each error in one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def migrate_or_explain(dsn: str, role: str | None, service: Settings | None = None) -> Applied:
     """Migrates the database and writes any warning to stderr. Raises LocalError for errors that the database's owner
-    can correct. `service` has the defaults of queues that the SQL interface creates.
+    can correct. `service` contains the default attributes of queues that the SQL interface creates.
     """
     from penstock.postgres import migrating  # noqa: PLC0415 - not for `penstock --help`
     from penstock.postgres.migrations import MigrationError  # noqa: PLC0415
@@ -39,14 +39,17 @@ def warn_of_missing_roles(applied: Applied) -> None:
     """Writes a warning to stderr if the migrations could not create the roles for applications."""
     if applied.missing_roles:
         warn(
-            "applications cannot have separate roles yet, because the role of DATABASE_URL may not create roles. "
-            f"An administrator must run `{'; '.join(applied.missing_roles)};`, and then the owner `penstock migrate`"
+            "applications cannot have separate roles yet, because the role of DATABASE_URL does not have the right to "
+            "create roles. "
+            f"An administrator must run `{'; '.join(applied.missing_roles)};`. The owner must then run "
+            "`penstock migrate`"
         )
 
 
 def look_at_database(settings: Settings, *, is_own: bool) -> str:
-    """Returns the server's version. Writes problems of DATABASE_URL's sessions to stderr, unless `is_own`. Raises
-    LocalError if the server cannot be reached or used, or if the addresses lead to different databases.
+    """Returns the server's version. Unless `is_own` is true, warns on stderr about problems of the sessions that
+    DATABASE_URL opens. Raises LocalError if the service cannot use the server, or if the addresses lead to different
+    databases.
     """
     import psycopg  # noqa: PLC0415
 
@@ -73,14 +76,14 @@ def look_at_database(settings: Settings, *, is_own: bool) -> str:
 
 
 def check_addresses(settings: Settings) -> None:
-    """Raises LocalError for a setting with an invalid database address."""
+    """Raises LocalError if a setting contains an invalid database address."""
     for name in ADDRESSES:
         if address := getattr(settings, name.lower()):
             without_password(address, name)
 
 
 def say(text: str) -> None:
-    """Writes a line about the start to stderr."""
+    """Writes a line about the progress of the start to stderr."""
     sys.stderr.write(f"penstock: {make_printable(text)}\n")
     sys.stderr.flush()
 
@@ -121,7 +124,7 @@ def without_password(dsn: str, name: str = "DATABASE_URL") -> str:
 
 
 def name_refused_variable(error: Exception) -> str:
-    """Returns a remark if PgBouncer refused the variable PGOPTIONS, or ""."""
+    """Returns advice if PgBouncer refused the variable PGOPTIONS, and "" otherwise."""
     if "unsupported startup parameter: options" not in str(error):
         return ""
     return " (PgBouncer refuses the variable PGOPTIONS and `options` of an address: unset it)"

@@ -1,7 +1,7 @@
-"""Runs PgBouncer in transaction mode between the service and the PostgreSQL of `penstock up`. The program comes from
-PATH. On Debian and Ubuntu, this module can also unpack the package into a cache folder without root. The configuration
-is infra/pgbouncer/pgbouncer.ini.tmpl, which deployments also use. PgBouncer looks up all roles except the service's
-role in the database (auth_query.sql in the same folder).
+"""Runs PgBouncer in transaction mode between the service and the PostgreSQL of `penstock up`. Uses an installed
+PgBouncer. On Debian and Ubuntu, this module can also unpack the package into a cache folder without root. The
+configuration is infra/pgbouncer/pgbouncer.ini.tmpl, which deployments also use. PgBouncer reads the passwords of roles
+other than the service's role from the database, with the function in auth_query.sql.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LOOKUP_ROLE: Final = "penstock_pooler"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The path of pgbouncer, and the library path of an unpacked program."""
+    """The path of PgBouncer's program, and the path of the libraries of an unpacked program."""
 
     path: Path
     libraries: str = ""
@@ -59,7 +59,7 @@ class PgBouncer:
 
 
 def find_pgbouncer(account: SystemAccount) -> Program:
-    """Returns the installed program, or else an unpacked program. Raises LocalError."""
+    """Returns the installed program. If PgBouncer is not installed, unpacks its package. Raises LocalError."""
     for place in (shutil.which("pgbouncer"), "/usr/sbin/pgbouncer"):
         if place and Path(place).exists():
             return Program(Path(place))
@@ -68,7 +68,7 @@ def find_pgbouncer(account: SystemAccount) -> Program:
 
 
 def account_cache(account: SystemAccount) -> Path:
-    """Returns the cache folder. Raises LocalError if the user of the server cannot enter the folder."""
+    """Returns the cache folder. Raises LocalError if PgBouncer's user cannot enter the folder."""
     cache = cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
     if not account.can_enter(cache):
@@ -85,10 +85,10 @@ def running_pgbouncer(
     port: int = 0,
     query_wait_seconds: int = 3,
 ) -> Iterator[PgBouncer]:
-    """Runs a pooler in `state`/pgbouncer until the end of the block, for one database or with "*" for all databases.
-    If `port` is 0, PgBouncer uses a free port. PgBouncer closes the connection of a client that waits longer than
-    `query_wait_seconds` for a server connection. With "*", only the service's role can use databases that lack the
-    look-up function.
+    """Runs a pooler in `state`/pgbouncer until the end of the block. `database` is "*" for all databases. If `port` is
+    0, PgBouncer uses a free port. PgBouncer closes the connection of a client that waits longer than
+    `query_wait_seconds` for a server connection. With "*", this function does not create the function that looks up
+    passwords. In a database without it, only the service's role can log in through the pooler.
     """
     program = find_pgbouncer(server.account)
     home = server.account.make_private_folder(state / "pgbouncer")
@@ -107,7 +107,7 @@ def running_pgbouncer(
 
 
 def install_lookup(server: Postgres, database: str) -> None:
-    """Creates the role and the function that look up other roles' secrets in a database."""
+    """Creates the role and the function with which PgBouncer looks up the passwords of other roles."""
     with psycopg.connect(server.superuser_dsn(database), autocommit=True) as connection:
         connection.execute(_configuration_file("auth_query.sql").read_bytes())
         alter = sql.SQL("alter role {} password {}")
@@ -116,7 +116,7 @@ def install_lookup(server: Postgres, database: str) -> None:
 
 
 def _lookup_password(server: Postgres) -> str:
-    """Returns the look-up role's password. Creates the password once for each server."""
+    """Returns the password of the role that looks up passwords. Creates the password at the first call for a server."""
     path = server.data.with_name("password.pooler")
     if not path.exists():
         server.account.write(path, secrets.token_urlsafe(18))
@@ -124,7 +124,9 @@ def _lookup_password(server: Postgres) -> str:
 
 
 def _configuration_file(name: str) -> Path:
-    """Returns a file's path: beside this module in an installed package, or in infra/pgbouncer of a clone."""
+    """Returns a file's path. An installed package has the file next to this module, and a clone of the repository has
+    the file in infra/pgbouncer.
+    """
     installed = Path(__file__).with_name(name)
     return installed if installed.exists() else Path(__file__).parents[4] / "infra/pgbouncer" / name
 
@@ -135,7 +137,7 @@ def _configure(home: Path, server: Postgres, database: str, port: int, limits: d
     users = account.write(home / "users.txt", "".join(f'"{name}" "{word}"\n' for name, word in known.items()))
     host = str(server.socket_directory).replace("'", "''")
     address = f"host='{host}' port={server.port} auth_user={LOOKUP_ROLE}"
-    # safe_substitute leaves the query's parameter `$1` unchanged.
+    # safe_substitute keeps `$1`, a parameter of a query in the template.
     text = Template(_configuration_file("pgbouncer.ini.tmpl").read_text()).safe_substitute(
         databases=f"{database} = {address}",
         listen_host="127.0.0.1",
@@ -176,7 +178,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _stop_leftover(home: Path) -> None:
-    """Ends a killed service's pooler, because the pooler's configuration may contain an old server address."""
+    """Ends the pooler of a service that was killed, because the pooler's configuration can contain an outdated server
+    address.
+    """
     pid_file = home / "pid"
     if not pid_file.exists():
         return

@@ -1,6 +1,6 @@
-"""Starts, adopts and stops the PostgreSQL server of `penstock up`. The server has a separate data folder, a separate
-port on 127.0.0.1 and a separate socket folder, and does not affect an installed server. After the death of a service,
-the next service adopts the running server unchanged.
+"""Starts, adopts and stops the PostgreSQL server of `penstock up`. The server has its own data folder, socket folder
+and port on 127.0.0.1, and therefore does not affect an installed server. If a service is killed, the server continues,
+and the next service adopts it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ DATABASE: Final = "penstock"
 _PGPASS: Final = "pgpass"
 _STOP_SECONDS: Final = 20
 _START_SECONDS: Final = 60
-# The server logs these messages at the start, if processes of a killed server still run.
+# A server logs one of these messages if it cannot start because processes of a killed server still run.
 _STILL_ENDING_MESSAGES: Final = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
-# A Unix socket's path has at most 107 bytes, and 103 bytes on macOS. PostgreSQL adds "/.s.PGSQL.12345".
+# The path of a Unix socket can have 107 bytes, or 103 bytes on macOS. PostgreSQL appends "/.s.PGSQL.12345" to the
+# folder.
 _MAX_SOCKET_FOLDER_LENGTH: Final = 80
 
 # These settings suit a small machine that also runs other programs. Data is durable, because fsync and
@@ -52,9 +53,9 @@ SERVER_SETTINGS: Final = {
     "checkpoint_timeout": "15min",
     "checkpoint_completion_target": "0.9",
     "random_page_cost": "1.1",
-    # ends forgotten transactions, which block vacuum
+    # The server ends forgotten transactions, because they prevent vacuum.
     "idle_in_transaction_session_timeout": "10min",
-    # Each autovacuum run makes two transactions, even in an idle database. PostgreSQL's default is a minute.
+    # Each autovacuum run makes two transactions, even in an idle database. PostgreSQL's default is one minute.
     "autovacuum_naptime": "30s",
     "jit": "off",
     "log_line_prefix": "%m [%p] ",
@@ -82,27 +83,31 @@ class Postgres:
         return _service_dsn(self.port, self.password, database)
 
     def display_dsn(self) -> str:
-        """Returns the TCP address without the password, for people and logs. The address contains the path of libpq's
-        password file.
+        """Returns the TCP address without the password, for users and logs. The address contains the path of libpq's
+        password file instead.
         """
         where = urlencode({"passfile": self.data.parent / _PGPASS}, quote_via=quote)
         return f"postgresql://{ROLE}@127.0.0.1:{self.port}/{DATABASE}?{where}"
 
     def socket_dsn(self, database: str = DATABASE) -> str:
-        """Returns the socket's address, for the service's connections. The socket costs less processor time than
-        TCP."""
+        """Returns the address of the Unix socket, for the service's connections. A Unix socket needs less CPU time than
+        TCP.
+        """
         # libpq does not decode + as a space.
         where = urlencode({"host": self.socket_directory, "port": self.port}, quote_via=quote)
         return f"postgresql://{ROLE}:{self.password}@/{database}?{where}"
 
     def superuser_dsn(self, database: str = "postgres") -> str:
-        """Returns the socket's address for the superuser. Only the server's user and root can enter the socket's
-        folder."""
+        """Returns the address of the Unix socket for the superuser. Only the server's user and root can enter the
+        socket's folder.
+        """
         return make_conninfo(host=str(self.socket_directory), port=self.port, user="postgres", dbname=database)
 
 
 def service_dsn(state: Path) -> str | None:
-    """Returns the last address of a state folder's database, or None if its files cannot be read."""
+    """Returns the last address of the database in a state folder, or None if the folder's files are missing or
+    unreadable.
+    """
     try:
         home = state / "postgres"
         port, password = (home / "port").read_text(), (home / "password").read_text()
@@ -123,7 +128,7 @@ def running_postgres(
     LocalError."""
     home, binaries = _prepare(state, account, source)
     try:
-        # The start is within `try`, because a signal can arrive during the start.
+        # The server starts within `try`, because a signal can interrupt the start.
         yield _run(home, binaries, account, settings or {})
     finally:
         command: list[str | Path] = [binaries.path("pg_ctl"), "stop", "-D", home / "data", "-m", "fast"]
@@ -133,13 +138,13 @@ def running_postgres(
 def start(
     state: Path, account: SystemAccount, source: Source = "any", settings: Mapping[str, str] | None = None
 ) -> Postgres:
-    """Starts or adopts a state folder's server, and leaves the server running."""
+    """Starts or adopts the server of a state folder. The caller does not need to stop the server."""
     home, binaries = _prepare(state, account, source)
     return _run(home, binaries, account, settings or {})
 
 
 def _ignore_libpq_variables() -> None:
-    """Removes libpq's variables, such as PGOPTIONS, from this process's environment. The variables describe other
+    """Removes libpq's variables, such as PGOPTIONS, from this process's environment, because they apply to other
     databases.
     """
     for name in [name for name in os.environ if name.startswith("PG")]:
@@ -171,14 +176,15 @@ def _binaries_for(data: Path, source: Source) -> Binaries:
         return find_binaries(source, major)
     except LocalError as error:
         raise LocalError(
-            f"PostgreSQL {major} wrote {data}, but was not found here. Install PostgreSQL {major}, or start with "
-            "another --data-dir and move the data with pg_dump and pg_restore"
+            f"PostgreSQL {major} wrote {data}, but this machine does not have PostgreSQL {major}. Install PostgreSQL "
+            f"{major}, or start with another --data-dir and move the data with pg_dump and pg_restore"
         ) from error
 
 
 def _initialise(binaries: Binaries, account: SystemAccount, home: Path) -> None:
-    """Creates the cluster in a temporary folder and then renames the folder, so that an interruption leaves no
-    partial cluster."""
+    """Creates the database cluster in a temporary folder, and then renames the folder. An interruption therefore never
+    leaves an incomplete cluster.
+    """
     unfinished = home / "data.new"
     shutil.rmtree(unfinished, ignore_errors=True)
     account.write(home / "password", secrets.token_urlsafe(18))
@@ -229,7 +235,7 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
             port = next(ports)
         elif any(words in log_text for words in _STILL_ENDING_MESSAGES):
             time.sleep(0.1)
-            # The server still runs, because it recovers from a crash.
+            # The server runs if it was only recovering from a crash.
             if server := _adopt(binaries, account, home):
                 return server
         else:
@@ -238,9 +244,9 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
 
 
 def forget_other_process(pid_file: Path) -> None:
-    """Removes a killed server's pid file if another program now has the process id. PostgreSQL would not start with
-    this file. This happens in a killed and restarted container, because process ids begin again. The state folder's
-    lock shows that no other `penstock up` runs a server here. Linux only.
+    """Removes the pid file of a killed server if another program now has the server's process id. With this pid file,
+    PostgreSQL would not start. A restarted container reuses process ids. The caller has locked the state folder, so no
+    other `penstock up` runs a server in the folder. Works only on Linux.
     """
     with suppress(OSError, ValueError):
         pid = int(pid_file.read_text().split("\n", 1)[0])
@@ -249,7 +255,7 @@ def forget_other_process(pid_file: Path) -> None:
 
 
 def _try_to_start(binaries: Binaries, account: SystemAccount, home: Path, log: Path) -> str | None:
-    """Starts the server. Returns None after success, otherwise the new text in the log."""
+    """Tries to start the server. Returns None after success, and the new text in the log after a failure."""
     already = log.stat().st_size
     command: list[str | Path] = [binaries.path("pg_ctl"), "start", "-D", home / "data", "-l", log]
     if account.run([*command, "-w", "-s", "-t", str(_START_SECONDS)], log=log).returncode == 0:
@@ -272,8 +278,8 @@ def _server(
 
 
 def _socket_directory(account: SystemAccount, home: Path) -> Path:
-    """Returns a socket folder with a short path: beside the data, or else a temporary folder with a link beside the
-    data.
+    """Returns the folder for the Unix socket. If the state folder's path is too long for a socket, creates a temporary
+    folder and a link to it.
     """
     if len(str(home)) <= _MAX_SOCKET_FOLDER_LENGTH:
         return account.make_private_folder(home / "socket")
@@ -285,7 +291,7 @@ def _socket_directory(account: SystemAccount, home: Path) -> Path:
 
 
 def _ports(home: Path) -> Iterator[int]:
-    """Yields the last start's port, so that addresses stay the same, and then free ports."""
+    """Yields the port of the last start, so that the address stays the same, and then free ports."""
     remembered = home / "port"
     if remembered.exists():
         yield int(remembered.read_text())
@@ -309,8 +315,9 @@ def _configure(account: SystemAccount, home: Path, settings: Mapping[str, str], 
 
 
 def _make_role_and_database(server: Postgres) -> None:
-    """Creates missing roles and the missing database. Every start checks, because an earlier start may have been
-    interrupted."""
+    """Creates missing roles and the missing database. Checks at every start, because an earlier start could have been
+    interrupted.
+    """
     with psycopg.connect(server.superuser_dsn(), autocommit=True) as connection:
         if not _exists(connection, "select from pg_roles where rolname = %s", ROLE):
             create = sql.SQL("create role {} login password {}")
@@ -319,7 +326,8 @@ def _make_role_and_database(server: Postgres) -> None:
             create = sql.SQL("create database {} owner {} template template0")
             connection.execute(create.format(sql.Identifier(DATABASE), sql.Identifier(ROLE)))
         make_roles(connection, ROLE)
-        # The role then sees how old transactions of other roles are (docs/operate/alerts.md).
+        # With pg_monitor, the role sees the age of other roles' transactions, as the alerts need
+        # (docs/operate/alerts.md).
         connection.execute(sql.SQL("grant pg_monitor to {}").format(sql.Identifier(ROLE)))
 
 

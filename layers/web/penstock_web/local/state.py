@@ -1,7 +1,9 @@
-"""Manages the folders of local data. Each database has a folder, which one process at a time locks.
+"""Manages the folders of local data. Each database has a folder, which only one process can lock.
 
-<state>/lock            locked while `penstock up` runs <state>/postgres/data   the database cluster; log, port,
-passwords beside it <state>/pgbouncer/      configuration, log
+<state>/lock            the lock file, which a running `penstock up` has locked
+<state>/postgres/       log, port and passwords
+<state>/postgres/data   the database cluster
+<state>/pgbouncer/      configuration and log
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from .system_account import SystemAccount
 
 
 def default_state_directory() -> Path:
-    """Returns $XDG_STATE_HOME/penstock, ~/.local/state/penstock, or for root /var/lib/penstock. PostgreSQL's user
-    cannot enter root's home.
+    """Returns $XDG_STATE_HOME/penstock or ~/.local/state/penstock. For root, returns /var/lib/penstock, because
+    PostgreSQL's user cannot enter root's home folder.
     """
     if base := os.environ.get("XDG_STATE_HOME"):
         return Path(base) / "penstock"
@@ -31,7 +33,7 @@ def default_state_directory() -> Path:
 
 
 def cache_directory() -> Path:
-    """Returns $XDG_CACHE_HOME/penstock, ~/.cache/penstock, or for root /var/cache/penstock. The folder contains
+    """Returns $XDG_CACHE_HOME/penstock or ~/.cache/penstock, and for root /var/cache/penstock. The folder contains
     downloaded and copied programs. Users can delete the folder.
     """
     if base := os.environ.get("XDG_CACHE_HOME"):
@@ -40,7 +42,7 @@ def cache_directory() -> Path:
 
 
 def open_lock(folder: Path) -> IO[str]:
-    """Opens a folder's lock file. Only the owner can open the file. Another user could otherwise lock the file and
+    """Opens a folder's lock file. Only the owner can open the file. Otherwise, another user could lock the file and
     prevent a start.
     """
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -61,13 +63,16 @@ def lock_state(path: Path, account: SystemAccount) -> Iterator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise LocalError(f"another penstock uses {path}. Stop the other penstock, or use --data-dir") from None
+            raise LocalError(
+                f"another `penstock up` uses {path}. Stop the other `penstock up`, or choose another folder with "
+                "--data-dir"
+            ) from None
         yield path
 
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Locks a folder in which several processes may prepare the same files. Waits for the lock."""
+    """Locks a folder in which several processes can prepare the same files. Waits until the lock is free."""
     folder.mkdir(parents=True, exist_ok=True)
     with open_lock(folder) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -76,8 +81,8 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def ephemeral_state(parent: Path | None = None) -> Iterator[Path]:
-    """Yields a new folder in `parent`, or in the folder of temporary files, and removes the folder at the end. After
-    the death of this process, a guardian ends the folder's database and pooler, and removes the folder.
+    """Yields a new folder in `parent` or in the system's temporary folder. Removes the new folder at the end. If this
+    process is killed, a guardian ends the database and the pooler in the folder, and removes the folder.
     """
     path = Path(tempfile.mkdtemp(prefix="penstock-", dir=parent))
     path.chmod(0o711)

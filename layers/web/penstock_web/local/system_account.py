@@ -19,7 +19,7 @@ _ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "
 
 @dataclass(frozen=True, slots=True)
 class SystemAccount:
-    """The user that runs the servers. `is_other_user` says that the caller is root."""
+    """The user that runs the servers. `is_other_user` is true if the caller is root."""
 
     uid: int
     gid: int
@@ -27,7 +27,7 @@ class SystemAccount:
 
     @classmethod
     def choose(cls) -> SystemAccount:
-        """Returns the caller's user, or for root `postgres` or `nobody`."""
+        """Returns the caller's user. For root, returns `postgres` or `nobody`."""
         if os.geteuid() != 0:
             return cls(os.geteuid(), os.getegid(), is_other_user=False)
         known = {entry.pw_name: entry for entry in pwd.getpwall()}
@@ -37,12 +37,12 @@ class SystemAccount:
     def run(
         self, command: Sequence[str | Path], *, log: Path | None = None, environment: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command as this user and returns the completed command with its output. Does not raise an error if the
-        command fails.
+        """Runs a command as this user. Returns the exit code and the output. Does not raise an error if the command
+        fails.
 
-        `log` receives the output instead, because a command that starts a server must not keep this process's pipe
-        open. If a signal ends the caller during the command, the method still waits for the command, so that the caller
-        can stop the server.
+        If `log` is given, the output goes to the file `log`. Commands that start a server need `log`, because the
+        server would otherwise keep this process's pipe open. If a signal interrupts the caller, the method still waits
+        for the command, so that the caller can stop the server.
         """
         with (log or Path(os.devnull)).open("ab") as file:
             process = self.start(command, output=file if log else subprocess.PIPE, environment=environment)
@@ -56,7 +56,9 @@ class SystemAccount:
     def start(
         self, command: Sequence[str | Path], *, output: IO[bytes] | int, environment: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
-        """Starts a command as this user in a new session, which Ctrl-C in the terminal does not reach."""
+        """Starts a command as this user. The command runs in a new session, so that Ctrl-C in the terminal does not end
+        it.
+        """
         user = {"user": self.uid, "group": self.gid, "extra_groups": ()} if self.is_other_user else {}
         return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
             list(map(str, command)),
@@ -70,7 +72,9 @@ class SystemAccount:
         )
 
     def make_private_folder(self, path: Path, mode: int = 0o700) -> Path:
-        """Creates a folder that only this user and root can enter, or gives an existing folder these rights."""
+        """Creates a folder that only this user and root can enter. Changes the rights of an existing folder
+        accordingly.
+        """
         path.mkdir(parents=True, exist_ok=True)
         path.chmod(mode)
         if self.is_other_user:
@@ -86,10 +90,11 @@ class SystemAccount:
         return path
 
     def can_enter(self, path: Path) -> bool:
-        """Returns whether this user can enter the folder. Other users cannot enter folders below a home folder of mode
-        0700."""
+        """Returns whether this user can enter the folder. In home folders with mode 0700, for example, other users
+        cannot enter any folder.
+        """
         return self.run(["/bin/sh", "-c", 'cd "$0"', path]).returncode == 0
 
     def can_run(self, program: Path) -> bool:
-        """Returns whether this user can run the program, and whether it starts."""
+        """Returns whether this user can run the program. Starts the program to find out."""
         return self.run(["/bin/sh", "-c", 'exec "$0" --version', program]).returncode == 0

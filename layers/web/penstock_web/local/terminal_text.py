@@ -2,5 +2,7 @@
 
 
 def make_printable(text: str) -> str:
-    """Replaces characters that would change a terminal, such as escape sequences in a message of an unknown sender."""
+    """Replaces control characters, such as escape sequences in a message of an unknown sender, because they could
+    change the terminal.
+    """
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)

@@ -1,5 +1,5 @@
-"""Implements `penstock up`: starts the database and the pooler, migrates, runs the service, and stops all in the
-opposite order. A watchdog restarts dead servers.
+"""Implements `penstock up`: starts the database and the pooler, migrates the database, and runs the service. At the
+end, stops everything in the opposite order. A watchdog restarts the database or the pooler if it ends unexpectedly.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def up(
     on_answering: Callable[[Settings, str], None] | None = None,
 ) -> int:
     """Serves until SIGTERM or Ctrl-C. Raises LocalError. Calls `on_database` after the migration. Calls `on_answering`
-    with the address when the service responds, before the service reports readiness. A LocalError that either callback
-    raises stops the start.
+    with the address as soon as the service responds, before the service reports that it is ready. A LocalError from
+    either callback stops the service.
     """
     configure_logging(settings.log_level)
     check_addresses(settings)
@@ -109,7 +109,7 @@ def up(
 
 
 def _without_database(settings: Settings, options: UpOptions) -> Settings:
-    """Removes the database's addresses from the settings. The command's options override the environment."""
+    """Removes the database's addresses from the settings, because the command's options override the environment."""
     if settings.database_url:
         option = "--ephemeral" if options.ephemeral else "--data-dir"
         warn(f"{option} starts a new database and ignores DATABASE_URL")
@@ -123,7 +123,9 @@ def _prepare_then(
     then: Callable[[], None],
     failures: list[LocalError],
 ) -> Callable[[], None]:
-    """Returns a function that calls `prepare`, then `then`, in a thread. A failure of `prepare` stops the service."""
+    """Returns a function that calls `prepare` and `then` in a thread. If `prepare` fails, stops the service instead of
+    calling `then`.
+    """
     if prepare is None:
         return then
 
@@ -140,7 +142,9 @@ def _prepare_then(
 
 
 def reachable(host: str, port: int) -> str:
-    """Returns a service's local address. `host` can be the unspecified address."""
+    """Returns an address at which local clients reach the service. Replaces an unspecified host, such as 0.0.0.0, with
+    the loopback address.
+    """
     with contextlib.suppress(ValueError):
         address = ip_address(host)
         if address.is_unspecified:
@@ -151,8 +155,8 @@ def reachable(host: str, port: int) -> str:
 
 
 def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> tuple[Settings, str, Path | None]:
-    """Returns the settings with a migrated database's addresses, the address to show to the user, and the folder of a
-    database that this command runs.
+    """Migrates the configured database, or starts and migrates a database. Returns the settings with the database's
+    addresses, the address to show to the user, and the folder of a started database.
     """
     if settings.database_url:
         if options.migrate:
@@ -179,7 +183,9 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
 def _own_database(
     place: Path, settings: Settings, options: UpOptions, stack: ExitStack
 ) -> tuple[Postgres, PgBouncer | None]:
-    """Starts and migrates the server in a folder, and starts the pooler. A watchdog restarts both after their death."""
+    """Starts the server in a folder, migrates its database, and starts the pooler. A watchdog restarts both if they
+    end.
+    """
     account = SystemAccount.choose()
     state = stack.enter_context(lock_state(place, account))
     server = stack.enter_context(running_postgres(state, account))
@@ -194,8 +200,8 @@ def warn_of_open_access(settings: Settings, host: str) -> None:
     """Writes a warning to stderr if other machines can call the service without a signature."""
     if settings.queue_access != "sigv4" and not _is_loopback(host):
         sys.stderr.write(
-            f"penstock: WARNING: QUEUE_ACCESS={settings.queue_access} and the address {host}: everyone who reaches it "
-            "may read, send and delete everything; QUEUE_ACCESS=sigv4 requires keys (`penstock keys create`)\n"
+            f"penstock: WARNING: with QUEUE_ACCESS={settings.queue_access}, everyone who can connect to {host} can "
+            "read, send and delete everything; QUEUE_ACCESS=sigv4 requires keys (`penstock keys create`)\n"
         )
 
 
@@ -207,7 +213,7 @@ def allow_loopback_webhooks(settings: Settings, options: UpOptions) -> Settings:
 
 
 def with_console(settings: Settings, options: UpOptions) -> Settings:
-    """Opens the console to everyone on this machine if only local clients can reach the service."""
+    """Enables the console without sign-in if only local clients can reach the service."""
     if settings.queue_console or settings.queue_access != "off" or not _is_loopback(options.host):
         return settings
     return settings.replace(queue_console="full")
@@ -224,7 +230,7 @@ def _pooler(state: Path, server: Postgres, stack: ExitStack) -> PgBouncer | None
     try:
         return stack.enter_context(running_pgbouncer(state, server))
     except LocalError as error:
-        print(f"without PgBouncer, directly to PostgreSQL: {error}", flush=True)
+        print(f"the service connects directly to PostgreSQL, without PgBouncer: {error}", flush=True)
         return None
 
 
@@ -260,14 +266,16 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
     ]
     if settings.console != "off":
         lines.append(f"console  {address}/console")
-    # `print` in an unbuffered process writes the line end separately. One write prevents mixed lines of several
-    # processes.
+    # With unbuffered output, `print` writes the end of a line separately, and lines of several processes could mix. One
+    # write prevents mixed lines.
     sys.stdout.write("\n".join([*lines, ""]))
     sys.stdout.flush()
 
 
 def _check_port(host: str, port: int) -> int:
-    """Returns the port, or a free port for 0. Raises LocalError for a port in use, before the database starts."""
+    """Returns the port, or a free port if `port` is 0. Raises LocalError if the port is in use, before the database
+    starts.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""Restarts the database and the pooler of `penstock up` after their death."""
+"""Restarts the database and the pooler of `penstock up` if they end unexpectedly."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def _watch(ending: threading.Event, stack: ExitStack, state: Path, server: Postg
 
 
 def _is_running(server: Postgres) -> bool:
-    """Returns whether the postmaster runs. A zombie does not count: a container's first process may not reap
-    children.
+    """Returns whether the postmaster runs. A zombie process does not count as running. Zombies remain in a container
+    whose first process does not reap children.
     """
     try:
         postmaster = int((server.data / "postmaster.pid").read_text().split("\n")[0])
         os.kill(postmaster, 0)
         status = Path(f"/proc/{postmaster}/stat")
         return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
-    except PermissionError:  # another user's process, so it lives
+    except PermissionError:  # The process runs, and belongs to another user.
         return True
     except (OSError, ValueError):
         return False

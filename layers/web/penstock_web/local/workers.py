@@ -1,5 +1,5 @@
 """Starts, watches and stops several service processes on one port. Each worker listens with SO_REUSEPORT. A worker
-reports readiness through a pipe, and stops when its standard input is closed. A worker therefore stops even if the
+reports through a pipe when it is ready, and stops when its standard input closes. Workers therefore stop even if the
 parent process is killed. Workers of uvicorn, gunicorn and circus would continue
 (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
@@ -26,7 +26,7 @@ from penstock_web.local_error import LocalError
 
 _log = logging.getLogger(__name__)
 
-# The pause between restarts of a worker that cannot start.
+# Seconds between two attempts to restart a worker.
 _RESTART_PAUSE_SECONDS: Final = 0.5
 _EXTRA_SECONDS: Final = 2
 
@@ -58,7 +58,7 @@ def run_workers(settings: Settings, host: str, port: int, count: int, on_ready: 
 
 @contextmanager
 def metrics_folder() -> Iterator[Path]:
-    """Yields a folder for the shared metrics of a port's processes, in memory if possible."""
+    """Yields a folder for the metrics that the workers share. The folder is in memory if possible."""
     memory = Path("/dev/shm")  # noqa: S108 - the folder in it is new and private
     parent = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="penstock-metrics-", dir=parent) as name:
@@ -81,7 +81,7 @@ def _report_ready(ready_fd: int) -> None:
 
 
 def _end_with_parent() -> None:
-    # A thread that waits in sys.stdin would hold the lock of sys.stdin and delay the interpreter's end.
+    # Reading from sys.stdin would hold its lock, and delay the end of the interpreter.
     while os.read(0, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -98,7 +98,7 @@ def _start(settings: Settings, options: WorkerOptions) -> subprocess.Popen[bytes
         stdin=subprocess.PIPE,
         pass_fds=[ready_fd],
         env={**os.environ, **_variables(settings)},
-        start_new_session=True,  # Only the parent gets Ctrl-C, and stops the workers.
+        start_new_session=True,  # Only the parent receives Ctrl-C. The parent then stops the workers.
     )
     os.close(ready_fd)
     is_ready = os.read(ready, 1) != b""  # The pipe is empty if the worker has ended.

@@ -92,12 +92,12 @@ def test_a_pooler_that_is_down_is_one_problem(
     main(["doctor", "--json"])
     shown = json.loads(capsys.readouterr().out)
     (one,) = [each for each in shown["findings"] if "127.0.0.1:1" in json.dumps(each)]
-    assert one["problem"].startswith("PgBouncer at 127.0.0.1:1 (DATABASE_URL) does not answer, PostgreSQL")
+    assert one["problem"].startswith("PgBouncer at 127.0.0.1:1 (DATABASE_URL) does not respond. PostgreSQL")
     assert one["page"] == "/docs/operate/database/"
     assert one["remedy"] == (
         "start PgBouncer, or unset DATABASE_DIRECT_URL and set DATABASE_URL to the address of PostgreSQL"
     )
-    assert shown["not_checked"] == {"pooler": "DATABASE_URL cannot be used"}
+    assert shown["not_checked"] == {"pooler": "the service cannot use DATABASE_URL"}
 
 
 def test_a_full_pool_is_no_pooler_that_is_down(
@@ -111,7 +111,7 @@ def test_a_full_pool_is_no_pooler_that_is_down(
             forgotten.execute("select 1")
             outcome = examine({"DATABASE_URL": address, "DATABASE_DIRECT_URL": database.api_dsn})
     (one,) = [finding for finding in outcome.findings if finding.subject == "DATABASE_URL"]
-    assert "(DATABASE_URL) runs, and all its connections are busy, PostgreSQL" in one.problem
+    assert "(DATABASE_URL) runs, but all of its connections are busy. PostgreSQL" in one.problem
     assert "query_wait_timeout" in one.problem
     assert "start PgBouncer" not in one.remedy
     assert "idle in transaction" in one.remedy
@@ -121,14 +121,14 @@ def test_a_full_pool_is_no_pooler_that_is_down(
 @pytest.mark.parametrize(
     ("error", "accepts", "problem", "remedy"),
     [
-        (psycopg.OperationalError("Connection refused"), False, "does not answer", "start PgBouncer"),
-        (CallOverdue(10), False, "does not answer", "start PgBouncer"),
-        (CallOverdue(10), True, "runs, and all its connections are busy", "default_pool_size"),
-        (psycopg.OperationalError("no more connections allowed (max_client_conn)"), True, "runs, and all", "max_cl"),
-        (psycopg.OperationalError("server login has been failing, try again later"), True, "runs, and cannot", "log"),
-        (psycopg.OperationalError("pgbouncer cannot connect to server"), True, "runs, and cannot log in", "line in"),
-        (psycopg.OperationalError("unsupported startup parameter: options"), True, "runs, and refuses", "PGOPTIONS"),
-        (psycopg.OperationalError("SASL authentication failed"), True, "runs, and refuses the login", "auth_file"),
+        (psycopg.OperationalError("Connection refused"), False, "does not respond", "start PgBouncer"),
+        (CallOverdue(10), False, "does not respond", "start PgBouncer"),
+        (CallOverdue(10), True, "runs, but all of its connections are busy", "default_pool_size"),
+        (psycopg.OperationalError("no more connections allowed (max_client_conn)"), True, "runs, but all", "max_cl"),
+        (psycopg.OperationalError("server login has been failing, try again later"), True, "runs, but cannot", "log"),
+        (psycopg.OperationalError("pgbouncer cannot connect to server"), True, "runs, but cannot log in", "line in"),
+        (psycopg.OperationalError("unsupported startup parameter: options"), True, "runs, but refuses", "PGOPTIONS"),
+        (psycopg.OperationalError("SASL authentication failed"), True, "runs, but refuses the login", "auth_file"),
     ],
 )
 def test_each_failure_of_the_pooler_has_its_cure(
@@ -152,7 +152,7 @@ def test_an_address_that_accepts_no_writes(
     outcome = examine({"DATABASE_URL": address, "DATABASE_DIRECT_URL": database.api_dsn})
     (one,) = [finding for finding in outcome.findings if finding.subject == "DATABASE_URL"]
     assert one.problem.startswith("the server is a standby" if is_standby else "the database is read-only")
-    assert outcome.skipped == {"pooler": "DATABASE_URL cannot be used"}
+    assert outcome.skipped == {"pooler": "the service cannot use DATABASE_URL"}
 
 
 def test_two_databases(database: Database) -> None:

@@ -142,7 +142,7 @@ def test_an_interrupted_first_start_is_begun_again(state: Path) -> None:
 def test_one_process_holds_a_state_folder(state: Path) -> None:
     with (
         lock_state(state, SystemAccount.choose()),
-        pytest.raises(LocalError, match="another penstock uses"),
+        pytest.raises(LocalError, match="another `penstock up` uses"),
         lock_state(state, SystemAccount.choose()),
     ):
         pytest.fail("held twice")
