@@ -107,7 +107,7 @@ def test_a_signing_key_of_another_key(
     assert command(OURS, "keys", "rotate-signing")[0] == 0
     start(settings, OTHER)
     assert "`penstock keys rotate-signing` creates a new signing key" in capsys.readouterr().err
-    assert "the key that signs SNS messages was encrypted under" in command(OTHER, "doctor")[1]
+    assert "the key that signs SNS messages was encrypted with" in command(OTHER, "doctor")[1]
     assert command(OTHER, "keys", "rotate-signing")[0] == 0
     start(settings, OTHER)
     assert capsys.readouterr().err == ""
@@ -116,10 +116,10 @@ def test_a_signing_key_of_another_key(
 def test_doctor_names_the_keys(command: Commands) -> None:
     made = re.search("PSTK[A-Z2-7]+", command(OURS, "keys", "create")[1])
     assert made is not None
-    assert f"access keys were encrypted under another QUEUE_ENCRYPTION_KEY: {made[0]}" in command(OTHER, "doctor")[1]
+    assert f"access keys were encrypted with another QUEUE_ENCRYPTION_KEY: {made[0]}" in command(OTHER, "doctor")[1]
     assert "access keys were encrypted" not in command(OURS, "doctor")[1]
     assert command(OURS, "keys", "revoke", made[0])[0] == 0
-    assert "is not the key of the service" in command(OTHER, "doctor")[1]
+    assert "is not the service's key" in command(OTHER, "doctor")[1]
 
 
 def test_a_client_hears_why_its_key_is_refused(settings: dict[str, str], command: Commands) -> None:

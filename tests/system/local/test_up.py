@@ -75,7 +75,7 @@ def test_the_lines_that_are_shown_work_with_a_key_made_as_they_say(
 
 
 def test_says_at_each_start_that_strangers_are_let_in(database: Database) -> None:
-    said = "penstock: WARNING: QUEUE_ACCESS=off and the address 0.0.0.0: "
+    said = "penstock: WARNING: with QUEUE_ACCESS=off, everyone who can connect to 0.0.0.0 "
     with running("--host", "0.0.0.0", DATABASE_URL=database.api_dsn) as up:
         assert said in up.log()
 
@@ -87,7 +87,7 @@ def test_after_kill_9_the_database_is_taken_over(state: Path) -> None:
         assert killed.end(signal.SIGKILL) == -signal.SIGKILL
         assert responses(killed.dsn)
         (found,) = check_service(state)
-        assert f"the service with the data of {state} does not run" in found.problem
+        assert f"the service with the data in {state} ended" in found.problem
         assert "`penstock up`" in found.remedy
         with running("--data-dir", str(state)) as up:
             assert up.is_alive()

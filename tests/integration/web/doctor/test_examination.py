@@ -136,13 +136,13 @@ DAMAGE: dict[str, tuple[Callable[[Examination], Iterable[Finding]], str, str, st
         check_grants,
         "revoke execute on function queue.send from penstock_app",
         "penstock_app may not call queue.send(",
-        "the owner of the schema runs `penstock migrate`",
+        "run `penstock migrate` as the owner of the schema",
     ),
     "a right too many": (
         check_grants,
         "grant select on queue.secret to penstock_app",
         "penstock_app has rights on queue.secret",
-        "`revoke` removes",
+        "with `revoke`",
     ),
     "a migration": (
         check_migrations,
@@ -343,8 +343,7 @@ def test_a_check_that_does_not_end_is_a_problem(database: Database, monkeypatch:
         blocker.execute("lock table queue.migration in access exclusive mode")
         outcome = examine({"DATABASE_URL": database.api_dsn})
     assert any(
-        found.subject == "migrations" and found.problem.startswith("could not be checked: ")
-        for found in outcome.findings
+        found.subject == "migrations" and found.problem.startswith("the check failed: ") for found in outcome.findings
     )
     assert "old snapshots" in outcome.checked
 
