@@ -58,7 +58,7 @@ def test_all_mistakes_are_named() -> None:
         ]),
         (("topics:\n t:\n  subscriptions:\n  - {queue: a, raw: maybe}\n  - {url: notaurl}\n  - {queue: a, raw: 1}\n"
           "  - {queue: good, filter: {k: [{suffixx: a}]}}"), [
-            "f:4: expected `bool`", "f:6: expected `bool`", "f:5: the url cannot be used", "f:7: ",
+            "f:4: expected `bool`", "f:6: expected `bool`", "f:5: Penstock cannot use this url", "f:7: ",
         ]),
         (("queues: {a.fifo: {dead_letters: {queue: b, max_receives: 1}}, b: {dead_letters: {queue: 'arn:a.fifo', "
           "max_receives: 1}}}"), ["(queues.a.fifo.dead_letters.queue)", "(queues.b.dead_letters.queue)"]),

@@ -1,4 +1,4 @@
-"""Defines a plan's changes, and makes the changes."""
+"""Defines the changes of a plan, and makes the changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Step = tuple["Phase", Callable[[], object]]
 
 
 class Phase(IntEnum):
-    """The order of the changes. A resource is created after the resources that it needs, and deleted before them."""
+    """The order of the changes. `apply` creates a resource after the resources that it needs, and deletes it before
+    those resources.
+    """
 
     QUEUES = 0
     REFERENCES = 1
@@ -32,7 +34,7 @@ class Phase(IntEnum):
 
 @dataclass(slots=True)
 class Change:
-    """A line of the plan. `sign` is + for a new resource, ~ for a changed resource and - for a deleted resource.
+    """A change in the plan. `sign` is + for a new resource, ~ for a changed resource and - for a deleted resource.
     `differences` maps names to old and new values.
     """
 
@@ -63,15 +65,16 @@ class Change:
 
 
 def make(changes: Iterable[Change]) -> None:
-    """Makes the changes. Raises LocalError at the first failure. Earlier changes are kept, and the next `apply`
-    continues after them."""
+    """Makes the changes. Raises LocalError at the first failure. Does not undo earlier changes, so the next `apply`
+    makes only the remaining changes.
+    """
     steps = [step for change in changes for step in change.steps]
     for _, run in sorted(steps, key=lambda step: step[0]):
         run()
 
 
 def differences(wanted: Mapping[str, object], there: Mapping[str, object]) -> Differences:
-    """Returns the current and the wanted value of each difference."""
+    """Returns the current and the wanted value of each name whose values differ."""
     return {key: (there.get(key), value) for key, value in wanted.items() if there.get(key) != value}
 
 

@@ -1,4 +1,4 @@
-"""Checks the file's values before the first change, and names every mistake."""
+"""Checks the file's values before the first change, and reports all mistakes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from .model import ManifestTopic as Topic
 from .references import References
 
 Place = tuple[str, ...]
-"""The path to a value: keys and numbers from the top of the file."""
+"""The path to a value: the keys and list indexes from the top of the file."""
 Mistake = Callable[[Place, str], LocalError]
 _USUAL_TARGET: Document = {"target": {}}
 _CHECKED_TOGETHER = frozenset(("queue", "topic", "message", "workflow", "input"))
@@ -57,7 +57,7 @@ class Checker:
     mistakes: list[LocalError] = field(default_factory=list)
 
     def accepts(self, place: Place, check: Callable[..., object], *arguments: object) -> bool:
-        """Returns whether the check accepts the arguments. Adds the reason of a refusal to the mistakes."""
+        """Returns whether the check accepts the arguments. If not, adds the reason to the mistakes."""
         try:
             check(*arguments)
         except (AwsError, LocalError) as error:
@@ -67,7 +67,7 @@ class Checker:
         return True
 
     def check_each(self, place: Place, values: Mapping[str, str], check: Callable[[dict[str, str]], object]) -> None:
-        """Checks each value alone, and then all accepted values together."""
+        """Checks each value separately, and then all accepted values together."""
         good = {key: value for key, value in values.items() if self.accepts((*place, key), check, {key: value})}
         self.accepts(place, check, good)
 
@@ -91,7 +91,7 @@ def check(manifest: Manifest, given: Document, mistake: Mistake) -> list[LocalEr
 
 
 def check_name_alone(section: str, name: str, mistake: Mistake) -> list[LocalError]:
-    """Checks the name of an entry that has another mistake."""
+    """Checks only the name of an entry, because the rest of the entry is invalid."""
     checker = Checker(mistake)
     if section == "queues":
         checker.accepts((section, name), partial(check_queue_name, name, fifo=is_fifo_name(name)))
@@ -103,7 +103,7 @@ def check_name_alone(section: str, name: str, mistake: Mistake) -> list[LocalErr
 
 
 def list_named_queues(manifest: Manifest) -> Iterator[tuple[Place, str]]:
-    """Yields the place and the name of each queue that another part of the file uses."""
+    """Yields each reference to a queue: the place in the file, and the queue's name."""
     for name, queue in manifest.queues.items():
         if isinstance(queue.dead_letters, DeadLetterTarget):
             yield ("queues", name, "dead_letters", "queue"), queue.dead_letters.queue
@@ -145,11 +145,15 @@ def _check_queue(checker: Checker, place: Place, name: str, queue: ManifestQueue
 
 def _check_dead_letters(target: str, fifo: bool) -> None:
     if is_fifo_name(target) != fifo:
-        raise LocalError("a FIFO queue's dead-letter queue is a FIFO queue, and a standard queue's a standard queue")
+        raise LocalError(
+            "the dead-letter queue of a FIFO queue must be FIFO, and that of a standard queue must be standard"
+        )
 
 
 def check_throughput(manifest: Manifest, found: Manifest, mistake: Mistake) -> list[LocalError]:
-    """Checks FIFO attributes that depend on each other, together with the service's current values in `found`."""
+    """Checks FIFO attributes that depend on each other. Values that the file omits are the service's current values in
+    `found`.
+    """
     checker = Checker(mistake)
     for name, queue in manifest.queues.items():
         there = found.queues[name].attributes if name in found.queues else {}
@@ -165,13 +169,15 @@ def check_throughput(manifest: Manifest, found: Manifest, mistake: Mistake) -> l
 
 
 def _fill_policy(policy: Document) -> str:
-    """Returns a policy with an example account and region instead of references."""
+    """Returns a policy as JSON. Replaces `${account}` and `${region}` with example values."""
     return json.dumps(References("000000000000", "us-east-1").filled(policy))
 
 
 def _check_pattern(pattern: str) -> None:
     if not is_pattern(pattern):
-        raise LocalError("a pattern has segments of letters, digits, '_' and '-', or * or #, between dots")
+        raise LocalError(
+            "a pattern consists of segments between dots; a segment is *, # or consists of letters, digits, '_' and '-'"
+        )
 
 
 def _check_filter(policy: Document | None, scope: str) -> None:
@@ -212,7 +218,7 @@ def _check_topic(checker: Checker, place: Place, name: str, topic: Topic) -> Non
 
 def _check_topic_name(name: str) -> None:
     if not is_topic_name(name):
-        raise LocalError("a topic's name has 1 to 256 ASCII letters, digits, hyphens and underscores")
+        raise LocalError("a topic's name must have 1 to 256 ASCII letters, digits, hyphens and underscores")
 
 
 def _check_subscription(checker: Checker, place: Place, row: ManifestSubscription, *, fifo: bool) -> None:
@@ -230,7 +236,7 @@ def _check_destination(row: ManifestSubscription, fifo: bool) -> None:
     elif fifo:
         raise LocalError("a FIFO topic delivers only to queues")
     elif (problem := find_endpoint_problem(row.url, takes_credentials=True)) is not None:
-        raise LocalError(f"the url cannot be used: {problem}")
+        raise LocalError(f"Penstock cannot use this url: {problem}")
 
 
 def _check_topic_filter(policy: Document | None, scope: str) -> None:
@@ -240,14 +246,14 @@ def _check_topic_filter(policy: Document | None, scope: str) -> None:
 
 # --- schedules and users ---------------------------------------------------------------------------------------------
 def convert_schedule(schedule: object) -> NewSchedule:
-    """Converts a schedule, which can lack a target. Raises msgspec.ValidationError."""
+    """Converts a schedule, even if the target is missing. Raises msgspec.ValidationError."""
     document = msgspec.convert(schedule, Document)
     return msgspec.json.decode(msgspec.json.encode(_USUAL_TARGET | document), type=NewSchedule)
 
 
 def _check_schedule(checker: Checker, place: Place, schedule: Document, given: Document) -> None:
-    """Checks the members of a schedule one by one, and then together. `given` also has the members that `schedule`
-    omits.
+    """Checks the members of a schedule separately, and then together. `given` is the schedule in the file, including
+    the members that `schedule` omits because they are invalid.
     """
     before = len(checker.mistakes)
     checker.accepts(place, check_name, place[1])

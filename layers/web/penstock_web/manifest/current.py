@@ -1,4 +1,4 @@
-"""Reads an endpoint's state in the file's form."""
+"""Reads the state of an endpoint, and represents the state like penstock.yaml."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ QUEUE_DEFAULTS: Final[Mapping[str, str]] = {
     "history": "true",
     "paused": "false",
 }
-"""The default values of queue attributes. VisibilityTimeout is missing, because a setting defines its default."""
+"""The default values of queue attributes, except VisibilityTimeout. Its default is a setting of the service."""
 TOPIC_DEFAULTS: Final = {"DisplayName": "", "ContentBasedDeduplication": "false", "FifoThroughputScope": "Topic"}
 _POLICIES: Final = ("Policy", "RedrivePolicy", "RedriveAllowPolicy")
 _QUEUE_ATTRIBUTES: Final = (frozenset(STANDARD) | frozenset(FIFO)) - {"FifoQueue", *_POLICIES}
@@ -53,7 +53,7 @@ _NOT_MOVED: Final = frozenset(("PendingConfirmation", "Deleted"))
 
 
 class Rest(Protocol):
-    """Calls Penstock's REST API (penstock_web/cli/commands/client.py)."""
+    """The part of the REST client that this module uses (penstock_web/cli/commands/client.py)."""
 
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Mapping[str, object]:
         """Returns the response's JSON object."""
@@ -61,8 +61,8 @@ class Rest(Protocol):
 
 @dataclass(slots=True)
 class Current:
-    """The current state. `messages` contains each queue's number of messages. The other members contain the ids that
-    REST and SNS use.
+    """The current state. `messages` contains each queue's number of messages. The other members contain the ids of
+    subscriptions, bindings and mappings.
     """
 
     manifest: Manifest = field(default_factory=Manifest)
@@ -82,8 +82,8 @@ class Binding(msgspec.Struct):
 
 def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, strict: bool = True) -> Current:
     """Reads queues and topics. Also reads event bindings, mappings and schedules if `rest` is given. Calls `warn` for
-    each resource that the file cannot express. Unless `strict` is set, also calls `warn` for resources that the service
-    cannot report, such as topics of a service without SNS. Raises LocalError.
+    each resource that the file cannot describe. If `strict` is false, also calls `warn` for resources that the service
+    cannot list, such as the topics of a service without SNS. Raises LocalError.
     """
 
     tell = _Reader(warn, strict)
@@ -111,7 +111,9 @@ def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads resources that some services cannot report. Returns an empty result and warns, unless `strict` is set."""
+    """Reads resources that some services cannot list. If `strict` is false, a failed read causes a warning and an empty
+    result.
+    """
 
     warn: Warn
     strict: bool
@@ -209,7 +211,7 @@ def _read_mappings(found: Current, rest: Rest, names: References) -> None:
         for shown in msgspec.convert(page["mappings"], list[CurrentMapping]):
             mapped = found.manifest.queues.get(shown.queue)
             if mapped is None:
-                continue  # Another client has deleted the queue in between.
+                continue  # Another client has just deleted the queue.
             function = names.function(shown.function)
             found.mapping_ids[shown.queue, function] = shown.id
             row = ManifestMapping(
@@ -257,10 +259,10 @@ SCHEDULE_DEFAULTS: Final[Document] = {
 def _read_schedules(found: Current, rest: Rest, warn: Warn) -> None:
     page = rest.call("GET", "/schedules")
     for name in msgspec.convert(page.get("unreadable", []), list[str]):
-        warn(f"left out: the schedule {name}, which the caller may not read (scheduler:GetSchedule)")
+        warn(f"left out: the schedule {name}, because the caller lacks the right scheduler:GetSchedule")
     for shown in msgspec.convert(page["schedules"], list[CurrentSchedule]):
         if "arn" in shown.target or (shown.cron is None and shown.fire_at is None):
-            warn(f"left out: the schedule {shown.name}, which was created through EventBridge Scheduler")
+            warn(f"left out: the schedule {shown.name}, because EventBridge Scheduler created it")
             continue
         values: Document = msgspec.to_builtins(shown)
         found.manifest.schedules[shown.name] = {
@@ -286,7 +288,9 @@ def _json(text: str | None) -> Document:
 
 
 def portable(found: Manifest, endpoint: ManifestEndpoint) -> Manifest:
-    """Removes defaults, and replaces the account and region in policies with `${account}` and `${region}`."""
+    """Makes a manifest independent of an installation: removes defaults, and replaces the account and the region in
+    policies with `${account}` and `${region}`.
+    """
     names = endpoint.references
     for queue in found.queues.values():
         queue.attributes = without(queue.attributes, QUEUE_DEFAULTS)
@@ -311,7 +315,7 @@ def without(values: Mapping[str, Value], usual: Mapping[str, str]) -> dict[str, 
 
 
 def _plain(value: Value) -> Value:
-    """Converts "30" to 30. Leaves a text such as "030" unchanged, because the number would lose the zero."""
+    """Converts a text such as "30" to a number. Does not convert "030", because a number would lose the zero."""
     if value in ("true", "false"):
         return value == "true"
     if isinstance(value, str) and value.isascii() and value.isdigit() and str(int(value)) == value:

@@ -26,8 +26,8 @@ class ManifestEndpoint:
     """Reads and writes queues and topics. Each method raises LocalError for a failed request."""
 
     def __init__(self, url: str | None, region: str) -> None:
-        """`url` is None for AWS. If the environment has no credentials, requests have example credentials for
-        QUEUE_ACCESS=off.
+        """`url` is None for AWS. If the environment has no credentials, signs requests with any credentials, which
+        QUEUE_ACCESS=off accepts.
         """
         known = any(name in os.environ for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"))
         keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any"} if url and not known else {}
@@ -42,8 +42,9 @@ class ManifestEndpoint:
         self.references = References(self._account(), region)
 
     def _account(self) -> str:
-        """Returns the caller's account. If the endpoint has no STS, returns a queue's account, or 000000000000 if there
-        are no queues."""
+        """Returns the caller's account. If the endpoint has no STS, returns the account in a queue's ARN, or
+        000000000000 if there are no queues.
+        """
         try:
             return str(self._sts.get_caller_identity()["Account"])
         except SSLError as error:
@@ -70,7 +71,7 @@ class ManifestEndpoint:
             pages = self._sqs.get_paginator("list_queues").paginate(PaginationConfig={"PageSize": 1_000})
             urls = self._said(
                 lambda: [url for page in pages for url in page.get("QueueUrls", [])],
-                f"the queues of {self.url} cannot be listed",
+                f"listing the queues of {self.url} failed",
             )
             self._urls = {url.rpartition("/")[2]: url for url in urls}
         return sorted(self._urls)
@@ -88,7 +89,7 @@ class ManifestEndpoint:
         return dict(self._said(lambda: self._sqs.list_queue_tags(QueueUrl=url), f"queue {name}").get("Tags", {}))
 
     def create_queue(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """Creates a queue: a FIFO queue if the name ends in `.fifo`."""
+        """Creates a queue. The queue is FIFO if the name ends in `.fifo`."""
         fifo = {"FifoQueue": "true"} if is_fifo_name(name) else {}
         made = self._said(
             lambda: self._sqs.create_queue(
@@ -99,7 +100,7 @@ class ManifestEndpoint:
         self._urls[name] = made["QueueUrl"]
 
     def set_queue(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Changes attributes. "" removes a policy."""
+        """Changes attributes. The value "" removes a policy."""
         url = self._urls[name]
         call = self._sqs.set_queue_attributes
         self._said(lambda: call(QueueUrl=url, Attributes=dict(attributes)), f"queue {name}")
@@ -122,7 +123,7 @@ class ManifestEndpoint:
         pages = self._sns.get_paginator("list_topics").paginate()
         return self._said(
             lambda: sorted(topic["TopicArn"] for page in pages for topic in page.get("Topics", [])),
-            f"the topics of {self.url} cannot be listed",
+            f"listing the topics of {self.url} failed",
         )
 
     def topic_attributes(self, arn: str) -> dict[str, str]:
@@ -135,7 +136,7 @@ class ManifestEndpoint:
         return {tag["Key"]: tag["Value"] for tag in response.get("Tags", [])}
 
     def create_topic(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """Creates a topic: a FIFO topic if the name ends in `.fifo`."""
+        """Creates a topic. The topic is FIFO if the name ends in `.fifo`."""
         fifo = {"FifoTopic": "true"} if is_fifo_name(name) else {}
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]
         self._said(
@@ -159,8 +160,9 @@ class ManifestEndpoint:
         self._said(lambda: self._sns.delete_topic(TopicArn=arn), arn)
 
     def subscriptions(self, topic_arn: str) -> Iterator[tuple[str, str, str]]:
-        """Yields each subscription's ARN, protocol and endpoint. The ARN of an unconfirmed subscription is
-        PendingConfirmation."""
+        """Yields each subscription's ARN, protocol and endpoint. An unconfirmed subscription has "PendingConfirmation"
+        instead of an ARN.
+        """
         pages = self._sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
         found = self._said(lambda: [row for page in pages for row in page.get("Subscriptions", [])], topic_arn)
         for row in found:

@@ -1,5 +1,5 @@
-"""Defines the parts of penstock.yaml. A missing member leaves the service's value unchanged. `null` removes the value.
-SQS, SNS and /v1/schedules check limits and set defaults.
+"""Defines the parts of penstock.yaml. If a member is missing in the file, `apply` does not change the service's value.
+If the member is `null`, `apply` removes the value. SQS, SNS and /v1/schedules check limits and set defaults.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ Document = dict[str, object]
 
 
 class DeadLetterTarget(Struct, forbid_unknown_fields=True):
-    """The destination of messages with too many receives. `queue` is the name of a queue in the file or at the
-    service, or an ARN."""
+    """The dead-letter queue of a queue. `queue` is an ARN, or the name of a queue in the file or at the service."""
 
     queue: str
     max_receives: Annotated[int, Meta(ge=1, le=1_000)]
 
 
 class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A binding of a queue to routed events. `pattern` selects routing keys, such as `orders.*`. `filter` is a filter
-    policy for event bodies.
+    """A binding, through which a queue receives routed events. `pattern` selects routing keys, such as `orders.*`.
+    `filter` is a filter policy for event bodies.
     """
 
     pattern: str
@@ -36,8 +35,8 @@ class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestMapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A function that the queue invokes. `function` is a name, an ARN or a URL. Other members are the same as in `POST
-    /v1/mappings`.
+    """A mapping, through which the queue invokes a function. `function` is a name, an ARN or a URL. All other members
+    have the meaning that they have in `POST /v1/mappings`.
     """
 
     function: Function
@@ -51,7 +50,7 @@ class ManifestMapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestQueue(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A queue. `attributes` contains SQS's attributes, and `archive`, `archive_seconds`, `history` and `paused`."""
+    """A queue. `attributes` contains attributes of SQS, and `archive`, `archive_seconds`, `history` and `paused`."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
     dead_letters: DeadLetterTarget | UnsetType | None = UNSET
@@ -63,7 +62,7 @@ class ManifestQueue(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A topic's subscription of a queue, or of an HTTP or HTTPS URL. A URL's server must confirm the subscription."""
+    """The subscription of a queue or an HTTP(S) URL to a topic. The server at the URL must confirm the subscription."""
 
     queue: str | None = None
     url: str | None = None
@@ -75,18 +74,18 @@ class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=Tru
     def __post_init__(self) -> None:
         """Raises ValueError unless exactly one destination is given."""
         if (self.queue is None) == (self.url is None):
-            raise ValueError("a subscription has either a queue or a url")
+            raise ValueError("a subscription must have either a queue or a url")
 
     @property
     def destination(self) -> str:
-        """Returns the destination, which is different for each of the topic's subscriptions. Masks a password in a URL,
-        like the service.
+        """Returns the destination. A topic can have only one subscription with this destination. Like the service,
+        masks a password in a URL.
         """
         return self.queue or mask_password(self.url or "")
 
 
 class ManifestTopic(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A topic. `attributes` contains SNS's attributes."""
+    """A topic. `attributes` contains attributes of SNS."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
     policy: Document | UnsetType | None = UNSET
@@ -103,7 +102,7 @@ class ManifestUser(Struct, forbid_unknown_fields=True):
 
 
 class Manifest(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The file. A schedule is the body of `POST /v1/schedules` without the name."""
+    """The whole file. A schedule has the same members as the body of `POST /v1/schedules`, except `name`."""
 
     queues: dict[str, ManifestQueue] = field(default_factory=dict)
     topics: dict[str, ManifestTopic] = field(default_factory=dict)
@@ -115,13 +114,13 @@ SECTIONS: Final = {"queues": ManifestQueue, "topics": ManifestTopic, "schedules"
 
 
 def build_schema(kind: object) -> Document:
-    """Returns a part's JSON Schema."""
+    """Returns the JSON Schema of a part of the file."""
     schema: Document = json.schema(kind, schema_hook=_any_value)
     return schema
 
 
 def json_schema() -> Document:
-    """Returns the file's JSON Schema (draft 2020-12) for editors."""
+    """Returns the JSON Schema (draft 2020-12) of the whole file, for editors."""
     _, parts = json.schema_components((Manifest, NewSchedule), schema_hook=_any_value, ref_template="#/$defs/{name}")
     parts["Manifest"]["properties"]["schedules"]["additionalProperties"] = {"$ref": "#/$defs/NewSchedule"}
     parts["NewSchedule"]["properties"].pop("name")

@@ -1,4 +1,4 @@
-"""Computes the changes from the current to the desired state, in a possible order."""
+"""Computes the changes that lead from the current to the desired state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .references import References
 
 @dataclass(slots=True)
 class Planner:
-    """Compares the current state with the desired state."""
+    """Computes a plan from the current and the desired state."""
 
     wanted: Manifest
     found: Current
@@ -61,7 +61,7 @@ class Planner:
             yield Change("~", f"queue {name}", self._queue_steps(name, changed, wanted, new=False), changed)
 
     def _of_queue(self, queue: ManifestQueue) -> Document:
-        """Returns a queue's given values by name."""
+        """Returns the values that are given for a queue, by their names."""
         names = self.endpoint.references
         redrive, sources = queue.dead_letters, queue.dead_letters_from
         return {
@@ -96,7 +96,9 @@ class Planner:
         return steps
 
     def _queue_attributes(self, changed: Differences) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-        """Returns SQS's attributes, attributes that refer to other queues, and Penstock's additional attributes."""
+        """Splits changed values into three groups: plain attributes of SQS, attributes that refer to other resources,
+        and Penstock's additional attributes.
+        """
         arn, attributes, references, extensions = self.endpoint.references.queue_arn, {}, {}, {}
         for key, (_, value) in changed.items():
             if key in EXTENSIONS:
@@ -184,7 +186,7 @@ class Planner:
         names, endpoint = self.endpoint.references, self.endpoint
         arn = self.found.subscription_arns.get((topic, wanted.destination), "")
         if there and not arn.startswith("arn:"):
-            return  # SNS does not report an unconfirmed subscription's attributes.
+            return  # SNS does not report the attributes of an unconfirmed subscription.
         changed = differences(_of_subscription(wanted), _of_subscription(there) if there else {})
         if there is None:
             changed = {key: pair for key, pair in changed.items() if pair[1] not in (None, False, "attributes")}
@@ -267,7 +269,9 @@ class Planner:
 def _subscription_attributes(
     wanted: ManifestSubscription, changed: Differences, names: References, *, new: bool
 ) -> dict[str, str]:
-    """Returns the changed attributes with SNS's names. An empty filter policy removes the current filter policy."""
+    """Returns the changed attributes by the names that SNS uses. The filter policy "{}" removes the current filter
+    policy.
+    """
     attributes: dict[str, str] = {}
     if "filter_on" in changed:
         attributes["FilterPolicyScope"] = "MessageBody" if wanted.filter_on == "body" else "MessageAttributes"

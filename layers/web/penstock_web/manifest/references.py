@@ -12,26 +12,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Resolves references within one account and region."""
+    """Converts the names and ARNs of one account and region."""
 
     account: str
     region: str
 
     def queue_arn(self, name: str) -> str:
-        """Returns a queue's ARN. Returns an ARN unchanged."""
+        """Converts a queue's name to an ARN. Returns an ARN unchanged."""
         return name if name.startswith("arn:") else f"arn:aws:sqs:{self.region}:{self.account}:{name}"
 
     def topic_arn(self, name: str) -> str:
-        """Returns a topic's ARN."""
+        """Converts a topic's name to an ARN."""
         return f"arn:aws:sns:{self.region}:{self.account}:{name}"
 
     def name(self, arn: str) -> str:
-        """Returns a queue's name. Returns the ARN of a queue in another account or region unchanged."""
+        """Converts a queue's ARN to a name. Returns an ARN of another account or region unchanged."""
         start = f"arn:aws:sqs:{self.region}:{self.account}:"
         return arn.removeprefix(start)
 
     def function(self, text: str) -> str:
-        """Returns a function's name. Returns a URL, and the ARN of a function in another account or region, unchanged.
+        """Converts a function's ARN to a name. Returns a URL, and an ARN of another account or region, unchanged.
         Raises InvalidParameterValueException.
         """
         start = f"arn:aws:lambda:{self.region}:{self.account}:function:"
@@ -42,7 +42,7 @@ class References:
         return _replace(document, (("${account}", self.account), ("${region}", self.region)), {})
 
     def portable(self, document: T) -> T:
-        """Reverses `filled` in ARNs, and in principals of this account."""
+        """Replaces the account and the region in ARNs and principals with `${account}` and `${region}`."""
         pairs = (
             (f":{self.region}:{self.account}:", ":${region}:${account}:"),
             (f":iam::{self.account}:", ":iam::${account}:"),

@@ -1,4 +1,6 @@
-"""Reads, checks and writes the file's YAML. An error contains the line, and a correction for a misspelled word."""
+"""Reads, checks and writes the file's YAML. An error contains the line, and suggests a correction for a misspelled
+word.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ MAX_LEVELS: Final = 50
 TOO_DEEP: Final = f"values are nested more than {MAX_LEVELS} levels deep, or contain themselves"
 
 Steps = tuple[str, ...]
-"""The path to a part of an entry: keys and numbers."""
+"""The path to a part of an entry: keys and list indexes."""
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads YAML's plain values. A time becomes a text."""
+    """Reads YAML's simple types. Does not convert times, but reads them as text."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -42,8 +44,9 @@ _Loader.yaml_implicit_resolvers = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file with all mistakes that are visible without a service. `manifest` has only the parts without mistakes in
-    their types."""
+    """A file, and all mistakes that Penstock can find without a service. `manifest` contains only the parts whose types
+    are right.
+    """
 
     name: str
     manifest: Manifest = field(default_factory=Manifest)
@@ -52,7 +55,7 @@ class Source:
     place: _Place | None = None
 
     def refuse(self, missing: Sequence[LocalError] = ()) -> None:
-        """Raises one LocalError with one line for each mistake, if there are mistakes."""
+        """Raises LocalError if there are mistakes. The error has one line for each mistake."""
         mistakes = [*self.mistakes, *missing]
         shown = [str(mistake) for mistake in mistakes[:MAX_MISTAKES]]
         if len(mistakes) > MAX_MISTAKES:
@@ -70,19 +73,20 @@ class Source:
         if self.place is None:
             return []
         return [
-            self.place.error(self.place.restore(path), f"the queue {name!r} is missing in the file and at the service")
+            self.place.error(self.place.restore(path), f"neither the file nor the service has the queue {name!r}")
             for path, name in list_named_queues(self.manifest)
             if name in missing
         ]
 
     def find_conflicts(self, found: Manifest) -> list[LocalError]:
-        """Returns an error for each value that contradicts the service's current values in `found`."""
+        """Returns an error for each value that conflicts with the service's current values in `found`."""
         return [] if self.place is None else check_throughput(self.manifest, found, self.place.refused)
 
 
 def read_file(path: Path) -> Source:
-    """Reads a file and checks the values without a service. Raises LocalError with path and line for a file that is
-    not YAML."""
+    """Reads a file, and checks its values without a service. Raises LocalError if the file is missing or is not
+    YAML.
+    """
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -111,7 +115,7 @@ def _list_entries(data: Document, section: str) -> Document:
 
 
 def _load(text: str, name: str) -> tuple[yaml.Node | None, object]:
-    """Returns a text's nodes and values. Raises LocalError."""
+    """Parses YAML. Returns the nodes, which contain line numbers, and the values. Raises LocalError."""
     try:
         root = yaml.compose(text, _Loader)
         _check_size(root, name)
@@ -126,7 +130,7 @@ def _load(text: str, name: str) -> tuple[yaml.Node | None, object]:
 
 
 def _convert_sections(place: _Place, data: Document, mistakes: list[LocalError]) -> Document:
-    """Returns the valid sections, and adds the mistakes of all other sections."""
+    """Returns the valid parts of all sections. Adds the mistakes of all other parts to `mistakes`."""
     sections: Document = {}
     for section, entries in data.items():
         if section not in SECTIONS:
@@ -140,7 +144,7 @@ def _convert_sections(place: _Place, data: Document, mistakes: list[LocalError])
 
 
 def _convert_entries(place: _Place, section: str, entries: Document, mistakes: list[LocalError]) -> Document:
-    """Returns the entries without invalid parts, and adds the mistakes of the invalid parts."""
+    """Returns the entries without their invalid parts. Adds the mistakes of the invalid parts to `mistakes`."""
     valid: Document = {}
     for key, value in entries.items():
         rest = _convert_entry(place, section, str(key), {} if value is None else value, mistakes)
@@ -152,8 +156,8 @@ def _convert_entries(place: _Place, section: str, entries: Document, mistakes: l
 
 
 def _convert_entry(place: _Place, section: str, key: str, value: object, mistakes: list[LocalError]) -> object:
-    """Returns an entry without invalid parts, or None if the rest is also invalid. msgspec reports one mistake at a
-    time, so the function removes the part with the mistake and converts the rest again.
+    """Returns an entry without its invalid parts, or None if the rest is also invalid. msgspec reports only one mistake
+    at a time. After each mistake, the function therefore removes the invalid part and converts the rest again.
     """
     kind = NewSchedule if section == "schedules" else SECTIONS[section]
     convert = convert_schedule if section == "schedules" else partial(msgspec.convert, type=kind)
@@ -172,8 +176,8 @@ def _convert_entry(place: _Place, section: str, key: str, value: object, mistake
                 mistakes.append(place.error(path, text, unknown[1], _list_members(kind, steps)))
             else:
                 wrong = steps[:2] if len(steps) > 1 and steps[1].isdigit() else steps[:1]
-                wrong = steps if section == "schedules" else wrong  # No part of a schedule needs another part.
-                if steps not in removed:  # The removal of a part can cause this mistake.
+                wrong = steps if section == "schedules" else wrong  # A schedule remains valid without any part.
+                if steps not in removed:  # The removal of a part can have caused this mistake.
                     path = place.restore((section, key, *steps))
                     mistakes.append(place.error(path, said[:1].lower() + said[1:]))
             if not _remove(rest, wrong):
@@ -186,7 +190,7 @@ def _convert_entry(place: _Place, section: str, key: str, value: object, mistake
 
 
 def _remove(entry: object, path: Steps) -> bool:
-    """Removes the part at `path` from a copied entry. Returns False if the part is missing."""
+    """Removes the part at `path` from an entry. Returns False if the part is missing."""
     if not path:
         return False
     for step in path[:-1]:
@@ -201,12 +205,12 @@ def _remove(entry: object, path: Steps) -> bool:
 
 
 def _list_members(kind: object, steps: Steps) -> list[str]:
-    """Returns the names that the part at `steps` of this kind of entry allows."""
+    """Returns the member names that are allowed at `steps` in an entry of this kind."""
     schema = build_schema(kind)
     definitions = cast("dict[str, Document]", schema.get("$defs", {}))
 
     def expand(part: Document) -> Iterator[Document]:
-        """Yields the part and the parts that it refers to or consists of."""
+        """Yields a part of the schema, and all parts that `$ref` and `anyOf` add."""
         yield part
         if isinstance(reference := part.get("$ref"), str):
             yield from expand(definitions[reference.rpartition("/")[2]])
@@ -225,15 +229,17 @@ def _get_members(schema: Document) -> Document:
 
 
 class _Place:
-    """Finds the line of a part in the file. A manifest lacks the rows of lists that have mistakes in their types."""
+    """Finds the line of a value in the file. A value's list index can differ between the file and the manifest, because
+    the manifest omits invalid list elements.
+    """
 
     def __init__(self, name: str, root: yaml.Node) -> None:
         self._name = name
         self._root = root
-        self._removed: dict[Steps, list[int]] = {}  # the numbers of each list's removed rows
+        self._removed: dict[Steps, list[int]] = {}  # the indexes that the manifest omits, by list
 
     def note_removal(self, path: Steps) -> None:
-        """Notes that the manifest's row at `path` is removed."""
+        """Records that the manifest omits the list element at `path`."""
         *above, number = self.restore(path)
         self._removed.setdefault(tuple(above), []).append(int(number))
 
@@ -249,8 +255,9 @@ class _Place:
         return restored
 
     def error(self, path: Sequence[str], text: str, word: str | None = None, known: Sequence[str] = ()) -> LocalError:
-        """Returns an error with the line of `path`. `path` contains keys and numbers from the top of the file. The
-        error suggests words from `known`."""
+        """Returns an error with the line of `path`. `path` contains the keys and list indexes from the top of the file.
+        The error suggests words from `known`.
+        """
         close = get_close_matches(word, known, 1) if word else []
         hint = f". Did you mean {close[0]!r}?" if close else f". Allowed: {', '.join(known)}" if known else ""
         where = f" ({'.'.join(map(str, path))})" if len(path) > 1 else ""
@@ -268,7 +275,7 @@ class _Place:
         return self._find(path)[1]
 
     def _find(self, path: Sequence[str]) -> tuple[yaml.Node, int]:
-        """Returns a part and the part's line. Returns the nearest ancestor of a missing part."""
+        """Returns the node at `path` and its line. If the node is missing, returns the nearest ancestor."""
         node, line = self._root, self._root.start_mark.line
         for step in path:
             if isinstance(node, yaml.MappingNode):
@@ -285,8 +292,8 @@ class _Place:
 
 
 def _check_size(root: yaml.Node | None, name: str) -> None:
-    """Raises LocalError for a file with too many values after the expansion of aliases, and for values that are nested
-    too deeply or contain themselves.
+    """Raises LocalError if the file has too many values. Counts each alias as all values that it stands for. Also
+    raises LocalError for values that are nested too deeply or contain themselves.
     """
     sizes: dict[int, int] = {}
 
@@ -308,7 +315,7 @@ def _check_size(root: yaml.Node | None, name: str) -> None:
 
 
 def _check_keys(node: yaml.Node | None, name: str, checked: set[int]) -> None:
-    """Raises LocalError if a name appears twice. Without this check, YAML's reader would use the last value."""
+    """Raises LocalError if a name appears twice. The YAML library would silently use the last value."""
     if id(node) in checked:
         return
     checked.add(id(node))

@@ -31,7 +31,7 @@ class UserStore:
         return {row.name: ManifestUser([_document(policy) for policy in row.policies]) for row in rows}
 
     def changes(self, wanted: dict[str, ManifestUser], *, prune: bool) -> Iterator[Change]:
-        """Yields the changes to reach the wanted users. Deleting a user revokes the user's keys."""
+        """Yields the changes that lead to the wanted users. Deleting a user also revokes the user's keys."""
         there = self.read()
         for name, user in wanted.items():
             old = there.get(name)

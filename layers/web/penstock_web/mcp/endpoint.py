@@ -1,7 +1,7 @@
 """Serves /mcp: read-only tools over the Model Context Protocol's Streamable HTTP transport.
 
-Each POST is independent, without a session or a stream, and gets a JSON response. A tool requires the same right as the
-REST API's route. The package `mcp` implements the protocol.
+Each POST request is independent and receives a JSON response. There are no sessions or streams. A tool requires the
+same right as the corresponding route of the REST API. The package `mcp` implements the protocol.
 """
 
 import logging
@@ -26,13 +26,13 @@ from penstock_web.routing.runner import RUNNER_KEY, OperationRunner
 
 from .tools import TOOLS
 
-# At level INFO, this logger records the beginning and the end of each request.
+# At level INFO, the package logs the beginning and the end of each request.
 logging.getLogger("mcp").setLevel(logging.WARNING)
 routes = Routes("mcp")
 
 
 class ProtocolResponse(Response):
-    """The package's response to one request."""
+    """Lets the package `mcp` respond to one request."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, body: bytes) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class ProtocolResponse(Response):
         self._request_body = body
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Passes the request to the package. FastAPI has already read the body."""
+        """Passes the request to the package. Replaces `receive`, because FastAPI has already read the body."""
 
         async def receive() -> Message:
             return {"type": "http.request", "body": self._request_body, "more_body": False}
@@ -49,7 +49,7 @@ class ProtocolResponse(Response):
             await self._manager.handle_request(scope, receive, send)
 
 
-@routes.post("/mcp", right=SIGNED_IN, in_schema=False)  # Each tool requires a separate right.
+@routes.post("/mcp", right=SIGNED_IN, in_schema=False)  # Each tool also checks its own right.
 async def mcp(request: Request) -> Response:
     """Serves one protocol request."""
     manager = StreamableHTTPSessionManager(_server, json_response=True, stateless=True)

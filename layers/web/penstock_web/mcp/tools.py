@@ -1,5 +1,5 @@
-"""Writes the tools' results as Markdown. A fence encloses every text that other people wrote. Such texts are message
-bodies, headers and group ids, and queue attributes and policies. A text cannot end its fence.
+"""Writes the results of the tools as Markdown. Encloses texts of other people in fences, which the texts cannot close.
+These texts are message bodies, headers, group ids, queue attributes and policies.
 """
 
 import re
@@ -29,7 +29,7 @@ from penstock.search.filters import MessageFilter
 from penstock.verdicts import TARGET_LAG_SECONDS
 
 MAX_BODY_LENGTH: Final = 4_000
-"""The most characters of a body."""
+"""The maximum number of characters of a message body. The tool cuts longer bodies."""
 MAX_MINUTES: Final = 15
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
@@ -37,20 +37,20 @@ After = Annotated[str, msgspec.Meta(pattern=PLACE)]
 
 
 class ListQueues(msgspec.Struct, forbid_unknown_fields=True):
-    """`next` comes from the end of the previous result."""
+    """The arguments of `list_queues`. `next` is at the end of the previous result."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
     next: str | None = None
 
 
 class DescribeQueue(msgspec.Struct, forbid_unknown_fields=True):
-    """A queue."""
+    """The arguments of `describe_queue`."""
 
     queue: Name
 
 
 class SearchMessages(msgspec.Struct, forbid_unknown_fields=True):
-    """The messages to find."""
+    """The arguments of `search_messages`."""
 
     queue: Name
     filter: MessageFilter = msgspec.field(default_factory=MessageFilter)
@@ -59,7 +59,7 @@ class SearchMessages(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class FailureGroups(msgspec.Struct, forbid_unknown_fields=True):
-    """A dead-letter queue."""
+    """The arguments of `failure_groups`."""
 
     queue: Name
     groups: Annotated[int, msgspec.Meta(ge=1, le=50)] = 10
@@ -67,7 +67,7 @@ class FailureGroups(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ReadTool(NamedTuple):
-    """`right` is the right of the REST API's route with the same operation."""
+    """A tool. `right` is the right that the REST API requires for the same operation."""
 
     description: str
     arguments: type[msgspec.Struct]
@@ -83,7 +83,7 @@ def list_queues(wanted: ListQueues, context: Context) -> Operation[str]:
 
 
 def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
-    """Describes a queue with its attributes and last minutes."""
+    """Shows a queue's counts, attributes and last minutes."""
     queue = yield from describe_queue(wanted.queue, context)
     minutes = yield from read_minutes(wanted.queue, None, None, context)
     counts = {"visible": queue.visible, "in flight": queue.in_flight, "delayed": queue.delayed}
@@ -130,7 +130,8 @@ def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
 
 TOOLS: Final[dict[str, ReadTool]] = {
     "list_queues": ReadTool(
-        "Lists queues with their counts and verdicts: ok, stalled or falling behind, since when and why.",
+        "Lists queues with their counts and verdicts. A verdict says whether a queue is ok, for example stalled or "
+        "falling behind, since when, and why.",
         ListQueues, right_of(read_lag), list_queues,
     ),
     "describe_queue": ReadTool(
@@ -180,13 +181,13 @@ def _body(raw: msgspec.Raw) -> str:
 
 
 def _fence(text: str) -> str:
-    """Encloses a text in fences that are longer than every run of backticks in the text."""
+    """Encloses a text in fences. The fences are longer than every sequence of backticks in the text."""
     fence = "`" * (1 + max(2, *map(len, re.findall("`+", text)), 2))
     return f"{fence}\n{text}\n{fence}"
 
 
 def _fence_facts(facts: Mapping[str, object]) -> str:
-    """Encloses facts from other people in fences. Returns an empty string without facts."""
+    """Formats facts from other people within fences. Returns an empty string if there are no facts."""
     lines = _facts(facts)
     return _fence(lines) if lines else ""
 
@@ -201,7 +202,7 @@ def _facts(facts: Mapping[str, object]) -> str:
 
 
 def _line(value: object) -> str:
-    """Formats a value as one line for a table. An unknown value becomes an empty string."""
+    """Formats a value as one line for a table. Returns an empty string for an unknown value."""
     return "" if value is None else " ".join(str(value).replace("|", "\\|").split())
 
 

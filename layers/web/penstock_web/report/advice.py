@@ -8,7 +8,7 @@ from .formats import digits
 
 
 class Advice(NamedTuple):
-    """A remedy. `page` is the path of a documentation page, or empty."""
+    """A remedy. `page` is the path of a documentation page, or "" if no page describes the remedy."""
 
     text: str
     page: str = ""
@@ -21,26 +21,27 @@ _BEHIND: Final = "/docs/operate/waiting/#consumers-are-too-slow"
 
 BY_CAUSE: Final[dict[Cause, Advice]] = {
     Cause.NOBODY_RECEIVES: Advice(
-        "Start the consumers. If they run, check the queue's name in their settings, and their logs for status 403",
+        "Start the consumers. If the consumers run, check their queue name, and look for status 403 in their logs",
         "/docs/operate/waiting/#no-consumer-receives",
     ),
-    Cause.QUEUE_PAUSED: Advice("Resume the queue when the consumers may continue", _THROTTLED),
+    Cause.QUEUE_PAUSED: Advice("Resume the queue when the consumers can continue", _THROTTLED),
     Cause.IN_FLIGHT_LIMIT: Advice(
         "Find consumers that do not delete messages. Set the messages' visibility timeouts to 0", _THROTTLED
     ),
     Cause.ENDPOINT_DOWN: Advice(
         "Repair the endpoint. Deliveries then continue", "/docs/operate/not_delivered/#a-delivery"
     ),
-    Cause.MAPPING_STOPPED: Advice("Remove the cause, then run: penstock mappings enable", _STOPPED),
+    Cause.MAPPING_STOPPED: Advice("Remove the cause of the failures, then run: penstock mappings enable", _STOPPED),
     Cause.FUNCTION_FAILS: Advice(
         "Look at the function's log, and check that the service can reach the function", _STOPPED
     ),
     Cause.POISON_GROUP: Advice(
-        "Look at the messages with the most receives. A RedrivePolicy moves such messages away", _POISON
+        "Look at the messages with the most receives. A RedrivePolicy would move such messages to a dead-letter queue",
+        _POISON,
     ),
     Cause.HANDLERS_FAIL: Advice("Look for errors in the consumers' logs. Hardly any message succeeds", _POISON),
     Cause.DEAD_LETTERS_WAIT: Advice(
-        "Find the reason for the failures. Then redrive or delete the messages", "/docs/guides/dead_letters/"
+        "Find the reason for the failures. Then redrive the messages or delete them", "/docs/guides/dead_letters/"
     ),
     Cause.ONE_TENANT: Advice(
         "Slow down the group's sender, or run more consumers", "/docs/operate/waiting/#a-noisy-tenant"
@@ -59,12 +60,12 @@ REASONS: Final[dict[Kind, str]] = {
     Kind.OK: "Consumers keep up.",
     Kind.IDLE: "No messages arrive or wait.",
 }
-"""The reason for a verdict without a cause."""
+"""The explanations of verdicts that have no cause."""
 
 
 def advice_on(verdict: Verdict) -> Advice:
-    """Returns the remedy for a verdict. The text contains the factor for more consumers, if more consumers help and
-    their number is known.
+    """Returns the remedy for a verdict. If the queue needs more consumers and their number is known, the text contains
+    the factor.
     """
     known = BY_CAUSE.get(verdict.cause) if verdict.cause else BY_KIND.get(verdict.kind)
     if known is None:
@@ -73,8 +74,8 @@ def advice_on(verdict: Verdict) -> Advice:
 
 
 def times_as_many(verdict: Verdict) -> str:
-    """Returns the factor by which the number of consumers must grow. Returns an empty string if the number is
-    unknown, or if the consumers are enough.
+    """Returns the factor by which the number of consumers must grow. Returns an empty string if the number is unknown
+    or sufficient.
     """
     now, needed = verdict.consumers_now, verdict.consumers_needed
     if verdict.kind is not Kind.FALLING_BEHIND or not now or needed is None or needed <= now:
@@ -83,5 +84,5 @@ def times_as_many(verdict: Verdict) -> str:
 
 
 def explain_verdict(verdict: Verdict) -> str:
-    """Explains a queue's state."""
+    """Returns a sentence that explains the verdict."""
     return verdict.cause_text or REASONS.get(verdict.kind, "")

@@ -1,4 +1,4 @@
-"""Draws the report's charts over time as SVG. Lines differ by dashes as well as by colour."""
+"""Draws the report's charts over time as SVG. Lines have different colours and different dashes."""
 
 import math
 from bisect import bisect_left
@@ -16,7 +16,7 @@ _DURATION_TICKS = [10**n for n in range(1, 8)] + [n * 60_000_000 for n in (1, 10
 
 
 class ChartPeriod(NamedTuple):
-    """A chart's time span. The line has a gap between points more than `gap` apart."""
+    """The time span of a chart. Points more than `gap` apart have no line between them."""
 
     start: datetime
     end: datetime
@@ -24,7 +24,7 @@ class ChartPeriod(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """A vertical axis: the scale from values to pixels, and the ticks."""
+    """A vertical axis. `scale` converts values to pixels."""
 
     scale: Scale
     ticks: Sequence[tuple[float, str]]
@@ -33,7 +33,9 @@ class Axis(NamedTuple):
 def count_chart(
     name: str, lines: Mapping[str, Series], period: ChartPeriod, since: datetime | None = None, *, filled: bool = True
 ) -> str:
-    """Draws counts over time, from 0. `lines` maps CSS classes to series. The chart marks the time `since`."""
+    """Draws counts over time. The vertical axis begins at 0. `lines` maps CSS classes to series. The chart marks the
+    time `since`.
+    """
     greatest = max(value for series in lines.values() for _, value in series)
     ticks = count_ticks(greatest)
     axis = Axis(Scale(0, ticks[-1], _HEIGHT - _BOTTOM, _TOP), [(tick, compact(tick)) for tick in ticks])
@@ -43,7 +45,9 @@ def count_chart(
 
 
 def duration_chart(name: str, lines: Mapping[str, Series], period: ChartPeriod) -> str:
-    """Draws durations in microseconds over time, on a logarithmic axis. `lines` maps CSS classes to series."""
+    """Draws durations in microseconds over time. The vertical axis is logarithmic. `lines` maps CSS classes to
+    series.
+    """
     values = [value for series in lines.values() for _, value in series]
     axis = _duration_axis(min(values), max(values))
     text = f"{name}: from {duration(min(values))} to {duration(max(values))}"
@@ -51,8 +55,8 @@ def duration_chart(name: str, lines: Mapping[str, Series], period: ChartPeriod) 
 
 
 def _duration_axis(least: float, greatest: float) -> Axis:
-    """Returns an axis from the tick below `least` to the tick above `greatest`. If there are many ticks, only some have
-    a label.
+    """Returns an axis from the tick below `least` to the tick above `greatest`. If there are many ticks, the axis omits
+    some.
     """
     first = max(0, bisect_left(_DURATION_TICKS, least) - 1)
     last = min(len(_DURATION_TICKS) - 1, max(first + 1, bisect_left(_DURATION_TICKS, greatest)))
@@ -66,7 +70,9 @@ def _keep(value: float) -> float:
 
 
 def _tick_position(microseconds: float) -> float:
-    """Returns a duration's position between the numbered ticks. The ratio of neighbouring ticks differs."""
+    """Returns the position of a duration on the axis. Position n is the tick with the number n. The scale between two
+    ticks is logarithmic.
+    """
     after = min(len(_DURATION_TICKS) - 1, max(1, bisect_left(_DURATION_TICKS, microseconds)))
     below, above = _DURATION_TICKS[after - 1], _DURATION_TICKS[after]
     return after - 1 + math.log(max(below, microseconds) / below) / math.log(above / below)
@@ -81,8 +87,9 @@ def _time_chart(
     *,
     filled: bool | None = None,
 ) -> str:
-    """Draws a chart. `filled` is true for counts with filled areas, false for counts without, and None for
-    durations."""
+    """Draws a chart. `filled` is None for durations. For counts, `filled` is true if the areas below the lines are
+    filled.
+    """
     across = Scale(period.start.timestamp(), period.end.timestamp(), _LEFT, _WIDTH - _RIGHT)
     to_position = _tick_position if filled is None else _keep
     content = [_mark(period, since, across, axis), _grid(period, axis, across)]
@@ -96,8 +103,8 @@ def _time_chart(
 
 
 def _mark(period: ChartPeriod, since: datetime | None, across: Scale, axis: Axis) -> str:
-    """Draws a line at a moment, and a band from the moment to the end. Returns an empty string if the moment is before
-    the chart's start.
+    """Draws a line at the time `since`, and a band from `since` to the chart's end. Returns an empty string if `since`
+    is outside of the chart.
     """
     if since is None or not period.start <= since <= period.end:
         return ""
@@ -110,7 +117,7 @@ def _mark(period: ChartPeriod, since: datetime | None, across: Scale, axis: Axis
 
 
 def _grid(period: ChartPeriod, axis: Axis, across: Scale) -> str:
-    """Draws both axes' ticks."""
+    """Draws the ticks and labels of both axes."""
     bottom = axis.scale.start
     parts: list[str] = []
     for value, text in axis.ticks:
@@ -130,7 +137,7 @@ def _time_axis(start: datetime, end: datetime, across: Scale, bottom: float) -> 
 
 
 def sparkline(values: Sequence[float], low: Sequence[float], high: Sequence[float], text: str) -> str:
-    """Draws a forecast for a table's cell: a line within the forecast's interval."""
+    """Draws a forecast for a table cell: a line, and a band that shows the forecast's interval."""
     across, up = Scale(0, max(1, len(values) - 1), 2, 88), Scale(0, max(1.0, *high), 20, 3)
     middle, lower, upper = (
         [(across(n), up(value)) for n, value in enumerate(numbers)] for numbers in (values, low, high)

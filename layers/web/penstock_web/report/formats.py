@@ -1,4 +1,4 @@
-"""Formats numbers, durations and times for people."""
+"""Formats numbers, durations and times for readers."""
 
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ ABSENT = "-"
 
 
 def duration(microseconds: float | None) -> str:
-    """Formats a duration in the largest unit with a value of at least 1."""
+    """Formats a duration in the largest unit in which it is at least 1."""
     if microseconds is None:
         return ABSENT
     size, unit = next((known for known in _UNITS if microseconds >= known[0]), _UNITS[-1])
@@ -18,8 +18,8 @@ def duration(microseconds: float | None) -> str:
 
 
 def digits(value: float) -> str:
-    """Formats a number of 10 or more as a whole number, and a smaller number with one decimal digit. Omits the digit
-    0.
+    """Formats a number of 10 or more as a whole number, and a smaller number with one decimal place. Omits the decimal
+    place if it is 0.
     """
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}".removesuffix(".0")
 
@@ -41,21 +41,21 @@ def rate(value: float | None) -> str:
 
 
 def share(value: float) -> str:
-    """Formats per cent."""
+    """Formats a fraction as a percentage."""
     return f"{digits(100 * value)} %"
 
 
 def moment(at: datetime) -> str:
-    """Formats a moment in UTC to the minute."""
+    """Formats a date and time in UTC, without seconds."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def clock(at: datetime, now: datetime) -> str:
-    """Formats a moment in UTC to the minute, with the day unless the day is today."""
+    """Formats a time in UTC, without seconds. Adds the day if the day is not today."""
     at, now = at.astimezone(UTC), now.astimezone(UTC)
     return f"{at:%H:%M}" if at.date() == now.date() else f"{at.day} {at:%b %H:%M}"
 
 
 def between(start: datetime, end: datetime) -> str:
-    """Formats the time from one moment to another. A negative time counts as 0."""
+    """Formats the time between `start` and `end`. Treats a negative time as 0."""
     return duration(max(0.0, (end - start).total_seconds()) * 1_000_000)

@@ -9,7 +9,7 @@ from .formats import count, share
 from .svg import clip_name, plural
 
 LEAST_SHARE = 0.05
-"""The report has no table for a queue whose busiest group has a smaller share of the queue's arrivals."""
+"""The report omits queues whose busiest group has a smaller share of the arrivals than this."""
 
 
 class Bar(NamedTuple):
@@ -21,8 +21,8 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class HotGroups:
-    """A queue's groups with the most arrivals. `arrivals` counts all arrivals of the queue, with and without a
-    group.
+    """The groups of a queue with the most arrivals. `arrivals` counts all messages that arrived in the queue, including
+    messages without a group.
     """
 
     queue: str
@@ -36,8 +36,9 @@ class HotGroups:
 
 
 def groups_section(queues: Sequence[HotGroups]) -> Iterator[str]:
-    """Yields a table for each queue in which one group has a large share of the arrivals, from the largest share to
-    the smallest. Yields nothing if there are no groups."""
+    """Yields a table for each queue in which one group has a large share of the arrivals, from the largest to the
+    smallest share. Does not yield anything if there are no groups.
+    """
     grouped = sorted((queue for queue in queues if queue.bars), key=lambda queue: -queue.top_share)
     if not grouped:
         return

@@ -1,5 +1,5 @@
-"""Shows each queue's lag by the hour, as a table with a strip of shades in each row. Shades differ by lightness. A
-tooltip shows the value.
+"""Shows each queue's lag by the hour, as a table with a strip of coloured cells in each row. The lightness of a
+cell shows the lag. A tooltip shows the value.
 """
 
 from bisect import bisect_left
@@ -12,13 +12,13 @@ from typing import NamedTuple
 from .formats import count, duration, moment
 from .svg import Scale, clip_name, element, join_markup, picture, time_ticks, tooltip
 
-# Upper bounds in microseconds. Longer durations have the last shade.
+# Each shade's upper bound in microseconds. One more shade is for longer durations.
 SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)
 _WIDTH, _HEIGHT = 700, 20
 
 
 class Cell(NamedTuple):
-    """The number of messages, and the lag's 95th percentile in microseconds."""
+    """The number of messages, and the 95th percentile of their lag in microseconds."""
 
     messages: int
     p95_us: int
@@ -26,7 +26,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Each queue's lag in each step of time."""
+    """The lag of each queue in each time step."""
 
     names: list[str]
     starts: list[datetime]
@@ -35,7 +35,7 @@ class HeatMap:
 
 
 def heat_section(heat: HeatMap) -> Iterator[str]:
-    """Yields a table of the queues with a value. Yields nothing if no queue has a value."""
+    """Yields a table of the queues that have a value. Does not yield anything if no queue has a value."""
     names = [name for name in heat.names if any((name, start) in heat.cells for start in heat.starts)]
     if not names:
         return
@@ -52,7 +52,7 @@ def heat_section(heat: HeatMap) -> Iterator[str]:
 
 
 def _strip(name: str, heat: HeatMap) -> str:
-    """Draws a row. A cell without a value stays empty."""
+    """Draws the strip of a row. Leaves cells without a value empty."""
     width = _WIDTH / len(heat.starts)
     parts = [element("rect", x=0, y=0, width=_WIDTH, height=_HEIGHT, class_="empty")]
     worst = 0
@@ -69,7 +69,7 @@ def _strip(name: str, heat: HeatMap) -> str:
 
 
 def _axis(heat: HeatMap) -> str:
-    """Places times below the columns."""
+    """Returns the labels with times below the columns."""
     end = heat.starts[0] + len(heat.starts) * heat.step
     across = Scale(heat.starts[0].timestamp(), end.timestamp(), 0, 100)
     return join_markup(
@@ -79,7 +79,7 @@ def _axis(heat: HeatMap) -> str:
 
 
 def shade(microseconds: float) -> int:
-    """Returns a duration's shade, from 0."""
+    """Returns the number of the shade for a duration. The first number is 0."""
     return bisect_left(SHADES, microseconds)
 
 

@@ -26,12 +26,13 @@ _LEAST_POINTS = 2
 
 
 def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str]:
-    """Yields the sections, or one line if the job has never run. The queues in `first` come before the busiest
-    queues."""
+    """Yields the sections. If the metrics job has never run, yields a paragraph that says so. The queues in `first`
+    come before the busiest queues.
+    """
     computed_at = next(reader.lag()).computed_at
     yield "<h2>History</h2>"
     if computed_at is None:
-        yield "<p>The metrics job has not run. <code>penstock metrics run</code> computes history,"
+        yield "<p>The metrics job has not run yet. <code>penstock metrics run</code> computes history,"
         yield " percentiles and forecasts.</p>"
         return
     yield from notice(computed_at, now)
@@ -43,9 +44,9 @@ def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str
 
 
 def notice(computed_at: datetime, now: datetime) -> Iterator[str]:
-    """Yields a paragraph with the age of the data."""
+    """Yields a paragraph that says when the metrics job last ended."""
     if now - computed_at > STALE:
-        yield f'<p class="notice">The data are old. The metrics job last ended {moment(computed_at)} UTC,'
+        yield f'<p class="notice">The data is old. The metrics job last ended {moment(computed_at)} UTC,'
         yield f" {between(computed_at, now)} ago.</p>"
     else:
         yield f'<p class="quiet">The metrics job ended {moment(computed_at)} UTC.</p>'
@@ -70,12 +71,12 @@ def _charts(reader: Reader, name: str, span: WindowSpan) -> str:
     try:
         return _queue(reader.windows(name), span)
     except QueueDoesNotExist:
-        return ""  # Another client deleted the queue in between.
+        return ""  # Another client has just deleted the queue.
 
 
 def _queue(metrics: QueueMetrics, span: WindowSpan) -> str:
-    """Draws a queue's charts that have at least two points. A depth is the value at a window's end. A lag covers the
-    whole window.
+    """Draws those charts of a queue that have at least two points. The depth is the value at the end of a window. The
+    lag covers the whole window.
     """
     period = ChartPeriod(span.start, span.end, timedelta(seconds=span.seconds * 1.5))
     depth = [(window.ends_at, float(window.depth)) for window in metrics.windows]
@@ -96,7 +97,7 @@ def _queue(metrics: QueueMetrics, span: WindowSpan) -> str:
 
 # --- the table -------------------------------------------------------------------------------------------------------
 def _all_queues(reader: Reader, now: datetime) -> Iterator[str]:
-    """Yields the table of queues, page by page."""
+    """Yields the table of queues. Reads one page of queues at a time."""
     yield "<section><h3>All queues</h3>"
     empty = True
     for read in reader.lag():
@@ -111,11 +112,11 @@ def _all_queues(reader: Reader, now: datetime) -> Iterator[str]:
         return
     yield '</tbody></table></div><p class="quiet">Visible, in flight, delayed and the age of the oldest message are'
     yield " values at the time of the report. All other values are from the time in the last column. Latencies cover"
-    yield " the hour of that time and the previous hour. Queues without activity have no forecast.</p></section>"
+    yield " the hour of that time and the hour before. Queues without activity have no forecast.</p></section>"
 
 
 def _row(queue: QueueLag, at: datetime) -> str:
-    """Returns a queue's row. `at` is the report's time."""
+    """Returns the table row of a queue. `at` is the time of the report."""
     now, busy = queue.now, bool(queue.arrival_rate or queue.drain_rate)
     cells = (
         count(now.visible), count(now.in_flight), count(now.delayed), duration(now.oldest_age_us or None),
@@ -129,7 +130,9 @@ def _row(queue: QueueLag, at: datetime) -> str:
 
 
 def _in_an_hour(queue: QueueLag) -> str:
-    """Formats the expected number of messages, the interval, and the share of earlier intervals that held."""
+    """Formats the expected number of messages, its interval, and how often earlier intervals contained the actual
+    number.
+    """
     if not queue.forecast:
         return count(None)
     last = queue.forecast[-1]
@@ -142,7 +145,7 @@ def _percentile(latency: Latency | None, name: str) -> str:
 
 
 def _forecast_cell(queue: QueueLag) -> str:
-    """Formats the forecast with the method, or the reason for a missing forecast."""
+    """Draws the forecast and names its method, or gives the reason for a missing forecast."""
     method, points = small(escape(forecast_text(queue.outlook))), queue.forecast
     if not points:
         return method

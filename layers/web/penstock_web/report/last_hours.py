@@ -1,5 +1,5 @@
-"""Shows the last hours of queues in trouble, from the service's minutes. The charts show the beginning of the
-trouble.
+"""Shows the last hours of queues in trouble, from the per-minute data of the service. The charts show when the trouble
+began.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +22,8 @@ _LEAST_MINUTES: Final = 2
 
 
 def last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
-    """Yields two charts for each of the first MAX_CHARTS queues: messages, and arrivals with completions. The worst
-    queue comes first.
+    """Yields two charts for each of the first MAX_CHARTS queues. The first chart shows messages, and the second chart
+    shows arrivals and completions.
     """
     charts = [chart for queue in queues[:MAX_CHARTS] if (chart := _charts(queue))]
     if not charts:
@@ -37,7 +37,7 @@ def last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
 
 
 def _charts(queue: QueueState) -> str:
-    """Draws a queue's charts. Returns an empty string for a queue with fewer than two known minutes."""
+    """Draws the charts of a queue. Returns an empty string if fewer than two minutes are known."""
     series = queue.series
     if series is None or len(series) < _LEAST_MINUTES:
         return ""
@@ -51,7 +51,9 @@ def _charts(queue: QueueState) -> str:
 
 
 def _held(queue: QueueState, series: Series) -> tuple[str, dict[str, Points]]:
-    """Returns the caption and the series that explain the verdict. A gauge's series continues to the present."""
+    """Returns the caption and the series that explain the verdict. The series of a gauge ends with the current
+    value.
+    """
     if queue.verdict.kind is Kind.POISONED:
         return "Received again, each minute", {"first": _points(series, series.redelivered)}
     caption, values, now = "Waiting", series.visible, series.now.visible
@@ -61,7 +63,7 @@ def _held(queue: QueueState, series: Series) -> tuple[str, dict[str, Points]]:
 
 
 def _points(series: Series, values: Sequence[int]) -> list[tuple[datetime, float]]:
-    """Returns a series' last values, each at the end of the minute."""
+    """Returns the last values of a series, with the times at which their minutes ended."""
     last = values[-int(SHOWN / MINUTE) :]
     return [
         (series.ends_at - ago * MINUTE, float(value))
@@ -70,7 +72,7 @@ def _points(series: Series, values: Sequence[int]) -> list[tuple[datetime, float
 
 
 def _chart(queue: QueueState, period: ChartPeriod, caption: str, lines: Mapping[str, Points]) -> str:
-    """Draws a chart. A text replaces a chart with only zeros."""
+    """Draws a chart. Returns a text instead if all values are zero."""
     if not any(value for points in lines.values() for _, value in points):
         return figure(caption, "<p>No messages in this time.</p>")
     since = None if queue.verdict.kind in HEALTHY else queue.verdict.since

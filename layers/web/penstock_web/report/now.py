@@ -15,8 +15,8 @@ from .svg import clip_name, plural, small
 MAX_ENDPOINTS = 10
 UNMEASURED = timedelta(minutes=2)
 UNMEASURED_ALONE = timedelta(minutes=10)
-"""The greatest age of a single queue's measurement. The service measures queues with activity every ten seconds, and
-all other queues less often.
+"""The maximum age of the measurement if the report covers only one queue. The service measures queues with activity
+every ten seconds, and all other queues less often.
 """
 _COLUMNS = ("Verdict", "Queue", "Since", "Why", "Waiting", "Oldest", "In /s", "Out /s", "Empty at", "What to do")
 _NUMBERS = ("Waiting", "Oldest", "In /s", "Out /s")
@@ -24,7 +24,7 @@ _NUMBERS = ("Waiting", "Oldest", "In /s", "Out /s")
 
 # --- the first screen ------------------------------------------------------------------------------------------------
 def now_section(state: ReportState) -> Iterator[str]:
-    """Yields the queues in trouble with the beginning, the cause, the time when the queue will be empty, and a
+    """Yields the queues in trouble. Shows when the trouble began, its cause, when the queue will be empty, and a
     remedy.
     """
     if state.read_at is None:
@@ -51,7 +51,7 @@ def _summary(state: ReportState) -> str:
 
 
 def _not_measured(state: ReportState) -> Iterator[str]:
-    """Yields a warning about old measurements."""
+    """Yields a warning if the measurements are old."""
     at = state.read_at
     most = UNMEASURED if state.counts.total() > 1 else UNMEASURED_ALONE
     if at is None or (state.measured_at is not None and at - state.measured_at <= most):
@@ -63,9 +63,10 @@ def _not_measured(state: ReportState) -> Iterator[str]:
 
 def _table(state: ReportState) -> Iterator[str]:
     heads = "".join(f'<th scope="col" role="columnheader"{_choose_class(column)}>{column}</th>' for column in _COLUMNS)
-    yield '<table class="state" role="table"><caption>The worst queue comes first. Times are in UTC. Rates are messages'
-    yield f" per second over {RATE_MINUTES} minutes. Consumers are for waits up to {TARGET_LAG_SECONDS // 60} minutes."
-    yield " Paths are pages of Penstock's documentation.</caption>"
+    yield '<table class="state" role="table"><caption>The worst queue is first. Times are in UTC. Rates are messages'
+    yield f" per second over {RATE_MINUTES} minutes. The suggested numbers of consumers are for waits of"
+    yield f" at most {TARGET_LAG_SECONDS // 60} minutes."
+    yield " The paths are those of pages in Penstock's documentation.</caption>"
     yield f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
     yield '<tbody role="rowgroup">'
     yield from (_row(queue) for queue in state.shown)
@@ -113,7 +114,7 @@ def _why(queue: QueueState) -> str:
     if facts.noisy_groups:
         more.append(f"{plural(facts.noisy_groups, 'noisy group')}")
     if verdict.cause == "one_tenant" and facts.top_group_share:
-        more.append(f"the busiest group sends {100 * facts.top_group_share:.0f} %")
+        more.append(f"the busiest group has {100 * facts.top_group_share:.0f} % of the messages")
     return escape(explain_verdict(verdict)) + small("; ".join(more))
 
 
@@ -139,7 +140,7 @@ def words(kind: Kind) -> str:
 
 # --- below the table -------------------------------------------------------------------------------------------------
 def _list_concerns(state: ReportState, heading: str, concerns: Sequence[Concern]) -> Iterator[str]:
-    """Yields queues or endpoints that need attention."""
+    """Yields a list of queues or endpoints that need attention."""
     if not concerns or state.read_at is None:
         return
     yield f"<h2>{heading}</h2><ul>"

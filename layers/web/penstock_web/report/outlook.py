@@ -1,4 +1,4 @@
-"""Describes a forecast: the method and its errors, or the reason for a missing forecast, and warnings."""
+"""Describes a forecast: its method and errors, and warnings. Gives the reason if there is no forecast."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,26 +19,28 @@ _METHODS: Final = {
 }
 _REASONS: Final = {
     "too_little_past": "too little history",
-    "no_method_beats_unchanged": "no method is better than an unchanged value",
-    "intervals_do_not_hold": "earlier intervals did not hold",
+    "no_method_beats_unchanged": "no method is better than a forecast without change",
+    "intervals_do_not_hold": "intervals of earlier forecasts were wrong too often",
 }
 
 
 def forecast_text(outlook: Outlook | None) -> str:
-    """Returns the method, its mean error and the mean error of an unchanged value. Returns the reason for a missing
-    forecast.
+    """Returns the method, its mean error, and the mean error of a forecast without change. Returns the reason if there
+    is no forecast.
     """
     if outlook is None:
         return ""
     if outlook.method is None:
         return _REASONS.get(outlook.reason or "", "")
     name = outlook.method.removesuffix("_fading")
-    errors = f"off by {count(outlook.mean_error)}; {count(outlook.unchanged_error)} if unchanged"
+    errors = f"mean error {count(outlook.mean_error)}, or {count(outlook.unchanged_error)} without change"
     return f"{_METHODS.get(name, name)}, {errors}"
 
 
 def interval_text(outlook: Outlook | None) -> str:
-    """Returns the interval's level, and how many intervals of the backtest contained the depth: `80 % (held 82 %)`."""
+    """Returns the level of the interval, and how many intervals of the backtest contained the depth: `80 % (held 82
+    %)`.
+    """
     if outlook is None or outlook.interval_level is None:
         return ""
     held = "" if outlook.interval_coverage is None else f" (held {outlook.interval_coverage * 100:.0f} %)"
@@ -50,7 +52,7 @@ def warning_texts(queue: QueueLag) -> Iterator[str]:
     warnings = queue.warnings or Warnings()
     if warnings.retention_seconds is not None:
         when = duration(warnings.retention_seconds * 1_000_000)
-        yield f"Messages will expire unread in {when}."
+        yield f"Messages will expire in {when}, before consumers receive them."
     if warnings.fastest_rate is not None:
         drained, arrive = rate(warnings.fastest_rate), rate(warnings.mean_rate)
-        yield f"Never catches up: the best hour drained {drained} messages per second, and {arrive} arrive."
+        yield f"Consumers cannot catch up. The best hour drained {drained} messages per second, but {arrive} arrive."

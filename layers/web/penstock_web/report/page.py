@@ -1,6 +1,6 @@
-"""Writes the report as HTML, section by section, while reading the database. The report has no scripts, fonts or links.
-The first part shows the queues' current state from the service's minutes (now.py, last_hours.py). The second part shows
-the metrics job's results (history.py).
+"""Writes the report as HTML. Reads the database section by section. The report has no scripts, fonts or links. The
+first part shows the current state of the queues, from the service's per-minute data (now.py, last_hours.py). The second
+part shows the results of the metrics job (history.py).
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,14 +19,15 @@ STYLE = files(__package__).joinpath("report.css")
 
 
 def page(reader: Reader) -> Iterator[str]:
-    """Yields the document's pieces. Raises QueueDoesNotExist before the first piece if the requested queue is
-    missing."""
+    """Yields the document in pieces. Raises QueueDoesNotExist before the first piece if the requested queue does not
+    exist.
+    """
     reader.check_queue()
     now = datetime.now(UTC)
     yield from _head(reader, now)
     shown: list[str] = []
     if reader.is_past(now):
-        yield f'<p class="notice">This report ends {moment(reader.span.end)} UTC and omits the present state.</p>'
+        yield f'<p class="notice">This report ends at {moment(reader.span.end)} UTC and omits the current state.</p>'
     else:
         state = reader.state()
         yield from now_section(state)
@@ -47,7 +48,7 @@ def _head(reader: Reader, now: datetime) -> Iterator[str]:
 
 
 def write_atomically(path: Path, pieces: Iterable[str]) -> None:
-    """Writes all pieces or none. Replaces an existing file when the new file is complete. Raises OSError."""
+    """Writes a file atomically. Replaces an existing file only when the new file is complete. Raises OSError."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""Reads the report's data in pieces: the windows of one queue, or one page of queues."""
+"""Reads the data of the report in parts: the windows of one queue, or one page of queues."""
 
 import math
 from collections.abc import Iterator
@@ -21,14 +21,14 @@ from .state import ReportState, read_state
 MAX_QUEUES = 12
 MAX_GROUPS = 5
 MAX_GROUPS_OF_ONE = 20
-"""The limit for a report on one queue."""
+"""The maximum number of groups in a report about one queue."""
 MAX_STEPS = 72
 PAGE = 200
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 FOCUS = 6 * HOUR
-"""Charts over time show the last hours of the default day."""
+"""Charts over time show only these last hours if the report covers the default day."""
 PAST = timedelta(minutes=2)
-"""A report whose span ended earlier omits the current state."""
+"""A report whose span ended longer ago than this omits the current state."""
 
 
 class Reader:
@@ -49,7 +49,7 @@ class Reader:
         return now - self.span.end > PAST
 
     def check_queue(self) -> None:
-        """Raises QueueDoesNotExist if the requested queue is missing."""
+        """Raises QueueDoesNotExist if the requested queue does not exist."""
         if self.queue is not None:
             self._find_arn(self.queue)
             if not self._lag(None, 1).queues:
@@ -60,15 +60,15 @@ class Reader:
         return read_state(self._database, self._settings, self.queue)
 
     def busiest(self) -> list[str]:
-        """Returns the queues with the most arrivals, or the requested queue."""
+        """Returns the names of the queues with the most arrivals, or only the requested queue."""
         if self.queue is not None:
             return [self.queue]
         arguments = (*self.account_and_region, *coarse_span(self.span), MAX_QUEUES, self._zone)
         return [row.name for row in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
     def windows(self, name: str) -> QueueMetrics:
-        """Returns a queue's metrics in `focus`. Raises QueueDoesNotExist if another client has deleted the queue in
-        between.
+        """Returns a queue's metrics in the span `focus`. Raises QueueDoesNotExist if another client has just deleted
+        the queue.
         """
         return run(read_windows(self._find_arn(name), name, self.focus, None, self._zone), self._database)
 
@@ -79,7 +79,9 @@ class Reader:
         return arn
 
     def heat(self, names: list[str]) -> HeatMap:
-        """Returns queues' lags in at most 72 steps. A step covers whole hours, or whole days for a span of days."""
+        """Returns the lag of queues in at most 72 steps. A step covers whole hours, or whole days if the windows are
+        days.
+        """
         unit = DAY if self.span.window == "1d" else HOUR
         start = self.span.start.replace(minute=0, second=0, microsecond=0)
         units = math.ceil((self.span.end - start) / unit)
@@ -99,7 +101,7 @@ class Reader:
         return HeatMap(names, starts, step, cells)
 
     def hot_groups(self, name: str) -> HotGroups:
-        """Returns a queue's groups with the most arrivals."""
+        """Returns the groups of a queue that have the most arrivals."""
         most = MAX_GROUPS if self.queue is None else MAX_GROUPS_OF_ONE
         arguments = (*self.account_and_region, name, *coarse_span(self.span), most, self._zone)
         rows = self._database.call(READ_HOT_GROUPS, arguments)
@@ -108,7 +110,7 @@ class Reader:
         return HotGroups(name, bars, max(arrivals, sum(bar.value for bar in bars)))
 
     def lag(self) -> Iterator[LagPage]:
-        """Yields pages of queues, at least one page."""
+        """Yields pages of queues. Yields an empty page if there are no queues."""
         after: str | None = None
         while True:
             page = self._lag(after, PAGE)
@@ -122,8 +124,8 @@ class Reader:
 
 
 def coarse_span(span: WindowSpan) -> tuple[int, datetime, datetime]:
-    """Returns window, start and end for sums over all queues. A span of more than six hours has windows of an hour
-    instead of a minute.
+    """Returns the window's seconds, the start and the end for sums over all queues. For a span of more than six hours,
+    uses windows of an hour instead of a minute.
     """
     if span.window == "1m" and span.end - span.start > 6 * HOUR:
         return WINDOW_SECONDS["1h"], span.start.replace(minute=0, second=0, microsecond=0), span.end
@@ -131,12 +133,14 @@ def coarse_span(span: WindowSpan) -> tuple[int, datetime, datetime]:
 
 
 def choose_focus(span: WindowSpan, start: datetime | None) -> WindowSpan:
-    """Returns the span of the charts over time: the requested span, or else the last hours of the default day."""
+    """Returns the span of the charts over time: the requested span, or the last hours of the default day."""
     return span._replace(start=span.end - FOCUS) if start is None else span
 
 
 def span_of_report(start: datetime | None, end: datetime | None) -> WindowSpan:
-    """Returns a report's span, by default the last day, with the shortest possible windows. Raises ValueError."""
+    """Returns the span of a report, with the shortest possible windows. The default span is the last day. Raises
+    ValueError.
+    """
     last = end or datetime.now(UTC)
     first = start or last - DAY
     if first >= last:

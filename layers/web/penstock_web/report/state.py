@@ -1,5 +1,5 @@
-"""Reads the queues' current state from the service's minutes. Reads 200 queues at a time, and keeps only the queues
-that the report shows.
+"""Reads the current state of the queues from the service's per-minute data. Reads 200 queues at a time, and keeps only
+the queues that the report shows.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ from penstock.verdicts.series import Series, build_series
 
 MAX_TROUBLED: Final = 50
 MAX_NAMES: Final = 200
-"""The report lists this many healthy queues, and counts all other healthy queues."""
+"""The maximum number of healthy queues that the report lists. The report only counts all further healthy queues."""
 RATE_MINUTES: Final = 15
 HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
 
 
 @dataclass(frozen=True)
 class QueueState:
-    """A queue with its verdict, and the facts behind the verdict. `series` contains a shown queue's minutes."""
+    """A queue with its verdict, and the facts behind the verdict. `series` contains the minutes if the report shows the
+    queue.
+    """
 
     name: str
     verdict: Verdict
@@ -56,7 +58,7 @@ class QueueState:
 
     @property
     def oldest_at(self) -> datetime | None:
-        """Returns the time when the oldest message entered the queue, or None if unknown."""
+        """Returns when the oldest message entered the queue, or None if the time is unknown."""
         return self.facts.oldest_at if self.series is None else self.series.now.oldest_at
 
 
@@ -69,9 +71,9 @@ class Named(NamedTuple):
 
 @dataclass
 class ReportState:
-    """The state of all queues. `measured_at` is the time of the last measurement of a queue. `shown` contains the
-    requested queue, or the first MAX_TROUBLED queues in trouble, the worst first. `endpoints` contains the endpoints
-    that need attention, and `losses` the queues whose messages expire.
+    """The state of all queues. `measured_at` is the time of the last measurement of any queue. `shown` contains the
+    requested queue, or the worst MAX_TROUBLED queues in trouble, from the worst to the best. `endpoints` contains the
+    endpoints that need attention, and `losses` the queues whose messages expire.
     """
 
     read_at: datetime | None = None
@@ -131,7 +133,7 @@ def _add(state: ReportState, queues: Sequence[QueueState], *, all_shown: bool) -
 
 
 def _with_minutes(database: Database, settings: Settings, queues: Sequence[QueueState]) -> list[QueueState]:
-    """Returns the queues with all stored minutes."""
+    """Returns the queues, and adds all of their stored minutes."""
     found: dict[str, Series] = {}
     known = {queue.facts.arn: queue for queue in queues}
     for arns in split_parts(list(known), KEPT):

@@ -1,4 +1,4 @@
-"""Writes pieces of SVG and HTML. Every function escapes texts."""
+"""Writes elements of SVG and HTML. Every function escapes its texts."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,25 +17,27 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def element(name: str, /, *content: str, **attributes: object) -> str:
-    """Returns `<name …>content</name>`. `class_` becomes `class`, and `stroke_width` becomes `stroke-width`.
-    `content` is markup."""
+    """Returns `<name …>content</name>`. Writes the attribute `class_` as `class`, and `stroke_width` as `stroke-width`.
+    `content` is markup, which the function does not escape.
+    """
     written = "".join(f' {key.strip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
     return f"<{name}{written}>{''.join(content)}</{name}>" if content else f"<{name}{written}/>"
 
 
 def label(value: str, x: float, y: float, **attributes: object) -> str:
-    """Returns a text at a place."""
+    """Returns a text element at a position."""
     return element("text", escape(value), x=x, y=y, **attributes)
 
 
 def tooltip(value: str) -> str:
-    """Returns the surrounding element's title. Browsers show the title as a tooltip, and screen readers read the
-    title."""
+    """Returns a title for the surrounding element. Browsers show the title as a tooltip, and screen readers read the
+    title.
+    """
     return element("title", escape(value))
 
 
 def picture(description: str, width: float, height: float, *content: str, **attributes: object) -> str:
-    """Returns an SVG picture that shrinks with the column."""
+    """Returns an SVG picture. The picture shrinks if its column is narrow."""
     return element(
         "svg", tooltip(description), *content,
         role="img", aria_label=description, viewBox=f"0 0 {_value(width)} {_value(height)}", width=width, **attributes,
@@ -48,7 +50,9 @@ def _value(value: object) -> str:
 
 
 class Scale(NamedTuple):
-    """Maps values from `low` to `high` to pixels from `start` to `end`. Maps any other value to the nearest end."""
+    """Maps the values between `low` and `high` to the pixels between `start` and `end`. Maps other values to the nearer
+    end.
+    """
 
     low: float
     high: float
@@ -61,7 +65,9 @@ class Scale(NamedTuple):
 
 
 def paths(points: Sequence[tuple[datetime, Point]], gap: timedelta) -> Iterator[list[Point]]:
-    """Splits points into segments, between points more than `gap` apart. The values between segments are unknown."""
+    """Splits points into segments. Two points more than `gap` apart belong to different segments, because the values
+    between them are unknown.
+    """
     segment: list[Point] = [point for _, point in points[:1]]
     for (earlier, _), (later, point) in pairwise(points):
         if later - earlier > gap:
@@ -73,7 +79,7 @@ def paths(points: Sequence[tuple[datetime, Point]], gap: timedelta) -> Iterator[
 
 
 def line(points: Sequence[Point]) -> str:
-    """Returns a line's path data. A single point becomes a dot, because the line's cap is round."""
+    """Returns the path data of a line. A single point appears as a dot, because lines have round caps."""
     written = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return f"M{written}h.01" if len(points) == 1 else f"M{written}"
 
@@ -84,7 +90,7 @@ def area(points: Sequence[Point], base: float) -> str:
 
 
 def count_ticks(greatest: float, most: int = 4) -> list[float]:
-    """Returns ticks for counts: whole numbers from 0 to at least 1."""
+    """Returns ticks for counts. Ticks are whole numbers. The last tick is at least 1."""
     return round_ticks(max(1.0, greatest), most, least_step=1.0)
 
 
@@ -97,7 +103,9 @@ def round_ticks(greatest: float, most: int = 4, least_step: float = 0.0) -> list
 
 
 def time_ticks(start: datetime, end: datetime) -> list[tuple[datetime, str]]:
-    """Returns at most eight moments in UTC at whole steps. The date replaces the time at midnight."""
+    """Returns at most eight times in UTC, at multiples of a step, with their labels. The label at midnight is the
+    date.
+    """
     step = next((s for s in _TIME_STEPS if (end - start) / s <= _MAX_TIME_TICKS), _TIME_STEPS[-1])
     first = math.ceil((start - _EPOCH) / step)
     moments = [_EPOCH + step * n for n in range(first, math.floor((end - _EPOCH) / step) + 1)]
@@ -115,7 +123,9 @@ def join_markup(parts: Iterable[str]) -> str:
 
 
 def clip_name(name: str) -> str:
-    """Returns a name that the browser cuts at the column's end. A tooltip shows the whole name."""
+    """Returns markup for a name. The browser cuts the name at the end of the column, and a tooltip shows the whole
+    name.
+    """
     return f'<span class="name" title="{escape(name)}">{escape(name)}</span>'
 
 
@@ -125,16 +135,16 @@ def figure(caption: str, picture: str) -> str:
 
 
 def key(kind: str, text: str) -> str:
-    """Returns a legend's line: a stroke with the CSS class `kind`, and its meaning."""
+    """Returns an entry of a legend: a stroke with the CSS class `kind`, and its meaning."""
     stroke = element("path", d="M1 4H27", class_=f"line {kind}")
     return f'<li><svg viewBox="0 0 28 8" aria-hidden="true">{stroke}</svg>{escape(text)}</li>'
 
 
 def plural(number: int, one: str, several: str | None = None) -> str:
-    """Formats a number with a noun: `1 queue`, `2,000 queues`."""
+    """Formats a number and a noun, such as `1 queue` and `2,000 queues`."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def small(markup: str) -> str:
-    """Returns a second line in small letters, or an empty string."""
+    """Returns markup for a second line in small letters. Returns an empty string for empty markup."""
     return f"<small>{markup}</small>" if markup else ""

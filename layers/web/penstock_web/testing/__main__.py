@@ -1,5 +1,5 @@
-"""Runs the test server on an open socket: `python -m penstock_web.testing FOLDER SOCKET`. `servers` starts
-this program. The caller continues at once. The server has no parent process.
+"""Runs the test server on an open socket: `python -m penstock_web.testing FOLDER SOCKET`. The module `servers` starts
+this program. The program forks, so that the caller does not wait, and the server continues after the caller ends.
 """
 
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def main(folder: Path, socket: int) -> None:
-    """Detaches from the caller, then imports and runs the service."""
+    """Detaches from the caller, and runs the test server."""
     if os.fork():
         os._exit(0)
     os.setsid()

@@ -1,4 +1,4 @@
-"""An account of a test server. A test sees only this account."""
+"""Defines an account of a test server. Each test has a separate account."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REGION = "us-east-1"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account that no other test uses. Its lists do not show queues and topics of other accounts."""
+    """An account that only one test uses. Requests with this account do not see queues and topics of other accounts."""
 
     endpoint_url: str
     account_id: str
@@ -23,7 +23,7 @@ class Account:
 
     @property
     def access_key_id(self) -> str:
-        """Returns the account id. A test server takes 12 digits as the caller's account, and accepts any secret."""
+        """Returns the account id. The test server treats an access key id of 12 digits as the caller's account."""
         return self.account_id
 
     @property
@@ -33,7 +33,7 @@ class Account:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Returns the variables that SDKs and the AWS command line read: endpoint, credentials and region."""
+        """Returns environment variables for SDKs and the AWS command line: endpoint, credentials and region."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
             "AWS_ACCESS_KEY_ID": self.access_key_id,
@@ -57,7 +57,7 @@ class Account:
 
 @cache
 def _make_session() -> Session:
-    """Returns the session that all tests of the process share, so that boto3 reads the service models once."""
+    """Returns a session that all tests of the process share, so that boto3 reads its service models only once."""
     import boto3.session  # noqa: PLC0415 - pytest loads this module in every project
 
     return boto3.session.Session()

@@ -1,7 +1,7 @@
-"""A clock that a test moves. The clock belongs to a server that only this test uses.
+"""Defines a clock that a test can move forward. The clock belongs to a service that only this test uses.
 
-The server is a child of the test process, and reads commands from the pipe at its standard input. The server stops when
-the pipe closes.
+The service is a child of the test process. It reads commands from its standard input, which is a pipe, and
+stops when the pipe closes.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Self
 from .account import Account
 from .servers import TestServer, TestServerError, build_server_environment
 
-ACCOUNT = "000000000001"  # the accounts of `TestServer.account` begin with another digit
+ACCOUNT = "000000000001"  # `TestServer.account` returns only accounts that begin with another digit.
 
 
 class Clock:
-    """A server's time. The time runs as usual, and `advance` moves it forward.
+    """The clock of a service. The clock runs normally, and `advance` moves it forward.
 
-    Visibility timeouts, delays, retention, deduplication, schedules and retries follow this clock, as if the service
-    had been idle meanwhile. The test process's clock does not move.
+    Visibility timeouts, delays, retention, deduplication, schedules and retries use this clock. After a move, the
+    service behaves as after an idle period of the same length. The clock of the test process does not change.
     """
 
     def __init__(self, process: subprocess.Popen[str], endpoint_url: str) -> None:
@@ -32,9 +32,9 @@ class Clock:
         self.account = Account(endpoint_url, ACCOUNT)
 
     def advance(self, by: timedelta | float) -> datetime:
-        """Moves the clock by a timedelta or by seconds.
+        """Moves the clock forward by a timedelta, or by a number of seconds.
 
-        Returns the server's time. Raises ValueError for a negative value.
+        Returns the service's time. Raises ValueError for a negative value.
         """
         seconds = by.total_seconds() if isinstance(by, timedelta) else by
         if not 0 <= seconds < timedelta.max.total_seconds():
@@ -45,7 +45,7 @@ class Clock:
         return datetime.fromisoformat(_response(self._process))
 
     def now(self) -> datetime:
-        """Returns the server's time."""
+        """Returns the service's time."""
         return self.advance(0)
 
     @classmethod
@@ -55,7 +55,7 @@ class Clock:
         command = [sys.executable, "-m", "penstock_web.testing.clock_server", json.dumps(server.databases)]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", env=build_server_environment()
-        ) as process:  # at the end, the block closes the pipes and waits for the process
+        ) as process:  # At the end, the block closes the pipes and waits for the process.
             yield cls(process, _response(process))
 
 
@@ -63,5 +63,5 @@ def _response(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None  # noqa: S101 - opened with pipes
     line = process.stdout.readline().strip()
     if not line:
-        raise TestServerError("the test server with a clock has ended; its standard error gives the reason")
+        raise TestServerError("the test server with a clock has ended; see its standard error for the reason")
     return line

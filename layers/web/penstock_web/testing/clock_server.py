@@ -1,6 +1,7 @@
-"""Runs a service whose database has a movable clock. Each line of standard input moves the clock by a number of
-seconds. `clock` starts this program with the shared test server's addresses. The program writes the service's address
-to standard output, and the database's time after each move. The program stops when standard input is closed.
+"""Runs a service with a clock that a test can move. The module `clock` starts this program with the addresses of the
+shared test server. Each line of standard input moves the clock forward by a number of seconds. The program writes the
+service's address to standard output, and then the database's time after each move. The program stops when standard
+input closes.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ select pg_notify(%s, w.name) from (select unnest(%s::text[]) union all select q.
 
 
 def run(superuser: str, service: str) -> None:
-    """Serves on a new database until the end of standard input, and then drops the database. `superuser` and `service`
-    are addresses of the shared server.
+    """Runs a service on a new database until standard input ends, and then drops the database. `superuser` and
+    `service` are addresses of the shared test server.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the tests, which then end this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the tests. The tests then end this process.
     with new_database(superuser, service) as (connection, address):
         settings = test_settings(address)
         configure_logging(settings.log_level)
@@ -57,7 +58,9 @@ def run(superuser: str, service: str) -> None:
 
 @contextmanager
 def new_database(superuser: str, service: str) -> Iterator[tuple[psycopg.Connection[Row], str]]:
-    """Yields a migrated database with the clock: a superuser's connection, and the address for the service."""
+    """Creates a database with the clock, and migrates it. Yields a superuser's connection, and the address for the
+    service.
+    """
     name = f"clock_{os.getpid()}"
     identifier = sql.Identifier(name)
     with psycopg.connect(superuser, autocommit=True) as administrator:
@@ -74,7 +77,9 @@ def new_database(superuser: str, service: str) -> Iterator[tuple[psycopg.Connect
 
 
 def follow(connection: psycopg.Connection[Row]) -> None:
-    """Moves the clock by the numbers on standard input. Sends SIGTERM to this process at the end of standard input."""
+    """Moves the clock forward by the numbers on standard input. Sends SIGTERM to this process when standard input
+    ends.
+    """
     for line in sys.stdin:
         moved = connection.execute(
             "update penstock_clock.advanced set by = by + make_interval(secs => %s)"
@@ -82,16 +87,16 @@ def follow(connection: psycopg.Connection[Row]) -> None:
             (float(line),),
         ).fetchone()
         remove_expired(connection)
-        # Workers and long polls wait for a time. The notification wakes them.
+        # Workers and long polls sleep until a certain time. Notifications wake them, and they read the new time.
         connection.execute(_WAKE, (CHANNEL, list(WORKERS)))
         print_line(moved[0].isoformat() if moved else "")
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def remove_expired(connection: psycopg.Connection[Row]) -> None:
-    """Deletes messages that are past their retention, before the workers do. `queue.maintain_queue` skips rows that
-    another transaction has locked, such as a worker that has not committed. The lock on queue.queues prevents such
-    locks, because workers and receives read queue.queues first.
+    """Deletes expired messages immediately, so that tests do not wait for a worker. `queue.maintain_queue` skips rows
+    that another transaction has locked. The lock on queue.queues prevents row locks of workers and receives, because
+    they read queue.queues first.
     """
     for row in connection.execute("select q.queue_id from queue.queues q").fetchall():
         with connection.transaction():

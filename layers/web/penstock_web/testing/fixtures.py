@@ -1,4 +1,4 @@
-"""The pytest plugin with its fixtures. pytest loads it through the entry point `pytest11` of the wheel."""
+"""Defines the fixtures of the pytest plugin. pytest finds the plugin through the wheel's entry point `pytest11`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def penstock_server() -> Iterator[TestServer]:
-    """Returns this machine's test server, which all test processes of a user share.
+    """Returns the test server. All test processes of a user on this machine share the server.
 
-    The server stops when the last process ends.
+    The server stops when the last test process ends.
     """
     with closing(find_server()) as server:
         yield server
@@ -28,7 +28,9 @@ def penstock_server() -> Iterator[TestServer]:
 
 @pytest.fixture
 def penstock(request: pytest.FixtureRequest, penstock_server: TestServer) -> Account:
-    """Returns a separate account for the test, with endpoint_url, credentials, `client("sqs")` and `environment`."""
+    """Returns a new account for the test. The account contains the endpoint and credentials, and creates boto3
+    clients.
+    """
     if "penstock_clock" in request.fixturenames:
         clock: Clock = request.getfixturevalue("penstock_clock")
         return clock.account
@@ -37,15 +39,18 @@ def penstock(request: pytest.FixtureRequest, penstock_server: TestServer) -> Acc
 
 @pytest.fixture
 def penstock_clock(penstock_server: TestServer) -> Iterator[Clock]:
-    """Returns a clock that the test moves. The clock has a separate server, which the test's other fixtures also
-    use."""
+    """Returns a clock that the test can move forward. The clock belongs to a separate service, which the test's other
+    fixtures then also use.
+    """
     with Clock.running(penstock_server) as clock:
         yield clock
 
 
 @pytest.fixture
 def penstock_environment(penstock: Account, monkeypatch: pytest.MonkeyPatch) -> Account:
-    """Returns `penstock`, and sets the environment for SDKs: `boto3.client("sqs")` then needs no argument."""
+    """Returns the fixture `penstock`, and sets environment variables for SDKs. `boto3.client("sqs")` then works without
+    arguments.
+    """
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_SNS"):
         monkeypatch.delenv(name, raising=False)
     for name, value in penstock.environment.items():

@@ -1,4 +1,4 @@
-"""Runs the test server, a new PostgreSQL and the service, until the last test process ends."""
+"""Runs the test server until the last test process ends. The test server consists of a new PostgreSQL and a service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock_web.server import serve
 from .users import ServerUsers
 
 HOST: Final = "127.0.0.1"
-# Test data need not survive a power cut.
+# These settings are fast but not durable, because test data does not need to survive a crash.
 DATABASE_SETTINGS: Final = {
     "fsync": "off",
     "full_page_writes": "off",
@@ -30,9 +30,9 @@ DATABASE_SETTINGS: Final = {
     "max_connections": "500",
     "max_wal_size": "256MB",
 }
-# The server ignores the environment, because test runs with different environments share the server.
+# The server ignores settings in the environment, because test runs with different environments share the server.
 SETTINGS: Final = {"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8,::1/128", "LOG_LEVEL": "warning"}
-# Ends the database and removes the database's folder after the end of this process, even after SIGKILL.
+# This script ends the database and removes its folder when this process ends, even if SIGKILL ends this process.
 _CLEANER: Final = """
 cat >/dev/null
 if read -r pid <"$0/postgres/data/postmaster.pid"; then kill -QUIT "$pid"; fi
@@ -41,7 +41,7 @@ rm -rf "$0"
 
 
 def run(folder: Path, socket_number: int) -> None:
-    """Serves until the last user closes the connection to the socket in `folder`, or until SIGTERM."""
+    """Runs the server until the last user closes its connection to the socket in `folder`, or until SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     users = ServerUsers(folder, socket.socket(fileno=socket_number))
     with running_database() as database:
@@ -54,13 +54,13 @@ def run(folder: Path, socket_number: int) -> None:
 
 
 def test_settings(dsn: str) -> Settings:
-    """Returns the settings of a test service with this database."""
+    """Returns the settings of a test service with the database at `dsn`."""
     return Settings.read({**SETTINGS, "DATABASE_URL": dsn, "DATABASE_DIRECT_URL": dsn})
 
 
 @contextmanager
 def running_database() -> Iterator[Postgres]:
-    """Yields a new PostgreSQL, and removes all files at the end."""
+    """Starts a new PostgreSQL server. Stops the server and removes its files at the end of the block."""
     with ephemeral_state() as state:
         cleaner = subprocess.Popen(
             ["/bin/sh", "-c", _CLEANER, state],

@@ -4,10 +4,10 @@
                                                           /socket    each connection is a user of the server
                                                           /log       the server's output
 
-The process that starts the server listens on the socket first, passes it to the server, and connects like every other
-process. New connections wait in the socket's queue until the server accepts them. The kernel closes the connection of
-a killed process, and the server stops when its last user disconnects. The server runs a separate PostgreSQL and does
-not read settings from the environment.
+The process that starts the server first listens on the socket, and then passes the socket to the server. New
+connections wait until the server accepts them. The kernel closes the connections of a process that ends. The server
+stops when its last user disconnects. The server has its own PostgreSQL, and does not read settings from the
+environment.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import penstock
 
 from .account import Account
 
-# A test server inherits these variables, which locate programs and folders. None of them contains a database address.
+# The environment variables that a test server inherits. They contain paths and the locale, but no settings.
 PASSED_VARIABLES: Final = (
     "HOME",
     "LANG",
@@ -46,13 +46,13 @@ _FIRST_ACCOUNT: Final = 100_000
 
 
 class TestServerError(Exception):
-    """The test server did not start. The text contains the last line of the server's log."""
+    """Signals that the test server did not start. The text contains the last line of the server's log."""
 
     __test__ = False
 
 
 class TestServer:
-    """A server that runs while this object is open or another process uses it."""
+    """A connection to the test server. The server runs until all processes have closed their connections."""
 
     __test__ = False
 
@@ -64,17 +64,19 @@ class TestServer:
         self._numbers = count(1)
 
     def account(self) -> Account:
-        """Returns an unused account id: six digits belong to this process, and six digits count its accounts."""
+        """Returns a new account. The first six digits of the account id identify this process, and the last six digits
+        are a counter.
+        """
         return Account(self.endpoint_url, f"{self._user:06}{next(self._numbers):06}")
 
     def close(self) -> None:
-        """Closes the connection. The server stops unless other processes use it."""
+        """Closes the connection. The server stops if no other process uses it."""
         self._connection.close()
 
 
 def find_server() -> TestServer:
-    """Returns this machine's server, and starts the server if it is not running. Several processes can call this at
-    once.
+    """Connects to the test server, and starts the server if it is not running. Several processes can call this function
+    concurrently.
 
     Raises TestServerError.
     """
@@ -92,8 +94,9 @@ def find_server() -> TestServer:
 
 
 def _make_private_folder() -> Path:
-    """Returns the folder of this user and installation. Each virtual environment has a separate folder, because two
-    environments can contain different releases."""
+    """Returns the folder of the test server. Each user and each virtual environment has a separate folder, because
+    environments can contain different releases.
+    """
     installation = sha256(f"{penstock.__version__} {penstock.__file__} {sys.prefix}".encode()).hexdigest()[:12]
     folder = Path(tempfile.gettempdir()) / f"penstock-tests-{os.getuid()}-{installation}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -129,15 +132,14 @@ def _try_connect(address: Path) -> socket.socket:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Locks the folder. The server takes the lock to check that no process is about to connect."""
+    """Locks the folder. The server holds the lock while it checks that no process is about to connect."""
     with (folder / "lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _start(folder: Path, listener: socket.socket) -> None:
-    """Starts the server. Returns when the server is a separate process that has the socket, and may still be
-    starting."""
+    """Starts the server as a separate process, which inherits the socket. Does not wait until the server is ready."""
     command = [sys.executable, "-m", "penstock_web.testing", str(folder), str(listener.fileno())]
     with (folder / "log").open("wb") as log:
         subprocess.run(
@@ -148,12 +150,12 @@ def _start(folder: Path, listener: socket.socket) -> None:
             cwd="/",
             env=build_server_environment(),
             pass_fds=[listener.fileno()],
-            check=False,  # a server that fails to start closes the socket
+            check=False,  # If the server fails to start, it closes the socket.
         )
 
 
 def build_server_environment() -> dict[str, str]:
-    """Returns the environment of a test server."""
+    """Returns the environment variables for a test server."""
     return {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
 
 

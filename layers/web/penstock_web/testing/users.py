@@ -1,5 +1,5 @@
-"""Counts the test server's users. Each connection to the server's socket is a user. The server stops after the last
-user disconnects.
+"""Counts the users of the test server. Each connection to the server's socket counts as a user. The server stops after
+the last user disconnects.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .servers import lock_folder
 
 
 class ServerUsers:
-    """Sends each user the server's address and a number, and waits until the last user closes the connection."""
+    """Sends the server's address and a number to each user, and waits until the last user disconnects."""
 
     def __init__(self, folder: Path, listener: socket.socket) -> None:
         self._folder = folder
@@ -25,7 +25,9 @@ class ServerUsers:
         self._numbers = count()
 
     def serve(self, endpoint_url: str, databases: dict[str, str]) -> None:
-        """Starts a thread. The thread sends SIGTERM to this process after the last user."""
+        """Starts a thread that serves users. The thread sends SIGTERM to this process after the last user has
+        disconnected.
+        """
         response: dict[str, object] = {"endpoint_url": endpoint_url, "databases": databases}
         threading.Thread(target=self._serve, args=(response,), daemon=True).start()
 
@@ -47,13 +49,13 @@ class ServerUsers:
         connection, _ = self._listener.accept()
         try:
             connection.sendall(json.dumps({**response, "user": next(self._numbers)}).encode() + b"\n")
-        except ConnectionError:  # The user ended while waiting.
+        except ConnectionError:  # The user has disconnected before the server responded.
             connection.close()
         else:
             selector.register(connection, selectors.EVENT_READ)
 
     def _close_unused(self) -> bool:
-        """Closes the socket, unless a user has connected in between. Returns whether the socket is closed."""
+        """Closes the socket, unless another user is waiting. Returns whether the socket is closed."""
         with lock_folder(self._folder), selectors.DefaultSelector() as waiting:
             waiting.register(self._listener, selectors.EVENT_READ)
             if waiting.select(0):

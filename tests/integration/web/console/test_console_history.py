@@ -280,7 +280,7 @@ def test_migrations_that_are_missing_or_newer(system: System) -> None:
             (last[0],),
         )
         connection.execute("insert into queue.migration (number, name, checksum) values (9000, '9000_later.sql', '')")
-    wait_until(lambda: "of a later release" in system.section("migrations"))
+    wait_until(lambda: "of a newer release" in system.section("migrations"))
 
 
 def test_the_pool_of_the_process(system: System) -> None:

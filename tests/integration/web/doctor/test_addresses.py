@@ -73,7 +73,7 @@ def test_a_pool_that_takes_every_connection(
     settings = {"default_pool_size": "500", "stats_users": "penstock"}
     with pooler(postgres, monkeypatch, tmp_path, **settings) as running:
         (one,) = [f for f in found(running.dsn(database.name), database.api_dsn) if not f.is_advice]
-    assert one.problem.startswith("the pool may take 50")
+    assert one.problem.startswith("the pool can use 50")
     assert list(judge_pool(20, 97)) == []
 
 

@@ -124,7 +124,7 @@ DAMAGE: dict[str, tuple[Callable[[Examination], Iterable[Finding]], str, str, st
         check_roles,
         "alter role penstock_app rename to renamed",
         "the role penstock_app does not exist",
-        "runs `create role penstock_app nologin;`, then the owner runs `penstock migrate`",
+        "run `create role penstock_app nologin;` as a superuser",
     ),
     "a membership of the owner": (
         check_roles,

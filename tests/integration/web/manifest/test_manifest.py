@@ -110,7 +110,7 @@ def plan(printed: str) -> list[str]:
 def test_a_file_is_applied_once_and_exported(penstock: Command, file: Path, tmp_path: Path) -> None:
     apply = ("apply", "-f", str(file))
     file.write_text("queues: {a: {dead_letters: {queue: b, max_receives: 1}}}")
-    penstock(*apply, error="penstock.yaml:1: the queue 'b' is missing in the file and at the service (queues.a.dead_l")
+    penstock(*apply, error="penstock.yaml:1: neither the file nor the service has the queue 'b' (queues.a.dead_l")
     file.write_text(FILE)
     assert plan(penstock(*apply, "--dry-run")) == MADE
     assert plan(penstock(*apply)) == MADE
@@ -272,7 +272,7 @@ def test_a_file_that_cannot_be_applied_ends_the_start(file: Path) -> None:
     command = [*COMMAND, "up", "--ephemeral", "--port", "0", "--file", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "yaml:1: the queue 'b' is missing in the file and at the service (queues.a.dead_letters" in done.stderr
+    assert "yaml:1: neither the file nor the service has the queue 'b' (queues.a.dead_letters" in done.stderr
 
 
 def test_the_schema_knows_schedules_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -364,7 +364,7 @@ def test_all_missing_queues_are_named(penstock: Command, file: Path) -> None:
     file.write_text(MISSING)
     apply = ("apply", "-f", str(file))
     for number, line in ((1, 2), (2, 6), (3, 6), (4, 9)):
-        penstock(*apply, error=f"{file}:{line}: the queue 'm{number}' is missing in the file and at the service (")
+        penstock(*apply, error=f"{file}:{line}: neither the file nor the service has the queue 'm{number}' (")
 
 
 def test_attributes_that_need_each_other_are_checked_with_the_current_ones(penstock: Command, file: Path) -> None:

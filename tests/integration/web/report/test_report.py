@@ -78,7 +78,7 @@ def test_depth_and_lag_over_time(tmp_path: Path) -> None:
     assert len(of_class(depth, "line")) == 2
     lag = shown["Lag of orders: from 3 ms to 1.5 min"]
     assert [len(of_class(lag, name)) for name in ("first", "second")] == [2, 2]
-    assert "The data are old. The metrics job last ended 2026-03-29 02:00 UTC" in page
+    assert "The data is old. The metrics job last ended 2026-03-29 02:00 UTC" in page
     assert not [text for text in shown if "of bills" in text]  # A single dot is not a chart.
 
 
@@ -108,9 +108,9 @@ def test_the_table(tmp_path: Path) -> None:
     rows = [list(row.values()) for row in table(report(tmp_path, *SPAN), "all")]
     assert rows == [
         ["bills", "0", "0", "0", "-", "-", "-", "-", "", "-", "-", "-", "-"],
-        ["orders Messages will expire unread in 2 d.", "0", "0", "0", "-", "1.50", "2.00",
-         "0 (0 to 400) 80 % (held 79 %)", "(picture) same as a day before, off by 12; 30 if unchanged", "-", "2 s",
-         "1.5 min", "29 Mar 02:00"],
+        ["orders Messages will expire in 2 d, before consumers receive them.", "0", "0", "0", "-", "1.50", "2.00",
+         "0 (0 to 400) 80 % (held 79 %)", "(picture) same as a day before, mean error 12, or 30 without change", "-",
+         "2 s", "1.5 min", "29 Mar 02:00"],
         ["rests", "0", "0", "0", "-", "0.00", "0.00", "-", "", "-", "-", "-", "29 Mar 02:00"],
     ]  # fmt: skip
 
@@ -118,7 +118,7 @@ def test_the_table(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("settings")
 def test_a_report_of_the_past_says_nothing_of_the_present(tmp_path: Path) -> None:
     page = report(tmp_path, *SPAN)
-    assert "This report ends 2026-03-29 02:00 UTC and omits the present state." in page
+    assert "This report ends at 2026-03-29 02:00 UTC and omits the current state." in page
     assert table(page, "state") == []
 
 
@@ -313,7 +313,7 @@ def test_the_last_hours(report_now: Callable[..., str]) -> None:
 
 def test_no_job_is_one_line(report_now: Callable[..., str]) -> None:
     page = report_now()
-    assert "The metrics job has not run. <code>penstock metrics run</code>" in page
+    assert "The metrics job has not run yet. <code>penstock metrics run</code>" in page
     assert "All queues" not in page
     assert "by queue and hour" not in page
 
