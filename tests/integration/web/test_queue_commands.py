@@ -209,7 +209,7 @@ def test_a_long_delay_is_a_schedule(penstock: Command, capsys: pytest.CaptureFix
     penstock("create", "later")
     sent = penstock("send", "later", "hello", "--delay", "259200")
     (schedule,) = lines(penstock("schedules", "list", "--json"))
-    assert sent.startswith("scheduled 1 message for later: a delay above 900 seconds makes a schedule, ")
+    assert sent.startswith("scheduled 1 message for later: a delay above 900 seconds creates a schedule, ")
     assert str(schedule["name"]) in sent
     assert penstock("send", "later", "hello", "--delay", "900") == "sent 1 message to later\n"
     assert main(["peek", "later", "--state", "delayed"]) == 0

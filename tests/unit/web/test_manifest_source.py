@@ -49,7 +49,7 @@ def test_all_mistakes_are_named() -> None:
         ]),
         ("queues: {a: {tags: [x], nope: 1, attributes: {DelaySeconds: -1}}}", ["expected", "'nope'", "DelaySec"]),
         ("topics:\n t:\n  subscriptions:\n  - {quue: a, x: 1}\n  - {}\n  - {queue: b, y: 2}", [
-            "f:4: 'quue'", "f:4: 'x'", "f:5: a subscription has", "f:6: 'y'",
+            "f:4: 'quue'", "f:4: 'x'", "f:5: a subscription must have", "f:6: 'y'",
         ]),
         ("users: {u: {policy: [read], polices: [read]}}", ["'policy'", "'polices'"]),
         ("queues: {w: {archive: 1, mappings: [{function: f, filter: {a: 1}, batch: 1}], dead_letters: {max: 1}}}", [

@@ -81,8 +81,9 @@ class KeyRing:
     @classmethod
     @contextmanager
     def open(cls, settings: Settings, direct: bool = False) -> Iterator[KeyRing]:
-        """Opens the database at DATABASE_URL, or at DATABASE_DIRECT_URL if `direct` is true. Without those variables,
-        opens the database of the service that runs here. Raises SettingError or LocalError.
+        """Opens the database at DATABASE_URL, or at DATABASE_DIRECT_URL if `direct` is true. If DATABASE_URL and
+        DATABASE_DIRECT_URL are not set, opens the database of the service that runs here. Raises SettingError or
+        LocalError.
         """
         with service_database(settings, direct) as database:
             folder = None if settings.direct_url else choose_folder()
@@ -266,8 +267,8 @@ class KeyRing:
 
 
 def make_first_key(settings: Settings) -> None:
-    """Creates and prints the first access key if QUEUE_ACCESS is `sigv4`. If several processes try at the same time,
-    exactly one process creates the key. Raises SettingError or LocalError.
+    """Creates and prints the first access key if QUEUE_ACCESS is `sigv4`. If several processes call this function
+    concurrently, exactly one process creates the key. Raises SettingError or LocalError.
     """
     if settings.queue_access != "sigv4":
         return

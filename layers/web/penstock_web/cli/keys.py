@@ -1,5 +1,5 @@
 """Implements `penstock keys`: manages access keys, bearer keys and the key that signs SNS messages. The commands use
-the database. If --endpoint is given, they manage the caller's account over the REST API.
+the database. If --endpoint is given, the commands manage the caller's account over the REST API.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Implements `penstock users`: manages users and their policies with QUEUE_ACCESS=sigv4. The commands use the database.
-If --endpoint is given, they manage the caller's account over the REST API.
+If --endpoint is given, the commands manage the caller's account over the REST API.
 """
 
 from __future__ import annotations

@@ -22,10 +22,12 @@ MAX_OFTEN: Final = 25
 MAX_PER_DAY: Final = 12
 """The maximum number of lines for a day. The page shows only a count of further times."""
 SELDOM: Final = 4
-"""A schedule that fires more often than this in 24 hours has one line above the days instead."""
+"""The days list only schedules that fire at most this often in 24 hours. Other schedules have one line above the
+days.
+"""
 MAX_MISSED: Final = 20
 A_TURN: Final = 16
-"""The calendar lets other requests run after this many expressions."""
+"""How many expressions the calendar evaluates before it lets other requests run."""
 
 
 class Fires(NamedTuple):

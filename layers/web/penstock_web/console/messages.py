@@ -31,13 +31,13 @@ MAX_EXPORTED: Final = 1_000
 EXPORTED_BYTES: Final = 4_000_000
 MAX_PREVIEW_LENGTH: Final = 240
 MAX_PRETTY_LENGTH: Final = 200_000
-"""The page indents a JSON body with at most this many characters."""
+"""The maximum length of a JSON body that the page indents."""
 
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 
 
 class Seen:
-    """A message, and the state that it had when the console read it."""
+    """A message, and the message's state when the console read the message."""
 
     def __init__(self, row: PeekedRow | FoundRow | FailureRow, state: str) -> None:
         self.row = row

@@ -24,9 +24,9 @@ from penstock.verdicts.series import MINUTE, SETTLE
 MAX_QUEUES: Final = QUEUES_PER_READ[RECENT]
 MAX_LONG_QUEUES: Final = QUEUES_PER_READ[KEPT]
 LATE_SECONDS: Final = 60.0
-"""Schedules and deliveries that have been due for longer than this need attention."""
+"""How long a schedule or a delivery can be due before it needs attention."""
 OLD_SNAPSHOT_SECONDS: Final = 600.0
-"""Transactions and snapshots that have been open for longer than this need attention."""
+"""How long a transaction or a snapshot can be open before it needs attention."""
 
 
 class Observed(NamedTuple):

@@ -17,15 +17,13 @@ SHARE: Final = 0.01
 MAX_SECONDS: Final = 30.0
 MAX_KNOWN: Final = 256
 MARGIN_SECONDS: Final = 0.25
-"""A page polls every three seconds. Without this margin, the poll would find a result that is slightly too young to be
+"""A page polls every three seconds. Without the margin, a poll would find a result that is slightly too young to be
 replaced.
 """
 REFRESH_SECONDS: Final = 0.15
 """The longest wait of a page for a measurement."""
 SLOW_SECONDS: Final = 60.0
-"""After a wait that timed out, pages do not wait for measurements during this time. Timeouts occur with 100,000
-queues.
-"""
+"""How long pages do not wait for measurements after a wait has timed out. Timeouts occur with 100,000 queues."""
 
 
 class CachedView(Generic[T]):
@@ -52,7 +50,7 @@ class CachedView(Generic[T]):
         value = await read()
         now = monotonic()
         self._values = [value]
-        # The estimate should be the duration on an idle system. One slow read therefore at most doubles the estimate.
+        # The estimate should be the duration on an idle system. A slow read therefore at most doubles the estimate.
         self._seconds = min(now - started, 2 * self._seconds)
         self._until = now + min(MAX_SECONDS, max(FRESH_SECONDS - MARGIN_SECONDS, self._seconds / SHARE))
         return value

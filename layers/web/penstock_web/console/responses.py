@@ -20,7 +20,7 @@ from .screen import list_navigation
 SIGN_IN: Final = "/console/sign-in"
 WORTHWHILE_BYTES: Final = 1_400
 GZIP_LEVEL: Final = 4
-"""The gzip level. Compressing a page of 50 queues takes a millisecond at this level."""
+"""The gzip level. Compressing a page of 50 queues takes a millisecond at level 4."""
 HEADERS: Final = {
     "cache-control": "no-store",
     "content-security-policy": (

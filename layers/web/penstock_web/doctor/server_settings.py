@@ -15,7 +15,8 @@ _DIRECT_CONNECTIONS: Final = 5
 _SHORTEST_TIMEOUT_MS: Final = 5_000
 _FULL: Final = 0.9
 
-# The query returns times in milliseconds and sizes in MB. It omits settings that the server's version does not have.
+# The query returns times in milliseconds and sizes in MB. The query omits settings that the server's version does not
+# have.
 _VALUES: Final = """
 select s.name, case s.unit
     when 's' then (s.setting::bigint * 1000)::text when 'min' then (s.setting::bigint * 60000)::text
@@ -145,7 +146,7 @@ def judge_settings(values: dict[str, str], role: str) -> Iterator[Finding]:
 
 
 def judge_connections(available: int, used: int, of_process: int) -> Iterator[Finding]:
-    """Checks that the server has enough connections for a process, and that it has free connections."""
+    """Checks that the server has enough connections for a process, and that the server has free connections."""
     remedy = "run `alter system set max_connections = …` and restart PostgreSQL, or use a pooler in transaction mode"
     if available < of_process + _DIRECT_CONNECTIONS:
         yield Finding(

@@ -12,7 +12,7 @@ from .examination import Examination, Finding
 SUBJECT = "old snapshots"
 LISTENING = "notifications"
 MAX_SECONDS: Final = 3600
-"""The age from which a transaction is a problem. The alert PenstockOldTransaction has the same limit."""
+"""The age from which a transaction is a problem. The alert PenstockOldTransaction has the limit, too."""
 PREPARED_SECONDS: Final = 300
 """The age from which a prepared transaction is a problem. A coordinator normally ends a prepared transaction within
 seconds.

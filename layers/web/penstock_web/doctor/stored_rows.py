@@ -34,8 +34,8 @@ def find_damage(database: Database) -> Iterator[Finding]:
 
 
 def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Finding]:
-    """Yields a finding for each subscription that the target queue's policy does not allow. Ends these subscriptions if
-    `fix` is true.
+    """Yields a finding for each subscription that the target queue's policy does not allow. Ends forbidden
+    subscriptions if `fix` is true.
     """
     for row in database.call(FOREIGN_SUBSCRIPTIONS, ()):
         if allows_delivery(row.policy, row.queue_arn, row.topic_arn, row.owner):
@@ -57,8 +57,8 @@ def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Fin
 
 
 def jump_ids(database: Database) -> tuple[Finding, ...]:
-    """Raises the ids after a restore. Needs no change of the server, and therefore also works after a restore into the
-    same cluster. Returns no findings. Raises AwsError.
+    """Raises the ids after a restore. Also works after a restore into the cluster from which the backup came. Returns
+    no findings. Raises AwsError.
     """
     database.call(CHECK_SERVER, (True,))
     while any(row.changed for row in database.call(JUMP_IDS, (_QUEUES_PER_JUMP,))):

@@ -1,6 +1,7 @@
-"""Tells commands which services run on this machine. Each `penstock up` writes a file, and keeps the file locked until
-it ends. The file's first line is the service's address. The second line is the folder of the database if `penstock up`
-runs the database, and is empty otherwise. All further lines are the database's addresses without passwords.
+"""Tells commands which services run on this machine. Each `penstock up` writes a file, and keeps the file locked while
+the service runs. The file's first line is the service's address. The second line is the folder of the database if
+`penstock up` runs the database, and is empty otherwise. All further lines are the database's addresses without
+passwords.
 """
 
 from __future__ import annotations

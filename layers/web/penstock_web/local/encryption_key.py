@@ -41,9 +41,10 @@ def with_encryption_key(settings: Settings, state: Path) -> Settings:
 def check_encryption_key(settings: Settings, folder: Path | None) -> None:
     """Checks whether QUEUE_ENCRYPTION_KEY can decrypt the stored keys, and warns if it cannot decrypt some of them.
 
-    `folder` is the folder of `penstock up`'s database. If the installation has no encryption key yet, stores that this
-    key is the installation's key. `penstock keys create` then accepts only this key. Raises LocalError if the service
-    could not decrypt any access key and would refuse every client. Raises SettingError for an invalid key.
+    `folder` is the folder of `penstock up`'s database. If the installation has no encryption key yet, stores that
+    QUEUE_ENCRYPTION_KEY is the installation's key. Afterwards, `penstock keys create` accepts only the installation's
+    key. Raises LocalError if the service could not decrypt any access key and would refuse every client. Raises
+    SettingError for an invalid key.
     """
     key = settings.queue_encryption_key
     if not key:
@@ -84,11 +85,11 @@ def right_key(database: Database, tried: str, folder: Path | None) -> str:
     kept = path.read_text().strip() if path is not None and path.exists() else ""
     if kept and kept == tried:
         return (
-            f"The key is from {path}. This file must contain the service's present key. "
+            f"The key is from {path}. The file must contain the service's current key. "
             "If you have changed the key, write the new key into the file"
         )
     if kept and list_keys_at_rest(database, kept).is_installations:
-        return f"The right key is in {path}. Penstock uses this key if QUEUE_ENCRYPTION_KEY is not set"
+        return f"The right key is in {path}. Penstock uses the key in the file if QUEUE_ENCRYPTION_KEY is not set"
     return (
         "Set the service's earlier key, which `penstock up` stores in the file encryption_key of the data folder, "
         "or create new keys for all clients with this key: `penstock keys create --new-encryption-key`"

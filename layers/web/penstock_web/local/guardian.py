@@ -3,9 +3,9 @@ database and pooler, and removes the folder.
 
     python -m penstock_web.local.guardian FOLDER
 
-Standard input is a pipe from the process that created the folder. The kernel closes the pipe when that process ends. If
-the process ends normally, it has already cleaned up. The guardian ends only processes whose command lines contain the
-folder's name.
+Standard input is a pipe from the process that created the folder. The kernel closes the pipe when that process ends. A
+process that ends normally cleans up itself. The guardian ends only processes whose command lines contain the folder's
+name.
 """
 
 import os

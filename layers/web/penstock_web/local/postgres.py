@@ -40,8 +40,8 @@ _STILL_ENDING_MESSAGES: Final = ("pre-existing shared memory block", 'lock file 
 # folder.
 _MAX_SOCKET_FOLDER_LENGTH: Final = 80
 
-# These settings suit a small machine that also runs other programs. Data is durable, because fsync and
-# synchronous_commit are on by default.
+# The settings suit a small machine that also runs other programs. Data is durable, because fsync and synchronous_commit
+# are on by default.
 SERVER_SETTINGS: Final = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_permissions": "0700",
@@ -235,7 +235,7 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
             port = next(ports)
         elif any(words in log_text for words in _STILL_ENDING_MESSAGES):
             time.sleep(0.1)
-            # The server runs if it was only recovering from a crash.
+            # The server has started if it was only recovering from a crash.
             if server := _adopt(binaries, account, home):
                 return server
         else:
@@ -244,9 +244,9 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
 
 
 def forget_other_process(pid_file: Path) -> None:
-    """Removes the pid file of a killed server if another program now has the server's process id. With this pid file,
-    PostgreSQL would not start. A restarted container reuses process ids. The caller has locked the state folder, so no
-    other `penstock up` runs a server in the folder. Works only on Linux.
+    """Removes the pid file of a killed server if another program now has the server's process id. PostgreSQL would not
+    start while the pid file exists. A restarted container reuses process ids. The caller has locked the state folder,
+    so no other `penstock up` runs a server in the folder. Works only on Linux.
     """
     with suppress(OSError, ValueError):
         pid = int(pid_file.read_text().split("\n", 1)[0])

@@ -1,6 +1,7 @@
-"""Chooses the user that runs PostgreSQL and PgBouncer. Both programs refuse to run as root.
+"""Chooses the user that runs PostgreSQL and PgBouncer. PostgreSQL and PgBouncer refuse to run as root.
 
-An ordinary user runs them directly. Root runs them as `postgres`, or as `nobody` if that user does not exist.
+If the caller is root, the servers run as the user `postgres`, or as `nobody` if `postgres` does not exist. Otherwise,
+the servers run as the caller's user.
 """
 
 from __future__ import annotations

@@ -183,8 +183,8 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
 def _own_database(
     place: Path, settings: Settings, options: UpOptions, stack: ExitStack
 ) -> tuple[Postgres, PgBouncer | None]:
-    """Starts the server in a folder, migrates its database, and starts the pooler. A watchdog restarts both if they
-    end.
+    """Starts the server in a folder, migrates its database, and starts the pooler. A watchdog restarts the server and
+    the pooler if they end.
     """
     account = SystemAccount.choose()
     state = stack.enter_context(lock_state(place, account))
@@ -249,7 +249,7 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
     arguments, remark = ', aws_access_key_id="x", aws_secret_access_key="x"', ""
     variables = "AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x "
     if settings.queue_access == "sigv4":
-        # boto3 and awscli read the key from the environment, so these lines omit the secret.
+        # boto3 and awscli read the key from the environment, so the printed examples omit the secret.
         arguments = variables = ""
         remark = "  # with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY of --first-key or `penstock keys create`"
     lines = [
@@ -266,8 +266,8 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
     ]
     if settings.console != "off":
         lines.append(f"console  {address}/console")
-    # With unbuffered output, `print` writes the end of a line separately, and lines of several processes could mix. One
-    # write prevents mixed lines.
+    # With unbuffered output, `print` writes the end of a line separately, and lines of several processes could mix.
+    # Writing all lines at once prevents mixed lines.
     sys.stdout.write("\n".join([*lines, ""]))
     sys.stdout.flush()
 

@@ -61,8 +61,8 @@ class Rest(Protocol):
 
 @dataclass(slots=True)
 class Current:
-    """The current state. `messages` contains each queue's number of messages. The other members contain the ids of
-    subscriptions, bindings and mappings.
+    """The current state. `messages` contains each queue's number of messages. `subscription_arns`, `bindings` and
+    `mapping_ids` contain the ids that SNS and the REST API use.
     """
 
     manifest: Manifest = field(default_factory=Manifest)

@@ -26,8 +26,8 @@ class ManifestEndpoint:
     """Reads and writes queues and topics. Each method raises LocalError for a failed request."""
 
     def __init__(self, url: str | None, region: str) -> None:
-        """`url` is None for AWS. If the environment has no credentials, signs requests with any credentials, which
-        QUEUE_ACCESS=off accepts.
+        """`url` is None for AWS. If the environment has no credentials, signs requests with example credentials, which
+        a service with QUEUE_ACCESS=off accepts.
         """
         known = any(name in os.environ for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"))
         keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any"} if url and not known else {}

@@ -78,8 +78,8 @@ class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
     @property
     def destination(self) -> str:
-        """Returns the destination. A topic can have only one subscription with this destination. Like the service,
-        masks a password in a URL.
+        """Returns the destination, which identifies a subscription of the topic. Like the service, masks a password in
+        a URL.
         """
         return self.queue or mask_password(self.url or "")
 

@@ -177,7 +177,7 @@ def _convert_entry(place: _Place, section: str, key: str, value: object, mistake
             else:
                 wrong = steps[:2] if len(steps) > 1 and steps[1].isdigit() else steps[:1]
                 wrong = steps if section == "schedules" else wrong  # A schedule remains valid without any part.
-                if steps not in removed:  # The removal of a part can have caused this mistake.
+                if steps not in removed:  # The removal of an invalid part can cause another mistake.
                     path = place.restore((section, key, *steps))
                     mistakes.append(place.error(path, said[:1].lower() + said[1:]))
             if not _remove(rest, wrong):
@@ -292,7 +292,7 @@ class _Place:
 
 
 def _check_size(root: yaml.Node | None, name: str) -> None:
-    """Raises LocalError if the file has too many values. Counts each alias as all values that it stands for. Also
+    """Raises LocalError if the file has too many values. Counts the values of an anchor again for each alias. Also
     raises LocalError for values that are nested too deeply or contain themselves.
     """
     sizes: dict[int, int] = {}

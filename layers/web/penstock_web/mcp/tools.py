@@ -1,5 +1,5 @@
-"""Writes the results of the tools as Markdown. Encloses texts of other people in fences, which the texts cannot close.
-These texts are message bodies, headers, group ids, queue attributes and policies.
+"""Writes the results of the tools as Markdown. Encloses texts that other people wrote in fences, which the texts cannot
+close. Other people wrote message bodies, headers, group ids, queue attributes and policies.
 """
 
 import re

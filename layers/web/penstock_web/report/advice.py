@@ -36,7 +36,7 @@ BY_CAUSE: Final[dict[Cause, Advice]] = {
         "Look at the function's log, and check that the service can reach the function", _STOPPED
     ),
     Cause.POISON_GROUP: Advice(
-        "Look at the messages with the most receives. A RedrivePolicy would move such messages to a dead-letter queue",
+        "Look at the messages with the most receives. A RedrivePolicy would move such messages away",
         _POISON,
     ),
     Cause.HANDLERS_FAIL: Advice("Look for errors in the consumers' logs. Hardly any message succeeds", _POISON),

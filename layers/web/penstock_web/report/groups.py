@@ -9,7 +9,7 @@ from .formats import count, share
 from .svg import clip_name, plural
 
 LEAST_SHARE = 0.05
-"""The report omits queues whose busiest group has a smaller share of the arrivals than this."""
+"""The smallest share of arrivals with which a queue's busiest group appears in the report."""
 
 
 class Bar(NamedTuple):

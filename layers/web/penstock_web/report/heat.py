@@ -12,7 +12,7 @@ from typing import NamedTuple
 from .formats import count, duration, moment
 from .svg import Scale, clip_name, element, join_markup, picture, time_ticks, tooltip
 
-# Each shade's upper bound in microseconds. One more shade is for longer durations.
+# Each shade's upper bound in microseconds. An additional shade is for longer durations.
 SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)
 _WIDTH, _HEIGHT = 700, 20
 

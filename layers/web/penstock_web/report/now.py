@@ -66,7 +66,7 @@ def _table(state: ReportState) -> Iterator[str]:
     yield '<table class="state" role="table"><caption>The worst queue is first. Times are in UTC. Rates are messages'
     yield f" per second over {RATE_MINUTES} minutes. The suggested numbers of consumers are for waits of"
     yield f" at most {TARGET_LAG_SECONDS // 60} minutes."
-    yield " The paths are those of pages in Penstock's documentation.</caption>"
+    yield " Paths lead to pages of Penstock's documentation.</caption>"
     yield f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
     yield '<tbody role="rowgroup">'
     yield from (_row(queue) for queue in state.shown)

@@ -26,9 +26,9 @@ MAX_STEPS = 72
 PAGE = 200
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 FOCUS = 6 * HOUR
-"""Charts over time show only these last hours if the report covers the default day."""
+"""The span of charts over time, at the end of the default day."""
 PAST = timedelta(minutes=2)
-"""A report whose span ended longer ago than this omits the current state."""
+"""How long ago the span of a report with the current state can have ended."""
 
 
 class Reader:

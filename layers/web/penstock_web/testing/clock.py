@@ -1,7 +1,7 @@
 """Defines a clock that a test can move forward. The clock belongs to a service that only this test uses.
 
-The service is a child of the test process. It reads commands from its standard input, which is a pipe, and
-stops when the pipe closes.
+The service is a child of the test process. The service reads commands from a pipe at its standard input, and stops when
+the pipe closes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 -- Replaces this database's clock with a clock that tests can move. A superuser runs this file before the migrations. The
--- functions and defaults that the migrations create therefore use the new clock. Only test databases contain this clock.
+-- functions and defaults that the migrations create therefore use this clock. Only test databases contain this clock.
 create schema penstock_clock;
 create table penstock_clock.advanced (by interval not null);
 insert into penstock_clock.advanced values ('0');

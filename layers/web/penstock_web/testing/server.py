@@ -22,7 +22,7 @@ from penstock_web.server import serve
 from .users import ServerUsers
 
 HOST: Final = "127.0.0.1"
-# These settings are fast but not durable, because test data does not need to survive a crash.
+# The settings make the database fast but not durable, because test data does not need to survive a crash.
 DATABASE_SETTINGS: Final = {
     "fsync": "off",
     "full_page_writes": "off",
@@ -32,7 +32,7 @@ DATABASE_SETTINGS: Final = {
 }
 # The server ignores settings in the environment, because test runs with different environments share the server.
 SETTINGS: Final = {"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8,::1/128", "LOG_LEVEL": "warning"}
-# This script ends the database and removes its folder when this process ends, even if SIGKILL ends this process.
+# The script ends the database and removes its folder when the test server ends, even after SIGKILL.
 _CLEANER: Final = """
 cat >/dev/null
 if read -r pid <"$0/postgres/data/postmaster.pid"; then kill -QUIT "$pid"; fi

@@ -30,7 +30,7 @@ import penstock
 
 from .account import Account
 
-# The environment variables that a test server inherits. They contain paths and the locale, but no settings.
+# The environment variables that a test server inherits. The variables contain paths and the locale, but no settings.
 PASSED_VARIABLES: Final = (
     "HOME",
     "LANG",

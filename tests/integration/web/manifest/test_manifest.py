@@ -230,7 +230,7 @@ def test_users_are_in_the_database(
         ("queues:\n  b:\n    dead_letters: {queue: a, max_receives: x}\n", ":3: expected `int`, got `str` (qu"),
         ("queues:\n  a:\n  a:\n", ":3: 'a' is also in line 2"),
         ("queues:\n  a: [\n", ":3: "),
-        ("topics:\n  t:\n    subscriptions: [{raw: true}]\n", ":3: a subscription has either"),
+        ("topics:\n  t:\n    subscriptions: [{raw: true}]\n", ":3: a subscription must have either"),
         ("queues: {a: {attributes: {DelaySeconds: 1000}}}", ":1: Invalid value for the parameter DelaySeconds (q"),
         ("queues:\n  a:\n    attributes:\n      MaximumMessageSize: 2048\n      DelaySeconds: 1000\n", ":5: Invalid"),
         ("queues:\n  a:\n    tags: {}\n    policy: {Statement: 1}\n", ":4: "),
@@ -384,7 +384,7 @@ def test_missing_queues_are_named_beside_other_mistakes(penstock: Command, file:
     does not respond.
     """
     file.write_text(MISSING.replace("1h", "1y"))
-    for said in (f"{file}:9: ", "'m1' is missing", "'m2' is missing", "'m3' is missing", "'m4' is missing"):
+    for said in (f"{file}:9: ", "has the queue 'm1'", "has the queue 'm2'", "has the queue 'm3'", "has the queue 'm4'"):
         penstock("apply", "-f", str(file), error=said)
 
 

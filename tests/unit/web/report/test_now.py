@@ -91,8 +91,8 @@ def test_a_queue_that_falls_behind() -> None:
         ({"kind": Kind.STALLED, "since": NOW - timedelta(days=1)}, "Since", "25 Nov 17:40 1 d"),
         ({"kind": Kind.STALLED, "since": None}, "Since", "-"),
         ({"kind": Kind.FALLING_BEHIND, "cause": Cause.ONE_TENANT, "top_group_share": 0.72, "noisy_groups": 1},
-         "Why", "More messages arrive than consumers process. 1 noisy group; "
-         "the busiest group has 72 % of the messages"),
+         "Why", ("More messages arrive than consumers process. 1 noisy group; "
+                 "the busiest group has 72 % of the messages")),
     ],
 )  # fmt: skip
 def test_a_cell_shows_this_text(known: dict[str, Any], column: str, text: str) -> None:

@@ -216,8 +216,8 @@ def _only_running() -> str:
 
 
 def refuse_another_database(service: Running) -> None:
-    """Raises LocalError if DATABASE_URL differs from the local service's database. Commands such as `penstock keys` use
-    DATABASE_URL. Without this check, those commands and the REST commands would change different installations.
+    """Raises LocalError if DATABASE_URL differs from the local service's database. Without this check, commands over
+    REST and commands that use DATABASE_URL, such as `penstock keys`, would change different installations.
     """
     from penstock_web.local.migrating import is_same_database, without_password
 

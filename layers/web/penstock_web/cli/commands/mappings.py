@@ -94,7 +94,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
 
 @app.command("enable", help="enable a mapping, so that the queue invokes the function again")
 def enable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Enables a mapping. The mapping then acts with the caller's permissions."""
+    """Enables a mapping. Afterwards, the mapping has the caller's permissions."""
     say(RestClient(endpoint).call("PATCH", _path(mapping), {"enabled": True}), json, f"enabled {mapping}")
 
 

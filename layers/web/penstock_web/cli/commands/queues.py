@@ -126,7 +126,7 @@ def send(
     if not json and schedules:
         rest = f" and {len(schedules) - 1} more" if len(schedules) > 1 else ""
         print(
-            f"scheduled {count_noun(sent, 'message')} for {name}: a delay above {MAX_DELAY_SECONDS} seconds makes a "
+            f"scheduled {count_noun(sent, 'message')} for {name}: a delay above {MAX_DELAY_SECONDS} seconds creates a "
             f"schedule, {schedules[0]}{rest} (penstock schedules list)"
         )
     elif not json:

@@ -148,7 +148,7 @@ def _path(name: str) -> str:
 
 
 def _expression(cron: str | None, every: str | None, when: str | None, at: str | None) -> dict[str, str]:
-    """Returns the option with the expression. Raises LocalError unless the user passes exactly one such option."""
+    """Returns the option with the expression. Raises LocalError unless the user passes exactly one expression."""
     given = {"cron": cron, "every": every, "when": when, "fire_at": at}
     expression = {name: text for name, text in given.items() if text is not None}
     if len(expression) != 1:

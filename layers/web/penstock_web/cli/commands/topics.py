@@ -45,7 +45,7 @@ def create_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) ->
 def delete_topic(topic: Topic, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
     """Deletes a topic and its subscriptions, after a confirmation."""
     client = RestClient(endpoint)
-    client.call("GET", _path(topic))  # This call raises an error for a missing topic.
+    client.call("GET", _path(topic))  # The request fails if the topic does not exist.
     confirm(yes, f"Delete the topic {topic} and its subscriptions?")
     client.call("DELETE", _path(topic))
     say({"deleted": topic}, json, f"deleted {topic}")
@@ -114,7 +114,8 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     body |= {"filter_on": filter_on, "raw": raw}
     client = RestClient(endpoint)
     if queue is not None and not queue.startswith("arn:"):
-        # This request fails for a missing queue. SNS's Subscribe would accept a missing queue.
+        # Request the queue, so that the command fails if the queue does not exist. SNS's Subscribe accepts a missing
+        # queue.
         client.call("GET", queue_path(queue))
     response = client.call("POST", _path(topic, "/subscriptions"), body)
     text = (

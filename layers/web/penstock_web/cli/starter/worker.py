@@ -9,8 +9,8 @@ import boto3
 
 
 def handle(body: str) -> None:
-    """Handles an order. Replace this function with your own code. If it raises an exception, the order becomes visible
-    again.
+    """Handles an order. Replace this function with your own code. If the function raises an exception, the order
+    becomes visible again.
     """
     print(f"handled {body}", flush=True)
 

@@ -91,7 +91,7 @@ def _read_form(page: Page) -> NewMapping:
 
 
 def _number(page: Page, name: str) -> int | None:
-    """Returns a field's number, or None for an empty field."""
+    """Parses a field as a number. Returns None for an empty field."""
     text = page.form.get(name).strip()
     if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
         raise InvalidParameterValue(f"{name.replace('_', ' ')} must be a number.")

@@ -123,7 +123,5 @@ def late(rows: Sequence[InstallationRow]) -> Iterator[Item]:
         text = f"The most overdue delivery has been due for {seconds(overdue)}."
         yield Item("warn", "late", "Deliveries", text, "/console/deliveries")
     if (oldest := values.get("oldest_transaction", 0.0)) > OLD_SNAPSHOT_SECONDS:
-        text = (
-            f"A transaction has been open for {seconds(oldest)}. PostgreSQL cannot remove deleted rows until it ends."
-        )
+        text = f"A transaction has been open for {seconds(oldest)}. PostgreSQL cannot remove deleted rows meanwhile."
         yield Item("warn", "old snapshot", "Database", text, "/console/system")

@@ -99,7 +99,7 @@ def read_expected() -> dict[int, str]:
     """Returns the names of this release's migrations by their numbers. Returns an empty dict if the migration files are
     not installed.
     """
-    try:  # Some Lambda functions lack this module.
+    try:  # Some Lambda functions do not contain penstock.postgres.migrations.
         from penstock.postgres.migrations import find_sql_directory, read_migrations  # noqa: PLC0415
     except ModuleNotFoundError:
         return {}
@@ -115,7 +115,7 @@ def compare_migrations(applied: list[int], known: Mapping[int, str]) -> Migrated
 
 
 def database_facts(server: ServerRow) -> list[Fact]:
-    """Returns those figures about the server that the service's database role can see."""
+    """Returns figures about the server. Omits figures that the service's database role cannot see."""
     snapshot = server.snapshot_seconds
     return [
         Fact("oldest snapshot", seconds(snapshot) if snapshot else "none", snapshot > OLD_SNAPSHOT_SECONDS),
