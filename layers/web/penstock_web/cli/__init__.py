@@ -116,7 +116,7 @@ def _global_options(
 
 
 def _usage_error(error: typer.TyperException) -> str:
-    """Describes how to use the command, and what is wrong with the arguments."""
+    """Describes the command's usage and the error in the arguments."""
     context: typer.Context | None = getattr(error, "ctx", None)
     text = error.format_message()
     if isinstance(error, typer.BadParameter) and error.message:

@@ -34,7 +34,7 @@ _ATTEMPTS: Final = 20
 CONNECTION: Final = "DATABASE_URL"
 _PAGE_OF_FULL_POOL: Final = "/docs/operate/unavailable/#all-connections-are-busy"
 _REMEDY_OF_FULL_POOL: Final = (
-    "end forgotten transactions, which `pg_stat_activity` shows as `idle in transaction`; if there are none, raise "
+    "end forgotten transactions, which `pg_stat_activity` shows as `idle in transaction`; otherwise raise "
     "`default_pool_size` in pgbouncer.ini (or `max_client_conn`, if the error names it)"
 )
 _SERVER_FAILURES: Final = ("server login has been failing", "server login failed", "cannot connect to server")
