@@ -18,7 +18,7 @@ def doctor(
     database: DatabaseAddress = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
     after_restore: Annotated[
-        bool, typer.Option("--after-restore", help="first raise ids above all ids that the restore lost")
+        bool, typer.Option("--after-restore", help="first raise the ids above all ids that the restore lost")
     ] = False,
     fix: Annotated[
         bool, typer.Option("--fix", help="end subscriptions that other accounts' queue policies do not allow")
@@ -35,6 +35,6 @@ def doctor(
         print(as_json(outcome))
     else:
         if after_restore and IDS in outcome.checked:
-            print("new messages, topics and schedules get ids above all ids from before the restore")
+            print("new messages, topics and schedules will have higher ids than all ids from before the restore")
         print_lines(as_lines(outcome))
     return 1 if outcome.problems else 0

@@ -52,7 +52,7 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
     region: Region = None,
     json: Json = False,
 ) -> None:
-    """Shows the plan, asks for confirmation on a terminal, and makes the changes."""
+    """Shows the plan, and makes the changes. On a terminal, first asks for confirmation."""
     import msgspec
 
     from penstock_web.manifest.changes import make

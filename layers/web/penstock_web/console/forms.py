@@ -31,7 +31,7 @@ class Query(QueryParams):
 
 
 class Form:
-    """A form's fields. A request without a form has no fields."""
+    """A form's fields. A request without a form does not contain fields."""
 
     def __init__(self, fields: dict[str, list[str]] | None = None) -> None:
         self._fields = fields or {}

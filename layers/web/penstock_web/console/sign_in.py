@@ -1,7 +1,7 @@
 """Manages the console's viewers, sessions and cookies. The cookie contains only a random id. A row in
 `queue.console_session` maps the id's SHA-256 to the key's id. The console caches the row and the user's policies for
 five seconds, or for QUEUE_ACCESS_CACHE_SECONDS if that time is shorter. Sessions of a revoked key therefore end within
-five seconds. If QUEUE_ACCESS is `off`, the console needs no sign-in and has no sessions.
+five seconds. If QUEUE_ACCESS is `off`, the console does not require sign-in and does not store sessions.
 """
 
 import secrets

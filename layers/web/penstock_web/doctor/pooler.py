@@ -198,7 +198,7 @@ def _prepare(connection: LimitedConnection, name: bytes) -> bool:
 
 
 def _check_sizes(examined: Examination) -> Iterator[Finding]:
-    """Reads the sizes from PgBouncer's console, and yields a finding if the pool is too large. Yields nothing if the
+    """Reads the sizes from PgBouncer's console, and yields a finding if the pool is too large. Skips the check if the
     console refuses the role. If DATABASE_URL does not contain a role, connects as this program's user.
     """
     parameters = {**conninfo_to_dict(examined.pooled_address), "dbname": "pgbouncer"}

@@ -267,7 +267,7 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
     if settings.console != "off":
         lines.append(f"console  {address}/console")
     # With unbuffered output, `print` writes the end of a line separately, and lines of several processes could mix.
-    # Writing all lines at once prevents mixed lines.
+    # Writing all lines in a single call prevents mixed lines.
     sys.stdout.write("\n".join([*lines, ""]))
     sys.stdout.flush()
 

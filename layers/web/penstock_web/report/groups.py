@@ -21,7 +21,7 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class HotGroups:
-    """The groups of a queue with the most arrivals. `arrivals` counts all messages that arrived in the queue, including
+    """A queue's groups that have the most arrivals. `arrivals` counts all messages that arrived in the queue, including
     messages without a group.
     """
 

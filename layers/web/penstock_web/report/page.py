@@ -1,6 +1,6 @@
-"""Writes the report as HTML. Reads the database section by section. The report has no scripts, fonts or links. The
-first part shows the current state of the queues, from the service's per-minute data (now.py, last_hours.py). The second
-part shows the results of the metrics job (history.py).
+"""Writes the report as HTML. Reads the database section by section. The report does not contain scripts, fonts or
+links. The first part shows the current state of the queues, from the service's per-minute data (now.py, last_hours.py).
+The second part shows the results of the metrics job (history.py).
 """
 
 from collections.abc import Iterable, Iterator

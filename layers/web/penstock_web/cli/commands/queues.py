@@ -295,7 +295,7 @@ def _is_paused(queue: Document) -> bool:
 
 
 def _delete_messages(client: RestClient, name: str, wanted: dict[str, object], json: bool) -> None:
-    """Deletes messages. Raises LocalError if the queue has none of the messages."""
+    """Deletes messages. Raises LocalError if the queue does not contain any of the messages."""
     response = client.call("DELETE", queue_path(name, "/messages"), wanted)
     deleted = response["deleted"]
     number = len(deleted) if isinstance(deleted, list) else 0

@@ -22,8 +22,8 @@ FIELDS: Final = {
     "archive_seconds": "seconds that the queue keeps deleted messages",
     "history": "true to record each message's outcome for metrics, otherwise false",
     "RedrivePolicy": "JSON with deadLetterTargetArn and maxReceiveCount, or empty",
-    "RedriveAllowPolicy": "JSON: queues that may use this queue as a dead-letter queue",
-    "Policy": "JSON: other accounts and users that may use the queue",
+    "RedriveAllowPolicy": "JSON: which queues can use this queue as their dead-letter queue",
+    "Policy": "JSON: which other accounts and users can use the queue",
 }
 """The form's fields and their descriptions."""
 EDIT: Final = require_on("queue", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes")
