@@ -304,7 +304,7 @@ SURPRISES = [
     ("operate/clocks.md", "FIFO groups with a message in flight | they wait until the clock reaches their time"),
     ("operate/lambda_local.md", "Each action of Scheduler has its function. `Gateway` serves all other requests."),
     ("operate/policies.md", "**Subscribe** requires only `sns:Subscribe` on the topic"),
-    ("operate/policies.md", "A move back to the source queues needs no right on them"),
+    ("operate/policies.md", "A move back to the source queues needs no right on these queues"),
     ("reference/compatibility.md", "Parallel sends and receives may swap neighbours."),
     ("reference/topics.md", "`PutDataProtectionPolicy` | refused: AWS has closed it to new customers"),
 ]

@@ -350,5 +350,5 @@ def test_a_right_names_actions_that_exist() -> None:
 
 def test_the_page_lists_the_actions_of_penstock_alone() -> None:
     page = (Path(__file__).parents[4] / "docs/operate/policies.md").read_text()
-    listed = page.partition("\nprefix `penstock:`:")[2].partition(". Every API requires")[0]
+    listed = page.partition("prefix `penstock:`:")[2].partition(". Every API requires")[0]
     assert {f"penstock:{name}" for name in re.findall(r"`(\w+)`", listed)} == OWN_ACTIONS
