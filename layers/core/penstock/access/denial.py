@@ -27,7 +27,7 @@ class Policies(Enum):
 def make_denial(
     name: str, arn: str, principal: Principal, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:
-    """Returns the error for the action `name`.
+    """Returns AWS's error for the action `name`.
 
     If `explicit` is true, a Deny refuses the action. If `explicit` is false, no Allow matches the action.
     """

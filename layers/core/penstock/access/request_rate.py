@@ -102,7 +102,7 @@ def check_rate(context: RateContext, size: int) -> None:
 
 
 def count_response(context: RateContext, size: int) -> None:
-    """Counts a response of `size` bytes. The first 64 KiB are free."""
+    """Counts a response of `size` bytes. Does not count the first 64 KiB of a response."""
     rate = context.environment.request_rate
     if rate is not None:
         rate.count_response(_name_caller(context), size)

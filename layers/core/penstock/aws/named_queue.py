@@ -8,7 +8,7 @@ from .fifo_name import is_fifo_name
 
 @dataclass(frozen=True)
 class NamedQueue:
-    """A queue that a request names. After the lookup, code uses this object and not the name."""
+    """A queue that a request names. Operations use this object and not the name."""
 
     arn: str
 

@@ -13,7 +13,7 @@ from penstock.observing.telemetry import OnceAMinute
 from .outcome import Finished
 
 SECONDS_BETWEEN_RECORDS: Final = 60.0
-"""The shortest time between two records about one endpoint. The next record counts the deliveries that were given up
+"""The minimum time between two records about one endpoint. The next record counts the deliveries that were given up
 between the two records.
 """
 MAX_ENDPOINTS: Final = 1_000

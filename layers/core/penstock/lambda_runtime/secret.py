@@ -25,8 +25,8 @@ from penstock.errors import ServiceUnavailable
 from penstock.settings import SETTINGS, SettingError
 
 SECONDS_BETWEEN_READS: Final = 5.0
-"""The shortest time between two reads. Without a shortest time, each request would read the secret while the database
-is down."""
+"""The minimum time between two reads. Without a minimum time, each request would read the secret while the database is
+down."""
 _TIMEOUT_SECONDS: Final = 2
 """The time limit for the connection, and for the response. Two attempts take less than 10 seconds, which is Lambda's
 limit for the start of a function."""

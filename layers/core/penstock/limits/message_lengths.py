@@ -3,10 +3,10 @@ receive.
 
 If messages are short, the process calls receive_messages. If a message could make the response too long, the database
 undoes the call (LONG_MESSAGE), and the process assumes long messages. If messages are long, the process calls
-receive_response, which receives only the messages that fit. In the container, a merged receive of long messages is for
+receive_response, which receives only the messages that fit. In the container, a merged receive of long messages serves
 few callers, to limit memory (decision 14).
 
-The estimate uses the last messages that this process received and sent. A process's first receive from a queue is for
+The estimate uses the last messages that this process received and sent. A process's first receive from a queue serves
 few callers, because the process does not yet know the lengths of the queue's messages. Even if the estimate is wrong,
 the database keeps responses within the limit (`penstock.limits.response_limit`).
 """

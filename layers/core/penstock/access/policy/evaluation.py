@@ -77,7 +77,8 @@ def is_denied(statement: PolicyStatement, principal: Principal) -> bool:
 
 
 def apply_allow(before: Decision, statement: PolicyStatement, principal: Principal, *, of_user: bool) -> Decision:
-    """Returns the decision after an Allow that applies. `before` is the decision of the earlier statements."""
+    """Returns the decision after an Allow that applies to the request. `before` is the decision of the earlier
+    statements."""
     if of_user or before is Decision.ALLOWED:
         return Decision.ALLOWED
     if statement.principals is not None and statement.principals.name(principal):

@@ -4,8 +4,7 @@ JSON uses the member's name. Query and XML need more names for lists and maps. S
 (`Attribute.1.Name`, repeated `<Attribute>` elements). SNS wraps lists and maps (`Attributes.entry.1.key`,
 `<Tags><member>`). A member's type declares the names: `Annotated[dict[str, str] | None, name_flat_map("Attribute",
 "Name", "Value")]`. A list or map without a declaration is wrapped. Source: the `flattened` and `locationName` traits of
-the Query models. The JSON responses of the Query protocol use the member's name, except where `json` gives another
-name.
+the Query models. The JSON responses of the Query protocol use the member's name, unless `json` contains another name.
 
 REST-JSON sends some members outside the body: `Annotated[str, in_path()]`, `Annotated[str | None,
 in_query("State")]`. Source: the `location` and `locationName` traits of the models.

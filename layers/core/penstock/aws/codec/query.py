@@ -68,7 +68,7 @@ def _unquote(text: bytes) -> str:
 
 
 def unquote(text: bytes) -> bytes:
-    """Decodes `%41` to `A`. Like browsers, keeps a percent sign that does not begin an escape.
+    """Decodes `%41` to `A`. Keeps a percent sign that does not begin an escape, as browsers do.
 
     Python's function takes 0.3 µs per escape, or 0.6 s for a body full of escapes. Therefore the function decodes many
     escapes with the quoted-printable decoder, which is written in C, reads `=41` and takes 3 ns per escape. Raises

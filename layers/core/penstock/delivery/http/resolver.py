@@ -51,7 +51,7 @@ async def resolve(host: str, account_id: str) -> list[Address]:
 def find_domain(host: str) -> str:
     """Returns the last two labels of a name.
 
-    The last two labels usually name the domain that the name servers serve, but not below `co.uk`.
+    The last two labels usually name the domain that the name servers serve, except below domains such as `co.uk`.
     """
     return ".".join(host.rstrip(".").lower().rsplit(".", 2)[-2:])
 
