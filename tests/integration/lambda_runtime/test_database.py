@@ -439,8 +439,8 @@ def test_the_secret_is_read_without_boto3(manager: SecretsManager) -> None:
     [
         ([(500, "InternalServiceError")], 2, None),
         ([(400, "ThrottlingException")], 2, None),
-        ([(503, "ServiceUnavailable")] * 2, 2, "answers 503 ServiceUnavailable"),
-        ([(400, "AccessDeniedException")], 1, "answers 400 AccessDeniedException"),
+        ([(503, "ServiceUnavailable")] * 2, 2, "responds with 503 ServiceUnavailable"),
+        ([(400, "AccessDeniedException")], 1, "responds with 400 AccessDeniedException"),
     ],
 )
 def test_a_refused_request_is_repeated_if_that_may_help(

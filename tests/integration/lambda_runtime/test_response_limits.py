@@ -125,7 +125,7 @@ def test_escapes_count(sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any
     limit = "Lambda function (6 MB)" if form == "http_api" else "Application Load Balancer (1 MB)"
     for _ in range(4):
         response = query(http, path, Action="ReceiveMessage", VisibilityTimeout="0")
-        assert (response.status_code, f"{limit} may be" in response.text) == (400, True)
+        assert (response.status_code, f"{limit} allows" in response.text) == (400, True)
         assert "<Type>Sender</Type><Code>ResponseTooLarge</Code>" in response.text
     (message,) = sqs.receive_message(QueueUrl=url, AttributeNames=["All"], VisibilityTimeout=0)["Messages"]
     assert message["Body"] == body
@@ -251,7 +251,7 @@ def test_the_rest_api_refuses_what_is_too_long(http: httpx.Client, sql: psycopg.
         assert response.status_code == 400, response.text[:200]
         error = response.json()["error"]
         assert error["code"] == "response_too_large"
-        assert "an Application Load Balancer (1 MB) may be" in error["message"]
+        assert "an Application Load Balancer (1 MB) allows" in error["message"]
 
 
 @pytest.mark.parametrize("form", ["alb"])

@@ -73,7 +73,7 @@ class TooLarge:
 
 @pytest.mark.parametrize("arn", [ARN, ARN + ".fifo"])
 def test_without_a_wait_it_is_refused_at_once(arn: str) -> None:
-    with pytest.raises(errors.ResponseTooLarge, match="longer than a response through a narrow way may be"):
+    with pytest.raises(errors.ResponseTooLarge, match="longer than a narrow way allows"):
         run(operation(0, arn), TooLarge())
 
 
