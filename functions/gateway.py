@@ -1,4 +1,5 @@
-"""Serves all actions for requests with the action only in the body or the query string (Query protocol, SNS)."""
+"""Serves requests of the Query protocol, whose action is only in the body or the query string. SNS uses only this
+protocol."""
 
 from penstock.lambda_runtime.handler import make_gateway_handler
 

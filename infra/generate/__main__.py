@@ -1,4 +1,4 @@
-"""Writes the generated files, or prints the files that differ: python -m infra.generate [--check]."""
+"""Writes the generated files, or prints the files that differ. Usage: python -m infra.generate [--check]."""
 
 import sys
 from argparse import ArgumentParser

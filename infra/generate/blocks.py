@@ -13,7 +13,7 @@ class MarkerError(Exception):
 
 
 def replace_blocks(text: str, file: str, blocks: Mapping[str, Sequence[str]]) -> str:
-    """Returns the text with the new lines of `blocks`, by name. Raises MarkerError."""
+    """Returns the text in which the named `blocks` have new lines. Raises MarkerError."""
     lines = text.splitlines()
     for name, content in blocks.items():
         first, last = _find_block(lines, file, name)
@@ -22,7 +22,7 @@ def replace_blocks(text: str, file: str, blocks: Mapping[str, Sequence[str]]) ->
 
 
 def read_block(text: str, file: str, name: str) -> list[str]:
-    """Returns a block's current lines. Raises MarkerError."""
+    """Returns the current lines of a block. Raises MarkerError."""
     lines = text.splitlines()
     first, last = _find_block(lines, file, name)
     return lines[first:last]

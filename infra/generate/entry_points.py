@@ -1,4 +1,4 @@
-"""Generates functions/<service>/<action>.py, the entry point of each action's function."""
+"""Generates functions/<service>/<action>.py, which is the entry point of each action's function."""
 
 import re
 from collections.abc import Iterable

@@ -16,7 +16,7 @@ from .settings import render_setting_texts
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
 COMPATIBILITY = "docs/reference/compatibility.md"
 
-# These functions serve clients, but no single action. They have the same alarms as the functions of actions.
+# The functions that serve clients, but not one single action. They have the same alarms as the functions of actions.
 CLIENT_FUNCTIONS = ("Gateway", "Rest")
 
 
@@ -47,7 +47,7 @@ def find_differences(root: Path, actions: Sequence[Action[Any, Any]]) -> list[st
 
 
 def write_files(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
-    """Writes different files and deletes stale ones. Returns one line for each such file."""
+    """Writes changed files and deletes stale files. Returns one line for each written or deleted file."""
     found = find_differences(root, actions)
     changed = [line.rpartition(": ")[0] for line in found]
     texts = generate_texts(root, actions)
@@ -62,14 +62,15 @@ def write_files(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
 
 
 def _find_stale(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
-    """Returns the entry points without an action. Files outside the services' folders are not generated."""
+    """Returns the entry points without an action. Omits files outside the services' folders, which are not
+    generated."""
     expected = render_entry_points(actions)
     existing = (file.relative_to(root).as_posix() for file in sorted(root.glob("functions/*/*.py")))
     return [name for name in existing if name not in expected]
 
 
 def list_services(actions: Sequence[Action[Any, Any]]) -> list[str]:
-    """Returns the services of these actions, in the order of the table."""
+    """Returns the services of the given actions, in the order of the table."""
     return list(dict.fromkeys(action.service for action in actions))
 
 

@@ -2,9 +2,9 @@
 
     python -m infra.generate.gradual >gradual.yaml
 
-The template is separate, because no parameter can omit an alias ("AutoPublishAlias", AWS::Serverless::Function, AWS SAM
-Developer Guide). SAM compares texts to decide whether a function needs a new version. A parameter's new value does not
-change the template's text, so each template has the time of writing in every function.
+The template is a separate file, because no parameter can omit an alias ("AutoPublishAlias", AWS::Serverless::Function,
+AWS SAM Developer Guide). SAM compares texts to decide whether a function needs a new version. A parameter's new value
+does not change the template's text, so this module writes the current time into every function.
 """
 
 import sys
@@ -55,7 +55,7 @@ VARIABLE = ("        QUEUE_REGION: !Ref AWS::Region\n", '        PENSTOCK_RELEAS
 def add_gradual_deployment(template: str, release: str) -> str:
     """Returns the template in which an alias moves to new versions gradually. Raises MarkerError.
 
-    `release` is the value of every function's variable PENSTOCK_RELEASE. It must be new in each deployment.
+    `release` is the value of every function's variable PENSTOCK_RELEASE. The value must be new in each deployment.
     """
     for line, added in (PARAMETERS, CONDITION, ALIASES, VARIABLE):
         if template.count(line) != 1:

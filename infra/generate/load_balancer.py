@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.actions import Action
 
-# The priorities of each service's rules. The rule of the REST API has 200 and is not generated.
+# The priorities of each service's rules. The rule of the REST API has the priority 200 and is not generated.
 PRIORITIES: dict[str, Sequence[int]] = {
     "sqs": range(1, 51),
     "sns": (*range(51, 91), *range(151, 200)),
@@ -26,7 +26,7 @@ class PriorityError(Exception):
 
 
 def render_rules(service: str, actions: Sequence[Action[Any, Any]], present: Iterable[str]) -> list[str]:
-    """Returns the lines for a service's actions. `present` contains the template's current lines. Raises
+    """Returns the template's lines for a service's actions. `present` contains the template's current lines. Raises
     PriorityError.
     """
     numbers = assign_priorities(service, [action.name for action in actions], present)

@@ -1,4 +1,5 @@
-"""Generates the table of SQS's actions in docs/reference/compatibility.md: implemented ones, then missing ones."""
+"""Generates the table of SQS's actions in docs/reference/compatibility.md. The implemented actions come before the
+missing actions."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,5 @@
-"""Generates the functions of template.yaml, one for each action, with routes for EventBridge Scheduler."""
+"""Generates the functions of template.yaml, with a function for each action, and with routes for EventBridge
+Scheduler."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -27,7 +28,8 @@ ROUTE = """\
           Type: HttpApi
           Properties: {{ApiId: !Ref Api, Method: {method}, Path: "{path}"}}
 """
-# Variables of routes in API Gateway's format. An ARN contains slashes, so its variable matches the rest of the path.
+# The variables of routes in API Gateway's format. An ARN contains slashes, so an ARN's variable matches the rest of the
+# path.
 VARIABLES = {"{Name}": "{name}", "{ResourceArn}": "{arn+}"}
 
 

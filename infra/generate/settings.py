@@ -55,7 +55,7 @@ def render_schema(text: str, settings: Iterable[Setting[Any]]) -> str:
 
 
 def _format(value: object, indent: str = "") -> str:
-    """Returns JSON with each object and array on one line if it fits, or else with a line for each member."""
+    """Returns JSON with each object and array on one line if it fits, and otherwise with a line for each member."""
     line = json.dumps(value, ensure_ascii=False)
     if len(indent) + len(line) <= _LONGEST or not isinstance(value, dict | list):
         return line
@@ -98,7 +98,7 @@ def _render_type(setting: Setting[Any]) -> dict[str, Any]:
 
 
 # --- terraform -------------------------------------------------------------------------------------------------------
-# Generates modules/settings/known_settings.tf in infra/terraform: all settings with their bounds.
+# Generates modules/settings/known_settings.tf in infra/terraform, which lists all settings with their bounds.
 
 _HEAD = """\
 # Every setting of docs/reference/settings.md, with its bounds. Written by `make generate`.

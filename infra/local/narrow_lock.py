@@ -20,7 +20,7 @@ PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-d
 
 
 def list_hashes(uv: str, lock: Path, options: list[str]) -> Iterator[str]:
-    """Yields the hashes of the wheels, or else the source archives, for each Python and platform."""
+    """Yields the hashes of the wheels for each Python and platform, or of the source archives if wheels are missing."""
     with tempfile.TemporaryDirectory() as folder:
         chosen = Path(folder) / "pylock.toml"
         for python in PYTHONS:
@@ -35,7 +35,7 @@ def list_hashes(uv: str, lock: Path, options: list[str]) -> Iterator[str]:
 
 
 def narrow(text: str, kept: set[str]) -> str:
-    """Returns the lock with only the hashes in `kept`. A package without such a hash keeps all its hashes."""
+    """Returns the lock with only the hashes in `kept`. A package without a hash in `kept` keeps all its hashes."""
     requirements = []
     for requirement in re.split(r"\n(?! )", text.strip()):
         first, *hashes = requirement.split(" \\\n")

@@ -1,16 +1,18 @@
--- Creates the objects for PgBouncer's auth_query: a role, and a function that returns the SCRAM secret of a login role.
--- New roles and changed passwords then work through PgBouncer without a change of its files.
+-- Creates the objects for PgBouncer's auth_query, which are a role, and a function that returns the SCRAM secret of a
+-- login role. With these objects, new roles and changed passwords work through PgBouncer without a change of
+-- PgBouncer's files.
 --
--- Run this file as a superuser, because no other role can read secrets. You can repeat it, as `penstock up` does at
--- each start. Then set the role's password:  alter role penstock_pooler password '…' Without a superuser, as on RDS,
--- skip this file and list the roles in auth_file.
+-- Run this file as a superuser, because no other role can read secrets. You can run this file repeatedly, as `penstock
+-- up` does at each start. Then set the role's password:  alter role penstock_pooler password '…'
+--
+-- Without a superuser, as on RDS, skip this file and list the roles in auth_file.
 do $$
 begin
     if not exists (select from pg_catalog.pg_roles where rolname = 'penstock_pooler') then
         create role penstock_pooler;
     end if;
 end $$;
--- The role can only call the function. The limit suffices for several PgBouncers.
+-- The role can only call the function. The limit of connections is high enough for several PgBouncers.
 alter role penstock_pooler login noinherit nosuperuser nocreatedb nocreaterole noreplication connection limit 20;
 
 create schema if not exists pgbouncer;

@@ -3,7 +3,7 @@
     docs/*.md, CHANGELOG.md, …  ─┐
     reference pages from code   ─┴─► build/site-…/pages ──zensical──► build/site-…/html ──► build/site.zip
 
-Each build has a temporary folder, so several builds may run at once. names.py links commands and SQL functions to their
+Each build has a temporary folder, so several builds can run at once. names.py links commands and SQL functions to their
 entries in the reference. zensical.toml has the sections and their order.
 
 `make dist` adds the archive to the wheel, and the service serves the pages at /docs

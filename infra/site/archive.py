@@ -9,12 +9,12 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 POLICY_NAME: Final = "content-security-policy.txt"
 _INLINE_SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)
-# zensical's script adds a style for the search. These patterns find the style's variable and its text.
+# zensical's script adds a style for the search. The patterns find the style's variable and the style's text.
 _STYLE_NAME: Final = re.compile(r'"style",\{\},(\w+)\.toString')
 _STYLE_TEXT: Final = "var {}='([^'\\\\]*)'"
-# With this fixed time, an archive of the same files has the same bytes.
+# The time of all files in an archive, so that an archive of the same files has the same bytes.
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
-# zensical copies these files, which the site does not use.
+# The files that zensical copies but the site does not use.
 _UNUSED: Final = ("assets/stylesheets/classic/", "sitemap.xml", "objects.inv")
 
 
@@ -46,7 +46,7 @@ def _write(packed: ZipFile, name: str, content: bytes) -> None:
 
 
 def find_style(script: str) -> str:
-    """Returns the style that zensical's script adds to a page. Raises ValueError if it has another format."""
+    """Returns the style that zensical's script adds to a page. Raises ValueError if the script has another format."""
     name = _STYLE_NAME.search(script)
     text = re.search(_STYLE_TEXT.format(name[1]), script) if name else None
     if text is None:

@@ -28,13 +28,13 @@ PROJECT_PAGES: Final = {
 }
 """Maps pages outside docs/ to their paths in the site."""
 EXAMPLES: Final = PROJECT_PAGES["examples/README.md"]
-# Of examples/, only programs and the files of their packages are shown.
+# The site shows only the programs of examples/, and the files of the programs' packages.
 _SHOWN: Final = (".py", ".txt", ".yaml", ".mjs", ".json", ".go", ".mod", ".java", ".xml", ".rs", ".toml", ".php")
 _INSTALLED: Final = {"node_modules", "target", "vendor"}
 _LINK: Final = re.compile(r"\[([^\]]+)\]\((?!https?://|mailto:|#)([^)\s#]+)(#[^)\s]*)?\)")
-# The search omits these pages, which would give results without answers.
+# The pages that the search omits, because their results would contain no answers.
 _UNSEARCHED: Final = ("performance/", "decisions/", "reference/cases", "project/")
-# These pages may mention former functions and commands.
+# The pages that may mention former functions and commands.
 _UNLINKED: Final = ("performance/", "decisions/", "project/")
 VERSION_MARK: Final = "VERSION."
 """A build replaces this text in the footer of zensical.toml."""
@@ -51,7 +51,7 @@ class SiteError(Exception):
 def build_site(root: Path) -> Path:
     """Builds build/site.zip from the documents of a checkout. Returns the path. Raises SiteError.
 
-    Each build has a separate folder and then replaces the archive, so several builds may run at once.
+    Each build has a separate folder and replaces the archive at its end, so several builds can run at once.
     """
     (root / "build").mkdir(exist_ok=True)
     with TemporaryDirectory(prefix="site-", dir=root / "build") as name:
@@ -97,7 +97,8 @@ def describe_version(root: Path) -> str:
 
 
 def rewrite_links(text: str, place: str, source: str) -> str:
-    """Returns a page with links for its path in the site. A link to a file outside the site becomes its label."""
+    """Returns a page whose links suit its path in the site. A link to a file outside the site becomes the link's
+    label."""
 
     def rewrite(link: re.Match[str]) -> str:
         label, path, anchor = link[1], link[2], link[3] or ""
@@ -116,12 +117,12 @@ def rewrite_links(text: str, place: str, source: str) -> str:
 
 
 def name_example(path: PurePosixPath) -> str:
-    """Returns the anchor of the example that has a file: its program or folder below examples/."""
+    """Returns the anchor of a file's example, which is the file's program or folder below examples/."""
     return path.parts[1].partition(".")[0]
 
 
 def render_examples(folder: Path) -> Iterator[str]:
-    """Yields a section for each example, with all of its files: a reader of the package has no checkout."""
+    """Yields a section for each example, with all of its files, because a reader of the package has no checkout."""
     previous = ""
     for file in sorted(folder.rglob("*")):
         if file.suffix not in _SHOWN or file.name == "package-lock.json" or _INSTALLED.intersection(file.parts):
@@ -150,7 +151,7 @@ def read_task(text: str) -> str:
 
 
 def render_llms(pages: Path, navigation: list[Any]) -> str:
-    """Returns llms.txt (llmstxt.org): each page with its address and first paragraph.
+    """Returns llms.txt (llmstxt.org), which has each page's address and first paragraph.
 
     Raises SiteError for a page without a section.
     """
@@ -168,7 +169,7 @@ def render_llms(pages: Path, navigation: list[Any]) -> str:
 def add_words(index: Path, words: Mapping[str, str]) -> None:
     """Adds words to the titles of pages in the index of the search. Raises SiteError if the index lacks a page.
 
-    The search finds texts that have all words of a query. Texts with the words in their title come first.
+    The search finds texts that have all words of a query. Texts whose title has the words come first.
     """
     content = json.loads(index.read_text())
     pages = {item["location"].rstrip("/"): item for item in content["items"]}

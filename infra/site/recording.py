@@ -1,8 +1,9 @@
 """Runs the first minutes with Penstock in terminals, and draws docs/assets/first-minutes.svg: `make recording`.
 
-One terminal runs the service, and the other one a shell, to which the program types the commands. The picture of their
-output is an SVG with SMIL, without scripts and styles, so a page with a strict Content-Security-Policy can show it. The
-picture's times suit a reader. The programs' real times differ.
+One terminal runs the service. The other terminal runs a shell, into which the program types the commands. The picture
+of the terminals' output is an SVG with SMIL, without scripts and styles, so a page with a strict
+Content-Security-Policy can show the picture. The picture's speed suits a reader, so its times differ from the programs'
+real times.
 """
 
 import fcntl
@@ -70,7 +71,7 @@ class Terminal:
             "TERM": "xterm",
             "LANG": "C.UTF-8",
             "LOG_LEVEL": "warning",
-            # Another service may run on this machine.
+            # The address is explicit, because another service may run on this machine.
             "PENSTOCK_ENDPOINT": "http://127.0.0.1:9324",
         }
         self.process = subprocess.Popen(
@@ -179,7 +180,7 @@ def type_command(film: Film, screen: Screen, command: str) -> None:
 
 
 def draw(shown: Sequence[Shown], seconds: float) -> str:
-    """Returns the picture, which repeatedly shows each text of each row for its time."""
+    """Returns the picture, which shows each text of each row for the text's time, and repeats."""
     width, height = round(COLUMNS * _WIDTH) + 2 * _MARGIN, ROWS * _HEIGHT + _TOP + _MARGIN
     dots = "".join(
         f'<circle cx="{_MARGIN + 6 + 18 * index}" cy="17" r="5" fill="{colour}"/>'

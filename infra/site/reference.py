@@ -54,7 +54,7 @@ def _render_rest() -> Iterator[str]:
     schemas: Mapping[str, Any] = document["components"]["schemas"]
     yield "# REST API\n"
     yield "For developers: look up the path, the parameters, the body and the responses of a request.\n"
-    yield "A running service has the same as an OpenAPI document at `/v1/openapi.json`.\n"
+    yield "A running service serves the same contents as an OpenAPI document at `/v1/openapi.json`.\n"
     sections: dict[str, list[str]] = defaultdict(list)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -113,7 +113,7 @@ def _resolve(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[s
 
 
 def _name_type(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
-    """Returns a type in a few words, with its limits."""
+    """Returns a short description of a type and its limits."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(_name_type(each, schemas) for each in schema["anyOf"]))
     schema = _resolve(schema, schemas)

@@ -1,6 +1,6 @@
 """Represents a terminal screen of 80 columns and 20 rows, and records the texts of its rows with their times.
 
-The screen supports text, line ends and backspaces. It ignores escape sequences.
+The screen supports text, line ends and backspaces. The screen ignores escape sequences.
 """
 
 import re
@@ -14,7 +14,7 @@ _PIECE: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b.|[\
 
 @dataclass(frozen=True)
 class Shown:
-    """A row's text with the seconds of its start and end."""
+    """A row's text, with the times in seconds at which the text appears and disappears."""
 
     row: int
     text: str
@@ -59,14 +59,14 @@ class Screen:
 
 @dataclass
 class Film:
-    """A sequence of screens. Its clock advances at a reader's speed."""
+    """A sequence of screens, whose clock advances at a reader's speed."""
 
     now: float = 0.0
     finished: list[Shown] = field(default_factory=list)
     _rows: dict[int, tuple[str, float]] = field(default_factory=dict)
 
     def show(self, rows: list[str]) -> None:
-        """Shows these rows from now on."""
+        """Shows the given rows from the current time on."""
         for row in range(ROWS + 1):
             text = rows[row] if row < len(rows) else ""
             old, start = self._rows.get(row, ("", 0.0))

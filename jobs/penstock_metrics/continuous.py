@@ -3,7 +3,7 @@
 A retry computes the same result. The state between runs is in the database.
 
 Each run computes the changes since the zone's last run, whether that run was single or continuous. A new process
-therefore continues the last process's work.
+therefore continues the work of the last process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 ATTEMPTS: Final = 3
 PAUSE_SECONDS: Final = (5.0, 30.0)
-"""The job pauses this long before the second and the third attempt. A restarting server is ready by then."""
+"""The pauses before the second and the third attempt. A server that restarts is ready after these pauses."""
 _LOST: Final = re.compile(
     r"OperationalError|AdminShutdown|CrashShutdown|CannotConnectNow|IdleInTransactionSessionTimeout|QueryCanceled"
     r"|terminating connection|invalid snapshot identifier|snapshot \"?[0-9A-F-]+\"? does not exist"
@@ -57,7 +57,7 @@ def follow(
 
 
 class LostError(Exception):
-    """Every attempt lost a connection. The text has the reason of the last attempt."""
+    """Every attempt lost a connection. The text gives the reason for the last loss."""
 
 
 def run_with_retries(

@@ -30,10 +30,10 @@ from .span import find_zone
 from .spark.java import NoJavaError
 from .spark.session import open_session, was_submitted
 
-# The lowest priority of a system, so that the job does not slow the service down.
+# The lowest priority of a process, so that the job does not slow down the service.
 NICE: Final = 19
 INTERRUPTED: Final = 130
-"""The exit status after Ctrl-C or SIGTERM. The next run computes the rest."""
+"""The exit status after Ctrl-C or SIGTERM. The next run computes the remaining windows."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -108,7 +108,7 @@ def _run(options: argparse.Namespace) -> int:
         if not is_interrupt(error):
             raise
         report("stopped")
-        # Threads of Spark and Java would log long texts about their broken calls.
+        # Without this change, threads of Spark and Java would log long texts about their broken calls.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         with suppress(Exception):
             session.sparkContext.setLogLevel("OFF")
@@ -125,7 +125,8 @@ def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def parse_instant(text: str | None, zone: ZoneInfo) -> datetime | None:
-    """Returns the instant of a date or a time in ISO 8601. A time without an offset is in `zone`. Raises ValueError."""
+    """Returns the instant of a date or a time in ISO 8601. `zone` applies to a time without an offset. Raises
+    ValueError."""
     if text is None:
         return None
     at = datetime.fromisoformat(text)

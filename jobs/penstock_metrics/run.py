@@ -37,11 +37,12 @@ from .transforms import deltas, latency, results
 from .transforms.columns import select_messages
 from .transforms.windows import build_calendar
 
-# After a clock change, a row's times can be this much later than its `recorded_at`.
+# The maximum by which a row's times can be later than its `recorded_at` after a clock change.
 _CLOCKS: Final = timedelta(days=1)
-# The run computes the windows around the last run again: they had not ended, and runs of schedules have no transaction.
+# The run computes the windows around the last run again, because they had not ended, and because runs of schedules have
+# no transaction.
 _MARGIN: Final = timedelta(hours=1)
-# A query that needs at most this many queues names them, so PostgreSQL does not read other queues.
+# The maximum number of queues that a query names. If a query names queues, PostgreSQL does not read other queues.
 _NAMED_QUEUES: Final = 1000
 
 
@@ -75,13 +76,14 @@ class Job:
     kept: list[DataFrame] = field(default_factory=list)
 
     def keep(self, rows: DataFrame) -> DataFrame:
-        """Returns the same rows, which Spark stores in memory or on disk until `release` once it has computed them."""
+        """Returns the same rows. Once Spark has computed the rows, it stores them in memory or on disk until
+        `release`."""
         stored = rows.persist(StorageLevel.MEMORY_AND_DISK)
         self.kept.append(stored)
         return stored
 
     def checkpoint(self, rows: DataFrame) -> DataFrame:
-        """Returns the same rows, computed and stored. Spark does not repeat their plan at each use."""
+        """Computes and stores the rows, and returns them, so that Spark does not repeat their plan at each use."""
         return rows.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
 
     @contextmanager
@@ -100,7 +102,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The input of a run: the snapshot, the messages in the tables, and since when each queue's history is complete."""
+    """The input of a run, which is the snapshot, the messages in the tables, and the time since which each queue's
+    history is complete."""
 
     snapshot: Snapshot
     live: DataFrame
@@ -110,7 +113,7 @@ class State:
 def compute(
     database: SourceDatabase, requested: RequestedSpan, mode: str = "once", report: Callable[[str], None] | None = None
 ) -> Run:
-    """Computes windows and writes the changed ones. Returns the run with its counts of rows."""
+    """Computes windows and writes the changed windows. Returns the run with its counts of rows."""
     zone = requested.zone.key
     with runs.record_run(database.address, mode, zone) as run:
         job = Job(database, run, report or ignore_progress)
@@ -152,7 +155,7 @@ def _read_queues(database: SourceDatabase, ids: Iterable[int]) -> DataFrame:
 
 
 def _plan_requested(job: Job, requested: RequestedSpan, state: State) -> Scope:
-    """Returns the scope of the requested days. If no start is given, the scope begins at the first message."""
+    """Returns the scope of the requested days. Without a start, the scope begins at the first message."""
     end = requested.end or _read_now(state)
     start = requested.start or _find_earliest(job) or end
     return _make_scope(dict.fromkeys(state.kept_us, to_micros(min(start, end))), state, requested.zone, end)
@@ -247,7 +250,8 @@ def _compute(job: Job, state: State, scope: Scope) -> None:
 
 
 def _build_queue_condition(scope: Scope, piece: Piece) -> str:
-    """Returns a condition for the queues that need such early rows, or nothing if these are too many."""
+    """Returns a condition for the queues that need rows as early as the piece's rows, or an empty text for more than
+    _NAMED_QUEUES queues."""
     end_us = None if piece.high is None else to_micros(piece.high + _CLOCKS)
     queues = scope.queues_before(end_us)
     if len(queues) > _NAMED_QUEUES:

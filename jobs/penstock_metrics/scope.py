@@ -1,7 +1,8 @@
-"""Decides which windows a run computes: for each queue, the windows from a given time to the end of the run's span.
+"""Decides which windows a run computes. For each queue, a run computes the windows from a given time to the end of the
+run's span.
 
-A run computes whole windows from all of their messages, so it needs one time for each queue but no list of windows.
-The run does not write unchanged windows again (`database.write`).
+A run computes whole windows from all of their messages, so it needs only one time for each queue, and no list of
+windows. The run does not write unchanged windows again (`database.write`).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Scope:
 
     @property
     def start_us(self) -> int:
-        """Returns the earliest of the times, or the end of the span if no queue has a time."""
+        """Returns the earliest time of a queue, or the end of the span if no queue has a time."""
         return min(self.since_us.values(), default=self.span.end_us)
 
     def queues_before(self, end_us: int | None) -> list[int]:
@@ -56,12 +57,12 @@ class Scope:
         return [queue for queue, since in self.since_us.items() if end_us is None or since < end_us]
 
     def frame(self, session: SparkSession) -> DataFrame:
-        """Returns (queue_id, since_us) for every executor."""
+        """Returns rows (queue_id, since_us) that every executor receives."""
         return F.broadcast(session.createDataFrame(list(self.since_us.items()), "queue_id int, since_us bigint"))
 
 
 class _WindowStarts:
-    """Computes the starts of windows around times, and caches them by minute."""
+    """Computes the starts of the windows that contain given times, and caches the starts by minute."""
 
     def __init__(self, zone: ZoneInfo) -> None:
         self._zone = zone

@@ -1,4 +1,4 @@
-"""Describes the time that a run computes: whole calendar days of a zone, and the windows of these days.
+"""Describes the time that a run computes, which is whole calendar days of a zone, and the windows of these days.
 
 Times are microseconds since 1970, as in the transforms. A day lasts 23 to 25 hours when clocks change. Minute and hour
 windows start at full minutes and hours of UTC.
@@ -27,12 +27,12 @@ def to_micros(at: datetime) -> int:
 
 
 def to_datetime(us: int) -> datetime:
-    """Returns the moment of a number of microseconds since 1970."""
+    """Converts a number of microseconds since 1970 to a moment."""
     return _EPOCH + timedelta(microseconds=us)
 
 
 def find_zone(name: str) -> ZoneInfo:
-    """Returns the time zone with this name, such as Europe/Berlin. Raises ValueError."""
+    """Returns the time zone with the given name, such as Europe/Berlin. Raises ValueError."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -63,9 +63,9 @@ class DaySpan:
         return self.days[-1]
 
     def bounds(self, window_seconds: int) -> tuple[int, int]:
-        """Returns [low, high), the interval in which the span's windows of this length start.
+        """Returns [low, high), the interval in which the span's windows of the given length start.
 
-        The days of some zones start within an hour.
+        In some zones, days start in the middle of an hour.
         """
         step = HOUR if window_seconds == 3600 else MINUTE
         return self.start_us // step * step, -(-self.end_us // step) * step

@@ -15,9 +15,9 @@ from penstock.postgres.psycopg_connection import LimitedConnection
 from penstock.postgres.session_settings import PINNED_SETTINGS
 
 # The planner settings of the service's role are for short statements. A pooler drops `options=`, so each transaction of
-# the job sets its own settings. A transaction ends after 30 s, because a longer one restrains vacuum.
+# the job sets its own settings. A transaction ends after 30 s, because a longer transaction restrains vacuum.
 TRANSACTION_SECONDS: Final = 30
-# The client ends a call after this many seconds. The server ends a statement earlier.
+# The number of seconds after which the client ends a call. The server ends a statement earlier.
 CALL_SECONDS: Final = 2.0 * TRANSACTION_SECONDS
 TRANSACTION_SETTINGS: Final = (
     f"set local statement_timeout = '{TRANSACTION_SECONDS}s'",
@@ -47,7 +47,7 @@ def open_connection(address: str) -> LimitedConnection:
 
 @cache
 def add_limits(address: str) -> str:
-    """Returns the same address with the limits of `penstock.postgres.network`, for other users of libpq.
+    """Returns the address with the time limits of `penstock.postgres.network`, for libraries that connect with libpq.
 
     ADBC reads type names when it connects, before a transaction can change a setting. If there is no pooler, the
     address therefore contains the settings that affect names.

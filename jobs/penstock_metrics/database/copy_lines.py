@@ -1,4 +1,5 @@
-"""Turns result rows into (piece, line) on executors, where a line is for COPY. The job compares a whole piece at once.
+"""Turns result rows into pairs (piece, line) on executors. A line is in the format of COPY. The job compares all rows
+of a piece at once.
 
 A piece has one hour of minute windows, one day of hour windows, or ten days of day windows, so a transaction has a few
 thousand rows.

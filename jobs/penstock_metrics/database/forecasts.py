@@ -34,7 +34,8 @@ _STORED: Final = Table(
     "depth, coalesce(oldest_age_us, 0) as oldest_age_us",
     "group_id = ''",
 )
-# Selects queues with messages, and queues with a stored window of the last hour, which shows recent activity.
+# Selects queues with messages, and queues with a stored window of the last hour, because a stored window shows recent
+# activity.
 _ACTIVE: Final = """
     select q.queue_id, q.created_at, q.retention_seconds from queue.queues q
     where q.keeps_history and (q.queue_id = any(%(held)s) or q.queue_id in (
@@ -43,7 +44,7 @@ _ACTIVE: Final = """
 
 
 def refresh_forecasts(database: SourceDatabase, now_us: int, backlog: DataFrame) -> int:
-    """Replaces all forecasts. Returns the number of new ones. An idle queue has no forecast.
+    """Replaces all forecasts. Returns the number of new forecasts. An idle queue has no forecast.
 
     `backlog` has the columns queue_id and backlog.
     """
@@ -80,7 +81,8 @@ def _forecast_rows(database: SourceDatabase, facts: Mapping[int, QueueFacts], la
 
 
 def write_pieces(queues: Sequence[int], last: datetime) -> Iterator[str]:
-    """Yields conditions for the minutes of the last hour, fifth minutes before, and the hours of the last weeks."""
+    """Yields conditions for each minute of the last hour, each fifth minute before that hour, and each hour of the last
+    weeks."""
     hours = last - timedelta(hours=HOURS + 1)
     minutes = last - timedelta(microseconds=STEP * (FINE_STEPS + 1))
     recent, fifth = last - timedelta(minutes=61), STEP // MINUTE * 60
@@ -99,7 +101,7 @@ def write_pieces(queues: Sequence[int], last: datetime) -> Iterator[str]:
 
 
 def replace_forecasts(rows: Sequence[Row], address: str) -> int:
-    """Replaces all rows of queue.metrics_forecast with these rows (FORECAST). Returns their number."""
+    """Replaces all rows of queue.metrics_forecast with the given rows (FORECAST). Returns their number."""
     names = [("forecast_at" if name == "forecast_us" else name) for name in FORECAST.names]
     insert = sql.SQL("insert into queue.metrics_forecast ({}) values ({})").format(
         sql.SQL(", ").join(map(sql.Identifier, names)), sql.SQL(", ").join([sql.Placeholder()] * len(names))

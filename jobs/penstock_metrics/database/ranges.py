@@ -19,7 +19,7 @@ from .address import TRANSACTION_SETTINGS, open_connection
 from .snapshot import Snapshot
 
 Connection = psycopg.Connection[Any]
-# A transaction may commit this long after the recorded_at of its row.
+# The longest time between a row's recorded_at and the commit of the row's transaction.
 LATE: Final = timedelta(days=1)
 # If a message ends during a change of the attribute `history`, the row can be missing.
 _SWITCH: Final = timedelta(minutes=1)
@@ -27,13 +27,13 @@ _SWITCH: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """The end of a zone's range: the run that handled it and the snapshot of that run."""
+    """The end of a zone's range, with the last run that handled the range, and that run's snapshot."""
 
     run_id: int
     snapshot: Snapshot
 
     def unhandled_condition(self, now: Snapshot) -> str:
-        """Returns the condition for rows that `now` sees and the range lacks, by recorded_at and transaction."""
+        """Returns the condition, on recorded_at and transaction, for rows that `now` sees and the range lacks."""
         since = (self.snapshot.at - LATE).isoformat()
         seen = self.snapshot.visibility_condition
         return f"recorded_at >= '{since}' and {now.visibility_condition} and not {seen}"
@@ -60,7 +60,7 @@ def begin_range(connection: Connection, zone: str, last: Handled | None) -> None
 def end_range(connection: Connection, zone: str, handled: Handled, changed: list[int]) -> None:
     """Moves the end of the range. The caller finishes the run in the same transaction.
 
-    `changed` lists the queues whose rows of metrics_open this run added or removed.
+    `changed` lists the queues for which this run added or removed rows of metrics_open.
     """
     connection.execute(
         "delete from queue.metrics_open where zone = %s and run_id < %s and queue_id = any (%s)",
@@ -75,9 +75,11 @@ def end_range(connection: Connection, zone: str, handled: Handled, changed: list
 
 
 def find_kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
-    """Maps each queue with a history, and INSTALLATION, to the time (microseconds) since which the history is complete.
+    """Maps each queue with a history, and INSTALLATION, to the time in microseconds since which the history is
+    complete.
 
-    Older rows are gone (QUEUE_HISTORY_DAYS), or the queue had no history at that time. Earlier windows stay unchanged.
+    Before that time, rows were removed (QUEUE_HISTORY_DAYS), or the queue had no history. Earlier windows stay
+    unchanged.
     """
     with open_connection(address) as connection, connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
@@ -110,7 +112,7 @@ def find_earliest_message(connection: Connection) -> datetime | None:
 
 
 def find_earliest_delivery(connection: Connection, condition: str) -> datetime | None:
-    """Returns the time when the first of these deliveries ended."""
+    """Returns the time when the first of the given deliveries ended."""
     query = f"select min(recorded_at) from queue.outgoing_delivery_history where {condition}"
     row = connection.execute(query.encode()).fetchone()
     return None if row is None else row[0]

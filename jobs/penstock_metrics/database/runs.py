@@ -17,12 +17,12 @@ from .snapshot import Snapshot
 
 Connection = psycopg.Connection[Any]
 
-# The key of the advisory lock that lets one run work at a time. Two runs that replace the same windows would
+# The key of the advisory lock that lets only one run work at a time. Two runs that replace the same windows would
 # violate the primary key. The number is the bytes of "metrics".
 _LOCK_KEY: Final = 0x6D657472696373
 
 
-# The lock of this run shows that no other run works.
+# The current run holds the lock, so no other run works, and all unfinished runs were killed.
 _END_KILLED_RUNS: Final = (
     "update queue.metrics_run set finished_at = clock_timestamp(), error = 'the process ended before the run'"
     " where finished_at is null"
@@ -63,7 +63,8 @@ class Run:
 
 @contextmanager
 def record_run(address: str, mode: str, zone: str) -> Iterator[Run]:
-    """Records a run, which ends with the block and stores the block's error. Waits for other runs."""
+    """Waits for other runs, and records a run, which ends at the end of the block. Stores the block's error with the
+    run."""
     with open_connection(address) as connection:
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         connection.execute(_END_KILLED_RUNS)

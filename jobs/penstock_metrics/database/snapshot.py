@@ -1,8 +1,8 @@
 """Shares one snapshot of the database among several readers.
 
 The readers of the live tables share an open snapshot (pg_export_snapshot). The history needs no open snapshot, because
-transactions only add rows, and each row has its transaction's number. A later reader can therefore decide whether the
-snapshot sees a row. No transaction is open while the job reads millions of rows.
+transactions only add rows to the history, and each row has its transaction's number. A later reader can therefore
+decide whether the snapshot sees a row. No transaction is open while the job reads millions of rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from .address import TRANSACTION_SETTINGS, open_connection
 class Snapshot:
     """A snapshot. `text` is the result of pg_current_snapshot.
 
-    All transactions below `below` have ended, and no transaction from `above` on has begun.
+    All transactions with numbers below `below` have ended, and no transaction with the number `above` or higher has
+    begun.
     """
 
     text: str
@@ -39,7 +40,8 @@ class Snapshot:
         """Returns a condition on rows with a column `transaction`."""
         whole = f"transaction < '{self.below}'::xid8"
         visible = f"pg_visible_in_snapshot(transaction, '{self.text}'::pg_snapshot)"
-        # A row of such a transaction with an earlier time came from a dump of another cluster.
+        # If the transaction's number is in the future but recorded_at is in the past, the row came from a dump of
+        # another cluster.
         restored = f"transaction >= '{self.above}'::xid8 and recorded_at < '{self.at.isoformat()}'"
         return f"({whole} or {visible} or ({restored}))"
 

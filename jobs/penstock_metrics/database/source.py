@@ -1,7 +1,8 @@
 """Reads rows of PostgreSQL as Arrow batches, as a Python data source of Spark over ADBC.
 
 The reader fetches a whole piece before it returns the first batch, so the transaction does not wait for Spark. The
-source lacks pushFilters, because Spark 4.3.0 with pushFilters returns wrong results if a query uses a DataFrame twice.
+source does not implement pushFilters, because Spark 4.3.0 with pushFilters returns wrong results if a query uses a
+DataFrame twice.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class PenstockSource(DataSource):
     """A data source with the options url (a DSN), columns (DDL), queries and before.
 
     `queries` and `before` are lists in JSON. Each transaction first executes the statements of `before`. Spark hides
-    the value of an option with the name url.
+    the value of an option named url.
     """
 
     @classmethod
@@ -72,7 +73,7 @@ class PieceReader(DataSourceReader):
 
 
 def read_table(address: str, before: Sequence[str], query: str, columns: str) -> pa.Table:
-    """Returns the result of a query, with exactly these columns."""
+    """Returns the result of a query with exactly the given columns."""
     with dbapi.connect(address) as connection, connection.cursor() as cursor:
         for statement in before:
             cursor.execute(statement)

@@ -1,4 +1,4 @@
-"""Describes the views that the job reads, and the pieces in which it reads them concurrently.
+"""Describes the views that the job reads, and the pieces that the job reads concurrently.
 
 A piece of the history is a range of recorded_at with about PIECE_BYTES of the table, which a transaction reads in a few
 seconds. The starts of the ranges come from a sample of pages, so hours without messages have no piece.
@@ -18,12 +18,13 @@ from .address import TRANSACTION_SETTINGS
 PIECE_BYTES: Final = 16 * 2**20  # 0.3 to 0.8 million messages
 _SAMPLED_PAGES: Final = 400
 _LIVE_READERS: Final = 8
-_LIVE_ROWS: Final = 200_000  # This many rows justify one more connection.
+_LIVE_ROWS: Final = 200_000  # The number of rows that justifies one more connection.
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A view and its columns for the job: their names and types in Spark, and the SQL that selects them."""
+    """A view that the job reads, with the names and types of its columns in Spark, and the SQL that selects the
+    columns."""
 
     name: str
     columns: str  # the type in Spark
@@ -66,7 +67,7 @@ FIRES: Final = Table(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The rows that were recorded in [low, high), or since low if `high` is None."""
+    """The rows that were recorded in [low, high), or since `low` if `high` is None."""
 
     low: datetime
     high: datetime | None
@@ -104,7 +105,8 @@ def _list_ranges(since: datetime, times: Sequence[datetime], wanted: int) -> lis
 
 
 def list_live_pieces(connection: psycopg.Connection[Any]) -> list[str]:
-    """Returns conditions on queue_id that divide all queues into equal parts. For few messages, there is one part."""
+    """Returns conditions on queue_id that divide all queues into equal parts. Returns one condition if the messages are
+    few."""
     found = connection.execute("select queue_id from queue.queues order by 1").fetchall()
     ids = [queue_id for (queue_id,) in found]
     rows = _read_scalar(

@@ -27,20 +27,20 @@ from .address import TRANSACTION_SETTINGS, open_connection
 from .copy_lines import KEYS, LATENCY_COLUMNS, WINDOW_COLUMNS, CopyPiece, name_in_sql, split_pieces, write_lines
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
-# A run measures these values in the windows that contain its time. A later run keeps the stored values.
+# The values that a run measures in the windows that contain the run's time. A later run keeps the stored values.
 MEASURED: Final = ("visible", "in_flight", "delayed")
 _NEWLINE: Final = "\n"
-_ROWS_AT_ONCE: Final = 20_000  # A transaction writes pieces together up to this many rows.
+_ROWS_AT_ONCE: Final = 20_000  # The approximate maximum number of rows that a transaction writes.
 _OPEN_ROWS: Final = 50_000
-# A temporary table has no statistics, so PostgreSQL may compare all pairs of rows. For 20,160 rows that plan took over
-# 30 s, and a hash join took 0.04 s.
+# A temporary table has no statistics, so PostgreSQL may compare all pairs of rows. For 20,160 rows, comparing all pairs
+# took over 30 s, and a hash join took 0.04 s.
 _JOIN_BY_HASH: Final = ("set local enable_nestloop = off", "set local enable_mergejoin = off")
 WRITTEN: Final = pa.schema([("piece", pa.string()), ("changed", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
 class WindowTable:
-    """A table of windows, and the run's scope: the run may change each queue's windows since a given time."""
+    """A table of windows, and the run's scope, in which the run may change each queue's windows since a given time."""
 
     table: str
     zone: str
@@ -83,7 +83,7 @@ def make_piece_writer(address: str, target: WindowTable) -> Callable[[Batches], 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Lines of one piece."""
+    """The lines of one piece."""
 
     piece: str
     rows: int
@@ -141,7 +141,8 @@ def _list_columns(target: WindowTable) -> list[str]:
 
 
 def _build_upsert(target: WindowTable) -> sql.Composed:
-    """Returns the statement that adds missing rows and changes different rows. New nulls keep measured values."""
+    """Returns the statement that adds missing rows and changes different rows. A new null does not replace a measured
+    value."""
     key = KEYS[target.table]
     values = [name for name in _list_columns(target) if name not in key]
 
@@ -187,7 +188,7 @@ def _remove(connection: psycopg.Connection[Any], target: WindowTable, names: Ite
 
 
 def join_pieces(pieces_: Iterable[CopyPiece]) -> list[CopyPiece]:
-    """Returns the same windows in as few pieces as possible."""
+    """Returns pieces with the same windows, in as small a number as possible."""
     found: list[CopyPiece] = []
     for piece in sorted(pieces_, key=lambda piece: (piece.window_seconds, piece.low)):
         last = found[-1] if found else None

@@ -7,6 +7,6 @@
     iceberg    registers the files in Iceberg tables, with a commit for each table
     export     the whole export
 
-A run computes only changes, but a file has a whole day. An export therefore reads whole days from PostgreSQL. The name
-of a file contains the digest of its contents, so the export does not write unchanged files.
+A run computes only changes, but a file contains a whole day. An export therefore reads whole days from PostgreSQL. The
+name of a file contains the digest of its contents, so the export does not write unchanged files.
 """

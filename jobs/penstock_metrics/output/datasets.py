@@ -1,5 +1,5 @@
-"""Describes the exported datasets, which do not contain message bodies. Columns have the names of the source tables and
-views."""
+"""Describes the exported datasets, which do not contain message bodies. The columns have the same names as in the
+source tables and views."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _SPARK: Final = {
     pa.list_(_TIME): "array<timestamp>",
 }
 
-INSTALLATION: Final = ".installation"  # No queue can have this name, or a name that begins with DELETED.
+# The name of the queue in rows without a queue. No queue can have this name, or a name that begins with DELETED.
+INSTALLATION: Final = ".installation"
 DELETED: Final = ".deleted-"
 # A deleted queue keeps its name until a worker removes its rows.
 _QUEUE: Final = {
@@ -69,14 +70,14 @@ class Dataset:
 
     @property
     def table(self) -> Table:
-        """Returns the dataset as a table for the job to read."""
+        """Returns the dataset as a table that the job can read."""
         kinds = ", ".join(f"{name} {_SPARK[kind]}" for name, (kind, _) in self.columns.items())
         select = ", ".join(f"{expression} as {name}" for name, (_, expression) in self.columns.items())
         return Table(f"{self.source}{_NAMED}", kinds, select)
 
     @property
     def schema(self) -> pa.Schema:
-        """Returns the schema of its files."""
+        """Returns the schema of the dataset's files."""
         return pa.schema([(name, kind) for name, (kind, _) in self.columns.items()])
 
 
@@ -106,7 +107,7 @@ LATENCIES: Final = Dataset(
     | _WINDOW
     | _keep_columns(_TEXT, "measure")
     | _keep_columns(_COUNT, "count")
-    | {"sum_us": (_REAL, "t.sum_us::float8")}  # Values beyond 2^53 us, which is 285 years, are rounded.
+    | {"sum_us": (_REAL, "t.sum_us::float8")}  # Rounds values beyond 2^53 us, which is 285 years.
     | _keep_columns(_COUNT, "p50_us", "p90_us", "p95_us", "p99_us", "max_us")
     | _keep_columns(pa.list_(_INT), "sketch_buckets")
     | _keep_columns(pa.list_(_COUNT), "sketch_counts")

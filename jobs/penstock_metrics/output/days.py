@@ -1,4 +1,4 @@
-"""Chooses the days (UTC) that an export writes: the days that runs computed since the last export."""
+"""Chooses the days (UTC) that an export writes, which are the days that runs computed since the last export."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import psycopg
 from .datasets import MESSAGES, Dataset
 from .place import Slot
 
-_HOUR_FACTOR: Final = 12  # The retention period of hour windows divided by that of minute windows.
+_HOUR_FACTOR: Final = 12  # The retention period of hour windows, divided by the retention period of minute windows.
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Kept:
     history_days: int
 
     def of(self, dataset: Dataset, part: int) -> int | None:
-        """Returns the rows' retention period in days. None means for ever."""
+        """Returns the rows' retention period in days, or None if the rows stay for ever."""
         if dataset is MESSAGES:
             return self.history_days
         return {60: self.minute_days, 3600: _HOUR_FACTOR * self.minute_days}.get(part)
@@ -31,7 +31,8 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The span [start, end] that the runs up to `run_id` computed since an export, or None if they computed nothing."""
+    """The span [start, end] that the runs up to `run_id` computed since an export, or None if these runs computed no
+    windows."""
 
     run_id: int
     start: datetime | None

@@ -26,16 +26,17 @@ from .days import Kept, find_computed, find_replaceable
 from .place import Note, Place, Slot
 from .write import KEY, WRITTEN, WriteTask, make_writer
 
-# The key of the advisory lock that lets one export work at a time. The number is the bytes of "exports".
+# The key of the advisory lock that lets only one export work at a time. The number is the bytes of "exports".
 _LOCK_KEY: Final = 0x6578706F727473
-# After a clock change, a row's times can be this much later than its `recorded_at`.
+# The maximum by which a row's times can be later than its `recorded_at` after a clock change.
 _CLOCKS: Final = timedelta(days=1)
-UNUSED_SECONDS: Final = 3600.0  # Readers of an Iceberg table may need a replaced file for this long.
+UNUSED_SECONDS: Final = 3600.0  # How long readers of an Iceberg table may need a replaced file.
 
 
 @dataclass(frozen=True, slots=True)
 class ExportTarget:
-    """The place of the files. `register`, if not None, makes the Iceberg tables consist of exactly these files."""
+    """The place of the files. If `register` is not None, it makes the Iceberg tables consist of exactly the given
+    files."""
 
     place: Place
     register: Callable[[Mapping[str, Collection[str]]], None] | None = None
@@ -51,7 +52,8 @@ class Exported:
 
 
 def export(database: SourceDatabase, target: ExportTarget, kept: Kept, report: Callable[[str], None]) -> Exported:
-    """Exports the results of the runs since the last export, or everything. Waits for a concurrent export."""
+    """Exports the results of the runs since the last export, or of all runs at the first export. Waits for a concurrent
+    export."""
     with _turn(database.address) as connection:
         note = target.place.read_note()
         computed = find_computed(connection, note.run_id)
@@ -105,7 +107,7 @@ def _write(
     dataset: Dataset,
     slots: Sequence[Slot],
 ) -> dict[str, int]:
-    """Writes the files of these slots. Returns the names of the files and the numbers of rows."""
+    """Writes the files of the given slots. Returns the names of the files and the numbers of rows."""
     if not slots:
         return {}
     pieces = list(_list_pieces(connection, dataset, slots)) or ["false"]
@@ -122,7 +124,8 @@ def _write(
 
 
 def _list_pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequence[Slot]) -> Iterator[str]:
-    """Yields conditions that each select about ten thousand rows: an hour of minute windows, or a day of other rows."""
+    """Yields conditions that each select about ten thousand rows, which are an hour of minute windows or a day of other
+    rows."""
     if dataset is MESSAGES:
         days = sorted({slot.day for slot in slots})
         inside = " or ".join(f"({_build_condition(dataset.time, *stretch)})" for stretch in _list_stretches(days))
@@ -141,7 +144,8 @@ def _read_span(slot: Slot) -> tuple[int, datetime, datetime]:
 def _find_spans_with_rows(
     connection: psycopg.Connection[Any], dataset: Dataset, spans: Sequence[tuple[int, datetime, datetime]]
 ) -> Sequence[tuple[int, datetime, datetime]]:
-    """Returns the parts of these spans that have stored windows: hours for minute windows, otherwise days."""
+    """Returns the parts of the spans that have stored windows. The parts are hours for minute windows, and days for
+    other windows."""
     rows = connection.execute(
         "select a.seconds, s.at, s.at + s.step from unnest(%s::int[], %s::timestamptz[], %s::timestamptz[])"
         " as a(seconds, low, high)"

@@ -1,9 +1,9 @@
 """Registers the files as the Iceberg tables `windows`, `latencies` and `messages` of a namespace, through pyiceberg.
 
 pyiceberg's configuration defines the catalog: `~/.pyiceberg.yaml`, or variables such as PYICEBERG_CATALOG__LAKE__URI.
-The module registers data files unchanged (`add_files`). Such files have no column ids, so the table's name mapping
-assigns ids (Iceberg's specification, "Name Mapping Serialization"). One commit exchanges all files of the changed days.
-Metadata is below PATH/_iceberg.
+The module registers data files unchanged (`add_files`). These data files have no column ids, so the table's name
+mapping assigns ids (Iceberg's specification, "Name Mapping Serialization"). One commit exchanges all files of the
+changed days. The tables' metadata is below PATH/_iceberg.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SLOTS_PER_DELETE: Final = 50  # pyiceberg reads a condition recursively.
 
 
 class NoCatalogError(Exception):
-    """pyiceberg is not installed, or its configuration lacks the catalog. The text has a remedy."""
+    """pyiceberg is not installed, or pyiceberg's configuration lacks the catalog. The text has a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Tables:
         return cls(_load_catalog(catalog), namespace, place)
 
     def register(self, files: Mapping[str, Collection[str]]) -> None:
-        """Makes each table consist of exactly the files of its dataset. Names are relative to the place."""
+        """Makes each table consist of exactly the files of its dataset. The files' names are relative to the place."""
         self.catalog.create_namespace_if_not_exists(self.namespace)
         for dataset in DATASETS:
             exchange(self.table(dataset), dataset, self.place, files[dataset.name])
 
     def table(self, dataset: Dataset) -> Any:
-        """Returns the table of a dataset. Creates a missing table, and adds new columns of this release."""
+        """Returns the table of a dataset. Creates a missing table, and adds columns that are new in this release."""
         from pyiceberg.transforms import DayTransform, IdentityTransform  # noqa: PLC0415
 
         location = self.place.address(f"_iceberg/{dataset.name}")
@@ -70,8 +70,8 @@ class Tables:
 
 
 def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -> None:
-    """Makes a table consist of exactly these files in one commit. Does not commit if the table has exactly these
-    files."""
+    """Makes a table consist of exactly the given files in one commit. Does not commit if the table already has exactly
+    the given files."""
     wanted = _group_by_slot(place.address(name) for name in names)
     there = _group_by_slot(table.inspect.data_files()["file_path"].to_pylist())
     stale = [slot for slot, paths in there.items() if paths - wanted[slot]]
@@ -98,8 +98,8 @@ def _group_by_slot(paths: Iterable[str]) -> dict[Slot, set[str]]:
 
 
 def _match_rows(dataset: Dataset, slots: Iterable[Slot]) -> str:
-    """Returns the condition that selects all rows of the slots. It selects whole files, so the commit rewrites no
-    files."""
+    """Returns the condition that selects all rows of the slots. The condition selects whole files, so the commit
+    rewrites no files."""
     return " or ".join(_build_slot_condition(dataset, slot) for slot in slots)
 
 

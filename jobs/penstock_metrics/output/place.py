@@ -1,4 +1,5 @@
-"""Represents the place of the files: a folder, or a bucket that pyarrow supports (s3://, gs://, abfs://, hdfs://).
+"""Represents the place of the files, which is a folder, or a bucket that pyarrow supports (s3://, gs://, abfs://,
+hdfs://).
 
     PATH/windows/day=2026-03-29/queue=orders/60-0000-0f3a….parquet
          dataset                             part, number, digest of the contents
@@ -28,7 +29,7 @@ _RENAMING: Final = frozenset({"local", "hdfs"})  # Other filesystems show an obj
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slot:
-    """One part and one day of a dataset. An Iceberg table exchanges the files of a slot together."""
+    """A part and a day of a dataset. An Iceberg table exchanges the files of a slot together."""
 
     dataset: str
     day: date
@@ -53,7 +54,7 @@ class Place:
 
     @classmethod
     def of(cls, path: str) -> Place:
-        """Opens a path of this machine or a URI. Raises ValueError for a URI that pyarrow does not support."""
+        """Opens a local path or a URI. Raises ValueError for a URI that pyarrow does not support."""
         uri = path.rstrip("/") if "://" in path else Path(path).absolute().as_uri()
         try:
             files, root = pafs.FileSystem.from_uri(uri)
@@ -69,7 +70,7 @@ class Place:
         return f"{self.uri}/{name}"
 
     def names(self, dataset: str, days: Iterable[date] | None = None) -> Iterator[tuple[Slot, str]]:
-        """Yields the slot and the name of each file of a dataset, for all days or for these days."""
+        """Yields the slot and the name of each file of a dataset, for all days or for the given days."""
         folders = [dataset] if days is None else [f"{dataset}/day={day.isoformat()}" for day in sorted(set(days))]
         for folder in folders:
             for name in self.folder(folder):
@@ -77,13 +78,13 @@ class Place:
                     yield slot, name
 
     def folder(self, name: str) -> Iterator[str]:
-        """Yields all names below a folder. Yields nothing if the folder does not exist."""
+        """Yields all names below a folder, and no names if the folder does not exist."""
         selector = pafs.FileSelector(self.inside(name), allow_not_found=True, recursive=True)
         for info in self.files.get_file_info(selector):
             yield info.path.removeprefix(f"{self.root}/")
 
     def remove(self, names: Iterable[str]) -> None:
-        """Removes files. Ignores missing files, which an interrupted export may have removed."""
+        """Removes files. Removes files, but ignores missing files, which an interrupted export may have removed."""
         for name in names:
             if self.files.get_file_info(self.inside(name)).type == pafs.FileType.File:
                 self.files.delete_file(self.inside(name))

@@ -1,8 +1,9 @@
 """Writes a dataset's rows on executors, to one file for each day, queue and part, or to several files of ROWS rows.
 
 A partition has all rows of a day and queue, sorted. The task writes the new files and then removes the replaced files,
-so readers of the folder see both for milliseconds. If the files belong to Iceberg tables, the replaced files stay until
-readers no longer need them. A repeated task writes the same files under the same names.
+so readers of the folder see both the new and the replaced files for milliseconds. If the files belong to Iceberg
+tables, the replaced files stay until readers no longer need them. A repeated task writes the same files with the same
+names.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .place import Place, Slot, build_file_name, parse_slot
 
 ROWS: Final = 250_000
 KEY: Final = "key"
-_SEPARATOR: Final = "/"  # No day, queue name or number contains this character.
+_SEPARATOR: Final = "/"  # The separator in a key. No day, queue name or number contains this character.
 WRITTEN: Final = pa.schema([("name", pa.string()), ("rows", pa.int64())])
 
 
@@ -54,12 +55,12 @@ def make_writer(job: WriteTask) -> Callable[[Batches], Batches]:
 
 
 def make_key(day: str, queue: str, part: int) -> str:
-    """Returns the key of the rows for the same file."""
+    """Returns the key that rows of the same file share."""
     return _SEPARATOR.join((day, queue, str(part)))
 
 
 def _split_runs(batches: Batches) -> Iterator[tuple[str, pa.Table]]:
-    """Yields (key, rows), with at most ROWS rows at a time."""
+    """Yields pairs (key, rows), with at most ROWS rows in a pair."""
     held, key = list[pa.RecordBatch](), ""
     for batch in batches:
         ends, start = pc.run_end_encode(batch[KEY]), 0

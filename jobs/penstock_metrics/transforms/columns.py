@@ -1,6 +1,6 @@
-"""Defines shared parts of the transforms: names of columns, rounding of times, and sums.
+"""Defines the parts that the transforms share, such as names of columns, rounding of times, and sums.
 
-A message has these columns. Times are bigint microseconds since 1970.
+The list below has the columns of a message. Times are bigint microseconds since 1970.
 
     queue_id
     group_id         '' without a group
@@ -42,7 +42,7 @@ COUNTS: Final = ("arrivals", "deliveries", "redeliveries", *ENDINGS.values())
 
 
 def round_down(at: Column, step_us: int) -> Column:
-    """Returns the last multiple of `step_us` up to `at`. All numbers are whole."""
+    """Returns the last multiple of `step_us` up to `at`. The arithmetic uses only whole numbers."""
     return at - F.pmod(at, F.lit(step_us))
 
 
@@ -55,7 +55,7 @@ def list_sums(names: Iterable[str]) -> list[Column]:
 
 
 def add_whole_queues(names: Iterable[str]) -> Transform:
-    """Adds each row a second time, for the whole queue. The result has the columns of GROUP and `names`."""
+    """Duplicates each row for the whole queue. The result has the columns of GROUP and `names`."""
 
     def transform(rows: DataFrame) -> DataFrame:
         kept = rows.select(*GROUP, *names)

@@ -5,16 +5,16 @@ Counts and changes of depth are sums over messages, so sums show the changes:
     new rows + open now - open then = messages that arrived, were received or ended since the last run
 
 New rows are rows of the history since the last run. Open messages are not in the history yet. The last run stored the
-sum of the messages that were open then (queue.metrics_open). Each of these messages is still open or has a new row, so
-the order of commits does not matter.
+sum of the messages that were open then (queue.metrics_open). Each message that was open then is still open or has a new
+row, so the order of commits does not matter.
 
-If a message of 20 days ends now, the difference contains only its end, because earlier runs counted its arrival. If the
-last run did not see the message, because the sender had not committed, the difference also contains its arrival.
-Minutes with equal sums have no change, because a message never takes back a contribution. If a queue has no change, its
-groups have no change, so the sums omit groups.
+If a message ends 20 days after its arrival, the difference contains only its end, because an earlier run counted its
+arrival. If the last run did not see the message, because the sender had not committed, the difference also contains its
+arrival. Minutes with equal sums have no change, because a message never takes back a contribution. If a queue has no
+change, its groups have no change, so the sums omit groups.
 
-A run computes all windows of a changed queue since the earliest changed minute, because percentiles, the busiest groups
-and the oldest message do not follow from sums. The run does not write unchanged windows.
+A run computes all windows of a changed queue since the earliest changed minute, because the sums do not determine
+percentiles, the busiest groups and the oldest message. The run does not write unchanged windows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _MINUTE: Final = ("queue_id", "minute_us")
 class DepthChange:
     """The change of a queue. `first_us` is the earliest changed minute, or None.
 
-    `is_open`: the queue has open messages. `changed`: their contribution has changed since the last run.
+    `is_open` means that the queue has open messages. `changed` means that the contribution of its open messages has
+    changed since the last run.
     """
 
     queue_id: int

@@ -26,8 +26,9 @@ from .keys import DAY_SECONDS, LENGTHS, Coding, GroupNumbers, Windows, join_batc
 from .sketch import PERCENTILES, Ints
 from .summary import ADDED, Lists, Summary, summarise
 
-FEW: Final = 1000  # A piece contains at most this many durations, which are 8 kB.
-# The job summarises at most this many durations at once. With groups they need about 150 MB of a process.
+FEW: Final = 1000  # The maximum number of durations in a piece, which take 8 kB.
+# The maximum number of durations that the job summarises at once. With groups, these durations need about 150 MB of
+# memory in a process.
 CHUNK: Final = 500_000
 MEASURED: Final = pa.schema(
     [
@@ -38,7 +39,7 @@ MEASURED: Final = pa.schema(
         ("us", pa.int64()),
     ]
 )
-# The number of the part, if several partitions have the durations of a queue's hour, or else 0.
+# The number of the part if several partitions have the durations of a queue's hour, and otherwise 0.
 PARTED: Final = MEASURED.append(pa.field("part", pa.int32()))
 KEY: Final = (
     ("window_seconds", pa.int32()),
@@ -63,7 +64,8 @@ SUMMARY: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Rows of a partition, once for the queue and once for the group. `row` is the duration's index in `us`."""
+    """The rows of a partition, each once for the queue and once for the group. `row` is the duration's index in
+    `us`."""
 
     numbers: GroupNumbers
     row: Ints
@@ -106,7 +108,7 @@ def make_summarizer(span: DaySpan, few: int = FEW, chunk: int = CHUNK) -> Callab
 
 
 def split_chunks(batches: Batches, schema: pa.Schema, size: int) -> Iterator[tuple[pa.Table, bool]]:
-    """Yields tables of about `size` rows, each with a flag that is true if the table has all rows."""
+    """Yields tables of about `size` rows. A flag with each table is true if the table has all rows."""
     held: list[pa.RecordBatch] = []
     is_first = True
     for batch in batches:

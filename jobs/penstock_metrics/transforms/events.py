@@ -1,12 +1,13 @@
-"""Counts the events in windows: arrivals, deliveries and ends of messages, and the skew of arrivals between groups.
+"""Counts the events in windows, which are arrivals, deliveries and ends of messages, and computes the skew of arrivals
+between groups.
 
     messages.transform(group_by_minutes)           counts by the minutes of arrival, receive and end: much fewer rows
             .transform(count_by_minute(now_us))    counts by queue, group and minute
             .transform(assign_windows(days, span))
             .transform(sum_totals)                 counts by window, queue and group
 
-A message has a limited number of times of later deliveries (queue.add_redelivery). Deliveries without a time count in
-the window in which the message ended or, for an open message, in the window of the run.
+A message stores only a limited number of times of later deliveries (queue.add_redelivery). Deliveries without a time
+count in the window in which the message ended or, for an open message, in the window of the run.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def group_by_minutes(messages: DataFrame) -> DataFrame:
 
 
 def sum_by_minutes(cube: DataFrame) -> DataFrame:
-    """Merges rows of the same minutes into one row. A whole queue has such a row from each of its groups."""
+    """Merges rows of the same minutes into one row. For a whole queue, each of its groups contributes a row."""
     minutes = ("entered_us", "received_us", "finished_us", "redelivered_us", "outcome")
     return cube.groupBy(*GROUP, *minutes).agg(
         F.sum("messages").alias("messages"), F.min("oldest_us").alias("oldest_us"), F.sum("again").alias("again")
@@ -89,7 +90,8 @@ def sum_totals(happened: DataFrame) -> DataFrame:
 
 
 def find_busiest(counts: DataFrame) -> DataFrame:
-    """Returns the BUSIEST_GROUPS groups with the most arrivals in each window. Bytes decide between equal groups."""
+    """Returns the BUSIEST_GROUPS groups with the most arrivals in each window. The order of bytes decides between
+    groups with equal arrivals."""
     order = Window.partitionBy(*_SAME_WINDOW).orderBy(F.col("arrivals").desc(), F.col("group_id"))
     ranked = counts.where(_is_sending_group()).withColumn("rank", F.row_number().over(order))
     return ranked.where(F.col("rank") <= BUSIEST_GROUPS).drop("rank")

@@ -1,4 +1,4 @@
-"""Encodes (queue, group, measure, window) as one integer, which sorts and compares fast."""
+"""Encodes (queue, group, measure, window) as one integer, which is fast to sort and compare."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LENGTHS: Final = (60, 3600, DAY_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Numbers the begun windows of a span and a length, in the order of time."""
+    """Numbers those windows of a span and a length that have begun, in the order of time."""
 
     seconds: int
     edges: Ints

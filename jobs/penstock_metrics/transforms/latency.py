@@ -1,4 +1,4 @@
-"""Computes latencies of windows: count, sum, exact percentiles, and sketches by which readers merge windows.
+"""Computes the latencies of windows, with count, sum, exact percentiles, and sketches with which readers merge windows.
 
 A percentile is the nearest rank, as in SQL's percentile_disc. A partition has the durations of a queue's hour. numpy
 sorts and counts these durations (`durations`) and merges pieces (`pieces`).
@@ -7,9 +7,9 @@ sorts and counts these durations (`durations`) and merges pieces (`pieces`).
         │                                     └─ pieces ─ by window ─ merged ─┬─ few durations: complete
         └─ durations in the buckets of the wanted ranks, counted by value ─ ranked ─┴─ many
 
-No process has all durations of a window: several partitions share an hour with more than BUSY_HOUR durations, and a
-process reads a partition in chunks. For windows with too many values to transfer, Spark finds the ranks from the
-frequency of each value.
+No process needs memory for all durations of a window. Several partitions share an hour with more than BUSY_HOUR
+durations, and a process reads a partition in chunks. For windows with too many values to transfer, Spark finds the
+ranks from the frequency of each value.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from .keys import MEASURES
 from .pieces import FOUND, MERGED, WANTED, find_candidates, merge_pieces
 from .sketch import PERCENTILES
 
-BUSY_HOUR: Final = CHUNK // 2  # A partition has at most this many durations of a queue and hour.
-_PARTITION_DURATIONS: Final = CHUNK // 2  # With this average, most partitions are one chunk.
-_EACH: Final = 3  # A message has at most this many durations.
+BUSY_HOUR: Final = CHUNK // 2  # The maximum number of durations of a queue and hour in a partition.
+# The average number of durations in a partition. With this average, most partitions are one chunk.
+_PARTITION_DURATIONS: Final = CHUNK // 2
+_EACH: Final = 3  # The maximum number of durations of a message.
 _KEY: Final = ("window_seconds", "queue_id", "group_id", "measure", "starts_us")
 _PERCENTILES: Final = tuple(f"p{percent}_us" for percent in PERCENTILES)
 
@@ -87,7 +88,7 @@ def _count_partitions(rows: DataFrame, messages: int) -> int:
 
 
 def _add_parts(busy: Sequence[tuple[int, int, int]]) -> Transform:
-    """Adds the column part: 0, or a number from 1 on in a busy hour. Equal rows have the same number."""
+    """Adds the column `part`, which is 0, or a number from 1 in a busy hour. Equal rows have the same number."""
 
     def transform(rows: DataFrame) -> DataFrame:
         if not busy:
@@ -121,7 +122,8 @@ def complete(found: DataFrame, measured: DataFrame, span: DaySpan, messages: int
 
 
 def _compute_percentiles(found: DataFrame) -> Transform:
-    """Computes found_p50_us … of the windows with ranks in buckets. `found` has the values in these buckets."""
+    """Computes the columns found_p50_us and so on, for the windows with ranks in buckets. `found` has the values in
+    these buckets."""
     values = found.groupBy(*_KEY, F.col("bucket").alias("rank_buckets"), "us").agg(F.sum("number").alias("number"))
     in_order = Window.partitionBy(*_KEY, "rank_buckets").orderBy("us")
     up_to = values.withColumn("up_to", F.sum("number").over(in_order))

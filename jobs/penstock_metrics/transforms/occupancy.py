@@ -1,7 +1,8 @@
 """Computes the number of messages in a queue at the end of each window, and the age of the oldest message.
 
-Windows end at whole minutes. At time E, the queue contains a message if the minute of its arrival is before E and the
-minute of its end is E or later. A message that ended before its arrival, because clocks differ, never counts.
+Windows end at whole minutes. At time E, the queue contains a message if the minute of the message's arrival is before
+E, and the minute of its end is E or later. A message that ended before its arrival, because clocks differ, never
+counts.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def compute_levels(moments: DataFrame) -> Transform:
 
 
 def sum_from_then_on(since: DataFrame) -> Transform:
-    """Merges each queue's changes before its time in `since` (queue_id, since_us) into one change at that time."""
+    """Merges each queue's changes before the queue's time in `since` (queue_id, since_us) into one change at that
+    time."""
 
     def transform(changed: DataFrame) -> DataFrame:
         later = F.greatest("at_us", "since_us").alias("at_us")
@@ -65,7 +67,8 @@ def sum_from_then_on(since: DataFrame) -> Transform:
 
 
 def find_windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
-    """Finds whole queues' windows that end with messages but have counts of 0, because such windows also need a row."""
+    """Finds windows of whole queues that end with messages but have counts of 0, because these windows also need a
+    row."""
 
     def transform(changed: DataFrame) -> DataFrame:
         order = Window.partitionBy(*GROUP).orderBy("at_us")
@@ -92,8 +95,9 @@ def find_windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
 def find_oldest(moments: DataFrame) -> Transform:
     """Finds oldest_us, the arrival of the oldest message at each of `moments`, or null.
 
-    Only a message that ends later than all earlier messages can be the oldest. In the order of arrival, the ends of
-    such messages rise. At each moment, the oldest message is the first of these that ends at that moment or later.
+    Only a message that ends later than all earlier messages is a candidate for the oldest message. The ends of the
+    candidates are in the same order as their arrivals. At each moment, the oldest message is the first of the
+    candidates that ends at that moment or later.
     """
 
     def transform(cube: DataFrame) -> DataFrame:

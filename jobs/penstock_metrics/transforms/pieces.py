@@ -1,4 +1,4 @@
-"""Merges the pieces of windows by adding sums and sketches. The sketch ranks the durations if a window has many."""
+"""Merges the pieces of windows by adding sums and sketches. If a window has many durations, the sketch ranks them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .keys import LENGTHS, Coding, GroupNumbers, Windows, join_batches, read_col
 from .sketch import PERCENTILES, Ints, find_bucket, find_rank, find_run_starts, measure_runs, sum_runs
 from .summary import ADDED, LISTS, Lists, Summary, sketch_lists, summarise
 
-# A window with too many durations has rank_buckets and rank_places: a wanted rank is the place-th least duration of its
-# bucket.
+# A window with too many durations has rank_buckets and rank_places. For a place p, the wanted rank is the p-th smallest
+# duration in the rank's bucket.
 MERGED: Final = pa.schema(
     [
         *(field for field in SUMMARY if field.name not in ("ordered", "whole")),
@@ -37,7 +37,7 @@ WANTED: Final = pa.schema(
         ("bucket", pa.int32()),
     ]
 )
-# The numbers of equal durations in wanted buckets.
+# The columns of the numbers of equal durations in wanted buckets.
 FOUND: Final = pa.schema([*WANTED, ("us", pa.int64()), ("number", pa.int64())])
 
 
@@ -61,7 +61,8 @@ class Pieces:
 
 
 def merge_pieces(span: DaySpan) -> Callable[[Batches], Batches]:
-    """Returns a function from a partition's pieces (SUMMARY), all pieces of its windows, to batches of MERGED."""
+    """Returns a function from a partition's pieces (SUMMARY) to batches of MERGED. The partition has all pieces of its
+    windows."""
     lengths = [Windows.of(span, seconds) for seconds in LENGTHS]
 
     def merge_partition(batches: Batches) -> Batches:
@@ -94,7 +95,7 @@ def _merge(rows: pa.Table, windows: Windows) -> pa.Table:
 
 
 def _add(pieces: Pieces) -> Summary:
-    """Returns the summary of each window with sums, sketches, and percentiles of 0."""
+    """Returns the summary of each window with sums and sketches, and with 0 for percentiles."""
     greatest = np.maximum.reduceat(read_column(pieces.rows, "max_us"), pieces.starts)
     nothing = np.zeros(len(pieces.starts), np.int64)
     columns = {name: pieces.sums(name) for name in ADDED} | {"max_us": greatest}
@@ -192,13 +193,14 @@ def _build_found(rows: pa.Table, windows: Windows, wanted: pa.Table) -> pa.Table
 
 @dataclass(frozen=True, slots=True)
 class _WantedBuckets:
-    """The wanted buckets of a partition, as numbers of pairs of code and bucket."""
+    """The wanted buckets of a partition. A number stands for a pair of code and bucket."""
 
     pairs: Ints
 
     @staticmethod
     def _pair(codes: Ints, bucket: Ints) -> Ints:
-        """Returns the numbers of pairs. Positive 64-bit durations have buckets in (-1, 1092], and 0 has BELOW_ALL."""
+        """Returns the numbers that stand for pairs of code and bucket. Positive 64-bit durations have buckets in (-1,
+        1092], and the duration 0 has BELOW_ALL."""
         return codes * 2048 + np.maximum(bucket, -1) + 1
 
     @classmethod

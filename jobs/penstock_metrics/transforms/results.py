@@ -23,8 +23,8 @@ _CUBE = (
 class ResultInputs:
     """The inputs of all results. `checkpoint` stores rows for two uses.
 
-    `messages` is the approximate number of messages. `since` (queue_id, since_us) has the time from which the run
-    computes a queue's windows.
+    `messages` is the approximate number of messages. `since` has rows (queue_id, since_us), where `since_us` is the
+    time from which the run computes a queue's windows.
     """
 
     days: DataFrame
@@ -68,7 +68,8 @@ def build_windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) ->
 
 
 def build_latencies(messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: ResultInputs) -> DataFrame:
-    """Returns rows of metrics_latency. `others` has the installation's durations, and `rows` rows of metrics_window."""
+    """Returns rows of metrics_latency. `others` has the installation's durations, and `rows` has rows of
+    metrics_window."""
     span = inputs.span
     every = messages.transform(latency.list_durations).unionByName(others)
     measured = every.join(inputs.since, "queue_id").where("at_us >= since_us").drop("since_us")
@@ -96,7 +97,8 @@ def select_groups(rows: DataFrame) -> DataFrame:
 
 
 def _select_only(groups: DataFrame) -> Callable[[DataFrame], DataFrame]:
-    """Selects whole queues and these windows of groups in one pass, because the rows are expensive to compute."""
+    """The filter selects whole queues and the groups' windows in one pass, because the rows are expensive to
+    compute."""
 
     def transform(rows: DataFrame) -> DataFrame:
         joined = rows.join(groups.withColumn("is_kept", F.lit(True)), [*WINDOW], "left")

@@ -1,4 +1,4 @@
-"""Implements DDSketch (Masson, Rim, Lee 2019) on arrays: buckets of durations, ranks, and sums of equal rows."""
+"""Implements DDSketch (Masson, Rim, Lee 2019) on arrays, with buckets of durations, ranks, and sums of equal rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PERCENTILES: Final = (50, 90, 95, 99)
 
 
 def find_bucket(us: Ints) -> Ints:
-    """Returns the bucket i with gamma^(i-1) < us <= gamma^i of durations from 0 on."""
+    """Returns the bucket i with gamma^(i-1) < us <= gamma^i for each duration of at least 0."""
     index = np.ceil(np.log(np.maximum(us, 1)) / math.log(GAMMA)).astype(np.int64)
     return np.where(us > 0, index, BELOW_ALL)
 
@@ -27,7 +27,7 @@ def find_rank(counts: Ints, percent: int) -> Ints:
 
 
 def find_run_starts(*columns: Ints) -> Ints:
-    """Returns row 0, if it exists, and the rows that differ from the previous row in a column."""
+    """Returns the indexes of row 0, if it exists, and of the rows that differ from the previous row in a column."""
     if not len(columns[0]):
         return np.zeros(0, np.int64)
     differs = np.zeros(len(columns[0]), np.bool_)
@@ -38,7 +38,7 @@ def find_run_starts(*columns: Ints) -> Ints:
 
 
 def measure_runs(starts: Ints, rows: int) -> Ints:
-    """Returns the lengths of the runs that begin at `starts`, of `rows` rows in all."""
+    """Returns the lengths of the runs that begin at `starts`. The runs have `rows` rows together."""
     return np.diff(starts, append=rows)
 
 

@@ -1,4 +1,4 @@
-"""Summarises the durations of each window and measure: count, sum, exact percentiles and a sketch."""
+"""Summarises the durations of each window and measure with a count, a sum, exact percentiles and a sketch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LISTS: Final = ("sketch_buckets", "sketch_counts")
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Lists of different lengths in one array: list k is values[offsets[k]:offsets[k + 1]]."""
+    """Lists of different lengths in one array. List k is values[offsets[k]:offsets[k + 1]]."""
 
     offsets: Ints
     values: Ints
@@ -30,7 +30,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One row for each of `codes`. `ordered` has the sorted durations of each row."""
+    """A summary with one row for each of `codes`. `ordered` has the sorted durations of each row."""
 
     codes: Ints
     columns: Mapping[str, Ints]

@@ -13,12 +13,14 @@ _CALENDAR = "slot_us bigint, day_starts_us bigint, day_ends_us bigint"
 
 
 def build_calendar(session: SparkSession, span: DaySpan) -> DataFrame:
-    """Returns the day of each slot. A day has at most about a hundred slots, few enough to broadcast."""
+    """Returns the day of each slot. A day has at most about a hundred slots, so the rows are few enough to
+    broadcast."""
     return F.broadcast(session.createDataFrame(list(span.slots()), _CALENDAR))
 
 
 def assign_windows(days: DataFrame, span: DaySpan, at: str = "at_us") -> Transform:
-    """Repeats each row for each window of the span that contains its time; adds window_seconds, starts_us, ends_us."""
+    """Repeats each row for each window of the span that contains the row's time, and adds window_seconds, starts_us and
+    ends_us."""
 
     def transform(rows: DataFrame) -> DataFrame:
         low = min(span.bounds(3600)[0], span.start_us)

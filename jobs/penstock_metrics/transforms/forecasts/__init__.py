@@ -1,4 +1,5 @@
-"""Forecasts the backlog of a queue for the next hour, if a method beat the forecast "no change" on the queue's past.
+"""Forecasts the backlog of a queue for the next hour, if a method was better than the forecast "no change" on the
+queue's past.
 
     series      the past of a queue: depths every five minutes, and every hour for three weeks
     methods     the candidates: trends, and the values an hour, a day or a week before

@@ -1,9 +1,10 @@
 """Tests every method on the last day, by comparing its forecast at every step (origin) with the forecast "no change".
 
 An origin counts only if the depth is known for the whole next hour. A loss is the mean absolute error over the twelve
-points. A method wins if it is at least a tenth better than "no change", no point is worse, the recent third is not
-worse, and the difference is significant. The test of significance is by Diebold and Mariano (1995), with the variance
-of a mean of correlated values (Newey and West 1987), because the hours after neighbouring origins overlap.
+points. A method wins if its loss is at least a tenth below the loss of "no change", and if it is not worse at any point
+or in the recent third. The difference must also be significant. The test of significance is by Diebold and Mariano
+(1995), with the variance of a mean of correlated values (Newey and West 1987), because the hours after neighbouring
+origins overlap.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from .methods import Method, repeat_last
 from .series import DAY_STEPS, POINTS, DepthSeries, Floats, Ints
 
 ORIGINS: Final = DAY_STEPS
-# With the hour before the first origin and the hour after the last one, this number of origins makes a day.
+# The minimum number of origins. With the hour before the first origin and the hour after the last origin, these origins
+# make a day.
 LEAST_ORIGINS: Final = DAY_STEPS - 2 * POINTS
 LEAST_GAIN: Final = 0.1
 _HALF: Final = 0.5
-# The tests are one-sided at 5 %. The first is for the best of eleven methods (Bonferroni), and the second for a method
-# that halves the error.
+# The critical values of one-sided tests at 5 %. The first value is for the best of eleven methods (Bonferroni), and the
+# second value for a method that halves the error.
 LEAST_STATISTIC: Final = 2.6
 HALVING_STATISTIC: Final = 1.645
 _ABOUT_AS_GOOD: Final = 0.02
@@ -32,7 +34,7 @@ _ABOUT_AS_GOOD: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """The past forecasts of a method, the oldest origin first. An error is the actual depth minus the predicted
+    """The past forecasts of a method, starting with the oldest origin. An error is the actual depth minus the predicted
     depth.
     """
 
@@ -62,7 +64,7 @@ class Backtest:
 
 
 def list_origins(series: DepthSeries) -> Ints:
-    """Returns the lags of the origins, the oldest first, or nothing if the known past is too short."""
+    """Returns the lags of the origins, starting with the oldest, or no lags if the known past is too short."""
     oldest = min(POINTS + ORIGINS, series.known_steps - POINTS)
     return np.arange(oldest - 1, POINTS - 1, -1)
 
@@ -82,7 +84,8 @@ def backtest(series: DepthSeries, name: str, method: Method) -> Backtest | None:
 
 
 def find_best(series: DepthSeries, methods: Mapping[str, Method]) -> Backtest | None:
-    """Returns the first winning method with about the least loss relative to no change, or None if no method wins."""
+    """Returns the first winning method whose loss relative to no change is about the smallest, or None if no method
+    wins."""
     found = (backtest(series, name, method) for name, method in methods.items())
     winners = [test for test in found if test and is_better(test)]
     least = min((test.ratio for test in winners), default=0.0)
@@ -90,8 +93,8 @@ def find_best(series: DepthSeries, methods: Mapping[str, Method]) -> Backtest | 
 
 
 def is_better(test: Backtest) -> bool:
-    """Returns whether a method was better than assuming no change: by LEAST_GAIN, at each point, recently, and not by
-    chance.
+    """Returns whether a method was better than the forecast "no change" by LEAST_GAIN, at each point, recently, and not
+    by chance.
     """
     if test.unchanged_loss == 0 or test.ratio > 1 - LEAST_GAIN:
         return False
@@ -102,7 +105,7 @@ def is_better(test: Backtest) -> bool:
 
 
 def compute_statistic(gains: Floats) -> float:
-    """Returns the mean of values, correlated over POINTS steps, divided by the mean's standard error."""
+    """Returns the mean of values divided by the mean's standard error. The values are correlated over POINTS steps."""
     mean, centred, number = gains.mean(), gains - gains.mean(), len(gains)
     variance = float(centred @ centred) / number
     for lag in range(1, min(POINTS, number - 1) + 1):

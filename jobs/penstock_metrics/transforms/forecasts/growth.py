@@ -10,7 +10,7 @@ import numpy as np
 from .methods import compute_slopes
 from .series import Floats
 
-RETENTION_DAYS: Final = 3  # The function warns if a message will expire within this many days.
+RETENTION_DAYS: Final = 3  # The warning is for messages that will expire within this number of days.
 _LEAST_SLOPE: Final = 0.02  # Growth of the age in seconds per second. Slower growth can be chance.
 _LEAST_HOURS: Final = 6
 HOURS_COMPARED: Final = 24
@@ -18,7 +18,7 @@ HOURS_COMPARED: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """The arrivals and drained messages of the last full clock hours since the queue exists."""
+    """The arrivals and drained messages of the last full clock hours in which the queue existed."""
 
     arrivals: Floats
     drained: Floats
@@ -26,7 +26,8 @@ class Hours:
 
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """The ages of the oldest message in seconds, the newest last, at five-minute steps and at the ends of hours.
+    """The ages of the oldest message in seconds, at five-minute steps and at the ends of hours. The newest age is the
+    last.
 
     The steps cover the last hour. An unknown age is NaN, and the age of an empty queue is 0.
     """
@@ -59,8 +60,8 @@ def find_warnings(backlog: int, ages: Ages, hours: Hours, retention_seconds: flo
 
 
 def estimate_until_retention(ages: Ages, retention_seconds: float) -> float | None:
-    """Returns the seconds until the oldest message expires, if its age grows at the slower rate of the last hour and
-    the last day.
+    """Returns the number of seconds until the oldest message expires, if its age grows at the slower of two rates,
+    which are the rate of the last hour and the rate of the last day.
     """
     found = [
         slope
@@ -80,7 +81,7 @@ def _estimate_growth(values: Floats, seconds: float) -> float | None:
 
 
 def find_fastest_hour(hours: Hours) -> tuple[float, float] | None:
-    """Returns (rate of the fastest hour, mean rate of arrivals) if the first rate is less, and otherwise None.
+    """Returns (rate of the fastest hour, mean rate of arrivals) if the first rate is lower, and otherwise None.
 
     Also returns None if no message was drained, because the queue then has no consumers.
     """

@@ -1,10 +1,12 @@
-"""Computes a forecast's intervals from its method's errors in the backtest, and how many intervals contained the depth.
+"""Computes a forecast's intervals from its method's errors in the backtest, and computes how many intervals contained
+the depth.
 
-The interval of a point goes from one quantile of the past errors of that horizon to another (conformal prediction, Vovk
-and others 2005), without an assumption about the distribution. The function divides errors by the movement of the queue
-in the hour before their origin, because quiet hours differ from busy ones. If past intervals held too seldom or too
-often, the function moves the quantiles (adaptive conformal inference, Gibbs and Candès 2021). The coverage is the share
-of past intervals that held, where each past interval uses only earlier errors.
+The interval of a point goes from one quantile of the past errors at the point's horizon to another quantile (conformal
+prediction, Vovk and others 2005). The method makes no assumption about the distribution. The function divides errors by
+the movement of the queue in the hour before their origin, because quiet hours differ from busy hours. If past intervals
+contained the depth too seldom or too often, the function moves the quantiles (adaptive conformal inference, Gibbs and
+Candès 2021). The coverage is the share of past intervals that contained the depth. Each past interval uses only earlier
+errors.
 """
 
 from __future__ import annotations
@@ -21,13 +23,13 @@ from .series import POINTS, STEPS_PER_HOUR, DepthSeries, Floats, Ints
 
 LEVEL: Final = 0.8
 _LEARNING: Final = 0.02
-_WARM_UP: Final = 24  # An interval needs this many errors.
+_WARM_UP: Final = 24  # The minimum number of errors for an interval.
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """The bounds of each point, and the share of backtest intervals that held, or None if the backtest has no
-    intervals."""
+    """The bounds of each point, and the share of backtest intervals that contained the depth. The share is None if the
+    backtest has no intervals."""
 
     low: Floats
     high: Floats
@@ -56,8 +58,8 @@ def measure_activity(series: DepthSeries, origins: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Rolled:
-    """The past intervals for one horizon: whether each interval contained the actual value, and the current share of
-    allowed misses.
+    """The past intervals for one horizon, with the record of intervals that contained the actual value, and the current
+    share of allowed misses.
     """
 
     held: Sequence[bool]
@@ -84,7 +86,8 @@ def _compute_correction(held: bool) -> float:
 
 
 def _is_inside(test: Backtest, place: int, point: int, around: tuple[float, float]) -> bool:
-    """Returns whether the actual depth was in the interval. The interval contains the forecast and nothing below 0."""
+    """Returns whether the actual depth was in the interval. The interval contains the forecast, and no values below
+    0."""
     expected = float(test.predicted[place, point])
     actual = expected + float(test.errors[place, point])
     return min(max(expected + around[0], 0), expected) <= actual <= max(expected + around[1], expected)

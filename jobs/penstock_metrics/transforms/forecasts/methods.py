@@ -1,4 +1,4 @@
-"""Defines the candidates for a forecast. Each forecasts the depths 5, 10 … 60 minutes after its origins.
+"""Defines the candidate methods for a forecast. Each method forecasts the depths 5, 10 … 60 minutes after its origins.
 
     trend     continues the median slope between all pairs of points (Theil 1950, Sen 1968), so a burst has no effect
     damped    a trend that loses a tenth of its slope in every step (Gardner and McKenzie 1985)
@@ -6,8 +6,8 @@
     season    repeats the mean of the values after the same time in up to three earlier hours, days or weeks; the
               queue's distance from that mean lasts or fades
 
-Days and weeks are 24 and 168 hours of UTC. After a change of clocks, these two seasons are wrong for a day, and the
-backtest excludes them.
+Days and weeks are 24 and 168 hours of UTC. After a change of clocks, the seasons of a day and a week are wrong for a
+day, and the backtest excludes them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FADING: Final = 0.85  # A deviation halves in 21 minutes.
 
 
 def repeat_last(series: DepthSeries, origins: Ints) -> Floats:
-    """Forecasts an unchanged depth. Every other method has to beat this forecast."""
+    """Forecasts an unchanged depth. Every other method has to be better than this forecast."""
     return np.repeat(series.ago(origins)[:, None], POINTS, axis=1)
 
 
@@ -75,7 +75,7 @@ def compute_slopes(values: Floats) -> Floats:
     return np.asarray(np.median((values[:, second] - values[:, first]) / (second - first), axis=1))
 
 
-# The simplest methods come first, because the first of about equally good methods wins.
+# The candidate methods. The simplest methods come first, because the first of about equally good methods wins.
 METHODS: Final[Mapping[str, Method]] = {
     "trend_6h": make_trend(6 * STEPS_PER_HOUR, 6),
     "trend_1h": make_trend(STEPS_PER_HOUR),

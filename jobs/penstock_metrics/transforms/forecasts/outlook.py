@@ -1,7 +1,8 @@
-"""Computes the outlook of one queue from its stored windows: rates, time to drain, forecast with intervals, warnings.
+"""Computes the outlook of one queue from its stored windows. The outlook has rates, the time to drain, a forecast with
+intervals, and warnings.
 
-The rates cover the last quarter of an hour, or the life of a younger queue. By the rates of a whole hour, a queue that
-began to drain 20 minutes ago would never become empty.
+The rates cover the last quarter of an hour, or the life of a younger queue. According to the rates of a whole hour, a
+queue that began to drain 20 minutes ago would never become empty.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def rates(arrived: int, drained: int, last_us: int, begins_us: int) -> MeanRates
 
 
 def drain_seconds(backlog: int, rate: MeanRates) -> float | None:
-    """Returns the seconds until the queue is empty at these rates, or None if the queue never becomes empty."""
+    """Returns the number of seconds until the queue is empty at the current rates, or None if the queue never becomes
+    empty."""
     if backlog == 0:
         return 0.0
     return backlog / (rate.drained - rate.arrivals) if rate.drained > rate.arrivals else None
@@ -61,7 +63,7 @@ class WindowCounts:
     oldest_age_us: Ints  # 0: the queue was empty.
 
     def since(self, at_us: int) -> WindowCounts:
-        """Returns the windows that end after this time."""
+        """Returns the windows that end after the given time."""
         held = self.ends_us > at_us
         return WindowCounts(*(getattr(self, name)[held] for name in self.__slots__))
 
@@ -142,6 +144,6 @@ def _find_warnings(queue: ForecastQueue) -> GrowthWarnings:
 
 
 def _interpolate(windows: WindowCounts, ends: Ints, name: str) -> Floats:
-    """Returns the values of the windows that end at these times, or 0 for missing windows."""
+    """Returns the values of the windows that end at the given times, or 0 for missing windows."""
     found = dict(zip(windows.ends_us.tolist(), getattr(windows, name).tolist(), strict=True))
     return np.asarray([found.get(end, 0) for end in ends.tolist()], np.float64)

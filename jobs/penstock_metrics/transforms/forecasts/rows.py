@@ -1,6 +1,6 @@
-"""Makes the row of queue.metrics_forecast from a queue's stored windows, for `groupBy("queue_id").applyInArrow`.
+"""Computes the row of queue.metrics_forecast from a queue's stored windows, for `groupBy("queue_id").applyInArrow`.
 
-A queue has at most 700 minute windows and 600 hour windows as input, with any traffic.
+The input of a queue is at most 700 minute windows and 600 hour windows, whatever the traffic.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FORECAST: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """Facts of a queue besides its windows. `created_us` may be before the first window."""
+    """The facts about a queue that its windows do not contain. `created_us` may be before the first window."""
 
     created_us: int
     retention_seconds: int

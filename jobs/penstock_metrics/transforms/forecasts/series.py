@@ -1,4 +1,5 @@
-"""Represents the past of a queue for the forecast: its depth every five minutes, and hourly depths before that.
+"""Represents the past of a queue for the forecast, with the depth at every five minutes, and hourly depths for earlier
+times.
 
 Times are lags, which count steps of five minutes before the end of the last complete minute. A depth from before the
 queue's creation is unknown (NaN). A missing window means that the queue was empty (depth 0).
@@ -18,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 STEP: Final = 5 * MINUTE
-POINTS: Final = 12  # The forecast is for 5, 10 … 60 minutes.
+POINTS: Final = 12  # The number of points in a forecast, which are at 5, 10 … 60 minutes.
 STEPS_PER_HOUR: Final = HOUR // STEP
 DAY_STEPS: Final = 24 * STEPS_PER_HOUR
 WEEK_STEPS: Final = 7 * DAY_STEPS
@@ -30,7 +31,7 @@ HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_PER_HOUR + 3
 
 @dataclass(frozen=True, slots=True)
 class DepthSeries:
-    """Depths by lag. `fine[k]` is the depth k steps ago, and `hourly[k]` the depth at the end of the k-th last hour.
+    """Depths by lag. `fine[k]` is the depth k steps ago, and `hourly[k]` is the depth at the end of the k-th last hour.
 
     `hour_lag` is the number of steps since the end of the last clock hour, usually a fraction.
     """
@@ -40,7 +41,8 @@ class DepthSeries:
     hour_lag: float
 
     def ago(self, lags: Ints) -> Floats:
-        """Returns the depths at these lags, by linear interpolation between ends of hours. An unknown depth is NaN."""
+        """Returns the depths at the given lags, by linear interpolation between ends of hours. An unknown depth is
+        NaN."""
         near = lags < len(self.fine)
         found = self.fine[np.where(near, lags, 0)]
         return found if near.all() else np.where(near, found, self._between_hours(lags))
@@ -56,7 +58,8 @@ class DepthSeries:
 
     @classmethod
     def of(cls, fine: Points, hourly: Points, last_us: int, begins_us: int) -> DepthSeries:
-        """Makes a series from depths at times. Lags end at `last_us`. Depths before `begins_us` are unknown."""
+        """Makes a series from depths at given times. The lags end at `last_us`. Depths before `begins_us` are
+        unknown."""
         hour_us = last_us // HOUR * HOUR
         return cls(
             _lag(fine, last_us, begins_us, STEP, FINE_STEPS + 1),
@@ -73,7 +76,7 @@ class DepthSeries:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Values at times, in any order. The value of a missing time is 0."""
+    """Values at given times, in any order. The value for any other time is 0."""
 
     at_us: Ints
     value: Floats

@@ -37,9 +37,7 @@ stored."""
 
 WAIT_SECONDS: Final = 3600.0
 """How long a receive waits. The wait is long, because it uses no resources. The poller checks permissions again at the
-end of
-a long poll.
-"""
+end of a long poll."""
 FRESH_SECONDS: Final = 1.0
 """How long a check of permissions is valid."""
 DELETE_PAUSE_SECONDS: Final = 1.0
