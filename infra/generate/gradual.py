@@ -48,7 +48,8 @@ ALIASES = (
       Alarms: !If [NoAlarm, [!Ref AWS::NoValue], [!Ref RollbackAlarm]]
 """,
 )
-# No code reads this variable. SAM compares the texts of variables and the location of the code, but not the layers.
+# No code reads the variable PENSTOCK_RELEASE. SAM compares the texts of variables and the location of the code, but not
+# the layers.
 VARIABLE = ("        QUEUE_REGION: !Ref AWS::Region\n", '        PENSTOCK_RELEASE: "{release}"\n')
 
 

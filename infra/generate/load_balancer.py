@@ -34,7 +34,8 @@ def render_rules(service: str, actions: Sequence[Action[Any, Any]], present: Ite
 
 
 def assign_priorities(service: str, names: Sequence[str], present: Iterable[str]) -> dict[str, int]:
-    """Returns each action's number: the current number, or a new number if the current number is invalid or taken."""
+    """Returns each action's number, which is the current number, or a new number if the current number is invalid or
+    taken."""
     allowed = PRIORITIES[service]
     found = {match[1]: int(match[2]) for match in map(_row, present) if match}
     numbers: dict[str, int] = {}

@@ -48,7 +48,7 @@ def _render_actions() -> Iterator[str]:
 
 # --- REST ------------------------------------------------------------------------------------------------------------
 def _render_rest() -> Iterator[str]:
-    """Renders the OpenAPI document as a page: each request with its parameters, body and responses."""
+    """Renders the OpenAPI document as a page, which has each request with its parameters, body and responses."""
     environment = cast("Environment", SimpleNamespace(access=object()))
     document = RestApplication(environment, cast("Any", None)).openapi()
     schemas: Mapping[str, Any] = document["components"]["schemas"]

@@ -56,7 +56,7 @@ SUMMARY: Final = pa.schema(
         *((name, pa.int64()) for name in _SINGLE),
         ("sketch_buckets", pa.list_(pa.int32())),
         ("sketch_counts", pa.list_(pa.int64())),
-        ("ordered", pa.list_(pa.int64())),  # All durations of a piece with few durations.
+        ("ordered", pa.list_(pa.int64())),  # All durations, if the piece has only few durations.
         ("whole", pa.bool_()),  # The row is a whole window.
     ]
 )

@@ -10,7 +10,7 @@ import numpy as np
 from .methods import compute_slopes
 from .series import Floats
 
-RETENTION_DAYS: Final = 3  # The warning is for messages that will expire within this number of days.
+RETENTION_DAYS: Final = 3  # The number of days before a message's expiry from which a warning is possible.
 _LEAST_SLOPE: Final = 0.02  # Growth of the age in seconds per second. Slower growth can be chance.
 _LEAST_HOURS: Final = 6
 HOURS_COMPARED: Final = 24

@@ -1,6 +1,6 @@
 """Computes the row of queue.metrics_forecast from a queue's stored windows, for `groupBy("queue_id").applyInArrow`.
 
-The input of a queue is at most 700 minute windows and 600 hour windows, whatever the traffic.
+With any traffic, the input of a queue is at most 700 minute windows and 600 hour windows.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     traceparent:      00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
     AWSTraceHeader:   Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1
 
-Both headers contain the same facts. An X-Ray trace id is a W3C trace id with a version prefix and a dash inside.
-Messages use X-Ray's format, because SQS has an attribute for it. Sources: W3C Trace Context, level 1; X-Ray Developer
-Guide, "Tracing header" and "Amazon SQS and AWS X-Ray". This module does not need OpenTelemetry, because a `Tracer`
-records the spans.
+The headers of W3C and X-Ray contain the same facts. An X-Ray trace id is a W3C trace id with a version prefix and a
+dash inside. Messages use X-Ray's format, because SQS has an attribute for it. Sources: W3C Trace Context, level 1;
+X-Ray Developer Guide, "Tracing header" and "Amazon SQS and AWS X-Ray". This module does not need OpenTelemetry, because
+a `Tracer` records the spans.
 """
 
 import re

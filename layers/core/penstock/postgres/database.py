@@ -1,16 +1,17 @@
 """Keeps a function's only connection between invocations, and replaces a broken connection.
 
     closed before a call              The call uses a new connection.
-    idle for over a minute            The connection is tested first, because networks and poolers drop connections
-                                      silently. If the test takes two seconds, a new one is used.
-    wrong settings of the session     The call uses a new connection. A new connection with wrong settings is refused
-                                      (ServiceUnavailable; `session_settings`).
-    rolled back, server is read only  The database undid the call, so it is repeated once, after a failover on a new
+    idle for over a minute            The object tests the connection first, because networks and poolers drop
+                                      connections silently. If the test takes two seconds, the call uses a new
                                       connection.
-    lost before COMMIT                The call took no effect, so it is repeated once on a new connection (only pg8000,
-                                      whose calls are explicit transactions).
-    lost during the call              The call may have taken effect: ServiceUnavailable. The next call uses a new
-                                      connection.
+    wrong settings of the session     The call uses a new connection. If the new connection also has wrong settings,
+                                      the call raises ServiceUnavailable (`session_settings`).
+    rolled back, server is read only  The database undid the call, so the object repeats the call once, after a
+                                      failover on a new connection.
+    lost before COMMIT                The call took no effect, so the object repeats the call once on a new connection
+                                      (only pg8000, whose calls are explicit transactions).
+    lost during the call              The call may have taken effect, so it raises ServiceUnavailable. The next call
+                                      uses a new connection.
 
 Each call of an SQL function is a separate transaction, as PgBouncer's transaction mode requires. Penstock has two
 drivers (docs/decisions/0008-two-drivers.md). A process imports only the driver that it uses. `sqlstates` explains each

@@ -42,7 +42,8 @@ def list_called_functions(directory: Path) -> list[str]:
 
 
 def compute_fingerprint(directory: Path) -> bytes:
-    """Returns a fingerprint of these settings. `migrate` applies the functions again if the fingerprint changes."""
+    """Returns a fingerprint of the functions' settings. `migrate` applies the functions again if the fingerprint
+    changes."""
     return " ".join([_SET, *list_called_functions(directory)]).encode()
 
 

@@ -1,10 +1,11 @@
-"""Migrates a database to this release's schema. Numbered migrations change the tables, and all functions are replaced.
+"""Migrates a database to this release's schema. Numbered migrations change the tables, and a migration run replaces all
+functions.
 
-    sql/migrations/NNNN_name.sql   Each migration runs once, in order, in its own transaction. It never changes later.
-    sql/functions/SUBJECT/*.sql    All functions are replaced in one transaction if any of them has changed.
-    sql/former/*.sql               Functions for the previous release. They are replaced with the functions.
-    sql/views/*.sql                Views for readers of the tables. They are replaced after the functions.
-    sql/grants.sql                 Grants are applied at each run. Roles are created first, if permitted (roles.py).
+    sql/migrations/NNNN_name.sql   Each migration runs once, in order, in its own transaction, and never changes later.
+    sql/functions/SUBJECT/*.sql    If a function has changed, a run replaces all functions in one transaction.
+    sql/former/*.sql               A run replaces the functions for the previous release together with all functions.
+    sql/views/*.sql                A run replaces the views for readers of the tables after the functions.
+    sql/grants.sql                 Each run creates the roles, if permitted (roles.py), and applies the grants.
 
 Any number of runners can start at once. All runners take the same advisory lock. The first runner works, and the others
 wait and find the database up to date. A migration inserts its number in the transaction of its changes, so it is never
@@ -99,7 +100,7 @@ end
 from pg_class c where c.oid = to_regclass('queue.migration')
 """
 # Returns the owner of a schema without tables, if the migrating role lacks the owner's rights. A superuser has the
-# rights of every role, so here a superuser must be the owner.
+# rights of every role, so a superuser who migrates must itself be the owner.
 _OTHER_OWNER: Final = """
 select pg_get_userbyid(n.nspowner) from pg_namespace n join pg_roles r on r.rolname = current_user
 where n.nspname = 'queue' and n.nspowner <> r.oid and (r.rolsuper or not pg_has_role(r.oid, n.nspowner, 'USAGE'))
@@ -143,7 +144,7 @@ class Script:
 
 @dataclass(slots=True)
 class Applied:
-    """The result of a run: the applied migrations, and whether functions and grants were applied.
+    """The result of a run, with the applied migrations, and whether the run applied functions and grants.
 
     `role_settings` are the settings that the run gave the migrating role in this database. The role's sessions had
     other values, which break the service behind a pooler.
@@ -261,7 +262,7 @@ def _check_encoding(connection: Connection) -> None:
 
 
 def _check_schema(connection: Connection) -> None:
-    """Raises MigrationError if the schema `queue` has objects of another application. An empty schema is accepted."""
+    """Raises MigrationError if the schema `queue` has objects of another application. Accepts an empty schema."""
     row = connection.execute(_FOREIGN_OBJECT.encode()).fetchone()
     record = connection.execute(_RECORD_PROBLEM.encode()).fetchone()
     is_ours = record == (None,) and connection.execute("select from queue.migration limit 1").fetchone() is not None

@@ -1,12 +1,12 @@
 """Defines the settings that the service's sessions need, and applies them to a session.
 
-PINNED_SETTINGS decide how texts and times are read and whether calls see each other's rows. Every connection of
-Penstock has these values. The role, the database, the server and libpq's environment cannot change them:
+PINNED_SETTINGS decide how PostgreSQL reads texts and times, and whether calls see each other's rows. Every connection
+of Penstock has these values. The role, the database, the server and libpq's environment cannot change them:
 
     without a pooler     The connection sets them when it is opened, in one call (`apply_settings_query`).
     through PgBouncer    The connection sets those that PgBouncer keeps for each client (TRACKED). The role has the
-                         others in this database, from `penstock migrate`. A connection with another value is refused
-                         (`SessionState.problem`).
+                         others in this database, from `penstock migrate`. The service refuses a connection with another
+                         value (`SessionState.problem`).
 
 SESSION_SETTINGS make calls fast and release locks. An operator's values for the role, the database or the connection
 stay unchanged:
@@ -29,7 +29,7 @@ becomes read-only later fail with 503.
 from typing import Final, NamedTuple
 
 CHECK_SECONDS: Final = 30.0
-"""A connection to a pooler is checked again after this many seconds."""
+"""The number of seconds after which the service checks a connection to a pooler again."""
 
 PINNED_SETTINGS: Final = {
     "client_encoding": "UTF8",

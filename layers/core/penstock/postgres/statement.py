@@ -20,9 +20,9 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     """A SQL function that returns a table, with the types of its parameters, in order, and of its rows.
 
     `row` is a NamedTuple whose fields are the function's columns. A test compares the fields with PostgreSQL's
-    catalogue. The call names the columns, so the next release can add columns. The only column of a row is not named,
-    so it can be renamed. `named` are the last parameters, which the call names. The next release can insert other
-    parameters, with defaults, before these.
+    catalogue. The call names the columns, so the next release can add columns. The call does not name the column of a
+    row with only one column, so the next release can rename that column. `named` are the last parameters, which the
+    call names. The next release can insert other parameters, with defaults, before these.
     """
 
     name: str

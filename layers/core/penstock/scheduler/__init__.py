@@ -1,1 +1,1 @@
-"""EventBridge Scheduler: types, errors, operations, schedule expressions, and firing."""
+"""Implements EventBridge Scheduler, with its types, errors, operations, schedule expressions, and firing."""

@@ -164,7 +164,8 @@ def check_expression(request: scheduler.CreateScheduleRequest) -> Expression:
 
 
 def check_period(request: scheduler.CreateScheduleRequest) -> Period:
-    """Returns start and end. Both times can be in the past if the client changes a schedule after it started."""
+    """Returns start and end. Start and end can be in the past if the client changes a schedule after the schedule
+    started."""
     start, end = convert_moment(request.start_date), convert_moment(request.end_date)
     if start is not None and end is not None and end <= start:
         raise ValidationException.member(str(request.end_date), "endDate", "be later than startDate")

@@ -1,4 +1,5 @@
-"""Validates targets of EventBridge Scheduler: a queue (SendMessage), a topic (Publish), or a Lambda function (Invoke).
+"""Validates targets of EventBridge Scheduler, which can be a queue (SendMessage), a topic (Publish), or a Lambda
+function (Invoke).
 
 AWS checks a target at the invocation. Penstock checks the ARN and the parameters when a client sets the target, because
 it cannot invoke targets of other kinds. The queue or topic does not have to exist yet, as on AWS. The texts of
@@ -92,7 +93,7 @@ def _is_json(text: str) -> bool:
 def _check_topic(target: Target, group_id: str | None) -> None:
     """Raises ValidationException for a FIFO topic without a group in SqsParameters.
 
-    This check is Penstock's extension. On AWS, invocations of such a target always fail.
+    The check is Penstock's extension. On AWS, invocations of such a target always fail.
     """
     topic = parse_topic_arn(target.arn)
     if topic is None:

@@ -1,5 +1,5 @@
-"""The settings of Penstock. `definition.py` declares each setting once; `make generate` writes all files that name
-them.
+"""The settings of Penstock. `definition.py` declares each setting once, and `make generate` writes all files that name
+settings.
 
     from penstock.settings import Settings
     settings = Settings.read(os.environ)          # once per process, in an entry point

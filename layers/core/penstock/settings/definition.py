@@ -417,7 +417,8 @@ def _check_combinations(settings: Settings) -> None:
 
 
 def _add_iam_token(address: str) -> str:
-    """Returns the address with IAM_TOKEN as its last password. The last password counts in both forms of addresses."""
+    """Returns the address with IAM_TOKEN as its last password. In both forms of addresses, the last password takes
+    precedence."""
     if not address or IAM_TOKEN in address:
         return address
     if address.startswith(("postgresql://", "postgres://")):

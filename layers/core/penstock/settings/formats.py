@@ -57,7 +57,7 @@ def split_hosts(text: str) -> list[str]:
 
 
 def split_address(text: str) -> tuple[str, int]:
-    """Splits `host:port`; `[::1]:9324` gives `::1`. Raises ValueError."""
+    """Splits `host:port`. The host of `[::1]:9324` is `::1`. Raises ValueError."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise ValueError("host:port")

@@ -50,13 +50,13 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
     format: Format | None = None
     """The format of the text, in addition to type, bounds and choices."""
     secret: bool = False
-    """Whether the value is secret. No output shows a secret value, and a file can contain it."""
+    """Whether the value is secret. No output shows a secret value, and a file can contain a secret value."""
     hidden: bool = False
     """Whether every output hides the value, because it can contain a token."""
     attribute: str = ""
     """The name of the attribute of Settings. The class Settings sets the name."""
     name: str = ""
-    """The environment variable's name: the attribute's name in capitals."""
+    """The environment variable's name, which is the attribute's name in capitals."""
 
     def __post_init__(self) -> None:
         if self.maximum is None and type(self.default) is int:
@@ -97,7 +97,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         return self.parse(self._find_text(variables))
 
     def parse(self, text: str) -> Value:
-        """Converts a text to a value; an empty string gives the default. Raises SettingError."""
+        """Converts a text to a value. An empty text means the default. Raises SettingError."""
         text = text.strip()
         if text == "":
             return self.default

@@ -1,5 +1,5 @@
-"""Finds environment variables whose names resemble settings. Such variables are probably mistakes, and have no
-effect."""
+"""Finds environment variables whose names resemble settings. Variables with such names are probably mistakes, and have
+no effect."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ LEAST_BACKLOG: Final = 10
 BACKLOG_SECONDS: Final = 60
 """The minimum time that consumers need to process a backlog."""
 TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
-"""The trend comes from the shortest of these windows in which the backlog changed by more than chance."""
+"""The windows for the trend. The trend comes from the shortest window in which the backlog changed by more than
+chance."""
 BACK_MINUTES: Final = 2
 """The trend ignores changes before the return of consumers that have been back for less than this number of minutes."""
 SIGMAS: Final = 3

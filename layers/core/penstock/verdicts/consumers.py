@@ -31,7 +31,7 @@ def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_se
     The consumers must handle the arrivals and clear the backlog within the target lag. `now` is known only while
     messages wait, because the counts do not show idle consumers. A failed message stays in flight until its visibility
     timeout ends, although no consumer works on it. Therefore minutes with failed messages do not count. Both numbers
-    are unknown if no other minutes exist. Arrivals that become dead letters do not count.
+    are unknown if all minutes have failed messages. Arrivals that become dead letters do not count.
     """
     minutes = find_minutes_without_failures(series, rates.minutes)
     done = sum(series.left[index] for index in minutes)
@@ -48,8 +48,9 @@ def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_se
 
 
 def find_minutes_without_failures(series: Series, minutes: int) -> list[int]:
-    """Returns the indices of the last minutes without failures. In such a minute and the next one, no message was
-    redelivered or became a dead letter. A redelivered message had waited for the end of its visibility timeout."""
+    """Returns the indices of the last minutes without failures. In a minute without failures and in the next minute, no
+    message was redelivered or became a dead letter. A redelivered message had waited for the end of its visibility
+    timeout."""
     failed = [again + dead > 0 for again, dead in zip(series.redelivered, series.dead_lettered, strict=True)]
     first = max(0, len(failed) - minutes)
     return [index for index in range(first, len(failed)) if not any(failed[index : index + 2])]

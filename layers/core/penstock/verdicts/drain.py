@@ -18,7 +18,7 @@ LEAST_DOUBT: Final = 0.05
 
 
 class ExpectedFlow(NamedTuple):
-    """Rates in messages per minute: expected arrivals, completions, and the uncertainty of the difference."""
+    """The expected arrivals, the completions, and the uncertainty of their difference, in messages per minute."""
 
     arrivals: Outlook
     drain: float

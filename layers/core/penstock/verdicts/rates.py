@@ -41,7 +41,8 @@ SIGMAS: Final = 3
 
 
 def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequence[int]:
-    """Returns the last minutes whose counts changed only by chance: at least five minutes, and at most `most`."""
+    """Returns the last minutes whose counts changed only by chance. The result has at least five minutes, and at most
+    `most`."""
     found = counts[-LEVEL_MINUTES[0] :]
     for minutes in LEVEL_MINUTES[1:]:
         earlier = counts[-minutes : -len(found)]

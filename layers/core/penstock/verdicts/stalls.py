@@ -1,4 +1,4 @@
-"""Detects stalls: messages wait, but no consumer receives for longer than is usual for the queue."""
+"""Detects stalls, in which messages wait, but no consumer receives for longer than is usual for the queue."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -40,7 +40,7 @@ def find_waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
 
     The wait begins with the last receive, or with the arrival of the messages if no receive has happened since. The
     wait never begins before the arrival of the oldest message, or before the first of the last consecutive minutes that
-    ended with messages. If there are no minutes, nothing has changed in the whole period, so the wait begins with the
+    ended with messages. Without minutes, the queue had no activity in the whole period, so the wait begins with the
     arrival of the oldest message.
     """
     if series.now.visible <= 0:

@@ -36,7 +36,7 @@ class Cause(StrEnum):
 
 
 class Minute(NamedTuple):
-    """A row of queue.minute: the activity of a queue in one minute, and its last gauges in that minute.
+    """A row of queue.minute, with the activity of a queue in one minute, and the last gauges in that minute.
 
     Gauges (`visible`, `in_flight`, `delayed`) are None if the queue was not measured in that minute. `oldest_at` is the
     time when the oldest message entered, and is also None for an empty queue.

@@ -182,7 +182,7 @@ def find_dead_letters(case: Case) -> RuleFinding | None:
 
 
 def find_backlog(case: Case) -> RuleFinding | None:
-    """Finds a backlog. If the backlog grows or is constant, the queue falls behind; if the backlog shrinks, the queue
+    """Finds a backlog. If the backlog grows or is constant, the queue falls behind, and if the backlog shrinks, the queue
     drains."""
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain):
@@ -244,7 +244,7 @@ def find_idleness(case: Case) -> RuleFinding | None:
 
 
 def find_ok(case: Case) -> RuleFinding:
-    """Returns the default: consumers have kept up since the last minute with a backlog."""
+    """Returns the default finding, which is that consumers have kept up since the last minute with a backlog."""
     values = case.series.visible
     for index in range(len(values) - 1, -1, -1):
         if backlog.has_backlog(values[index], case.rates.drain):

@@ -5,8 +5,8 @@ The worker leases due deliveries, lets carriers send them concurrently, and writ
     claim (a short transaction) ──► carry, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
 
 No transaction is open during a request. A lease outlasts the slowest attempt. Only the lease's owner can write the
-outcome, so a slow worker's late outcome changes nothing. If a worker dies, another worker sends its deliveries after
-their leases expire. The endpoint gets a message twice only if the first worker died before it wrote the outcome.
+outcome, so a slow worker's late outcome has no effect. If a worker dies, another worker sends its deliveries after
+their leases expire. The endpoint receives a message twice only if the first worker died before it wrote the outcome.
 """
 
 import asyncio

@@ -46,7 +46,8 @@ INSTALLATION_SECONDS = 10.0
 # has 60 s.
 QUEUES_PER_PAGE = 20
 ROWS_PER_TABLE = 10_000
-# How often a process checks whether the database has moved to another server. Each new connection is also checked.
+# How often a process checks whether the database has moved to another server. A process also checks each new
+# connection.
 CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
 PARTS = ("expired_rows", "topics", "applications", "deleted_queues", "histories", "outcomes")
@@ -64,9 +65,9 @@ class Maintainer:
     """The worker of one process. Only some rounds clean the tables that belong to no queue.
 
     `found_nothing` means that the last run had no rows to clean, in its queues and in the tables that belong to no
-    queue. `idle` means that the last run ended a round in which this process cleaned no rows. Unlike `found_nothing`,
-    `idle` says nothing about messages in queues. An idle worker has no work until a change, or until a message expires.
-    `changes` is the result of queue.count_changes before the last run.
+    queue. `idle` means that the last run ended a round in which this process cleaned no rows. When `idle` is true,
+    queues may still contain messages. An idle worker has no work until a change, or until a message expires. `changes`
+    is the result of queue.count_changes before the last run.
     """
 
     def __init__(self) -> None:

@@ -29,7 +29,8 @@ CALLS_AT_ONCE = 100_000
 """The maximum number of rows of queue.activity that a run adds to the minutes. Adding this number of rows takes 0.3
 s."""
 QUEUES_PER_MINUTE = 10_000
-"""The number of the busiest queues that get rows in queue.minute. These queues' rows take 1.5 GB in 25 hours."""
+"""The maximum number of the busiest queues that have rows in queue.minute. These queues' rows take 1.5 GB in 25
+hours."""
 MEASUREMENTS = "measurements"
 """The name with which the container wakes this worker, in place of a queue's ARN."""
 

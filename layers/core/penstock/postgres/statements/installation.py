@@ -92,7 +92,7 @@ READ_MEASUREMENTS = Statement("queue.read_measurements", ("int4",), MeasurementR
 
 
 class InstallationRow(NamedTuple):
-    """A gauge of the installation. `label` distinguishes gauges with the same name. It is empty if the name has
+    """A gauge of the installation. `label` distinguishes gauges with the same name. `label` is empty if the name has
     only one gauge."""
 
     name: str

@@ -148,7 +148,7 @@ SEND_MESSAGES = BatchStatement(
 RECEIVE_MESSAGES = Statement(
     "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4"), ReceivedRow
 )
-# The same call, limited so that each receiver's messages fit into a response.
+# The same function, with a limit that makes each receiver's messages fit into a response.
 RECEIVE_RESPONSE = Statement(
     "queue.receive_response",
     ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4", "text"),

@@ -10,9 +10,9 @@ from penstock.postgres.statement import Statement
 class MetricsRow(NamedTuple):
     """A window of a queue, or of a message group. `latencies` is JSON, by measure.
 
-    The first row of a result describes all windows. It has only sums, latencies, `hot_groups` as JSON (None for a
-    group), and the end and `computed_at` of the newest stored window (None if no window is stored). The job measures
-    `visible`, `in_flight` and `delayed` when it runs, so only the window of a run has them.
+    The first row of a result describes all windows. The first row has only sums, latencies, `hot_groups` as JSON (None
+    for a group), and the end and `computed_at` of the newest stored window (None without a stored window). The job
+    measures `visible`, `in_flight` and `delayed` when it runs, so only the window of a run has them.
     """
 
     starts_at: datetime
@@ -71,10 +71,10 @@ class LagRow(NamedTuple):
     forecast (`outlook`) and the events expected within days (`warnings`). The names are those of
     queue.metrics_forecast.
 
-    The first row of a result describes the installation. It has only the time of all rows' latencies (`from_at` and
-    `to_at`), the end of the job's last run (`computed_at`), and latencies. Other rows have all columns except the
-    first two. The job's results are None for a queue that was idle. `drain_seconds` is None if the queue will never be
-    empty.
+    The first row of a result describes the installation. The first row has only the time of all rows' latencies
+    (`from_at` and `to_at`), the end of the job's last run (`computed_at`), and latencies. Other rows have all columns
+    except the first two. The job's results are None for a queue that was idle. `drain_seconds` is None if the queue
+    will never be empty.
     """
 
     name: str
@@ -117,7 +117,8 @@ READ_LAG_HEAT = Statement(
 class HotGroupRow(NamedTuple):
     """One of the busiest message groups, and its queue.
 
-    `arrivals_of_all` counts the arrivals of all queues in the request. It is None if no window of a queue is stored.
+    `arrivals_of_all` counts the arrivals of all queues in the request. `arrivals_of_all` is None if no queue has a
+    stored window.
     """
 
     name: str

@@ -24,7 +24,7 @@ START_MOVE_TASK = Statement(
 
 
 class ListedTaskRow(NamedTuple):
-    """A move task. The first row of a result is a header. Only its `error` can be set.
+    """A move task. The first row of a result is a header. In the header, only `error` can have a value.
 
     `destination_arn` is None if each message returns to its source queue. `maximum_per_second` is None if the task has
     no limit.

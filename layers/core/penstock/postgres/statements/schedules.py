@@ -40,8 +40,8 @@ class ScheduleRow(NamedTuple):
 
 
 class DroppedScheduleRow(NamedTuple):
-    """Whether the schedule existed. Also true if the same request to `drop_schedule_once` has already deleted the
-    schedule."""
+    """Whether the schedule existed. The value is also true if the same request to `drop_schedule_once` has already
+    deleted the schedule."""
 
     dropped: bool
 
@@ -108,7 +108,7 @@ RUN_SCHEDULE = Statement("queue.run_schedule", ("text", "text", "text", "text"),
 
 
 class ScheduleRunRow(NamedTuple):
-    """An occurrence. `fired_at` is None if the occurrence failed or was skipped; `error` gives the reason.
+    """An occurrence. `fired_at` is None if the occurrence failed or was skipped, and `error` gives the reason.
 
     A schedule without an occurrence has one row with empty columns.
     """

@@ -8,7 +8,7 @@ from penstock.postgres.statement import Statement
 class PeekedRow(NamedTuple):
     """A message that was read but not received. `attributes` and `system` are JSON.
 
-    `entered_at_ms` and `entered_by` say when and how the message entered this queue: sent, dead_lettered, moved.
+    `entered_at_ms` is the time when the message entered this queue, and `entered_by` is sent, dead_lettered or moved.
     """
 
     public_id: int
@@ -105,7 +105,7 @@ class FailureRow(NamedTuple):
     has no group.
 
     `group_messages` counts the group's messages. `oldest_ms` and `newest_ms` are the times when its first and last
-    messages entered the queue. `body` has the first 16,384 characters; `body_length` counts all bytes. The other
+    messages entered the queue. `body` has the first 16,384 characters, and `body_length` counts all bytes. The other
     columns have the same meaning as in `FoundRow`.
     """
 

@@ -1,6 +1,6 @@
 """Parses and evaluates schedule expressions, which determine when schedules fire.
 
-The functions are pure: they use no database, clock or environment. Callers use `expression.py`.
+The functions are pure, because they use no database, clock or environment. Callers use `expression.py`.
 
 The package `penstock.scheduler.firing` fires schedules.
 """

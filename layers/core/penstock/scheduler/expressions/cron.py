@@ -4,11 +4,11 @@ fields with the year last.
     crontab  [second] minute hour day-of-month month day-of-week
     AWS      minute hour day-of-month month day-of-week year; one of the two days is `?`; 1 is Sunday
 
-The result is a `Cron`: sets of values, which next_time.py evaluates. The parser refuses a seventh field, `R`, `H` and
-`@daily`, although croniter supports them.
+The result is a `Cron`, which has sets of values that next_time.py evaluates. The parser refuses a seventh field, `R`,
+`H` and `@daily`, although croniter supports them.
 
-queue.parse_cron.sql and queue.next_cron_fires.sql implement the same rules for the SQL interface. Change a rule in
-both places; test_schedule_expressions compares the results.
+queue.parse_cron.sql and queue.next_cron_fires.sql implement the same rules for the SQL interface. Change a rule in both
+places. test_schedule_expressions compares the results.
 """
 
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ def read_aws(text: str) -> Cron:
 
 
 def format_crontab(text: str) -> str:
-    """Returns the stored form: one space between fields, names in capitals, `*` for `?`."""
+    """Returns the stored form, with one space between fields, names in capitals, and `*` for `?`."""
     return " ".join("*" if field == "?" else field.upper() for field in text.split())
 
 

@@ -44,9 +44,9 @@ class Expression:
     def next_after(self, instant: datetime, anchor: datetime | None = None) -> datetime | None:
         """Returns the first time strictly after `instant`, in UTC and whole seconds, or None after the last time.
 
-        Both times have a time zone. Only rates need `anchor`, which is a rate's first time. The first time is
-        StartDate, or the schedule's creation time without the fraction of a second. A rate counts from `instant` if
-        `anchor` is missing. Raises ScheduleInvalid if a row contains no expression or an unknown zone.
+        Both `instant` and the result have a time zone. Only rates need `anchor`, which is a rate's first time. The
+        first time is StartDate, or the schedule's creation time without the fraction of a second. A rate counts from
+        `instant` if `anchor` is missing. Raises ScheduleInvalid if a row contains no expression or an unknown zone.
         """
         found = self._next_after(instant.astimezone(UTC), anchor)
         return found if found is not None and found <= _LATEST else None

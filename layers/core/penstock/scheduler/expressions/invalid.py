@@ -38,7 +38,7 @@ class ScheduleInvalid(Exception):  # noqa: N818 - the name of the error in the A
 class Flaw(Exception):  # noqa: N818
     """A mistake of `length` characters at `position`.
 
-    `instead` replaces these characters; None means that no replacement is known.
+    `instead` replaces the wrong characters, or is None if no replacement is known.
     """
 
     def __init__(self, message: str, position: int, length: int = 0, instead: str | None = None) -> None:

@@ -96,7 +96,8 @@ def _list_dates(cron: Cron, start: date) -> Iterator[date]:
 
 
 def _build_pattern(cron: Cron, *, dates: bool) -> str:
-    """Returns the expression for croniter: numbers only, `*` for all values, and seconds only if they are not 0."""
+    """Returns the expression for croniter, with only numbers, with `*` for all values, and with seconds only if they
+    are not 0."""
     times = [_format_numbers(cron.minutes, 60), _format_numbers(cron.hours, 24)]
     if cron.seconds != {0}:
         times.insert(0, _format_numbers(cron.seconds, 60))

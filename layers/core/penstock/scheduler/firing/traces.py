@@ -16,7 +16,7 @@ follows."""
 
 
 class Traces:
-    """The spans of one transaction. No spans are recorded if there is no tracer."""
+    """The spans of one transaction. Without a tracer, the object records no spans."""
 
     def __init__(self, tracer: Tracer | None) -> None:
         self._tracer = tracer

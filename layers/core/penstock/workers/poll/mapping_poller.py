@@ -150,7 +150,7 @@ class MappingPoller:
         """Waits for messages, and collects more messages until the window ends. Deletes messages that do not match the
         filter.
 
-        The invocation gets half of the time that the first messages are invisible.
+        At most half of the first messages' invisible time passes before the invocation.
         """
         loop = asyncio.get_running_loop()
         mapping, context = self.mapping, batches.make_context(self.mapping, self._environment)
