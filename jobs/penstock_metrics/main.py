@@ -58,7 +58,8 @@ def build_parser() -> argparse.ArgumentParser:
     """Returns the parser of the options."""
     made = argparse.ArgumentParser(
         prog="penstock metrics run",
-        description="Computes metrics of queues from their history into queue.metrics_*. Without --from and --to, the first run computes all windows, and each later run the changes since the last run.",
+        description="Computes metrics of queues from their history into queue.metrics_*. Without --from and --to, "
+        "the first run computes all windows, and each later run computes the changes since the last run.",
     )
     made.add_argument("--from", dest="start", metavar="TIME", help="first day to compute: 2026-03-29, or a time")
     made.add_argument("--to", dest="end", metavar="TIME", help="compute up to this time; default: now")

@@ -15,8 +15,8 @@ activity every ten seconds."""
 
 @dataclass(slots=True)
 class Series:
-    """The values of each full minute, starting with the oldest, up to the last known minute. A gauge is the value at the
-    end of a minute.
+    """The values of each full minute, starting with the oldest, up to the last known minute. A gauge is the value at
+    the end of a minute.
 
     `now` has the current gauges. `last_received_at` is the time of the last receive that returned a message, or None.
     """

@@ -182,8 +182,8 @@ def find_dead_letters(case: Case) -> RuleFinding | None:
 
 
 def find_backlog(case: Case) -> RuleFinding | None:
-    """Finds a backlog. If the backlog grows or is constant, the queue falls behind, and if the backlog shrinks, the queue
-    drains."""
+    """Finds a backlog. If the backlog grows or is constant, the queue falls behind, and if the backlog shrinks, the
+    queue drains."""
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain):
         return None
