@@ -1,4 +1,4 @@
-"""Delivers outgoing messages. A schedule invokes it every minute, and it polls until the next invocation."""
+"""Delivers outgoing messages. Runs every minute on a schedule, and polls until the next invocation."""
 
 from penstock.lambda_runtime.scheduled import make_polling_handler
 from penstock.workers import deliver

@@ -1,4 +1,4 @@
-"""Fires schedules. A schedule invokes it every minute, and it polls until the next invocation."""
+"""Fires schedules. Runs every minute on a schedule, and polls until the next invocation."""
 
 from penstock.lambda_runtime.scheduled import make_polling_handler
 from penstock.workers import fire

@@ -1,5 +1,4 @@
-"""Serves requests of the Query protocol, whose action is only in the body or the query string. SNS uses only this
-protocol."""
+"""Serves requests whose action is only in the body or the query string (Query protocol of SQS, and SNS)."""
 
 from penstock.lambda_runtime.handler import make_gateway_handler
 

@@ -1,4 +1,4 @@
-"""Cleans the database. A schedule invokes it every minute."""
+"""Cleans the database. Runs every minute on a schedule."""
 
 from penstock.lambda_runtime.scheduled import make_statement_handler
 from penstock.workers import maintain

@@ -1,4 +1,4 @@
-"""Reports the number of messages in the queues as metrics. A schedule invokes it every minute."""
+"""Reports the number of messages in the queues as metrics. Runs every minute on a schedule."""
 
 from penstock.lambda_runtime.scheduled import make_reporting_handler
 from penstock.workers import measure

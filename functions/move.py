@@ -1,4 +1,4 @@
-"""Moves messages for message move tasks. A schedule invokes it every minute, and it polls until the next invocation."""
+"""Moves messages for message move tasks. Runs every minute on a schedule, and polls until the next invocation."""
 
 from penstock.lambda_runtime.scheduled import make_polling_handler
 from penstock.workers import move

@@ -1,4 +1,4 @@
-"""Polls for event source mappings. A schedule invokes it every minute, and it polls until the next invocation."""
+"""Polls for event source mappings. Runs every minute on a schedule, and polls until the next invocation."""
 
 from penstock.lambda_runtime.polling import make_mappings_handler
 

@@ -1,8 +1,8 @@
 """Generates priorities and routes of the load balancer's rules in infra/alb/template.yaml.
 
 A rule keeps its priority even if its action moves in the table, because CloudFormation cannot swap priorities in one
-update. Each request matches at most one rule, so the order has no other effect. A new action gets the number after its
-service's highest number.
+update. Each request matches at most one rule, so the order has no other effect. A new action receives the number after
+its service's highest number.
 """
 
 import re

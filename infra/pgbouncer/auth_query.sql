@@ -20,8 +20,8 @@ revoke all on schema pgbouncer from public;
 grant usage on schema pgbouncer to penstock_pooler;
 
 -- The function returns no secret of superusers, of roles that replicate or bypass row security, or of expired roles.
--- These roles cannot log in through the pooler. The function returns no MD5 hash, because a client can log in with the
--- hash.
+-- The roles without a secret cannot log in through the pooler. The function returns no MD5 hash, because a client can
+-- log in with the hash.
 create or replace function pgbouncer.get_auth(p_user text) returns table (username text, password text)
 language sql stable security definer set search_path = pg_catalog as $$
 select a.rolname::text, a.rolpassword

@@ -10,7 +10,7 @@ COMMANDS: Final = "reference/commands.md"
 FUNCTIONS: Final = "reference/sql_functions.md"
 _COMMAND: Final = re.compile(r"^### (penstock .+)$", re.MULTILINE)
 _FUNCTION: Final = re.compile(r"^## (queue\.\w+)$", re.MULTILINE)
-# Matches the places whose names get no link, which are fenced blocks, headings, links and pictures.
+# Matches the places in which names do not become links, which are fenced blocks, headings, links and pictures.
 _KEPT: Final = re.compile(r"^(?: *```.*?^ *```$|#.*?$)|!?\[[^\]]*\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL)
 _CODE: Final = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _CALL: Final = re.compile(r"queue\.\w+")

@@ -67,7 +67,7 @@ class CopyPiece:
 
 
 def split_pieces(span: DaySpan) -> Iterator[tuple[str, CopyPiece]]:
-    """Yields the name and the piece for all pieces of a span. `write_lines` uses the same names."""
+    """Yields the name and the piece for all pieces of a span. `write_lines` uses these pieces' names."""
     for seconds, step in PIECE_US.items():
         low, high = span.bounds(seconds)
         for start in range(low // step * step, high, step):

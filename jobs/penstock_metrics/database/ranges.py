@@ -21,7 +21,7 @@ from .snapshot import Snapshot
 Connection = psycopg.Connection[Any]
 # The longest time between a row's recorded_at and the commit of the row's transaction.
 LATE: Final = timedelta(days=1)
-# If a message ends during a change of the attribute `history`, the row can be missing.
+# If a message ends during a change of the attribute `history`, the message's row can be missing.
 _SWITCH: Final = timedelta(minutes=1)
 
 

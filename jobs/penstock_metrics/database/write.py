@@ -1,8 +1,8 @@
 """Writes changed windows to queue.metrics_* and leaves equal rows unchanged.
 
 Executors write pieces concurrently, several pieces in a transaction. The transaction copies the pieces to a temporary
-table, removes the windows of the scope that this table lacks, and adds or changes the windows that differ. A repeated
-write of a piece changes no rows. Spark can repeat a task, and a run can follow a killed run.
+table, removes the windows of the scope that the temporary table lacks, and adds or changes the windows that differ. A
+repeated write of a piece changes no rows. Spark can repeat a task, and a run can follow a killed run.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _read_texts(batches: Batches) -> Iterator[Text]:
 
 
 def _group_transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
-    """Yields the texts of each transaction, in whole pieces. The caller must read a group before the next one."""
+    """Yields the texts of each transaction, in whole pieces. The caller must read a group before the next group."""
     rows, number, piece = 0, 0, ""
 
     def transaction(text: Text) -> int:

@@ -56,7 +56,7 @@ def _keep_columns(kind: pa.DataType, *names: str) -> Columns:
 class Dataset:
     """A dataset. The column `time` decides the day (UTC) of a row.
 
-    `parts` lists the values of the column `part`. The export writes each part to separate files. `order` lists the
+    `parts` lists the values of the column `part`. The export writes separate files for each part. `order` lists the
     columns that sort the rows of a file, so that equal rows make an equal file.
     """
 

@@ -23,7 +23,7 @@ from .place import Place, Slot, build_file_name, parse_slot
 
 ROWS: Final = 250_000
 KEY: Final = "key"
-_SEPARATOR: Final = "/"  # The separator in a key. No day, queue name or number contains this character.
+_SEPARATOR: Final = "/"  # The separator in a key. No day, queue name or number contains the separator.
 WRITTEN: Final = pa.schema([("name", pa.string()), ("rows", pa.int64())])
 
 

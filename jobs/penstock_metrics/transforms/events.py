@@ -56,7 +56,7 @@ def group_by_minutes(messages: DataFrame) -> DataFrame:
 
 
 def sum_by_minutes(cube: DataFrame) -> DataFrame:
-    """Merges rows of the same minutes into one row. For a whole queue, each of its groups contributes a row."""
+    """Merges rows of the same minutes into one row. Each group of a queue contributes a row to the whole queue."""
     minutes = ("entered_us", "received_us", "finished_us", "redelivered_us", "outcome")
     return cube.groupBy(*GROUP, *minutes).agg(
         F.sum("messages").alias("messages"), F.min("oldest_us").alias("oldest_us"), F.sum("again").alias("again")

@@ -102,7 +102,8 @@ def _add_parts(busy: Sequence[tuple[int, int, int]]) -> Transform:
 
 
 def complete(found: DataFrame, measured: DataFrame, span: DaySpan, messages: int, checkpoint: Checkpoint) -> DataFrame:
-    """Returns all windows from SUMMARY rows of windows and pieces. `checkpoint` stores rows for two uses."""
+    """Returns all windows from SUMMARY rows of windows and pieces. `checkpoint` stores rows that two computations
+    use."""
     pieces = found.where("not whole").repartition(_count_partitions(found, messages), *_KEY)
     windows = checkpoint(map_batches(pieces, merge_pieces(span), MERGED))
     many = windows.where("rank_buckets is not null")
@@ -122,8 +123,8 @@ def complete(found: DataFrame, measured: DataFrame, span: DaySpan, messages: int
 
 
 def _compute_percentiles(found: DataFrame) -> Transform:
-    """Computes the columns found_p50_us and so on, for the windows with ranks in buckets. `found` has the values in
-    these buckets."""
+    """Computes the columns found_p50_us and so on, for the windows with ranks in buckets. `found` has the values in the
+    buckets."""
     values = found.groupBy(*_KEY, F.col("bucket").alias("rank_buckets"), "us").agg(F.sum("number").alias("number"))
     in_order = Window.partitionBy(*_KEY, "rank_buckets").orderBy("us")
     up_to = values.withColumn("up_to", F.sum("number").over(in_order))

@@ -22,7 +22,7 @@ _SO_FAR: Final = (Window.unboundedPreceding, Window.currentRow)
 
 
 def list_changes(cube: DataFrame) -> DataFrame:
-    """Returns the changes of depth and waiting (unreceived messages) since at_us."""
+    """Returns the changes of the depth and of the number of waiting (unreceived) messages, from the time at_us on."""
     n, entered, finished = F.col("messages"), F.col("entered_us"), F.col("finished_us")
     touched = F.least("received_us", finished)
     events = F.array(
@@ -35,7 +35,8 @@ def list_changes(cube: DataFrame) -> DataFrame:
 
 
 def compute_levels(moments: DataFrame) -> Transform:
-    """Computes depth and waiting at `moments` (queue_id, group_id, ends_us) from changes."""
+    """Computes, from changes, the depth and the number of waiting messages at `moments` (queue_id, group_id,
+    ends_us)."""
 
     def transform(changed: DataFrame) -> DataFrame:
         asked = moments.select(*GROUP, F.col("ends_us").alias("at_us"), F.lit(True).alias("asked"))
@@ -122,7 +123,8 @@ def find_oldest(moments: DataFrame) -> Transform:
 
 
 def _change(minute: Column, depth: Column, waiting: Column) -> Column:
-    """Returns the change of depth and waiting by an event, at the end of the event's minute."""
+    """Returns an event's change of the depth and of the number of waiting messages, at the end of the event's
+    minute."""
     levels_ = (depth.cast("bigint").alias("depth"), waiting.cast("bigint").alias("waiting"))
     return F.struct((minute + MINUTE).alias("at_us"), *levels_)
 

@@ -21,7 +21,7 @@ _CUBE = (
 
 @dataclass(frozen=True, slots=True)
 class ResultInputs:
-    """The inputs of all results. `checkpoint` stores rows for two uses.
+    """The inputs of all results. `checkpoint` stores rows that two computations use.
 
     `messages` is the approximate number of messages. `since` has rows (queue_id, since_us), where `since_us` is the
     time from which the run computes a queue's windows.
@@ -83,7 +83,7 @@ def build_latencies(messages: DataFrame, others: DataFrame, rows: DataFrame, inp
 
 
 def _drop_early(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
-    """Drops windows that start before their queue's time. The run did not read all messages of such windows."""
+    """Drops windows that start before their queue's time. The run did not read all messages of the dropped windows."""
 
     def transform(rows: DataFrame) -> DataFrame:
         return rows.join(since, "queue_id").where(F.col("starts_us") >= F.col("since_us")).select(*rows.columns)

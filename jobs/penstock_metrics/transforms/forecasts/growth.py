@@ -11,7 +11,7 @@ from .methods import compute_slopes
 from .series import Floats
 
 RETENTION_DAYS: Final = 3  # The number of days before a message's expiry from which a warning is possible.
-_LEAST_SLOPE: Final = 0.02  # Growth of the age in seconds per second. Slower growth can be chance.
+_LEAST_SLOPE: Final = 0.02  # The minimum growth of the age, in seconds per second. Slower growth can be chance.
 _LEAST_HOURS: Final = 6
 HOURS_COMPARED: Final = 24
 
@@ -26,7 +26,7 @@ class Hours:
 
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """The ages of the oldest message in seconds, at five-minute steps and at the ends of hours. The newest age is the
+    """The ages of the oldest message in seconds, at five-minute steps and at the ends of hours. The newest age comes
     last.
 
     The steps cover the last hour. An unknown age is NaN, and the age of an empty queue is 0.
@@ -83,7 +83,7 @@ def _estimate_growth(values: Floats, seconds: float) -> float | None:
 def find_fastest_hour(hours: Hours) -> tuple[float, float] | None:
     """Returns (rate of the fastest hour, mean rate of arrivals) if the first rate is lower, and otherwise None.
 
-    Also returns None if no message was drained, because the queue then has no consumers.
+    Returns None also if no message was drained, because a queue without drained messages has no consumers.
     """
     if len(hours.drained) < _LEAST_HOURS or not hours.drained.any():
         return None

@@ -23,7 +23,7 @@ Method = Callable[[DepthSeries, Ints], Floats]
 
 _AHEAD: Final = np.arange(1, POINTS + 1)
 _DAMPING: Final = 0.9
-_FADING: Final = 0.85  # A deviation halves in 21 minutes.
+_FADING: Final = 0.85  # With this factor, a deviation halves in 21 minutes.
 
 
 def repeat_last(series: DepthSeries, origins: Ints) -> Floats:

@@ -23,7 +23,7 @@ POINTS: Final = 12  # The number of points in a forecast, which are at 5, 10 …
 STEPS_PER_HOUR: Final = HOUR // STEP
 DAY_STEPS: Final = 24 * STEPS_PER_HOUR
 WEEK_STEPS: Final = 7 * DAY_STEPS
-# The day of the backtest, the day before, and two hours for trends.
+# The steps of the backtest's day, of the day before, and of two hours for trends.
 FINE_STEPS: Final = 50 * STEPS_PER_HOUR
 WEEKS: Final = 3
 HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_PER_HOUR + 3

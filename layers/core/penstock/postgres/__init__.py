@@ -1,1 +1,1 @@
-"""PostgreSQL: statements, connections, array parameters, errors, migrations."""
+"""Implements the use of PostgreSQL, with statements, connections, array parameters, errors and migrations."""

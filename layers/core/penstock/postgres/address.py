@@ -1,5 +1,5 @@
 """Parses both formats of libpq's addresses for pg8000, which supports neither format. A test compares the results with
-libpq's.
+libpq's results.
 
     postgresql://user:password@host:5432,other/database?sslmode=require
     host=host,other port=5432 user=user password='pass word' dbname=database
@@ -30,7 +30,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def parse_address(text: str) -> dict[str, str]:
-    """Returns an address's parameters by libpq's names. Several hosts and ports are separated by commas.
+    """Returns an address's parameters by libpq's names. Commas separate several hosts and ports.
 
     Raises SettingError for a parameter that pg8000 does not support, because a connection without that parameter could
     be less safe.
@@ -74,7 +74,7 @@ def parse_pairs(text: str) -> dict[str, str]:
 
 
 def split_port(place: str) -> tuple[str, str]:
-    """Returns the host and the port, or an empty port. `[::1]:5433` gives `[::1]` and 5433."""
+    """Returns the host and the port, or an empty port. For `[::1]:5433`, the result is `[::1]` and 5433."""
     name, _, port = place.rpartition(":")
     return (name, port) if port.isdecimal() and not name.endswith(":") else (place, "")
 

@@ -61,7 +61,7 @@ _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def _encode_instant(value: datetime) -> bytes:
-    """Returns microseconds since 2000, as timestamptz_recv in timestamp.c reads them."""
+    """Returns the number of microseconds since 2000, in the format that timestamptz_recv in timestamp.c reads."""
     return _INSTANT((value - _EPOCH) // _MICROSECOND)
 
 
@@ -103,7 +103,7 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
         if first is None:
             return None
         data = to_bytes(first)
-        # A single element is not copied twice, because it can have a MiB.
+        # The code does not copy a single element twice, because an element can have a MiB.
         length = _LENGTH(len(data))
         elements: Iterable[bytes] = (length, data) if count == 1 else ((length + data) * count,)
     elif None in values:

@@ -22,8 +22,8 @@ class CallOverdue(psycopg.OperationalError):
 def build_connection_parameters(url: str) -> dict[str, Any]:
     """Returns an address's parameters, with defaults for the limits that the address does not set.
 
-    The client's encoding is always UTF8. The address, PGCLIENTENCODING, the role and the database cannot change it.
-    The client sends the encoding when it connects, and PgBouncer keeps it for the client.
+    The client's encoding is always UTF8. The address, PGCLIENTENCODING, the role and the database cannot change the
+    encoding. The client sends the encoding when it connects, and PgBouncer keeps it for the client.
     """
     return {**LIBPQ_LIMITS, **conninfo_to_dict(url), "client_encoding": "UTF8"}
 

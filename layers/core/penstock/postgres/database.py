@@ -39,11 +39,11 @@ class LongMessageFound(Exception):  # noqa: N818 - nothing failed
 
 
 class DriverError(Exception):
-    """A call failed with this driver's error text.
+    """A call failed with the driver's error text.
 
-    `sqlstate` is None if the server closed the connection or was not reached. `took_no_effect` means that the call
-    certainly took no effect, for example because the database undid it. `wrong_settings` names the settings that make
-    the session unusable.
+    `sqlstate` is None if the server closed the connection, or if the client did not reach the server. `took_no_effect`
+    means that the call certainly took no effect, for example because the database undid it. `wrong_settings` names the
+    settings that make the session unusable.
     """
 
     def __init__(
@@ -103,8 +103,8 @@ def find_connection_factory(driver: str) -> Callable[[str, float], DriverConnect
 
 
 def import_driver(driver: str) -> None:
-    """Imports a driver (psycopg for an unknown name). Call this during the start, when a function has more
-    processor time."""
+    """Imports a driver (psycopg for an unknown name). Call this function during the start, when a Lambda function has
+    more processor time."""
     find_connection_factory(driver if driver in DRIVERS else DRIVERS[0])
 
 
@@ -157,7 +157,7 @@ class Database:
             raise error.client_error() from error
 
     def close(self) -> None:
-        """Closes the connection. The next call opens a new one."""
+        """Closes the connection. The next call opens a new connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -1,4 +1,4 @@
-"""Attaches planner settings to the SQL functions that clients call, so that every caller gets the same plans.
+"""Attaches planner settings to the SQL functions that clients call, so that every caller has the same plans.
 
 The settings apply to the function and the functions that it calls, but not to the caller's session. Six settings add 2
 µs to a call (measured on PostgreSQL 15 and 18). Functions in language SQL receive no settings, because PostgreSQL does
@@ -48,6 +48,6 @@ def compute_fingerprint(directory: Path) -> bytes:
 
 
 def set_on_functions(connection: psycopg.Connection[Row], directory: Path) -> None:
-    """Attaches the settings to the existing functions. The connection's role must own them."""
+    """Attaches the settings to the existing functions. The connection's role must own the functions."""
     for (signature,) in connection.execute(_FIND, (list_called_functions(directory),)).fetchall():
         connection.execute(f"alter function {signature} {_SET}".encode())

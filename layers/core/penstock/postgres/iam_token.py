@@ -1,10 +1,10 @@
 """Uses AWS IAM tokens as passwords, for RDS for PostgreSQL and RDS Proxy (QUEUE_DATABASE_AUTH=iam).
 
 The settings put IAM_TOKEN in place of the address's password. This module replaces IAM_TOKEN for each new connection.
-A token contains host, port, user and time, signed with the process's AWS credentials. A token is valid for 15 minutes
-and is created without a request. Open connections stay open after the 15 minutes. The token is not encrypted inside
-TLS, so the client must verify the server's certificate. Otherwise an attacker who redirects the connection could use
-the token.
+A token contains host, port, user and time, signed with the process's AWS credentials. A token is valid for 15 minutes,
+and boto3 creates a token without a request. Open connections stay open after the 15 minutes. The token is not encrypted
+inside TLS, so the client must verify the server's certificate. Without verification, an attacker who redirects the
+connection could use the token.
 
 Sources: "IAM database authentication for MariaDB, MySQL, and PostgreSQL" and "Connecting to your DB instance using IAM
 authentication", Amazon RDS User Guide; `generate_db_auth_token` of boto3's RDS client.

@@ -7,11 +7,11 @@ functions.
     sql/views/*.sql                A run replaces the views for readers of the tables after the functions.
     sql/grants.sql                 Each run creates the roles, if permitted (roles.py), and applies the grants.
 
-Any number of runners can start at once. All runners take the same advisory lock. The first runner works, and the others
-wait and find the database up to date. A migration inserts its number in the transaction of its changes, so it is never
-applied without its record. A migration waits only briefly for a table lock and then tries again, so that the service's
-statements do not queue behind it. The connection must be direct, because a pooler in transaction mode does not keep the
-advisory lock.
+Any number of runners can start at once. All runners take the same advisory lock. The first runner works, and the other
+runners wait and find the database up to date. A migration inserts its number in the transaction of its changes, so it
+is never applied without its record. A migration waits only briefly for a table lock and then tries again, so that the
+service's statements do not queue behind it. The connection must be direct, because a pooler in transaction mode does
+not keep the advisory lock.
 
 The record of the functions names their release. An older release keeps a newer release's functions and reports a
 warning, for example when a task of the old image starts during a rollout. The older code can call the newer functions.
@@ -125,7 +125,7 @@ select md5(coalesce(string_agg(g.acl, ' ' order by g.acl), '')) from (
 
 
 class MigrationError(Exception):
-    """A migration cannot be applied. The text names the file and the cause."""
+    """The run cannot apply a migration. The text names the file and the cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Missing:
 
 
 def find_sql_directory() -> Path:
-    """Returns the folder sql/: inside the installed package, or at the root of the checkout."""
+    """Returns the folder sql/, which is inside the installed package or at the root of the checkout."""
     installed = Path(__file__).parents[1] / "sql"
     return installed if installed.is_dir() else Path(__file__).parents[4] / "sql"
 
@@ -187,7 +187,7 @@ def migrate(
 ) -> Applied:
     """Applies the missing scripts and gives `role` its settings. Raises MigrationError, TokenError.
 
-    `service` has the defaults of queues that the SQL interface creates. If it is None, the stored defaults stay.
+    `service` has the defaults of queues that the SQL interface creates. If `service` is None, the stored defaults stay.
     """
     directory = directory or find_sql_directory()
     with _connect(dsn) as connection:
@@ -314,7 +314,7 @@ def _set_for_role(connection: Connection, role: str) -> None:
 
 
 def _set_in_database(connection: Connection, role: str, names: Iterable[str]) -> None:
-    """Sets these PINNED_SETTINGS for a role in this database."""
+    """Sets the given PINNED_SETTINGS for a role in this database."""
     for name in names:
         value = _USUAL_PATH if name == "search_path" else sql.Literal(PINNED_SETTINGS[name])
         connection.execute(

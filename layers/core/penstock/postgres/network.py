@@ -21,7 +21,7 @@ KEEPALIVE_INTERVAL_SECONDS: Final = 2
 KEEPALIVE_COUNT: Final = 3
 USER_TIMEOUT_SECONDS: Final = 4
 IDLE_SECONDS: Final = 60
-"""A function tests a connection that was idle for longer than this.
+"""The idle time after which a function tests its connection.
 
 A frozen process sends no keepalives, and a Network Load Balancer drops an idle connection after 350 s, or after 60 s in
 some configurations. Source: "Update the TCP idle timeout for your Network Load Balancer listener", Elastic Load

@@ -100,7 +100,8 @@ class Pg8000Connection:
         return is_readable(find_socket(self._connection).fileno())
 
     def responses(self, seconds: float) -> bool:
-        """Returns whether the server responds within `seconds`. Otherwise the connection is unusable."""
+        """Returns whether the server responds within `seconds`. If the server does not respond, the connection is
+        unusable."""
         connected = find_socket(self._connection)
         call_seconds = connected.gettimeout()
         connected.settimeout(seconds)

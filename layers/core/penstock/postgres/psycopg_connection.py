@@ -126,7 +126,8 @@ class PsycopgConnection(TransactionExecutor):
         return self.connection.closed or is_readable(self.connection.fileno())
 
     def responses(self, seconds: float) -> bool:
-        """Returns whether the server responds within `seconds`. Otherwise the connection is unusable."""
+        """Returns whether the server responds within `seconds`. If the server does not respond, the connection is
+        unusable."""
         call_seconds, self.connection.call_seconds = self.connection.call_seconds, seconds
         try:
             self.connection.pin_settings()

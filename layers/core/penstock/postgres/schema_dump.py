@@ -143,6 +143,6 @@ def _dump_table(connection: psycopg.Connection[Row], row: tuple[Any, ...]) -> It
 
 
 def _read_texts(connection: psycopg.Connection[Row], query: str, table: int = 0) -> list[str]:
-    # The oid is inserted as text. With a placeholder, psycopg would interpret the % of format().
+    # The code inserts the oid as text, because with a placeholder, psycopg would interpret the % of format().
     statement = query.replace(":table", str(table)).encode()
     return [line for (line,) in connection.execute(statement).fetchall()]

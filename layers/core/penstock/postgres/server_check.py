@@ -1,5 +1,5 @@
-"""Checks whether Penstock can use a server, and whether two addresses lead to one database. The server must be
-recent enough and accept writes."""
+"""Checks whether Penstock can use a server, and whether two addresses lead to one database. The server must be recent
+enough, and must accept writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"
 """The query returns true on a standby, and if the database, the role or the server is read-only."""
 
 DIVIDED: Final = "DATABASE_URL and DATABASE_DIRECT_URL lead to different databases"
-# The lock is released at the end of the transaction, because a pooler can give the next statement to another session.
+# The lock ends with the transaction, because a pooler can give the next statement to another session.
 HOLD_LOCK: Final = "select pg_advisory_xact_lock($1::bigint)"
 HOLD_LOCK_OF_SESSION: Final = "select pg_advisory_lock($1::bigint)"
 SEE_LOCK: Final = """
@@ -53,7 +53,7 @@ def lead_to_one_database(one: psycopg.Connection[Row], other: psycopg.Connection
 
 
 def find_division(connection: psycopg.Connection[Row], url: str, direct_url: str) -> str:
-    """Returns why the service must not start if the addresses lead to different databases, or "".
+    """Returns the reason why the service must not start if the addresses lead to different databases, and otherwise "".
 
     `connection` leads to `url`. The service can start if an address does not respond, because it checks every new
     connection. Raises psycopg's errors of `connection`.

@@ -1,19 +1,20 @@
 """Defines the settings that the service's sessions need, and applies them to a session.
 
 PINNED_SETTINGS decide how PostgreSQL reads texts and times, and whether calls see each other's rows. Every connection
-of Penstock has these values. The role, the database, the server and libpq's environment cannot change them:
+of Penstock has the values of PINNED_SETTINGS. The role, the database, the server and libpq's environment cannot change
+them:
 
-    without a pooler     The connection sets them when it is opened, in one call (`apply_settings_query`).
-    through PgBouncer    The connection sets those that PgBouncer keeps for each client (TRACKED). The role has the
-                         others in this database, from `penstock migrate`. The service refuses a connection with another
-                         value (`SessionState.problem`).
+    without a pooler     The connection sets the values when it opens, in one call (`apply_settings_query`).
+    through PgBouncer    The connection sets the values that PgBouncer keeps for each client (TRACKED). The role has the
+                         other values in this database, from `penstock migrate`. The service refuses a connection with
+                         another value (`SessionState.problem`).
 
 SESSION_SETTINGS make calls fast and release locks. An operator's values for the role, the database or the connection
 stay unchanged:
 
-    without a pooler     The connection sets them in the same call.
-    through a pooler     The role has them (`penstock migrate --tune-role`). PgBouncer refuses start-up options, and a
-                         session's settings would affect the next client of the server connection.
+    without a pooler     The connection sets SESSION_SETTINGS in the same call.
+    through a pooler     The role has SESSION_SETTINGS (`penstock migrate --tune-role`). PgBouncer refuses start-up
+                         options, and a session's settings would affect the next client of the server connection.
     in our functions     Client functions have the planner's settings (`function_settings`), also in applications'
                          sessions.
 
@@ -21,8 +22,8 @@ A client behind a pooler does not learn when the pooler opens a server connectio
 connection to the pooler, and checks it again before the first call after CHECK_SECONDS. A check sees only one server
 connection. If only some server connections have a wrong value, a later check finds it.
 
-default_transaction_read_only is not pinned. An operator, or a provider during a switch to another server, sets it to
-protect a database from writes. `server_check` refuses a read-only database at the start. Calls to a database that
+PINNED_SETTINGS do not have default_transaction_read_only. An operator, or a provider during a switch to another server,
+sets default_transaction_read_only to protect a database from writes. `server_check` refuses a read-only database at the start. Calls to a database that
 becomes read-only later fail with 503.
 """
 
@@ -50,11 +51,11 @@ lc_time."""
 TRACKED: Final = ("client_encoding", "DateStyle", "TimeZone", "standard_conforming_strings")
 """The settings that PgBouncer keeps for each client. Source: "track_extra_parameters" in PgBouncer's documentation."""
 
-# These times were measured on PostgreSQL 15 and 18 with 250,000 waiting messages. With PostgreSQL's defaults a receive
-# took 1.1 ms, mostly for planning, and with generic plans it takes 0.4 ms. The worker `maintain` read 16,000 pages
-# every two seconds with sequential scans, and reads 33 pages without them. With the just-in-time compiler of version 15
-# a call of the worker `measure` took 1.3 s. Receives were ten times slower if the statistics were older than a queue's
-# messages.
+# The times below were measured on PostgreSQL 15 and 18 with 250,000 waiting messages. With PostgreSQL's defaults a
+# receive took 1.1 ms, mostly for planning, and with generic plans it takes 0.4 ms. The worker `maintain` read 16,000
+# pages every two seconds with sequential scans, and reads 33 pages without them. With the just-in-time compiler of
+# version 15 a call of the worker `measure` took 1.3 s. Receives were ten times slower if the statistics were older than
+# a queue's messages.
 PLANNER_SETTINGS: Final = {
     "jit": "off",
     "plan_cache_mode": "force_generic_plan",
@@ -70,8 +71,8 @@ SESSION_SETTINGS: Final = {
     "lock_timeout": "1s",
     # A call ends soon after its client disconnects, and releases its locks.
     "client_connection_check_interval": "5s",
-    # Sessions of a vanished host end after a minute. With the kernel's defaults they would last for two hours. In
-    # seconds.
+    # Sessions of a vanished host end after a minute. With the kernel's defaults, such sessions would last for two
+    # hours. In seconds.
     "tcp_keepalives_idle": "30",
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
@@ -112,7 +113,8 @@ _PIN: Final = f"""
         where case when not ({_IS_WRONG}) then false
             when own.direct or p.tracked then set_config(p.name, p.value, false) <> p.value else true end), '; ')
 from (select pg_backend_pid() = %d as direct) own"""  # noqa: S608 - constants only
-# The query reads pg_settings, which takes 1 ms, only if a value differs. In a tuned role no value differs.
+# The query reads pg_settings, which takes 1 ms, only if a value differs. In a session of a tuned role, no value
+# differs.
 _APPLY: Final = f"""
 select own.direct, session_user::text, array_to_string(array(
     select w.name from (values {_WANTED}) w (name, value)
@@ -138,7 +140,7 @@ class SessionState(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """Returns why the session cannot be used, with the remedy, or ""."""
+        """Returns the reason why the service cannot use the session, with the remedy, or ""."""
         if not self.wrong:
             return ""
         return (

@@ -29,7 +29,7 @@ class Meaning(Enum):
     """The consequence of an error."""
 
     ROLLED_BACK = auto()
-    """The database rolled the call back, for example because of a deadlock."""
+    """The database rolled back the call, for example because of a deadlock."""
     LOCKED = auto()
     """Another transaction kept a lock for longer than `lock_timeout`."""
     READ_ONLY = auto()
@@ -51,7 +51,7 @@ class Meaning(Enum):
 
     @property
     def took_no_effect(self) -> bool:
-        """Whether the database undid the call. The caller can then repeat it."""
+        """Whether the database undid the call. A caller can repeat a call that the database undid."""
         return self in (Meaning.ROLLED_BACK, Meaning.LOCKED, Meaning.READ_ONLY)
 
     @property

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 Row: TypeAlias = tuple[Any, ...]
-"""A row of any statement, for code that passes rows on."""
+"""A row of any statement, for code that only passes on rows."""
 JsonObject: TypeAlias = dict[str, Any]
 """A JSON object from the database, decoded by the driver."""
 
@@ -22,7 +22,7 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     `row` is a NamedTuple whose fields are the function's columns. A test compares the fields with PostgreSQL's
     catalogue. The call names the columns, so the next release can add columns. The call does not name the column of a
     row with only one column, so the next release can rename that column. `named` are the last parameters, which the
-    call names. The next release can insert other parameters, with defaults, before these.
+    call names. The next release can insert other parameters, with defaults, before the named parameters.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
 
 
 class BatchStatement(Statement[RowT_co], Generic[EntryT_co, RowT_co], frozen=True, eq=False, kw_only=True):
-    """A statement whose first parameters are arrays, the columns of its entries."""
+    """A statement whose first parameters are arrays, which are the columns of its entries."""
 
     entry: type[EntryT_co]
 

@@ -1,4 +1,4 @@
-"""The errors of EventBridge Scheduler.
+"""Defines the errors of EventBridge Scheduler.
 
 Names and statuses are in botocore's model `scheduler/2021-06-30`. "Common Errors" of the EventBridge Scheduler API
 reference lists the errors that all services share. A response names the error in the `x-amzn-errortype` header, and

@@ -1,4 +1,4 @@
-"""Schedule groups of EventBridge Scheduler and their tags. The group `default` always exists."""
+"""Implements schedule groups of EventBridge Scheduler, and their tags. The group `default` always exists."""
 
 from collections.abc import Sequence
 from datetime import datetime

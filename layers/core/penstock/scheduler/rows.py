@@ -98,8 +98,8 @@ def find_first_fire(
 ) -> datetime | None:
     """Returns the first occurrence of a schedule that a request writes. `mode` is the mode of queue.put_schedule.
 
-    A new one-shot can be late by the misfire grace, because its time can pass during the request. A replaced one-shot
-    must not be late, because it may have fired already and must not fire twice.
+    A new one-shot can be late by up to the misfire grace, because its time can pass during the request. A replaced
+    one-shot must not be late, because it may have fired already and must not fire twice.
     """
     if mode == "create" and expression.is_one_shot:
         now -= timedelta(seconds=context.environment.settings.queue_schedule_misfire_grace_seconds)
@@ -107,7 +107,7 @@ def find_first_fire(
 
 
 def next_fires(row: StoredSchedule, count: int) -> list[datetime]:
-    """Returns the next occurrences of an active schedule, the stored one first."""
+    """Returns the next occurrences of an active schedule. The stored occurrence is the first."""
     period = Period(row.start_at, row.end_at, row.anchor_at)
     found: list[datetime] = []
     following = row.next_fire_at if row.status == "active" else None

@@ -1,4 +1,5 @@
-"""Requests and results of EventBridge Scheduler, with the members of botocore's model `scheduler/2021-06-30`.
+"""Defines the requests and results of EventBridge Scheduler, with the members of botocore's model
+`scheduler/2021-06-30`.
 
 A member without a default is required. The limits come from the model. `aws/codec/rest_json.py` checks the limits and
 returns violations in AWS's format. Times are seconds since 1970, with fractions.

@@ -44,8 +44,8 @@ class Settings:
         "through PgBouncer. Without a value, `penstock up` starts its own PostgreSQL. Every other process needs a "
         "value.")
     database_direct_url = Setting("", unit="address", secret=True, help="The address of the same database without a "
-        "pooler. The service uses it for LISTEN, which does not work through a pooler, for migrations, and for a few "
-        "busy connections. Without a value, the service uses `DATABASE_URL`.")
+        "pooler. The service uses this address for LISTEN, which does not work through a pooler, for migrations, and "
+        "for a few busy connections. Without a value, the service uses `DATABASE_URL`.")
     queue_secret = Setting("", unit="name or ARN", help="The AWS Secrets Manager secret that functions read when they "
         "start, and again when they cannot connect. The secret is a JSON object of settings, such as `DATABASE_URL` "
         "and `QUEUE_ENCRYPTION_KEY`, which take precedence over the function's variables. A function with the variable "

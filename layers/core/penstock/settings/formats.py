@@ -27,7 +27,7 @@ class Format(NamedTuple):
     """Accepts a text if the whole text matches `pattern` and `accepts` returns a truthy value."""
 
     wanted: str
-    """The allowed values, as errors describe them."""
+    """The description of the allowed values in errors."""
     pattern: str = ""
     """A pattern in the common syntax of Python, ECMA 262 and RE2, because the Helm chart and Terraform also check
     it."""

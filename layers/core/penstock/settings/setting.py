@@ -93,7 +93,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         return str(given).lower() if isinstance(given, bool) else str(given)
 
     def read(self, variables: Mapping[str, str]) -> Value:
-        """Returns the value from these environment variables, or the default. Raises SettingError."""
+        """Returns the value from the given environment variables, or the default. Raises SettingError."""
         return self.parse(self._find_text(variables))
 
     def parse(self, text: str) -> Value:

@@ -21,7 +21,7 @@ _WITHOUT_QUEUE: Final = "METRICS_"
 OF_PROGRAMS: Final = frozenset({
     "PENSTOCK_TEST_POSTGRES", "PENSTOCK_DEPLOYMENT", "PENSTOCK_RELEASE", "PENSTOCK_ENDPOINT", "PENSTOCK_TOKEN",
 })  # fmt: skip
-"""Variables of the command line, the tests and the templates. These variables are not settings of the service."""
+"""Variables of the command line, the tests and the templates, which are not settings of the service."""
 
 
 def describe_unknown_variables(variables: Iterable[str]) -> dict[str, str]:

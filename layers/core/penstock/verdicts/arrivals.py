@@ -40,7 +40,8 @@ def forecast_arrivals(series: Series) -> Outlook:
 
 
 def project_trend(level: float, slope: float) -> Outlook:
-    """Returns the level at the middle of the last quarter of an hour, and its change per minute. The change fades."""
+    """Returns the level of arrivals at the middle of the last quarter of an hour, and the level's change per minute.
+    The change fades."""
 
     def arrivals(minutes: float) -> float:
         return level + slope * (LEVEL_MINUTES / 2 + FADING_MINUTES * (1 - exp(-minutes / FADING_MINUTES)))

@@ -42,8 +42,8 @@ MAX_RUN_SECONDS = 1.5
 # them.
 INSTALLATION_SECONDS = 10.0
 # A run finishes the queues that it took. A call for a queue ends soon after a second. Most calls take 0.3 ms, and a
-# clean queue needs no call. Therefore a run ends after about 20 s even if each queue has many rows to clean. A function
-# has 60 s.
+# clean queue needs no call. Therefore a run ends after about 20 s even if each queue has many rows to clean. A Lambda
+# function must end within 60 s.
 QUEUES_PER_PAGE = 20
 ROWS_PER_TABLE = 10_000
 # How often a process checks whether the database has moved to another server. A process also checks each new

@@ -80,7 +80,7 @@ READ_TOPIC_POLICIES = BatchStatement("queue.read_topic_policies", ("text[]",), P
 
 
 class CreatedKeyRow(NamedTuple):
-    """`created` is false if the key id was taken. `error` is UnknownUser or TooManyKeys."""
+    """`created` is false if the key id already exists. `error` is UnknownUser or TooManyKeys."""
 
     created: bool
     error: str | None
@@ -201,7 +201,7 @@ OPEN_SESSION = Statement(
 
 
 class SessionRow(NamedTuple):
-    """The owner of the key that a browser signed in with. `user_name` is None for a key of the account itself."""
+    """The owner of the key with which a browser signed in. `user_name` is None for a key of the account itself."""
 
     account_id: str
     key_id: str

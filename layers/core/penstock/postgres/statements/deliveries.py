@@ -86,8 +86,8 @@ EXPIRE_DELIVERIES = Statement("queue.expire_deliveries", ("int4",), ExpiredDeliv
 class OutgoingDeliveryRow(NamedTuple):
     """A pending or given-up delivery.
 
-    `under_way` means that a process is sending it. Another process can send it after `due_at_ms`. `last_status` and
-    `last_error` come from the last attempt. An attempt without a response has no status.
+    `under_way` means that a process is sending the delivery. Another process can send the delivery after `due_at_ms`.
+    `last_status` and `last_error` come from the last attempt. An attempt without a response has no status.
     """
 
     delivery_id: int
@@ -230,7 +230,7 @@ FIND_TEST_TARGET = Statement("queue.find_test_target", ("text", "text", "text"),
 
 
 class SentTestRow(NamedTuple):
-    """The stored delivery, or an error if the account has too many."""
+    """The stored delivery, or an error if the account has too many deliveries."""
 
     delivery_id: int
     error: str | None

@@ -61,8 +61,8 @@ STORE_MEASUREMENTS = Statement("queue.store_measurements", ("int4", "int4"), Mea
 class MinutesRow(NamedTuple):
     """The number of rows of queue.activity that were added to minutes, and the number of queues in these rows.
 
-    `unjudged` is the number of events of the SQL interface that filters could not judge, and `unjudged_key` is one
-    such event's routing key.
+    `unjudged` is the number of events of the SQL interface that filters could not judge, and `unjudged_key` is the
+    routing key of one of these events.
     """
 
     calls: int

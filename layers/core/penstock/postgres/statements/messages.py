@@ -18,13 +18,13 @@ class ReceiptHandle(NamedTuple):
     message_id: bytes
 
 
-# A ReceiptHandle, or its fields as a plain tuple. Creating a tuple takes a third of the time.
+# A ReceiptHandle, or its fields as a plain tuple. Creating a plain tuple takes a third of the time.
 HandleFields: TypeAlias = tuple[int, int, int, int, int, int, bytes] | ReceiptHandle
 
 
 class SendEntry(NamedTuple):
-    """A message to store. `body`, `attributes` and `system` are UTF-8, and the last two are JSON. `size_bytes` is the
-    size of all three together."""
+    """A message to store. `body`, `attributes` and `system` are UTF-8. `attributes` and `system` are JSON. `size_bytes`
+    is the size of `body`, `attributes` and `system` together."""
 
     queue_arn: str
     message_id: bytes
@@ -40,7 +40,7 @@ class SendEntry(NamedTuple):
 class SentRow(NamedTuple):
     """Entry `n` (from 1) was stored, or refused with an error.
 
-    If an earlier message has the same deduplication id, no message was stored, and `message_id` is the earlier
+    If an earlier message has the same deduplication id, the call stored no message, and `message_id` is the earlier
     message's id.
     """
 

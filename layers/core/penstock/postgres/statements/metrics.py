@@ -46,7 +46,8 @@ READ_METRICS = Statement(
 
 
 class QueueHistoryRow(NamedTuple):
-    """An hour of a queue. `finished` counts messages that left the queue in any way. `lag_...` covers the time from
+    """An hour of a queue. `finished` counts messages that left the queue, for any reason. `lag_...` covers the time
+    from
     sending to deletion.
 
     The first row has no `starts_at`. Its `ends_at` is the time when the job last succeeded, or None for never. Its

@@ -73,7 +73,7 @@ RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"), MovedRow)
 
 
 class MoveTaskRow(NamedTuple):
-    """A task with all its facts. `state` is running, waiting, completed, cancelled or failed. `filter` is JSON.
+    """A task with all of its columns. `state` is running, waiting, completed, cancelled or failed. `filter` is JSON.
 
     `ids` contains the first 1,000 selected ids. `skipped` counts selected messages that are in flight, delayed, or
     without a target queue, and ids that the queue does not have.

@@ -57,7 +57,8 @@ LIST_SCHEDULES = Statement(
 
 
 class SyncedScheduleRow(NamedTuple):
-    """The given schedule `n` as stored, or None for a schedule that was removed because it was not given.
+    """The stored form of the given schedule `n`. `n` is None for a schedule that the call removed because the caller
+    did not give it.
 
     `changed` is false if the stored schedule was the same.
     """

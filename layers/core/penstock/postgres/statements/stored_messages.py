@@ -74,7 +74,7 @@ class FoundRow(NamedTuple):
     """A message that matches a filter. In the last row, all columns except the last three columns are None.
 
     `receive_count` counts receives in this queue, and `total_receive_count` counts receives in all queues.
-    `source_arn` is the queue that a dead letter came from. `looked_at` counts the examined messages, `messages` counts
+    `source_arn` is the queue from which a dead letter came. `looked_at` counts the examined messages, `messages` counts
     all messages, and `next` is the position from which the search continues.
     """
 
@@ -104,9 +104,9 @@ class FailureRow(NamedTuple):
     """A sample from a group of messages, with the features that the group's messages share. The last row of a result
     has no group.
 
-    `group_messages` counts the group's messages. `oldest_ms` and `newest_ms` are the times when its first and last
-    messages entered the queue. `body` has the first 16,384 characters, and `body_length` counts all bytes. The other
-    columns have the same meaning as in `FoundRow`.
+    `group_messages` counts the group's messages. `oldest_ms` and `newest_ms` are the times when the group's first and
+    last messages entered the queue. `body` has the first 16,384 characters, and `body_length` counts all bytes. The
+    other columns have the same meaning as in `FoundRow`.
     """
 
     group_number: int

@@ -110,7 +110,7 @@ def read_stored(form: str, written: str, canonical: str, timezone: str) -> Expre
 def list_occurrences(
     expression: Expression, after: datetime, count: int, anchor: datetime | None = None
 ) -> list[datetime]:
-    """Returns the next `count` times, or fewer if the expression ends earlier."""
+    """Returns the next `count` times, or fewer times if the expression ends earlier."""
     found: list[datetime] = []
     anchor = anchor or after
     while len(found) < count and (following := expression.next_after(after, anchor)) is not None:
@@ -119,7 +119,7 @@ def list_occurrences(
 
 
 def find_pause(expression: Expression, now: datetime) -> datetime | None:
-    """Returns when an hourly schedule pauses because the clock is put back (`zones`), or None."""
+    """Returns the time at which an hourly schedule pauses because the zone's clock goes back (`zones`), or None."""
     if expression.form == "rate" or expression.is_one_shot:
         return None
     found = find_clock_set_back(find_zone(expression.timezone), now)

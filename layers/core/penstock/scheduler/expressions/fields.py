@@ -19,7 +19,7 @@ class Field:
     """A field and its allowed values.
 
     `top` is the last value of `*` and of steps. Only weekdays have a `top` below `high`, because Sunday is both 0 and 7
-    in a crontab. `turns` means that the first value follows the last one, so the suggestion for `24` is `0`. `wraps`
+    in a crontab. `turns` means that the first value follows the last value, so the suggestion for `24` is `0`. `wraps`
     means that a range such as `FRI-MON` is valid, as on AWS.
     """
 

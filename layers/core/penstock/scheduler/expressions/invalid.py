@@ -1,7 +1,7 @@
 """Defines the errors of expressions, with a position, a suggestion and examples.
 
-Parsers raise `Flaw`, which has one position and one correction. `raise_flaw` converts it to `ScheduleInvalid`, which
-suggests a whole expression that parses. The error has no suggestion if no correction is certain.
+Parsers raise `Flaw`, which has one position and one correction. `raise_flaw` converts a `Flaw` to `ScheduleInvalid`,
+which suggests a whole expression that parses. The error has no suggestion if no correction is certain.
 """
 
 import re

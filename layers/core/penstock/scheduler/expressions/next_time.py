@@ -1,9 +1,9 @@
 """Computes the next time of a cron expression.
 
 The local times come from croniter, the days beyond croniter's syntax from days.py, and the instants from zones.py.
-Croniter receives plain lists of numbers, and local times without a zone, because its rules for time zones are wrong for
-schedules. With a zone, croniter 7.0.0 would fire `30 1 * * *` twice in New York's autumn, and `30 2 * * *` at 03:00 in
-spring (measured). The SQL counterparts are queue.next_cron_fires.sql and queue.next_local_time.sql.
+Croniter receives plain lists of numbers, and local times without a zone, because croniter's rules for time zones are
+wrong for schedules. With a zone, croniter 7.0.0 would fire `30 1 * * *` twice in New York's autumn, and `30 2 * * *` at
+03:00 in spring (measured). The SQL counterparts are queue.next_cron_fires.sql and queue.next_local_time.sql.
 test_schedule_expressions compares the results.
 """
 
@@ -42,7 +42,7 @@ class CronTimes:
         )
 
     def next_after(self, instant: datetime, zone: tzinfo) -> datetime | None:
-        """Returns the first instant after this one, in UTC, or None if no time until 2199 matches."""
+        """Returns the first matching instant after the given instant, in UTC, or None if no time until 2199 matches."""
         local = self._next_local(instant.astimezone(zone).replace(tzinfo=None, microsecond=0))
         while local is not None:
             found = find_first_instant(local, zone)
@@ -78,7 +78,7 @@ class CronTimes:
 
 @lru_cache(maxsize=4096)
 def make_cron_times(canonical: str) -> CronTimes:
-    """Returns the times of a stored expression. The object takes 0.3 ms to create and is cached.
+    """Returns the times of a stored expression. The function caches the object, because its creation takes 0.3 ms.
 
     Raises ScheduleInvalid for a text that is not a cron expression.
     """

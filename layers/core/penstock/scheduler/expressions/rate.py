@@ -44,7 +44,7 @@ def format_rate(text: str) -> str:
 
 
 def read_seconds(canonical: str) -> int:
-    """Returns the seconds between two times."""
+    """Returns the number of seconds between two times."""
     number, unit = read_rate(canonical)
     return number * _SECONDS[unit]
 

@@ -1,4 +1,4 @@
-"""Converts `when` to cron. The text is a sentence of a small, fixed grammar, in upper or lower case.
+"""Converts `when` to cron. The text is a sentence in a small, fixed grammar, in upper or lower case.
 
     every minute | every hour | every day | every N seconds|minutes|hours | every 1 day
     every day|weekday|weekend|monday…sunday at T | daily at T

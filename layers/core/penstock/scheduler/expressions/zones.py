@@ -2,8 +2,8 @@
 
 A schedule skips a local time that does not exist (the clock goes forward). A time that occurs twice (the clock goes
 back) means the first of the two instants. Source: the section on daylight saving in "Schedule types" (EventBridge
-Scheduler User Guide). AWS does not say which of the two instants counts. Penstock chooses the first instant. The rule
-applies to every change of a zone's offset.
+Scheduler User Guide). AWS does not document which of the two instants counts, so Penstock chose the first instant. The
+rule applies to every change of a zone's offset.
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -41,8 +41,8 @@ def find_first_instant(local: datetime, zone: tzinfo) -> datetime | None:
 
 
 def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
-    """Returns the last second of the gap or repeated hour around this local time. Outside of both, returns the time
-    itself."""
+    """Returns the last second of the gap or repeated hour around this local time. For a time outside of gaps and
+    repeated hours, returns the time itself."""
     before, after = _find_offsets(local, zone)
     if before == after:
         return local
@@ -57,7 +57,8 @@ def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
 
 
 def find_clock_set_back(zone: tzinfo, after: datetime) -> tuple[datetime, timedelta] | None:
-    """Returns when and by how much the zone's clock is put back within the next 366 days, or None."""
+    """Returns when and by how much the zone's clock goes back within the next 366 days, or None if it does not go
+    back."""
     end = after.astimezone(UTC).replace(second=0, microsecond=0)
     for _ in range(366):
         start, end = end, end + timedelta(days=1)

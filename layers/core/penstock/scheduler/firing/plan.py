@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_AT_ONCE: Final = 100
 """The maximum number of a schedule's occurrences that one transaction fires, unless catchup_limit is larger. The next
-transaction fires the rest."""
+transaction fires the remaining occurrences."""
 MAX_COUNTED: Final = 10_000
 """The maximum number of skipped occurrences that a transaction counts. Each skipped occurrence costs a few
 microseconds."""
@@ -51,8 +51,8 @@ class NextOccurrence(Protocol):
 def plan(due: ClaimedScheduleRow, grace_seconds: int) -> Plan:
     """Plans the occurrences that fire now.
 
-    An occurrence that is at most `window_seconds` old can be due later in its window. In that case, a later transaction
-    plans it.
+    An occurrence that is at most `window_seconds` old can be due later in its window. A later transaction plans an
+    occurrence that is due later.
     """
     following = plan_occurrences(due)
     if due.next_fire_at > due.now:  # the database's clock went back (queue.rewind_schedules)

@@ -2,7 +2,7 @@
 
     claim_schedules (SKIP LOCKED) ──► plan ──► messages for topics, if some are among the targets ──► fire_schedules
 
-If a worker dies, the server rolls the transaction back, and another worker fires the batch.
+If a worker dies, the server rolls back the transaction, and another worker fires the batch.
 """
 
 from collections import Counter
@@ -74,7 +74,7 @@ class FiringStore:
         return waits
 
     def next_is_due_in(self) -> float | None:
-        """Returns the seconds until another schedule or retry becomes due, or None for never."""
+        """Returns the number of seconds until another schedule or retry becomes due, or None for never."""
         (later,) = self._calls.call(NEXT_LATER_SCHEDULE, [])
         return None if later.ms is None else later.ms / 1000
 

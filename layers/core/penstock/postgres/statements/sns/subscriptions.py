@@ -39,7 +39,7 @@ ADD_SUBSCRIPTION = Statement(
 
 
 class ConfirmedSubscriptionRow(NamedTuple):
-    """The subscription that the token belongs to, or an error."""
+    """The subscription to which the token belongs, or an error."""
 
     arn: str | None
     error: str | None
@@ -75,7 +75,8 @@ LIST_SUBSCRIPTIONS = Statement(
 
 
 class SubscriptionRow(NamedTuple):
-    """A subscription. `attributes` is JSON. `topic_delivery_policy` is the topic's policy, if it has one.
+    """A subscription. `attributes` is JSON. `topic_delivery_policy` is the topic's policy, or None if the topic has no
+    policy.
 
     `principal` is the ARN of the subscribing user, and is unknown for subscriptions from before 0.1.0.
     """
@@ -101,7 +102,7 @@ SET_SUBSCRIPTION_ATTRIBUTES = Statement(
 
 
 class QueueSubscriptionRow(NamedTuple):
-    """A subscription that delivers to a queue or uses it as its dead-letter queue."""
+    """A subscription that delivers to a queue, or whose dead-letter queue is the queue."""
 
     subscription_id: UUID
     owner: str
