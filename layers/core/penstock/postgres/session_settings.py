@@ -23,8 +23,8 @@ connection to the pooler, and checks it again before the first call after CHECK_
 connection. If only some server connections have a wrong value, a later check finds it.
 
 PINNED_SETTINGS do not have default_transaction_read_only. An operator, or a provider during a switch to another server,
-sets default_transaction_read_only to protect a database from writes. `server_check` refuses a read-only database at the start. Calls to a database that
-becomes read-only later fail with 503.
+sets default_transaction_read_only to protect a database from writes. `server_check` refuses a read-only database at the
+start. Calls to a database that becomes read-only later fail with 503.
 """
 
 from typing import Final, NamedTuple

@@ -47,8 +47,7 @@ READ_METRICS = Statement(
 
 class QueueHistoryRow(NamedTuple):
     """An hour of a queue. `finished` counts messages that left the queue, for any reason. `lag_...` covers the time
-    from
-    sending to deletion.
+    from sending to deletion.
 
     The first row has no `starts_at`. Its `ends_at` is the time when the job last succeeded, or None for never. Its
     `depth` is 1 if the queue keeps a history, and 0 otherwise.
