@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 
 class Observer:
-    """Ignores all reports. Lambda functions use this class, because they write metrics to CloudWatch. Any thread
+    """Ignores all reports. Lambda functions use the base class, because they write metrics to CloudWatch. Any thread
     can call the methods."""
 
     def counted(self, counts: Mapping[str, int]) -> None:

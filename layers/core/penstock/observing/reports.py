@@ -33,7 +33,7 @@ class Report(Effect[None], frozen=True):
 
 
 class Sent(Report, frozen=True):
-    """`count` messages were added to a queue. The count is 0 if all messages were duplicates.
+    """An operation added `count` messages to a queue. The count is 0 if all messages were duplicates.
 
     `sizes` contains the size in bytes of each message with its attributes, as SQS counts bytes. `sizes` is empty if the
     sizes are unknown.
@@ -45,14 +45,14 @@ class Sent(Report, frozen=True):
 
 
 class Received(Report, frozen=True):
-    """A receive returned these messages, or no messages."""
+    """A receive returned `messages`, which can be empty."""
 
     queue_arn: str
     messages: Sequence[ReceivedRow]
 
 
 class ReceivedBy(Report, frozen=True):
-    """A receive returned `count` messages to this client."""
+    """A receive returned `count` messages to the client."""
 
     queue_arn: str
     count: int
@@ -60,28 +60,28 @@ class ReceivedBy(Report, frozen=True):
 
 
 class Deleted(Report, frozen=True):
-    """`count` messages were deleted. The count does not include messages that did not exist."""
+    """An operation deleted `count` messages. The count does not include messages that did not exist."""
 
     queue_arn: str
     count: int
 
 
 class VisibilityChanged(Report, frozen=True):
-    """The visibility timeouts of `count` messages were changed."""
+    """An operation changed the visibility timeouts of `count` messages."""
 
     queue_arn: str
     count: int
 
 
 class Published(Report, frozen=True):
-    """`count` messages were published to a topic."""
+    """An operation published `count` messages to a topic."""
 
     topic_arn: str
     count: int
 
 
 class EventPublished(Report, frozen=True):
-    """An event was published (REST API), and added to these queues."""
+    """An operation of the REST API published an event, and added it to the queues in `sent`."""
 
     routing_key: str
     sent: Sequence[Sent]
@@ -95,7 +95,7 @@ class Unjudged(Report, frozen=True):
 
 
 class Transacted(Report, frozen=True):
-    """A transaction (REST API) was committed."""
+    """An operation of the REST API committed a transaction."""
 
     deleted: Sequence[Deleted]
     sent: Sequence[Sent]

@@ -1,4 +1,4 @@
-"""Writes structured logs, and traces of functions.
+"""Writes structured logs, and records traces of functions.
 
 A log line is one JSON object, with the same keys in the container and on Lambda.
 
@@ -91,7 +91,8 @@ class AtMost(logging.Filter):
 
 
 class OnceAMinute(logging.Filter):
-    """Passes one record of a logger per minute. The record's field `records` counts the record itself and the records
+    """Lets one record of a logger pass per minute. The record's field `records` counts the record itself and the
+    records
     that were dropped since the last record that passed."""
 
     def __init__(self) -> None:

@@ -4,9 +4,9 @@
     AWSTraceHeader:   Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1
 
 The headers of W3C and X-Ray contain the same facts. An X-Ray trace id is a W3C trace id with a version prefix and a
-dash inside. Messages use X-Ray's format, because SQS has an attribute for it. Sources: W3C Trace Context, level 1;
-X-Ray Developer Guide, "Tracing header" and "Amazon SQS and AWS X-Ray". This module does not need OpenTelemetry, because
-a `Tracer` records the spans.
+dash inside. Messages use X-Ray's format, because SQS has an attribute for X-Ray's header. Sources: W3C Trace Context,
+level 1; X-Ray Developer Guide, "Tracing header" and "Amazon SQS and AWS X-Ray". This module does not need
+OpenTelemetry, because a `Tracer` records the spans.
 """
 
 import re
@@ -18,8 +18,8 @@ MAX_HEADER_BYTES: Final = 1_024
 """The maximum length of an X-Amzn-Trace-Id that Penstock passes on. The limit is Penstock's choice, and X-Ray's headers
 have about 100 characters."""
 
-# The patterns are compiled at first use, because every function imports this module and few requests have a trace.
-# Headers of later versions can be longer ("Versioning of traceparent").
+# Python compiles the patterns at their first use, because every function imports this module, but few requests have a
+# trace. Headers of later versions can be longer ("Versioning of traceparent").
 _TRACEPARENT = r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
 _ROOT = r"1-([0-9a-f]{8})-([0-9a-f]{24})"
 _PARENT = r"[0-9a-f]{16}"
@@ -38,7 +38,7 @@ Value = str | int | float | bool
 
 
 class Span(Protocol):
-    """A span that has started and not ended."""
+    """A span that has started but not ended."""
 
     @property
     def context(self) -> TraceContext:
@@ -50,7 +50,7 @@ class Span(Protocol):
         ...
 
     def end(self, error: str | None = None) -> None:
-        """Ends the span. `error` is a word that names the failure."""
+        """Ends the span. `error` is the name of the failure, as one word."""
         ...
 
 

@@ -5,7 +5,7 @@ settings.
     settings = Settings.read(os.environ)          # once per process, in an entry point
     settings.queue_max_connections                # 10
 
-This package does not read the environment. An invalid value raises SettingError, which names the setting.
+The package does not read the environment. An invalid value raises SettingError, which names the setting.
 """
 
 from .definition import ADDRESSES, DRIVERS, IAM_TOKEN, PROTOCOLS, SETTINGS, SUBJECTS, Settings

@@ -18,8 +18,8 @@ from .setting import Setting, SettingError, Subject, Value
 DRIVERS: Final = ("psycopg", "pg8000")
 
 IAM_TOKEN: Final = "in-place-of-a-token-of-iam"  # noqa: S105 - no real password
-"""The password in an address if QUEUE_DATABASE_AUTH is `iam`. Each new connection replaces this password with a
-token."""
+"""The password in an address if QUEUE_DATABASE_AUTH is `iam`. Each new connection has a token in place of the
+password."""
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
@@ -395,7 +395,7 @@ class Settings:
 
     @property
     def local_authority(self) -> str:
-        """Returns the host and port under which this machine reaches QUEUE_ADDRESS."""
+        """Returns the host and port at which this machine reaches QUEUE_ADDRESS."""
         host, port = self.host_and_port
         if host in EVERYWHERE:
             host = "localhost"

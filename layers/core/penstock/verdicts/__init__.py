@@ -1,5 +1,5 @@
-"""Judges by a queue's minutes whether the queue keeps up, when and why the queue began to fall behind, and when it will
-be empty.
+"""Judges a queue by its minutes. A verdict says whether the queue keeps up, when and why it began to fall behind, and
+when it will be empty.
 
 The functions are pure, because they use rows of queue.minute, but neither a database nor a clock.
 docs/reference/verdicts.md lists the rules in order.

@@ -50,7 +50,7 @@ def project_trend(level: float, slope: float) -> Outlook:
 
 
 def measure_slope(sent: Sequence[int]) -> float:
-    """Returns the change of arrivals per minute, or 0 if less than two hours are known.
+    """Returns the change of arrivals per minute, or 0 if the series has less than two hours.
 
     The change is the smaller of the last hour's slope and the previous hour's slope. A single step or a recent change
     therefore does not count as a trend.
@@ -113,7 +113,7 @@ Triple: TypeAlias = tuple[float, float, float]
 
 
 def fit_least_squares(rows: Sequence[Triple], values: Sequence[float]) -> Triple | None:
-    """Returns the three factors that fit the rows to the values best, or None if they are not unique."""
+    """Returns the three factors that fit the rows to the values best, or None if the factors are not unique."""
     matrix = [[sum(row[i] * row[j] for row in rows) for j in range(3)] for i in range(3)]
     right = [sum(row[i] * value for row, value in zip(rows, values, strict=True)) for i in range(3)]
     whole = compute_determinant(matrix)

@@ -8,18 +8,18 @@ from .series import Series
 LEAST_BACKLOG: Final = 10
 """The minimum number of messages in a backlog."""
 BACKLOG_SECONDS: Final = 60
-"""The minimum time that consumers need to process a backlog."""
+"""The minimum time that consumers need to process the messages of a backlog."""
 TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
 """The windows for the trend. The trend comes from the shortest window in which the backlog changed by more than
 chance."""
 BACK_MINUTES: Final = 2
-"""The trend ignores changes before the return of consumers that have been back for less than this number of minutes."""
+"""The number of minutes after the return of consumers in which the trend ignores changes before their return."""
 SIGMAS: Final = 3
-"""A change exceeds chance if it is larger than this multiple of the usual spread. The usual spread is the square root
+"""The multiple of the usual spread that a change beyond chance exceeds. The usual spread is the square root
 of arrivals plus departures."""
 NOISE_MINUTES: Final = 5
 STANDING_SECONDS: Final = 300
-"""The minimum time that consumers need to process a constant backlog that counts."""
+"""The minimum processing time of a constant backlog that counts."""
 
 
 def has_backlog(visible: int, drain_rate: float) -> bool:
@@ -69,8 +69,8 @@ def spread(events: int) -> float:
 def start_of_growth(series: Series) -> int:
     """Returns the index of the minute in which the current growth began, after the lowest earlier backlog.
 
-    The search goes back in time. It stops where the backlog was higher by a fifth of its later growth, and by more
-    than chance in five minutes.
+    The search goes back in time. The search stops where the backlog was higher by a fifth of its later growth, and by
+    more than chance in five minutes.
     """
     noise = max(LEAST_BACKLOG, estimate_chance(series, NOISE_MINUTES))
     values = series.visible
@@ -82,7 +82,7 @@ def start_of_growth(series: Series) -> int:
             floor, lowest = value, index
         elif value - floor > max(noise, 0.2 * (top - floor)):
             break
-    # The lowest backlog can last for several minutes. Growth began when the backlog last left its lowest value.
+    # The lowest backlog can last for several minutes. The growth began when the backlog last left its lowest value.
     edge = floor + max(LEAST_BACKLOG / 2, SIGMAS * sqrt(max(series.sent[lowest], 1)))
     return next((i for i in range(len(values) - 1, lowest - 1, -1) if values[i] <= edge), lowest) + 1
 
@@ -90,8 +90,8 @@ def start_of_growth(series: Series) -> int:
 def start_of_draining(series: Series) -> int:
     """Returns the index of the minute after the peak of the current backlog.
 
-    The search goes back in time. It stops where the backlog was lower by a fifth of its later decrease, and by more
-    than chance in five minutes.
+    The search goes back in time. The search stops where the backlog was lower by a fifth of its later decrease, and by
+    more than chance in five minutes.
     """
     noise = max(LEAST_BACKLOG, estimate_chance(series, NOISE_MINUTES))
     values = series.visible

@@ -34,7 +34,7 @@ class RateChange(NamedTuple):
 
 
 def change_since(series: Series, start: int) -> RateChange | None:
-    """Returns the change at this minute's index, or None if no earlier minute is known."""
+    """Returns the change at the given minute, or None if no earlier minute is known."""
     before = slice(max(0, start - BEFORE_MINUTES), start)
     since = slice(start, min(len(series), start + SINCE_MINUTES))
     if not series.sent[before] or not series.sent[since]:
@@ -48,7 +48,7 @@ def change_since(series: Series, start: int) -> RateChange | None:
 
 
 def find_cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
-    """Returns why the backlog has grown since the minute with this index, or None if the cause is unknown.
+    """Returns why the backlog has grown since the given minute, or None if the cause is unknown.
 
     Slower consumers take precedence over faster producers, because consumers that keep up handle more messages when
     more arrive.

@@ -3,8 +3,8 @@
 By Little's law (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9, 1961) the number of
 messages in flight is the rate of completions times the time of each message. A consumer that takes one message at a
 time has one message in flight while it is busy. The mean number of messages in flight is therefore the number of busy
-consumers. Consumers that take ten messages at once have more in flight. The numbers then count concurrently handled
-messages, and only their ratio is meaningful.
+consumers. Consumers that take ten messages at once have more messages in flight. For such consumers, the numbers count
+concurrently handled messages, and only the ratio of the numbers is meaningful.
 """
 
 from math import ceil

@@ -1,4 +1,4 @@
-"""Detects poison messages, which are received again and again but never deleted."""
+"""Detects poison messages, which consumers receive again and again but never delete."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -21,8 +21,8 @@ STUCK_SHARE: Final = 0.01
 """The minimum fraction of redeliveries while a message is stuck. Handlers that fail occasionally stay below this
 fraction."""
 STUCK: Final = timedelta(minutes=5)
-"""The minimum age of a stuck message. A stuck message must also have been the oldest message for this time, or be five
-times as old as the backlog explains."""
+"""The minimum age of a stuck message. A stuck message must also have been the oldest message for the minimum age, or be
+five times as old as the backlog explains."""
 STUCK_FACTOR: Final = 5
 DONE_SHARE: Final = 0.2
 """The fraction of first receives that must end in a delete. Below this fraction, the handlers are the cause, not some

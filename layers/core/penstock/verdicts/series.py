@@ -9,8 +9,8 @@ from .types import Facts, Gauges, Minute
 
 MINUTE: Final = timedelta(minutes=1)
 SETTLE: Final = timedelta(seconds=15)
-"""The number of seconds after a minute's end from which the minute's counts are complete, because a worker sums the
-activity every ten seconds."""
+"""The number of seconds after a minute's end from which the minute's counts are complete. A worker sums the activity
+every ten seconds."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Series:
         return len(self.sent)
 
     def find_start(self, index: int) -> datetime:
-        """Returns when the minute with this index starts. `len(series)` is the index of the minute after the last
+        """Returns when the minute with the given index starts. `len(series)` is the index of the minute after the last
         minute.
         """
         return self.ends_at - (len(self) - index) * MINUTE
@@ -117,7 +117,7 @@ def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
 
 
 def last_receive(row: Minute) -> datetime | None:
-    """Returns the time of the last receive up to this minute, or the end of the minute if only the number of
+    """Returns the time of the last receive up to the given minute, or the end of the minute if only the number of
     receives is known."""
     known = row.last_received_at
     if row.received and (known is None or known < row.starts_at):

@@ -10,7 +10,7 @@ STALL: Final = timedelta(seconds=90)
 """The minimum wait without a receive before a queue counts as stalled."""
 STALL_WHILE_IN_FLIGHT: Final = timedelta(minutes=10)
 """The minimum wait if messages in flight can explain the wait. In a FIFO queue, messages in flight block their groups.
-The handling time is unknown if the hour before has no receive."""
+The handling time is unknown if the previous hour has no receive."""
 RECEIVES_MISSED: Final = 7
 """The number of receives that must be missing, compared with the hour before, while messages are in flight.
 
@@ -28,7 +28,7 @@ BEFORE_MINUTES: Final = 60
 
 
 class Waiting(NamedTuple):
-    """The time when messages began to wait for a receive, and the time after which they count as stalled."""
+    """The time when messages began to wait for a receive, and the time after which the messages count as stalled."""
 
     since: datetime
     patience: timedelta

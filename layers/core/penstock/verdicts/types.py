@@ -73,7 +73,7 @@ class Facts:
     `in_flight_limit` is the maximum number of messages in flight, or None for no limit. `dead_letters` says whether
     other queues use this queue as their dead-letter queue. `noisy_groups` counts the tenants that receives skip while
     other tenants wait. `top_group_share` is the busiest group's share of the arrivals, from 0 to 1. `paused_endpoints`
-    are URLs that do not respond, whose undelivered messages enter this queue. `paused` means that a person paused the
+    are URLs that do not respond. Their undelivered messages enter this queue. `paused` means that a person paused the
     queue. `stopped_mapping` is the reason why the service stopped an event source mapping of the queue. `failing_since`
     and `failing_result` describe a mapping that fails. `now` has gauges that are newer than the last minute's gauges.
     """
@@ -109,10 +109,10 @@ class Verdict:
     """The state of a queue at a minute, with its beginning and its cause.
 
     `since` is the beginning of the state, or None if all known minutes have the same state. `since_or_before` means
-    that the state began at `since` or earlier, before the first given minute. `cause_text` is a sentence in plain
-    English, or empty if no cause is known. `empties` is None if there is no backlog, or if the backlog does not drain
-    at the current rates. Rates are messages a second over the last `rate_minutes` (5 to 15). `backlog` counts messages
-    that can be received now. `consumers_now` counts concurrently handled messages, which is the number of busy
+    that the state began at `since` or earlier, before the first given minute. `cause_text` is a text in plain English,
+    or empty if no cause is known. `empties` is None if there is no backlog, or if the backlog does not drain at the
+    current rates. Rates are messages a second over the last `rate_minutes` (5 to 15). `backlog` counts messages that
+    consumers can receive now. `consumers_now` counts concurrently handled messages, which is the number of busy
     consumers if each consumer takes one message. `expired` counts the messages that expired in the last 15 minutes.
     `expiring_since` is the time since which messages have expired in every 15 minutes, or None. `is_received` says
     whether a consumer received a message in the last 15 minutes.

@@ -50,7 +50,7 @@ class Case:
 
     @property
     def visible(self) -> int:
-        """Returns how many messages can be received now."""
+        """Returns how many messages consumers can receive now."""
         return self.series.now.visible
 
 
@@ -98,7 +98,7 @@ def add_start(verdict: Verdict, found: RuleFinding, series: Series) -> Verdict:
 
 
 def count_seconds_since_receive(series: Series, now: datetime) -> float | None:
-    """Returns the seconds since the last receive, or None if no receive is known."""
+    """Returns the number of seconds since the last receive, or None if no receive is known."""
     if series.last_received_at is None:
         return None
     return max(0.0, (now - series.last_received_at).total_seconds())
@@ -154,8 +154,8 @@ DEAD_LETTER_MINUTES: Final = 120
 
 
 FAILING: Final = timedelta(minutes=5)
-"""How long a function must fail before the queue counts as poisoned. Single failures do not count, because invocations
-are retried."""
+"""How long a function must fail before the queue counts as poisoned. Single failures do not count, because the service
+retries invocations."""
 
 
 def find_function_failure(case: Case) -> RuleFinding | None:

@@ -45,8 +45,8 @@ MAX_RUN_SECONDS = 20.0
 LOGGED_BYTES: Final = 256
 """The limit for a response's body if WEBHOOK_LOG_RESPONSES is on."""
 KEPT_BYTES: Final = 1
-"""The limit for the body of Lambda's response. The worker reads only the headers, but with the limit 0 it would receive
-no headers."""
+"""The limit for the body of Lambda's response. The worker reads only the headers, but with the limit 0 the worker would
+receive no headers."""
 MAX_PER_HOST: Final = 20
 """The maximum number of concurrent requests from one process to one host and port, for one account."""
 
@@ -78,7 +78,7 @@ class Deliverer:
         self._warnings = DeliveryWarnings()
         self.unwritten: list[Finished] = []
         self.wait_ms: int | None = None
-        """The number of milliseconds until a delivery is due, after an idle run. None means that no delivery is
+        """The number of milliseconds until a delivery is due, after an idle run. The number is None if no delivery is
         pending. After any other run, the value is 0."""
 
     def run_once(

@@ -1,8 +1,8 @@
 """Fires due schedules in batches, each in one transaction.
 
-Only the database's clock counts. A worker queries the database for the time to wait, and measures only that time
-itself. Any number of workers can run, because each worker skips schedules that another worker has locked. If a worker
-dies or stops, the next run fires the remaining schedules.
+Only the database's clock counts. A worker queries the database for the time to wait, and itself measures only that
+waiting time. Any number of workers can run, because each worker skips schedules that another worker has locked. If a
+worker dies or stops, the next run fires the remaining schedules.
 """
 
 from collections import Counter
@@ -24,8 +24,7 @@ from penstock.settings import Settings
 from . import Counts
 
 MAX_RUN_SECONDS = 58.0
-"""How long a function without polling waits for schedules that are due before the function's next invocation, a minute
-later."""
+"""How long a function without polling waits for schedules that are due before its next invocation, a minute later."""
 LOCKED_SECONDS: Final = 0.05
 """The longest pause while other workers lock all due schedules, or the schedules' accounts exceed their firing rate."""
 SHORTEST_PAUSE_SECONDS: Final = 0.005

@@ -52,10 +52,10 @@ CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
 PARTS = ("expired_rows", "topics", "applications", "deleted_queues", "histories", "outcomes")
 """The parts of queue.maintain_installation."""
-# The id for the tables that belong to no queue. This id is the first in a round.
+# The id for the tables that belong to no queue. This id comes first in a round.
 INSTALLATION = 0
 MAINTENANCE = "maintenance"
-"""The name of this work in queue.due_work, in place of a queue's ARN."""
+"""The name of the worker's work in queue.due_work, in place of a queue's ARN."""
 
 
 _log = logging.getLogger(__name__)

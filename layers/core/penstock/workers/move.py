@@ -22,7 +22,7 @@ MOVE_TASKS = "move-tasks"
 """The name that NOTIFY has for tasks, in place of a queue's ARN (queue.start_move_task)."""
 MESSAGES_PER_STEP = 100
 PAUSE_SECONDS = 0.1
-"""The pause while no message can move, because each task has used up its rate or other transactions lock the
+"""The pause while no message can move, because each task has used up its rate, or because other transactions lock the
 messages."""
 
 

@@ -1,4 +1,4 @@
-"""Keeps a batch's messages invisible while a URL handles them, beyond the queue's visibility timeout.
+"""Keeps a batch's messages invisible, beyond the queue's visibility timeout, while a URL handles the messages.
 
     received ──► renewed repeatedly while the request lasts ──► deleted, or visible after the timeout
 

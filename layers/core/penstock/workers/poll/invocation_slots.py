@@ -1,8 +1,8 @@
 """Limits the concurrent invocations of a process by slots. The process's mappings share the slots, but one mapping or
 account cannot take all slots.
 
-An account or mapping gets fewer slots if fewer slots are free. Deliveries follow the same rule (queue.delivery_share
-names the rule's source).
+The limit of an account or mapping falls with the number of free slots. Deliveries follow the same rule
+(queue.delivery_share names the rule's source).
 """
 
 import asyncio

@@ -126,7 +126,7 @@ class MappingPoller:
                 self._concurrency.release()
 
     async def _note_error(self, error: Exception) -> bool:
-        """Returns whether this error of a receive stops the mapping, because the mapping must no longer receive or
+        """Returns whether an error of a receive stops the mapping, because the mapping must no longer receive or
         invoke."""
         if isinstance(error, (AccessDenied, InvalidParameterValueException)):
             await self._report(f"PROBLEM: {error.message}", f"The mapping was stopped: {error.message}")
@@ -268,7 +268,7 @@ class MappingPoller:
         self._is_unreached = bool(cause)
 
     async def _delete(self, rows: list[ReceivedRow]) -> None:
-        """Deletes the messages. If the database cannot be reached, retries until the messages are visible again.
+        """Deletes the messages. If the poller cannot reach the database, retries until the messages are visible again.
 
         The poller retries for at least the time by which a `Hold` may have prolonged the timeout.
         """
@@ -287,7 +287,7 @@ class MappingPoller:
                 return
 
     async def _miss(self) -> None:
-        """Drops messages that are visible again, because they no longer belong to this batch."""
+        """Drops messages that are visible again, because such messages no longer belong to the batch."""
         self._back_off.failed(throttled=True)
         await self._note(TOO_LATE)
 

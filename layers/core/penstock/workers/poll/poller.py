@@ -39,9 +39,10 @@ ALIVE_SECONDS: Final = 15
 """The number of seconds without a report after which a process is dead. A process reports when half of the time is
 left."""
 AFTER_END_SECONDS: Final = 0.1
-"""How long after the end of another process's registration this process claims its mappings."""
+"""The time from the end of another process's registration until this process claims the other process's mappings."""
 RETRY_SECONDS: Final = 5.0
-"""The pause after a failure to read the mappings. Until the pause ends, no process polls for the ended mappings."""
+"""The pause after a failure to read the mappings. Until the pause ends, no process polls for mappings whose poller
+ended."""
 MAX_INVOCATIONS: Final = 200
 """The maximum number of concurrent invocations of a process."""
 INVOCATION_MB: Final = 24
@@ -81,11 +82,11 @@ class Poller:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def wake(self) -> None:
-        """Reads the mappings at once, because some have changed."""
+        """Reads the mappings at once, because some mappings have changed."""
         self._awake.set()
 
     async def _run(self) -> None:
-        """Follows the mappings until it is cancelled."""
+        """Follows changes of the mappings until the task is cancelled."""
         while not self._is_closing:
             self._awake.clear()
             pause = RETRY_SECONDS

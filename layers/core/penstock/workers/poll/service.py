@@ -46,5 +46,4 @@ class PollService(Protocol):
         """Returns the rows of one call. Raises AwsError."""
 
     def return_messages(self, queue: NamedQueue, messages: Sequence[ReceivedRow], /) -> None:
-        """Makes messages visible again soon. If the call fails, the messages become visible after the visibility
-        timeout."""
+        """Makes messages visible again soon, or after the visibility timeout if the call fails."""
