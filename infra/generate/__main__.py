@@ -25,7 +25,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     for line in changed:
         print(line, file=sys.stderr)
     if changed and options.check:
-        print("These files differ from the generated files. Run make generate.", file=sys.stderr)
+        print("These files differ from the generated files, so run make generate.", file=sys.stderr)
         return 1
     return 0
 

@@ -76,7 +76,7 @@ class DaySpan:
         return gcd(QUARTER, *(day % QUARTER for day in self.days))
 
     def slots(self) -> Iterator[tuple[int, int, int]]:
-        """Yields (start of the slot, start of its day, end of its day)."""
+        """Yields the start of each slot, with the start and the end of the slot's day."""
         for start, end in pairwise(self.days):
             yield from ((slot, start, end) for slot in range(start, end, self.slot_us))
 

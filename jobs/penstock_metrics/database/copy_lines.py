@@ -78,7 +78,7 @@ def split_pieces(span: DaySpan) -> Iterator[tuple[str, CopyPiece]]:
 
 
 def write_lines(columns: Sequence[str]) -> Transform:
-    """Transforms rows to (piece, line) in the text format of COPY."""
+    """Transforms rows to pairs (piece, line) in the text format of COPY."""
 
     def transform(rows: DataFrame) -> DataFrame:
         step = F.create_map(*(F.lit(number).cast("bigint") for pair in PIECE_US.items() for number in pair))

@@ -40,7 +40,7 @@ class Snapshot:
         """Returns a condition on rows with a column `transaction`."""
         whole = f"transaction < '{self.below}'::xid8"
         visible = f"pg_visible_in_snapshot(transaction, '{self.text}'::pg_snapshot)"
-        # If the transaction's number is in the future but recorded_at is in the past, the row came from a dump of
+        # If the transaction's number is newer than the snapshot but recorded_at is older, the row came from a dump of
         # another cluster.
         restored = f"transaction >= '{self.above}'::xid8 and recorded_at < '{self.at.isoformat()}'"
         return f"({whole} or {visible} or ({restored}))"

@@ -70,7 +70,7 @@ _EVERYTHING: Final = """
 def find_replaceable(
     dataset: Dataset, days: Collection[date], kept: Kept, today: date, there: Collection[Slot]
 ) -> tuple[list[Slot], list[Slot]]:
-    """Returns (days to write, days to leave unchanged).
+    """Returns the days to write, and the days to leave unchanged.
 
     The export does not replace files of days beyond the retention period, because some of the days' rows may be gone.
     """

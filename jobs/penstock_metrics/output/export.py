@@ -137,7 +137,7 @@ def _list_pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: S
 
 
 def _read_span(slot: Slot) -> tuple[int, datetime, datetime]:
-    """Returns (window_seconds, start, end)."""
+    """Returns the tuple (window_seconds, start, end) of a slot."""
     return slot.part, *_find_day(slot.day)
 
 
@@ -159,7 +159,7 @@ def _find_spans_with_rows(
 
 
 def _list_stretches(days: Sequence[date]) -> Iterator[tuple[datetime, datetime]]:
-    """Yields (start, end) of each run of consecutive days."""
+    """Yields the start and the end of each run of consecutive days."""
     starts = [day for day in days if day - timedelta(days=1) not in days]
     ends = [day for day in days if day + timedelta(days=1) not in days]
     yield from ((_find_day(first)[0], _find_day(last)[1]) for first, last in zip(starts, ends, strict=True))

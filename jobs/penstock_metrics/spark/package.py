@@ -24,7 +24,7 @@ def write_package(path: Path) -> Path:
 
 
 def list_sources() -> Iterator[tuple[str, Path]]:
-    """Yields (name in the archive, file)."""
+    """Yields pairs of a name in the archive and a file."""
     for folder in list_folders():
         yield from ((str(path.relative_to(folder.parent)), path) for path in folder.rglob("*.py"))
 

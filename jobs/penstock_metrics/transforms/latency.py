@@ -60,7 +60,7 @@ def sum_installation(rows: DataFrame) -> DataFrame:
 
 
 def find_busy_hours(rows: DataFrame, most: int = BUSY_HOUR) -> list[tuple[int, int, int]]:
-    """Returns (queue, start of the hour, parts) for hours with more than `most` durations in metrics_window."""
+    """Returns rows (queue, start of the hour, parts) for hours with more than `most` durations in metrics_window."""
     first = F.col("deliveries") - F.col("redeliveries")
     number = (first + (_EACH - 1) * F.col("deletions")).alias("number")
     hours = rows.where((F.col("window_seconds") == 3600) & (F.col("group_id") == WHOLE_QUEUE))

@@ -1,4 +1,5 @@
-"""Merges the pieces of windows by adding sums and sketches. If a window has many durations, the sketch ranks them."""
+"""Merges the pieces of windows by addition of their sums and sketches. If a window has many durations, the sketch ranks
+them."""
 
 from __future__ import annotations
 

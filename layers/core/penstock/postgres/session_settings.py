@@ -145,8 +145,8 @@ class SessionState(NamedTuple):
             return ""
         return (
             f"sessions of the database role {self.role} through the pooler have {self.wrong}, with which Penstock "
-            f"does not work: `penstock migrate --tune-role {self.role}` gives the role other values in this database, "
-            "then RECONNECT on the pooler's console"
+            f"does not work: run `penstock migrate --tune-role {self.role}`, which gives the role other values in this "
+            "database, and then RECONNECT on the pooler's console"
         )
 
     @property

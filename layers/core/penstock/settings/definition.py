@@ -306,9 +306,9 @@ class Settings:
         "With 0, `PollMappings` polls for 45 seconds.")
     queue_lambda_mappings = Setting(False, help="Gives the functions of a serverless deployment the API of event "
         "source mappings. Set this variable if the function `PollMappings` polls. The container always has this API.")
-    queue_usage_metrics = Setting(False, help="Makes Lambda functions log metrics with the names of SQS for each "
-        "request that sends, receives or deletes messages. See [Watch Lambda "
-        "functions](../operate/lambda_watch.md#metrics).")
+    queue_usage_metrics = Setting(False, help="Makes Lambda functions log metrics with the names of SQS's metrics for "
+        "each request that sends, receives or deletes messages. See "
+        "[Watch Lambda functions](../operate/lambda_watch.md#metrics).")
     queue_tracing = Setting(False, help="Makes Lambda functions write a segment of X-Ray for each invocation. The "
         "functions need a layer with the package aws-xray-sdk.")
     # fmt: on

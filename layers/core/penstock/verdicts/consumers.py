@@ -28,10 +28,10 @@ def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_se
     """Returns the number of consumers, and the number of consumers that would keep a message's wait within the target
     lag.
 
-    The consumers must handle the arrivals and clear the backlog within the target lag. `now` is known only while
-    messages wait, because the counts do not show idle consumers. A failed message stays in flight until its visibility
-    timeout ends, although no consumer works on it. Therefore minutes with failed messages do not count. Both numbers
-    are unknown if all minutes have failed messages. Arrivals that become dead letters do not count.
+    The consumers must handle the arrivals and clear the backlog within the target lag. `now` is None while no messages
+    wait, because the counts do not show idle consumers. A failed message stays in flight until its visibility timeout
+    ends, although no consumer works on it. Therefore minutes with failed messages do not count. Both numbers are
+    unknown if all minutes have failed messages. Arrivals that become dead letters do not count.
     """
     minutes = find_minutes_without_failures(series, rates.minutes)
     done = sum(series.left[index] for index in minutes)

@@ -22,8 +22,8 @@ LIMIT_SHARE: Final = 0.95
 STANDING_MINUTES: Final = 3
 """The minimum age of a backlog that counts. A younger backlog may be a batch that has just arrived."""
 BATCH_SHARE: Final = 0.5
-"""The fraction of minutes without sends from which producers send in batches. Consumers receive in batches if messages
-wait without a receive in the same fraction of minutes."""
+"""The minimum fraction of minutes without sends in a queue whose producers send in batches. In a queue whose consumers
+receive in batches, messages wait without a receive in at least the same fraction of minutes."""
 BATCHES_TO_KNOW: Final = 3
 """The number of similar backlogs that consumers must have processed before a backlog does not count."""
 

@@ -8,7 +8,7 @@ from penstock.postgres.statement import Statement
 
 
 class MetricsRow(NamedTuple):
-    """A window of a queue, or of a message group. `latencies` is JSON, by measure.
+    """A window of a queue, or of a message group. `latencies` is JSON that maps each measure to its latencies.
 
     The first row of a result describes all windows. The first row has only sums, latencies, `hot_groups` as JSON (None
     for a group), and the end and `computed_at` of the newest stored window (None without a stored window). The job
@@ -67,7 +67,8 @@ READ_QUEUE_HISTORY = Statement("queue.read_queue_history", ("text", "timestamptz
 
 
 class LagRow(NamedTuple):
-    """A queue's lag and its forecast. `latencies` is JSON, by measure. `outlook` is JSON with the method of the
+    """A queue's lag and its forecast. `latencies` is JSON that maps each measure to its latencies. `outlook` is JSON
+    with the method of the
     forecast (`outlook`) and the events expected within days (`warnings`). The names are those of
     queue.metrics_forecast.
 
