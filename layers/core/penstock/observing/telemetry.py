@@ -92,8 +92,7 @@ class AtMost(logging.Filter):
 
 class OnceAMinute(logging.Filter):
     """Lets one record of a logger pass per minute. The record's field `records` counts the record itself and the
-    records
-    that were dropped since the last record that passed."""
+    records that were dropped since the last record that passed."""
 
     def __init__(self) -> None:
         super().__init__()

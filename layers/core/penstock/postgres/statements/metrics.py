@@ -68,9 +68,8 @@ READ_QUEUE_HISTORY = Statement("queue.read_queue_history", ("text", "timestamptz
 
 class LagRow(NamedTuple):
     """A queue's lag and its forecast. `latencies` is JSON that maps each measure to its latencies. `outlook` is JSON
-    with the method of the
-    forecast (`outlook`) and the events expected within days (`warnings`). The names are those of
-    queue.metrics_forecast.
+    with the method of the forecast (`outlook`) and the events expected within days (`warnings`). The names are those
+    of queue.metrics_forecast.
 
     The first row of a result describes the installation. The first row has only the time of all rows' latencies
     (`from_at` and `to_at`), the end of the job's last run (`computed_at`), and latencies. Other rows have all columns
