@@ -1,4 +1,4 @@
-"""Renders the reference pages that come from code: REST, commands, SQL functions, and actions with their cases."""
+"""Renders the reference pages that come from code, for REST, commands, SQL functions, and actions with their cases."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def _remove(connection: psycopg.Connection[Any], target: WindowTable, names: Ite
 
 
 def join_pieces(pieces_: Iterable[CopyPiece]) -> list[CopyPiece]:
-    """Returns pieces with the same windows, in as small a number as possible."""
+    """Merges pieces into as few pieces as possible, with the same windows."""
     found: list[CopyPiece] = []
     for piece in sorted(pieces_, key=lambda piece: (piece.window_seconds, piece.low)):
         last = found[-1] if found else None

@@ -1,1 +1,1 @@
-"""Implements the use of PostgreSQL, with statements, connections, array parameters, errors and migrations."""
+"""Connects to PostgreSQL, calls its SQL functions, interprets its errors, and migrates the schema."""

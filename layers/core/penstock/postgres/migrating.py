@@ -32,7 +32,7 @@ class MissingRightsError(MigrationError):
 def migrate_or_explain(
     dsn: str, role: str | None = None, directory: Path | None = None, service: Settings | None = None
 ) -> Applied:
-    """Migrates the database like `migrate`.
+    """Migrates the database with `migrate`.
 
     Raises MigrationError for expected failures, and SettingError for invalid settings.
     """

@@ -104,8 +104,8 @@ _STANDBY_TEXTS = ("during recovery", "recovery is in progress")
 
 
 def find_meaning(sqlstate: str | None, text: str = "") -> Meaning:
-    """Returns the meaning of an error. Without a SQLSTATE, the server closed the connection, or the client did not
-    reach the server. `text` is the error's text, which identifies some errors of a standby."""
+    """Returns the meaning of an error. If an error has no SQLSTATE, the server closed the connection, or the client did
+    not reach the server. `text` is the error's text, which identifies some errors of a standby."""
     if sqlstate is None:
         return Meaning.CONNECTION_LOST
     if sqlstate in _STANDBY_SQLSTATES and any(part in text for part in _STANDBY_TEXTS):

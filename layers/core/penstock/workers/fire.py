@@ -122,7 +122,7 @@ def pause_seconds(next_is_due_in: float | None) -> float:
 
 _firer = Firer()
 run_once = _firer.run_once
-"""Does one bounded run, for functions."""
+"""Does one bounded run, for Lambda functions."""
 
 
 def poll_seconds(settings: Settings) -> float | None:

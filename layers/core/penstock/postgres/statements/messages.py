@@ -117,10 +117,10 @@ class ChangedRow(NamedTuple):
 class TransactedRow(NamedTuple):
     """A message that part `n` (from 1) of its kind stored in the queue `arn`.
 
-    `kind` is send, schedule or publish. A schedule has no ARN and no id. Its `detail` is the name of the schedule that
-    stores the message. A publish has a row for each queue that the event reached, and a row without ARN whose `id` is
-    the number of deliveries. A refused transaction has one row with `error` and `detail`. Its `n` is the number of the
-    refused receipt handle (StaleReceipt) or message.
+    `kind` is send, schedule or publish. The row of a schedule has no ARN and no id, and its `detail` is the name of the
+    schedule that stores the message. A publish has a row for each queue that the event reached, and a row without ARN
+    whose `id` is the number of deliveries. A refused transaction has one row with `error` and `detail`. The row's `n`
+    is the number of the refused receipt handle (StaleReceipt) or message.
     """
 
     kind: str

@@ -49,8 +49,8 @@ class QueueHistoryRow(NamedTuple):
     """An hour of a queue. `finished` counts messages that left the queue, for any reason. `lag_...` covers the time
     from sending to deletion.
 
-    The first row has no `starts_at`. Its `ends_at` is the time when the job last succeeded, or None for never. Its
-    `depth` is 1 if the queue keeps a history, and 0 otherwise.
+    The first row has no `starts_at`. The first row's `ends_at` is the time when the job last succeeded, or None for
+    never. The first row's `depth` is 1 if the queue keeps a history, and 0 otherwise.
     """
 
     starts_at: datetime | None

@@ -168,7 +168,7 @@ READ_QUEUE_PAGE = Statement(
 class ReceiverRow(NamedTuple):
     """A receiver, and the number of messages that the receiver received since `first_at_ms`.
 
-    `last_at_ms` is the time of its last receive, even if that receive was empty.
+    `last_at_ms` is the time of the receiver's last receive, even if that receive was empty.
     """
 
     caller: str

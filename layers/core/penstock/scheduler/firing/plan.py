@@ -1,10 +1,11 @@
 """Plans which occurrences of a due schedule fire now, and which occurrence is next.
 
-    catchup false           Fires occurrences up to QUEUE_SCHEDULE_MISFIRE_GRACE_SECONDS late, and skips the others.
-    catchup true            Fires missed occurrences in order, up to catchup_limit. Skips and counts the other
-    occurrences.
-    EventBridge Scheduler   Fires occurrences younger than MaximumEventAgeInSeconds.
-    one-shots               Always fires them, except EventBridge Scheduler's (as above).
+    catchup false           The plan fires occurrences that are late by up to QUEUE_SCHEDULE_MISFIRE_GRACE_SECONDS,
+                            and skips occurrences that are later.
+    catchup true            The plan fires missed occurrences in order, up to catchup_limit, and skips and counts the
+                            other occurrences.
+    EventBridge Scheduler   The plan fires occurrences younger than MaximumEventAgeInSeconds.
+    one-shots               The plan always fires a one-shot, unless it belongs to EventBridge Scheduler.
 
 If a schedule has jitter or a flexible window, an occurrence waits up to `window_seconds`, and is late only after this
 time. The functions do not read a clock: `now` is the database's time.

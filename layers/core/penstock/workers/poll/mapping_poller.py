@@ -86,7 +86,7 @@ class MappingPoller:
         self._loop_task.cancel()
 
     async def ended(self) -> None:
-        """Returns when the last invocation has ended."""
+        """Waits until the last invocation has ended."""
         await asyncio.gather(self._loop_task, *self._under_way, return_exceptions=True)
 
     def abort(self) -> None:
