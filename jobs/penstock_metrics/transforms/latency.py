@@ -124,8 +124,7 @@ def complete(found: DataFrame, measured: DataFrame, span: DaySpan, messages: int
 
 def _compute_percentiles(found: DataFrame) -> Transform:
     """Computes the columns found_p50_us, found_p90_us and so on, for the windows with ranks in buckets. `found` has the
-    values in
-    the buckets."""
+    values in the buckets."""
     values = found.groupBy(*_KEY, F.col("bucket").alias("rank_buckets"), "us").agg(F.sum("number").alias("number"))
     in_order = Window.partitionBy(*_KEY, "rank_buckets").orderBy("us")
     up_to = values.withColumn("up_to", F.sum("number").over(in_order))
