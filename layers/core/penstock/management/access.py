@@ -48,8 +48,8 @@ class ShownUser(msgspec.Struct):
 class NewKey(msgspec.Struct, forbid_unknown_fields=True):
     """The request for a new key. A `bearer` key is for the REST API; other keys are for the AWS APIs.
 
-    If `user` is missing, the key belongs to the account itself. `expires_at` has an offset and lies in the future; null
-    means never.
+    If `user` is missing, the key belongs to the account itself. `expires_at` is a future time with an offset, or null
+    if the key does not expire.
     """
 
     bearer: bool = False
@@ -91,8 +91,8 @@ def show_key(row: KeyRow) -> ShownKey:
 
 
 def check_access_is_on(context: Context) -> None:
-    """Raises AccessIsOff if access control is off. Otherwise anyone could create keys that stay valid when it is
-    switched on."""
+    """Raises AccessIsOff if access control is off. Otherwise anyone could create keys that stay valid after access
+    control is switched on."""
     if context.environment.settings.queue_access != "sigv4":
         raise AccessIsOff
 
@@ -164,8 +164,8 @@ def check_expiry(expires_at: datetime | None) -> None:
 
 
 def _read_key(action: str, key_id: str, context: Context) -> Operation[KeyRow]:
-    """Returns the account's key. Only keys of the account itself can access other such keys. Raises KeyNotFound,
-    AccessDenied."""
+    """Returns the account's key. Only a key of the account itself can access another key of the account. Raises
+    KeyNotFound, AccessDenied."""
     rows = yield from Call(LIST_KEYS, (context.account_id,))
     for row in rows:
         if row.key_id == key_id:
@@ -204,8 +204,8 @@ def drop_user(name: str, actor: Actor) -> Operation[None]:
 
 
 def add_key(new: NewKey, encryption_key: str, actor: Actor) -> Operation[MadeKey]:
-    """Creates a key. Raises InvalidParameterValue, UserNotFound, OverLimit. Raises SettingError if an access key has no
-    encryption key."""
+    """Creates a key. Raises InvalidParameterValue, UserNotFound, OverLimit. Raises SettingError for an access key if
+    the service has no encryption key."""
     if "\0" in new.description:
         raise errors.InvalidParameterValue("description: NUL cannot be stored")
     made = make_key(bearer=new.bearer, account_id=actor.account_id, encryption_key=encryption_key)
@@ -234,7 +234,7 @@ def _store_key(new: NewKey, made: CreatedKey, actor: Actor) -> Operation[None]:
 
 def add_first_key(encryption_key: str, actor: Actor) -> Operation[MadeKey | None]:
     """Creates an access key of the account itself. Returns None if the installation has had a key before. Raises
-    SettingError without an encryption key."""
+    SettingError if the service has no encryption key."""
     made = make_key(bearer=False, account_id=actor.account_id, encryption_key=encryption_key)
     is_created = yield from _store_first_key(NewKey(description="the first key"), made, actor)
     return MadeKey(made.key_id, made.secret, None) if is_created else None

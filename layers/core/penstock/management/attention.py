@@ -32,17 +32,18 @@ QUEUE_LEVELS: Final[dict[Kind, Level]] = {
     Kind.FALLING_BEHIND: "warn",
     Kind.DEAD_LETTERS: "warn",
 }
-"""The verdicts that need attention. A queue that still gets dead letters counts as bad."""
+"""The verdicts that need attention. A queue that still receives dead letters counts as bad."""
 GIVEN_UP: Final = "given_up"
 PAUSED: Final = "endpoint_paused"
 FAILS: Final = "endpoint_fails"
 EXPIRE: Final = "messages_expire"
 FAILING_SECONDS: Final = 120
-"""An endpoint that has not responded for this time needs attention. Restarting an endpoint takes less."""
+"""An endpoint that has not responded for this time needs attention. A restart of an endpoint takes less time."""
 MAX_COUNTED: Final = 10_000
-"""The most given-up deliveries that are counted, newest first."""
+"""At most this many given-up deliveries are counted, the newest first."""
 MAX_QUEUES: Final = 200
-"""The most queues that get a verdict: the queues with the most messages, the oldest messages, and dead letters."""
+"""At most this many queues receive a verdict: the queues with the most messages, the oldest messages, and dead
+letters."""
 
 
 class Concern(Struct):
@@ -65,8 +66,8 @@ class Concern(Struct):
 
 
 class Attention(Struct):
-    """The queues and endpoints that need attention in one region, and the number of all queues. The worst of each kind
-    comes first."""
+    """The queues and endpoints that need attention in one region, and the number of all queues. The worst concern of
+    each kind comes first."""
 
     queues: int
     concerns: list[Concern]
@@ -125,7 +126,8 @@ def describe_queue(name: str, verdict: Verdict) -> Concern:
 
 
 def describe_loss(name: str, verdict: Verdict) -> Concern:
-    """Returns the concern about a queue whose messages expire. The concern is more severe if no consumer receives."""
+    """Returns the concern about a queue whose messages expire. The concern is more severe if no consumer receives
+    messages."""
     noun = "message" if verdict.expired == 1 else "messages"
     text = f"{verdict.expired:,} {noun} ended in 15 minutes because their retention was over"
     text += ", and consumers are too slow." if verdict.is_received else ", and no consumer received any."
@@ -134,7 +136,7 @@ def describe_loss(name: str, verdict: Verdict) -> Concern:
 
 
 def describe_endpoint(row: FailedEndpointRow) -> Iterable[Concern]:
-    """Yields the concerns about an endpoint. A pause by a user is only a reminder."""
+    """Yields the concerns about an endpoint. The concern about a user's pause is only a reminder."""
     name = hide_secrets(row.endpoint)
     if row.given_up:
         noun = "delivery was" if row.given_up == 1 else "deliveries were"
@@ -144,7 +146,7 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterable[Concern]:
         text = "A user paused the deliveries to this endpoint."
         yield Concern(PAUSED, "info", name, to_utc(row.paused_at), False, row.waiting, text)
     elif row.paused_at is not None:
-        text = "The endpoint fails: its deliveries wait, and one at a time tries."
+        text = "The endpoint fails: its deliveries wait, and the service tries one at a time."
         yield Concern(PAUSED, "warn", name, to_utc(row.paused_at), False, row.waiting, text)
     if row.failing_since is not None:
         noun = "delivery is" if row.retried == 1 else "deliveries are"

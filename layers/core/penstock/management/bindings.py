@@ -24,7 +24,7 @@ from .rights import needs, show
 
 
 class NewSubscription(msgspec.Struct, forbid_unknown_fields=True):
-    """A request to bind a queue or a URL. A URL gets the message alone, or an SNS envelope if `envelope` is set.
+    """A request to bind a queue or a URL. A URL receives the message alone, or in an SNS envelope if `envelope` is set.
 
     `protocol` is the protocol of `endpoint`, and is optional.
     """

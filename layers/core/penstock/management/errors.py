@@ -7,7 +7,8 @@ from penstock.errors import AwsError
 
 
 class ManagementError(AwsError):
-    """Base class of these errors. An error's code is the class name, unless the class sets another code."""
+    """Base class of the management API's errors. An error's code is the class name, unless the class sets another
+    code."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -38,7 +39,7 @@ class StaleReceipt(ManagementError):  # noqa: N818 - called as the response is
 
 
 class DeliveryNotFound(ObjectNotFound):
-    """No delivery has this id. It never existed, succeeded, or was moved to a dead-letter queue."""
+    """No delivery has this id. The delivery never existed, succeeded, or was moved to a dead-letter queue."""
 
     default_message = "The delivery does not exist."
 
@@ -60,7 +61,8 @@ class KeyNotFound(ObjectNotFound):
 
 
 class AccessIsOff(ManagementError):  # noqa: N818 - called as the response is
-    """The service does not require keys. It therefore refuses to change users and keys, because anyone could do so."""
+    """The service refuses to change users and keys, because it does not require keys and anyone could make the
+    change."""
 
     status = 409
     default_message = "The service requires no keys (QUEUE_ACCESS), so it creates none."

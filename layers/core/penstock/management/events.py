@@ -26,7 +26,7 @@ from .rights import needs
 
 
 class NewEvent(msgspec.Struct, forbid_unknown_fields=True):
-    """An event to publish. Queues show the event after `delay` seconds; URLs get it at once."""
+    """An event to publish. Queues show the event after `delay` seconds; URLs receive the event at once."""
 
     message: msgspec.Raw
     headers: Headers = {}
@@ -135,7 +135,7 @@ def show_published(rows: Iterable[PublishedEventRow | TransactedRow]) -> Publish
 
 
 def list_sent(rows: Iterable[PublishedEventRow | TransactedRow]) -> list[Sent]:
-    """Returns the queues that got a message. A row without an ARN represents webhooks."""
+    """Returns the queues that received a message. A row without an ARN represents webhooks."""
     return [Sent(row.arn, 1) for row in rows if row.arn is not None and row.error is None]
 
 

@@ -31,8 +31,8 @@ State = Literal["enabled", "disabled"]
 class NewMapping(Struct, forbid_unknown_fields=True):
     """A new mapping from a queue of the account to a function or URL.
 
-    `window_secs` is the time for which a batch collects messages. `max_concurrency` is the most concurrent
-    invocations; null is 5. A message must match one of the patterns in `filters`. `report_failures` means that the
+    `window_secs` is the time for which a batch collects messages. `max_concurrency` is the maximum number of concurrent
+    invocations; null means 5. A message must match one of the patterns in `filters`. `report_failures` means that the
     function's response names the messages that failed.
     """
 
@@ -61,7 +61,8 @@ class MappingPatch(Struct, forbid_unknown_fields=True):
 
 
 class ShownMapping(Struct):
-    """A mapping. `reason` explains its state. `last_result` is the result of the last batch: `OK` or `PROBLEM: …`.
+    """A mapping. `reason` explains the mapping's state. `last_result` is the result of the last batch: `OK` or
+    `PROBLEM: …`.
 
     `function` is an ARN or a URL. The mapping has the permissions of `user`, or of the account if `user` is null.
     `invocations` is the total, which can lag by 20 seconds. `failing_since` is the time of the first failure after the

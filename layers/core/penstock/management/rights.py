@@ -38,7 +38,7 @@ class Right(NamedTuple):
 
     `scope` selects the resource: `*`, or the resource that the request names. The policy of a queue or topic also
     applies. If `scope` is `operation`, only the operation can find the resource. `is_public` means that the request
-    needs no key. `is_of_operation` means that the operation checks, and not the page or the tool.
+    needs no key. `is_of_operation` means that the operation, and not the page or the tool, checks the right.
     """
 
     actions: tuple[str, ...] = ()

@@ -79,8 +79,8 @@ class NewTopicSubscription(msgspec.Struct, forbid_unknown_fields=True):
     """A subscription to create for a `queue` (a queue name in the account, or an ARN) or a `url`. A URL must confirm
     the subscription.
 
-    `filter` is a filter policy for the message's attributes or body. `raw` omits the envelope. The queue
-    `dead_letters` gets the messages that a URL does not accept.
+    `filter` is a filter policy for the message's attributes or body. `raw` omits the envelope. The queue `dead_letters`
+    receives the messages that a URL does not accept.
     """
 
     queue: Text | None = None

@@ -119,7 +119,7 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
     if later := sum(map(is_for_later, transaction.send)):
         yield from check_quota("schedules", None, context, errors.OverLimit, DEFAULT_GROUP, later)
     if events or later or any(is_fifo_name(arn) for arn in (*acked_queues, *arns)):
-        # Not merged with other transactions, because this one can wait for a lock or create schedules.
+        # The transaction is not merged with other transactions, because it can wait for a lock or create schedules.
         arguments = (*build_transaction_columns(acks, messages), *event_arguments)
         rows = yield from Call(TRANSACT, arguments)
     else:

@@ -107,7 +107,8 @@ def build_entry(source: str, task: ListedTaskRow) -> ListMessageMoveTasksResultE
 
 
 def check_arn(parameter: str, text: str, context: Context) -> str:
-    """Returns a queue's ARN in the request's region. Raises ResourceNotFoundException for another text."""
+    """Returns a queue's ARN in the request's region. Raises ResourceNotFoundException for a text that is not a queue's
+    ARN."""
     parsed = parse_queue_arn(text)
     if parsed is None or parsed.region != context.region:
         raise make_sql_error("ResourceNotFoundException", parameter)
@@ -115,7 +116,7 @@ def check_arn(parameter: str, text: str, context: Context) -> str:
 
 
 def read_handle(text: str) -> TaskHandle:
-    """Returns the content of a task handle. Raises InvalidParameterValue for another text."""
+    """Returns the content of a task handle. Raises InvalidParameterValue for a text that is not a task handle."""
     try:
         return msgspec.json.decode(b64decode(text[:MAX_HANDLE_LENGTH], validate=True), type=TaskHandle)
     except (ValueError, msgspec.DecodeError, RecursionError):

@@ -47,7 +47,7 @@ class FailureGroup(NamedTuple):
 class Failures(NamedTuple):
     """The largest groups.
 
-    `group_count` counts all groups of the examined messages. `SearchResult` explains the others.
+    `group_count` counts all groups of the examined messages. `SearchResult` explains the other members.
     """
 
     groups: list[FailureGroup]

@@ -14,7 +14,7 @@ SCANNED = 10_000
 
 
 class Search(NamedTuple):
-    """A search. `after` is the previous search's `next`. `scan` is the most messages to examine."""
+    """A search. `after` is the previous search's `next`. `scan` is the maximum number of messages to examine."""
 
     arn: str
     filter: MessageFilter
@@ -52,8 +52,8 @@ def search_messages(search: Search, most_bytes: int, context: Context) -> Operat
 
 
 def estimate(measured: int | None, looked_at: int, after: str | None, following: str | None) -> int | None:
-    """Returns the number of messages: the examined ones if the search examined all, otherwise the measured number,
-    or None."""
+    """Returns the number of messages in the queue. The number is exact if the search examined all messages. Otherwise
+    it is the measured number, or None."""
     if after is None and following is None:
         return looked_at
     return measured if measured is None else max(measured, looked_at)

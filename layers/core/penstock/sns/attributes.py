@@ -103,7 +103,7 @@ SUBSCRIPTION: Mapping[str, Check] = {
     "ReplayPolicy": _accept_nothing,
 }
 
-# "Amazon SNS raw message delivery" (SNS Developer Guide).
+# Source: "Amazon SNS raw message delivery" (SNS Developer Guide).
 RAW_PROTOCOLS = ("sqs", "http", "https", "firehose")
 BOOLEANS = frozenset(("FifoTopic", "ContentBasedDeduplication", "RawMessageDelivery"))
 
@@ -117,7 +117,8 @@ NOT_SUPPORTED = {
     "ArchivePolicy": "ArchivePolicy: message archiving is not supported yet",
     "ReplayPolicy": "ReplayPolicy: message replay is not supported yet",
 }
-"""The error texts for attributes that Penstock does not support yet. AWS publishes no such texts."""
+"""The error texts for attributes that Penstock does not support yet. The texts are Penstock's, because AWS does not
+publish error texts for the attributes."""
 
 _REASONS = {
     "RawMessageDelivery": "Invalid value [{}]. Must be true or false.",

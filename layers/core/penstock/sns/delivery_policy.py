@@ -1,9 +1,9 @@
 """Validates SNS's delivery policies, which set the message rate, retries and content type of HTTP(S) endpoints.
 
 The functions are pure. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery policies
-in the SNS Developer Guide. AWS's pages name the members, the limits, the phases and both ends of the back-off. These
-pages show the curves between the ends only as a picture, so the formulas are Penstock's choice. AWS adds jitter;
-Penstock does not.
+in the SNS Developer Guide. AWS's pages name the members, the limits, the phases and both ends of the back-off. AWS
+shows the curves between the ends only as a picture, so the formulas are Penstock's choice. AWS adds jitter; Penstock
+does not.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from .errors import InvalidParameter
 Policy = Mapping[str, Any]  # JSON whose members were checked before it was stored
 
 MAX_RETRY_SECONDS: Final = 3_600
-MAX_CHARACTERS: Final = 30_720  # Penstock's choice, as for an access policy; all members together have less than 1,000
+MAX_CHARACTERS: Final = 30_720  # Penstock's choice; all members together need less than 1,000 characters
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 
 # The minimum and the maximum of each member.
@@ -32,7 +32,8 @@ _RETRY_LIMITS: Final[dict[str, tuple[int, int | None]]] = {
 }
 _THROTTLE_LIMITS: Final[dict[str, tuple[int, int | None]]] = {"maxReceivesPerSecond": (1, None)}
 _CURVES: Final = ("linear", "arithmetic", "geometric", "exponential")
-# "Creating an HTTP/S delivery policy". Only the first three types are allowed without raw delivery.
+# Source: "Creating an HTTP/S delivery policy". Without raw delivery, only the first three types in the list are
+# allowed.
 _CONTENT_TYPES: Final = frozenset(
     {
         "text/plain", "application/json", "application/xml", "text/css", "text/csv", "text/html", "text/xml",
@@ -61,7 +62,7 @@ def compute_effective_policy(subscription: str | None, topic: str | None) -> Pol
     """Returns a subscription's EffectiveDeliveryPolicy. Each section comes from the subscription, the topic, or AWS's
     defaults.
 
-    Both texts have been checked. None and an empty string mean that no policy is set.
+    The texts of both policies were validated earlier. None and an empty string mean that no policy is set.
     """
     http = _read(topic).get("http") or {}
     own = {} if http.get("disableSubscriptionOverrides") else _read(subscription)

@@ -25,7 +25,7 @@ def build_signing_context(version: str, context: Context) -> Operation[notificat
 
 
 def build_confirmation(topic: TopicArn, token: str, context: Context) -> Operation[str]:
-    """Returns the message that asks an endpoint to confirm. Raises NotFound."""
+    """Returns the message that requests an endpoint's confirmation. Raises NotFound."""
     signing = yield from find_signing_context(topic, context)
     return notification.build_confirmation(signing, str(topic), str(uuid4()), token, notification.format_timestamp())
 

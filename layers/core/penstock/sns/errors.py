@@ -169,8 +169,8 @@ class UserError(SnsError):
 class Verification(SnsError):
     """The password of a phone number is wrong.
 
-    The model has the exception's name as its only code, and requires a `Status`, "the status of the verification
-    error", but lists no values. The value is Penstock's choice.
+    In the model the exception's only code is its name. The model requires a `Status`, "the status of the verification
+    error", but does not list its values. The value `Failed` is Penstock's choice.
     """
 
     json_type = "VerificationException"

@@ -3,7 +3,7 @@
     Notification              For a queue or a URL. The unsigned UnsubscribeURL contains the subscription's ARN, so the
                               text has two parts, `head` and `tail`, around the ARN.
     SubscriptionConfirmation  For a URL, which confirms with the Token or by a request to SubscribeURL.
-    UnsubscribeConfirmation   For an unsubscribed URL. The same token would subscribe it again.
+    UnsubscribeConfirmation   For an unsubscribed URL. The token in the message would subscribe the URL again.
 
 The order of members, the layout, the texts and the links follow AWS's examples, because some receivers compare
 messages as text. Each member is on a separate line, with two spaces before the name and one space before the colon.

@@ -10,7 +10,7 @@ __all__ = ["make_token", "read_token"]
 
 
 def read_token(token: str | None, is_last: Callable[[str], bool]) -> str | None:
-    """Returns the item in the token; `is_last` checks it. Raises InvalidParameter for a foreign token."""
+    """Returns the item in the token. Raises InvalidParameter for an invalid token, or if `is_last` refuses the item."""
     if not token:
         return None
     named = read_name(token)

@@ -161,7 +161,7 @@ def read_confirmed_topic(text: str, context: Context) -> TopicArn:
 
 @audited(lambda request, _context: Act("sns:Unsubscribe", request.subscription_arn or ""))
 def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[None]:
-    """Deletes a subscription. A missing subscription is ignored. A URL gets a message with a link that confirms the
+    """Deletes a subscription. A missing subscription is ignored. A URL receives a message with a link that confirms the
     subscription again."""
     arn = request.subscription_arn
     if arn is None:
@@ -290,7 +290,7 @@ def check_dead_letter_type(attributes: Mapping[str, str], protocol: str, endpoin
 
 
 def build_limits(context: Context) -> tuple[int, int]:
-    """Returns the most filter policies of a topic and of an account."""
+    """Returns the maximum numbers of filter policies for a topic and for an account."""
     settings = context.environment.settings
     return settings.sns_topic_filter_policies, settings.sns_account_filter_policies
 
@@ -343,8 +343,8 @@ ENDPOINTS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "lambda": (_FUNCTION, "Invalid parameter: Lambda endpoint ARN"),
     "firehose": (_STREAM, "Invalid parameter: Firehose endpoint ARN"),
 }
-"""The form of endpoints by protocol, and the error text for others. The text for `sms` is AWS's; the other texts are
-Penstock's.
+"""The form of endpoints by protocol, and the error text for endpoints of another form. The text for `sms` is AWS's; the
+other texts are Penstock's.
 """
 
 # AWS writes the prefix twice (recorded at AWS).
@@ -420,7 +420,8 @@ def check_url(protocol: str, endpoint: str) -> None:
 
 
 def compile_changed_filter(attributes: Mapping[str, str]) -> str | None:
-    """Compiles like `compile_filter`. In SetSubscriptionAttributes, one text of AWS does not name the attribute."""
+    """Compiles like `compile_filter`. One error text of SetSubscriptionAttributes does not name the attribute, as on
+    AWS."""
     try:
         return compile_filter(attributes)
     except errors.InvalidParameter as error:

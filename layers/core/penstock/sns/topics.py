@@ -114,7 +114,7 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
         raise errors.NotFound
 
 
-# SetTopicAttributes has the same rule (API reference). The text is ours.
+# SetTopicAttributes has the same rule (API reference). The text is Penstock's.
 LARGE_MESSAGES = "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
 
 # The attributes that cannot be empty. When a request removes such an attribute, its default is validated instead.
@@ -135,7 +135,7 @@ DEFAULTS: Mapping[str, str] = {
     )
 )
 def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation[sns.TagResourceResult]:
-    """Adds tags. An existing tag gets the new value."""
+    """Adds tags. An existing tag receives the new value."""
     arn = read_topic_arn(request.resource_arn, context, "ResourceArn")
     tags = check_tags(request.tags)
     (row,) = yield from Call(TAG_TOPIC, (str(arn), encode_jsonb(tags), topic_attributes.MAX_TAGS))
@@ -151,7 +151,7 @@ def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation
 def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Operation[sns.UntagResourceResult]:
     """Removes tags. Missing tags are ignored."""
     arn = read_topic_arn(request.resource_arn, context, "ResourceArn")
-    # No tag has such a key, and PostgreSQL cannot store texts with NUL.
+    # No tag has a key with NUL, because PostgreSQL cannot store texts with NUL.
     if any(encode_text(key) is None for key in request.tag_keys):
         raise errors.InvalidParameter.named("TagKeys")
     (row,) = yield from Call(UNTAG_TOPIC, (str(arn), request.tag_keys))
@@ -212,7 +212,7 @@ def put_data_protection_policy(request: sns.PutDataProtectionPolicyRequest, cont
 
 
 def make_data_protection_error() -> errors.AuthorizationError:
-    """Returns the error for data protection policies. The text is ours."""
+    """Returns the error for data protection policies. The text is Penstock's."""
     return errors.AuthorizationError("Message data protection is not available to new customers.")
 
 

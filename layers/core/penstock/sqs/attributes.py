@@ -1,11 +1,10 @@
 """The attributes of queues: names, values and defaults, and the attributes that a request selects.
 
-Penstock stores the strings that the client sent, because Terraform and other tools wait until they read the same
-values back. Booleans are stored in lower case: AWS also accepts `True`, which Python's `str` returns. Redrive policies
-are stored as AWS shows them, with a number as maxReceiveCount and without null as sourceQueueArns. Sources:
-CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of
-docs/reference/compatibility.md. `archive`, `archive_seconds`, `history` and `paused` are not attributes of AWS; only
-the REST API accepts them.
+Penstock stores the strings that the client sent, because Terraform and other tools wait until they read the same values
+back. Booleans are stored in lower case: AWS also accepts `True`, which Python's `str` returns. Redrive policies are
+stored as AWS shows them, with a number as maxReceiveCount and without null as sourceQueueArns. Sources: CreateQueue,
+SetQueueAttributes and GetQueueAttributes (SQS API reference), and docs/reference/compatibility.md for the limits.
+`archive`, `archive_seconds`, `history` and `paused` are not attributes of AWS; only the REST API accepts them.
 """
 
 import json
@@ -38,7 +37,8 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 Check = Callable[[str], bool]
 
-# The maximum size of a policy in bytes (Developer Guide, "Amazon SQS policy quotas"). Every other value is shorter.
+# The maximum size of a policy in bytes (Developer Guide, "Amazon SQS policy quotas"). The values of all other
+# attributes are shorter.
 MAX_VALUE_LENGTH = 8_192
 
 _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
@@ -195,7 +195,7 @@ def add_implied(values: Mapping[str, str]) -> dict[str, str]:
     """Returns the attributes to set and the attributes that they imply. A queue has one kind of encryption at a time.
 
     A KMS key turns SSE-SQS off, and SSE-SQS removes the key. Removing the key also removes the reuse period. Source:
-    Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.
+    Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) run against AWS.
     """
     if values.get("KmsMasterKeyId"):
         return {"SqsManagedSseEnabled": "false", **values}
@@ -380,7 +380,7 @@ def make_policy_error(parameter: str, text: str, reason: str) -> AwsError:
 
 
 def _decode_json(text: str) -> Any:
-    """Parses JSON. Returns None for another text, and for JSON that is nested too deeply for PostgreSQL."""
+    """Parses JSON. Returns None for a text that is not JSON, and for JSON that is nested too deeply for PostgreSQL."""
     if text.count("[") + text.count("{") > MAX_BRACKETS:
         return None
     try:

@@ -1,8 +1,9 @@
 """Computes MD5 digests and sizes of messages. SDKs also compute the digests, and compare the results.
 
-Source: "Calculating the MD5 message digest for message attributes" in the SQS Developer Guide. Attributes are sorted
-by name. Each attribute adds its name, its data type and its value, each after its length in four bytes, big endian.
-The byte before the value is the transport type: 1 for text (String and Number), and 2 for Binary.
+Source: "Calculating the MD5 message digest for message attributes" in the SQS Developer Guide. Attributes are sorted by
+name. Each attribute adds its name, its data type and its value. A length of four bytes in big-endian order precedes the
+name, the type and the value. The byte before the value is the transport type: 1 for text (String and Number), and 2 for
+Binary.
 """
 
 from base64 import b64decode

@@ -30,7 +30,7 @@ def check_outcomes(arn: str, outcomes: list[str]) -> Operation[None]:
 
 
 def find_outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
-    """Returns the error for an invalid handle, or None if the caller treats the outcome itself.
+    """Returns the error for an invalid handle, or None if the caller must handle the outcome.
 
     A handle of a deleted queue is not valid for a new queue of the same name.
     """

@@ -26,11 +26,12 @@ NOT_RECEIVED = "NOT-RECEIVED"
 
 
 def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
-    """Returns visible messages, then messages in flight, then delayed messages, each in the order of arrival.
+    """Returns visible messages, then messages in flight, then delayed messages. Each state's messages are in the order
+    of arrival.
 
-    A response has at most 1,000 messages, and at most 8 MiB of bodies and attributes. A Lambda function returns at most
-    a seventh of its longest response. The response has at least one message (Penstock's choice, because responses are
-    not streamed). Raises QueueDoesNotExist.
+    A response has at most 1,000 messages, and at most 8 MiB of bodies and attributes. In a Lambda function, the limit
+    is a seventh of the longest response, because escapes can lengthen the result. The response has at least one message
+    (Penstock's choice, because responses are not streamed). Raises QueueDoesNotExist.
     """
     queue = context.queue(request.queue_url)
     limit = context.http.response_limit
@@ -72,7 +73,8 @@ def _build_messages(shown: Sequence[tuple[PeekedRow, str]], queue: NamedQueue, *
 
 
 def _add_state(message: Message, row: PeekedRow, state: str, *, both: bool) -> None:
-    """Adds the state if the request includes several (`both`). The time of the first receive is unknown."""
+    """Adds the message's state if the request includes several states (`both`). The time of the first receive is
+    unknown."""
     attributes = message.attributes or {}
     if row.receive_count:
         del attributes["ApproximateFirstReceiveTimestamp"]

@@ -26,7 +26,8 @@ from .types import AddPermissionRequest, RemovePermissionRequest
 Policy = dict[str, Any]  # a user's JSON document, which can have unknown members
 Statements = list[Policy]
 
-# The actions that a queue's owner can permit to others (AddPermission, API reference). `*` means all these actions.
+# The actions that a queue's owner can permit to others (AddPermission, API reference). `*` means all actions in the
+# list.
 GRANTABLE = (
     "SendMessage",
     "ReceiveMessage",
@@ -123,7 +124,7 @@ def unwrap_single(values: list[str]) -> str | list[str]:
 def check_grant(request: AddPermissionRequest) -> None:
     """Checks that accounts have 12 digits and that the owner can grant the actions.
 
-    Raises InvalidParameterValue and others.
+    Raises InvalidParameterValue and other errors.
     """
     if not request.aws_account_ids:
         raise errors.MissingParameter.named("AWSAccountIds")

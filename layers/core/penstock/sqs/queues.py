@@ -72,8 +72,8 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Operation[Cre
     )
 )
 def make_queue(name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context) -> Operation[bool]:
-    """Creates a queue, and returns False if the queue already exists. Raises QueueNameExists, QueueDeletedRecently
-    and others."""
+    """Creates a queue, and returns False if the queue already exists. Raises QueueNameExists, QueueDeletedRecently and
+    other errors."""
     settings = context.environment.settings
     attributes.check_key(supplied, settings)
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
@@ -94,7 +94,7 @@ def make_queue(name: str, supplied: Mapping[str, str], tags: Mapping[str, str], 
     )
     if row.error is not None:
         raise make_sql_error(row.error, row.detail)
-    # Other accounts may have subscriptions of an earlier queue with this name.
+    # Other accounts can still have subscriptions of an earlier queue with this name.
     if row.created and "Policy" in non_empty:
         yield from change_attributes(row.arn, {"Policy": non_empty["Policy"]}, context)
     if row.created and context.region != settings.queue_region and not settings.queue_regions:
@@ -146,7 +146,7 @@ def list_queues(request: ListQueuesRequest, context: Context) -> Operation[ListQ
 
 
 def read_token(token: str | None) -> str | None:
-    """Returns the name in a token. Raises InvalidParameterValue for another text."""
+    """Returns the name in a token. Raises InvalidParameterValue for a text that is not a token."""
     if token is None:
         return None
     name = read_name(token[:MAX_TOKEN_LENGTH])
@@ -228,8 +228,8 @@ def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[None]:
     """Raises InvalidParameterValue unless the queue `arn` can use the dead-letter queue in RedrivePolicy.
 
-    This is a separate database call, because clients rarely set policies, and the other queue can change later in any
-    case.
+    The check is a separate database call, because clients rarely set redrive policies. The dead-letter queue can change
+    after the check in any case.
     """
     text = values.get("RedrivePolicy", "")
     policy = attributes.parse_redrive_policy(text, is_fifo_name(arn))

@@ -73,7 +73,7 @@ def build_receive(
 ) -> Receive[ReceivedRow]:
     """Returns the effect that receives messages, within the limits for messages in flight and for the response.
 
-    None means the queue's value.
+    If `visibility_seconds` or `wait_seconds` is None, the queue's attribute applies.
     """
     return Receive(
         RECEIVE_MESSAGES,

@@ -57,7 +57,7 @@ def send_message(request: SendMessageRequest, context: Context) -> Operation[Sen
     """Stores one message. The response follows the commit."""
     queue = context.queue(request.queue_url)
     longest = count_characters(request) if request.message_attributes else len(request.message_body)
-    validation.check_message_size(longest)  # before megabytes are encoded
+    validation.check_message_size(longest)  # refuses a long message before it is encoded
     make = partial(make_message, request, queue.arn, context.trace_header)
     message = yield from compute(make, longest, LONG_DIGEST_BYTES)
     validation.check_message_size(message.stored.size_bytes)
@@ -82,7 +82,7 @@ def send_message_batch(request: SendMessageBatchRequest, context: Context) -> Op
     queue = context.queue(request.queue_url)
     if queue.is_fifo and any(entry.message_group_id is None for entry in request.entries):
         raise errors.InvalidParameterValue("The request must contain the parameter MessageGroupId.")
-    characters = check_batch_characters(request.entries)  # before megabytes are encoded
+    characters = check_batch_characters(request.entries)  # refuses a long batch before it is encoded
     make = partial(make_messages, request.entries, queue.arn, context.trace_header)
     checked = yield from compute(make, characters, LONG_DIGEST_BYTES)
     validation.check_batch_size(sum(starmap(measure, checked)))
@@ -120,8 +120,8 @@ def check_deduplication_ids(
 def store(
     queue: NamedQueue, messages: Sequence[AcceptedMessage], async_commit: bool = False
 ) -> Operation[list[SentRow]]:
-    """Appends messages in order to one queue. Returns one row per message. Errors are in the rows and are not
-    raised."""
+    """Appends messages in order to one queue. Returns one row per message. The rows contain the errors; this function
+    does not raise them."""
     entries = [message.stored for message in messages]
     sizes = [entry.size_bytes for entry in entries]
     rows = yield from BatchCall(
@@ -158,13 +158,13 @@ def count_characters(entry: Entry) -> int:
 
 
 def measure(entry: Entry, message: AcceptedMessage | errors.AwsError) -> int:
-    """Returns the size of a message, which may be refused."""
+    """Returns the size of a message. The message can be invalid."""
     return message.stored.size_bytes if isinstance(message, AcceptedMessage) else count_bytes(entry)
 
 
 def count_bytes(entry: Entry) -> int:
     """Returns the message's size as SQS counts it: the bytes of the body, and of the attributes' names, types and
-    values. The entry may be invalid.
+    values. The entry can be invalid.
     """
     return digests.count_text_bytes(entry.message_body) + digests.size_of_attributes(entry.message_attributes or {})
 

@@ -40,7 +40,7 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
     "MoveTaskRunning": lambda _: errors.InvalidParameterValue(
         "There is already a task running. Only one active task is allowed for a source queue arn at a given time."
     ),
-    # AWS's text, also if QUEUE_PURGE_INTERVAL_SECONDS has another value.
+    # The text is AWS's and does not depend on QUEUE_PURGE_INTERVAL_SECONDS.
     "PurgeQueueInProgress": lambda name: errors.PurgeQueueInProgress(
         f"Only one PurgeQueue operation on {name} is allowed every 60 seconds."
     ),
@@ -54,8 +54,8 @@ def make_sql_error(code: str, detail: str | None) -> errors.AwsError:
 
 
 def make_entry_error(code: str, detail: str | None) -> errors.AwsError:
-    """Returns the error for one entry of a batch. AWS has another text for a long message in a batch (recorded at
-    AWS)."""
+    """Returns the error for one entry of a batch. For a message in a batch that is too long, AWS has a different text
+    (recorded at AWS)."""
     if code == "MessageTooLong":
         return validation.make_length_error(int(detail or 0), "cannot be validated")
     return make_sql_error(code, detail)

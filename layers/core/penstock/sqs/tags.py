@@ -23,7 +23,7 @@ _string_map = msgspec.json.Decoder(dict[str, str])
     )
 )
 def tag_queue(request: TagQueueRequest, context: Context) -> Operation[None]:
-    """Adds tags. An existing tag gets the new value."""
+    """Adds tags. An existing tag receives the new value."""
     arn = context.queue_arn(request.queue_url)
     validation.check_tags(request.tags)
     (row,) = yield from Call(TAG_QUEUE, (arn, encode_jsonb(request.tags), validation.MAX_TAGS))

@@ -17,7 +17,7 @@ class MessageAttributeValue(Result):
     """A message attribute. AWS reserves the two list members, and the service refuses both.
 
     The model requires DataType. An absent data type is an empty string here, because SQS returns a special text for it
-    (`validation.check_message_attributes`). In a batch the error concerns only that entry.
+    (`validation.check_message_attributes`). In a batch the error concerns only the entry with the attribute.
     """
 
     data_type: str = ""
@@ -147,7 +147,7 @@ class SendMessageBatchResultEntry(Result):
 
 
 class SendMessageBatchResult(Result):
-    """The model requires both lists. AWS and Penstock omit an empty list."""
+    """The model requires `Successful` and `Failed`. Like AWS, Penstock omits an empty list."""
 
     successful: Annotated[list[SendMessageBatchResultEntry], name_flat_list("SendMessageBatchResultEntry")] = field(
         default_factory=list
@@ -157,7 +157,7 @@ class SendMessageBatchResult(Result):
 
 # --- receiving -------------------------------------------------------------------------------------------------------
 class ReceiveMessageRequest(Request):
-    """`attribute_names` is the old name of `message_system_attribute_names`. The service uses both."""
+    """`attribute_names` is the old name of `message_system_attribute_names`. The service combines both lists."""
 
     queue_url: str
     attribute_names: Annotated[list[str] | None, name_flat_list("AttributeName")] = None

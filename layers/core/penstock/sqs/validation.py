@@ -23,7 +23,8 @@ from .types import MessageAttributeValue
 
 MAX_ATTRIBUTES = 10
 MAX_TAGS = 50
-# Our choice. The header does not count towards the message size, and X-Ray's headers have 100 characters.
+# The limit is Penstock's choice. The header does not count towards the message size, and X-Ray's headers have 100
+# characters.
 MAX_TRACE_HEADER = 8_192
 
 _CONTROLS = bytes(set(range(32)) - {9, 10, 13})
@@ -280,9 +281,9 @@ class BatchEntry(Protocol):
 
 def check_batch(entries: Sequence[BatchEntry], kind: str = "entry") -> None:
     """Raises an error unless a batch has 1-10 entries with well-formed, distinct ids. The error refuses the whole
-    batch. The checks have AWS's order.
+    batch. The checks are in the same order as AWS's checks.
 
-    `kind` is the entries' type name, which SQS puts into its text: `SendMessageBatchRequestEntry`.
+    `kind` is the entries' type name, which the error text contains: `SendMessageBatchRequestEntry`.
     """
     if not entries:
         raise errors.EmptyBatchRequest(f"There should be at least one {kind} in the request.")
@@ -311,7 +312,7 @@ def _check_entry_ids(ids: Sequence[str]) -> None:
 
 
 def check_batch_size(size_bytes: int) -> None:
-    """Raises an error if bodies and attributes of a SendMessageBatch together are too long."""
+    """Raises an error if the bodies and attributes of a SendMessageBatch are too long together."""
     if size_bytes > MAX_MESSAGE_BYTES:
         raise errors.BatchRequestTooLong(
             f"Batch requests cannot be longer than {MAX_MESSAGE_BYTES} bytes. You have sent {size_bytes} bytes."

@@ -99,7 +99,7 @@ def find_outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsErr
 def find_entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
     """Returns the error of a batch entry. The error for a missing message differs from ChangeMessageVisibility's error.
 
-    Both errors are recorded at AWS. Frameworks ignore one error, and give up after the other.
+    Both errors are recorded at AWS. The difference matters, because frameworks ignore only one of the two errors.
     """
     if outcome == "gone":
         return errors.ReceiptHandleIsInvalid("Message does not exist or is not available for visibility timeout change")

@@ -2,7 +2,7 @@
 
 If access control is off, the credentials contain the caller's key id, which determines the account
 (`gateway.parse_scope`). Any secret works, because the service does not check signatures. If `QUEUE_ACCESS` is `sigv4`,
-the access rule refuses these actions earlier, because Penstock does not have roles or session tokens.
+the access rule refuses the exchange earlier, because Penstock does not have roles or session tokens.
 
 Sources: the pages of the actions in the STS API reference. Penstock ignores a role's account (Penstock's choice).
 """

@@ -15,17 +15,17 @@ from penstock.management.rights import needs
 from penstock.postgres.statements.deliveries import LIST_DELIVERY_ATTEMPTS, DeliveryAttemptRow
 
 URL: Final = "^[!-~]{1,2048}$"
-"""The form of a webhook's address. Subscribe checks the address further."""
+"""The form of a webhook's address. Subscribe makes more checks of the address."""
 MAX_EXAMINED: Final = 10_000
-"""The most attempts that one request examines."""
+"""A request examines at most this many attempts."""
 
 
 class Attempt(msgspec.Struct):
     """An attempt. `outcome` is delivered, retried (another attempt follows) or given_up.
 
-    `status` is null without a response. `duration_ms` includes the time to connect. `sent_bytes` includes the
-    request's head. `response` contains the first 256 bytes of the response if WEBHOOK_LOG_RESPONSES is on, for users
-    with `penstock:ReadResponses`.
+    `status` is null if the endpoint sent no response. `duration_ms` includes the time to connect. `sent_bytes` includes
+    the request's head. `response` contains the first 256 bytes of the response if WEBHOOK_LOG_RESPONSES is on, for
+    users with `penstock:ReadResponses`.
     """
 
     id: int

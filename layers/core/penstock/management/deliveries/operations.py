@@ -54,8 +54,8 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 class GivenUp(msgspec.Struct, forbid_unknown_fields=True):
     """Selects given-up deliveries to `endpoint` with a last attempt at `since` or later.
 
-    If `endpoint` is missing, deliveries to all endpoints are selected. A request selects up to `limit` deliveries with
-    ids after `after`, in the order of the ids.
+    If `endpoint` is missing, the request selects deliveries to all endpoints. A request selects up to `limit`
+    deliveries with ids after `after`, in the order of the ids.
     """
 
     endpoint: Annotated[str, msgspec.Meta(pattern=URL)] | None = None

@@ -54,7 +54,7 @@ def format_body(raw: msgspec.Raw) -> str:
     longest = MAX_MESSAGE_BYTES
     size = memoryview(raw).nbytes
     if longest < size <= MAX_BLANK_RATIO * longest:
-        size = len(bytes(raw).translate(None, b" \t\r\n"))  # an upper bound, because blanks in texts stay
+        size = len(bytes(raw).translate(None, b" \t\r\n"))  # an upper bound, because blanks in texts remain
     body = "" if size > longest else format_compact(raw)
     if not 0 < len(body) <= longest:
         raise errors.RequestEntityTooLarge(f"A message is longer than {longest} bytes")
@@ -133,7 +133,7 @@ def encode_string(text: str) -> msgspec.Raw:
 
 
 def count_earlier_receives(system: str | None) -> int:
-    """Returns from the system attributes how often a dead letter was received in its source queues."""
+    """Returns how often a dead letter was received in its source queues, according to the system attributes."""
     values: Mapping[str, Any] = {} if system is None else _loads(system)
     return int(values.get("ApproximateReceiveCount", 0))
 
@@ -179,7 +179,7 @@ def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
     if not is_list:
         check_length_of_one(body)
     try:
-        # msgspec does not check raw parts. Decoding the text refuses invalid bytes in them.
+        # msgspec does not check raw parts, but `decode` refuses invalid bytes in all parts.
         text = body.decode()
         if len(body) > LONG_COMPUTATION_BYTES:
             count_messages(list_counter if is_list else one_counter, text)

@@ -43,8 +43,8 @@ def send(name: str, messages: Sequence[NewMessage], async_commit: bool, context:
     """Stores all messages or none. Returns the messages' ids in order. If `async_commit` is set, the call does not
     wait for the disk.
 
-    The SQL function that stores messages can refuse some of them. Therefore a first call checks the messages if there
-    are several. This costs a second round trip.
+    The SQL function that stores messages can refuse some of them. Therefore a separate call checks the messages first
+    if the request has several. The separate call costs a second round trip.
     """
     queue = find_queue(name, context)
     trace = context.trace_header

@@ -24,7 +24,8 @@ After = Annotated[str, msgspec.Meta(pattern=PLACE)]
 
 
 class SearchRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """A search. `limit` is the most messages in the response, `scan` the most messages to examine.
+    """A search. `limit` is the maximum number of messages in the response, and `scan` is the maximum number of messages
+    to examine.
 
     `after` is the `next` of the previous response.
     """
@@ -49,7 +50,7 @@ class SearchResponse(msgspec.Struct):
 
 
 class GroupKey(msgspec.Struct, omit_defaults=True):
-    """The common features of a group's messages. A feature is null if the request did not ask for it or the
+    """The common features of a group's messages. A feature is null if the request did not select the feature or the
     messages do not have it."""
 
     source_queue: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -65,7 +66,8 @@ class Sample(FoundMessage, omit_defaults=True, kw_only=True):
 
 
 class ShownGroup(msgspec.Struct):
-    """Messages that failed alike. `filter` selects the group in searches and moves, and is null if no filter can.
+    """Messages that failed in a similar way. `filter` selects the group in searches and moves, and is null if no filter
+    can select the group.
 
     `count` counts the examined messages. `oldest_at` and `newest_at` are the times at which the group's first and last
     messages entered this queue.
@@ -105,7 +107,7 @@ def find_messages(name: str, request: SearchRequest, context: Context) -> Operat
 
 @needs("queue", "sqs:ReceiveMessage")
 def find_failures(_name: str, wanted: grouping.Grouping, context: Context) -> Operation[grouping.Failures]:
-    """Groups messages of the queue that `wanted` names. Raises QueueDoesNotExist."""
+    """Groups the messages of the queue in `wanted`. Raises QueueDoesNotExist."""
     found = yield from grouping.group_failures(wanted)
     yield from note_reading(wanted.arn, context)
     return found

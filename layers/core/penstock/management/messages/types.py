@@ -7,7 +7,7 @@ import msgspec
 from penstock.limits.queue_limits import MAX_VISIBILITY_SECONDS
 from penstock.sqs import validation
 
-# These schemas are documentation: `penstock.sqs.validation` checks the values and raises better errors.
+# The schemas in this module are documentation: `penstock.sqs.validation` checks the values and raises better errors.
 Headers = Annotated[
     dict[str, msgspec.Raw],
     msgspec.Meta(
@@ -82,8 +82,8 @@ class FoundPage(msgspec.Struct):
 class SentId(msgspec.Struct, omit_defaults=True):
     """A sent message.
 
-    A message with a delay above 900 seconds has no id until it is sent. Such a message has the name of its `schedule`
-    instead.
+    A message with a delay above 900 seconds has no id until it is sent. Until then, the message has the name of its
+    `schedule` instead of an id.
     """
 
     id: int | None

@@ -50,7 +50,7 @@ def parse_span(window: str, start: str | None, end: str | None) -> WindowSpan:
         raise errors.InvalidParameterValue("from: must be before to")
     if (last - first).total_seconds() > MAX_WINDOWS * span.seconds:
         raise errors.InvalidParameterValue(
-            f"from, to: more than {MAX_WINDOWS} windows of {window}; ask for less time, or longer windows"
+            f"from, to: more than {MAX_WINDOWS} windows of {window}; request a shorter time, or longer windows"
         )
     return span
 

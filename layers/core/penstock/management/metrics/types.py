@@ -31,7 +31,7 @@ class Latency(Struct):
 class Latencies(Struct):
     """The latencies of a row by measure.
 
-    A row of the installation has the last two measures; other rows have the first three.
+    Only the row of the installation has `fire` and `delivery`. Only other rows have `wait`, `processing` and `lag`.
     """
 
     wait: Latency | None = None
@@ -66,7 +66,7 @@ class Flow(Struct):
 class Window(Flow):
     """One window. Depths and the oldest age describe the end of the window.
 
-    The job measures `visible`, `in_flight` and `delayed` when it runs. Only the window of a run has these counts.
+    The job measures `visible`, `in_flight` and `delayed` when it runs. In other windows, the three counts are null.
     """
 
     computed_at: datetime

@@ -25,7 +25,7 @@ EXPRESSION_FORMS = ("cron", "every", "when", "fire_at")
 # Columns whose name differs in the API.
 COLUMN_NAMES = {"jitter_secs": "jitter_seconds"}
 DIRECT_FIELDS = ("jitter_secs", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")
-MAX_HEADERS = validation.MAX_ATTRIBUTES - 1  # a firing adds one
+MAX_HEADERS = validation.MAX_ATTRIBUTES - 1  # each firing adds a header
 _NAME = re.compile(NAME).fullmatch
 _KNOWN_NAME = re.compile(r"[0-9a-zA-Z_.-]{1,64}").fullmatch
 Fields = dict[str, Any]

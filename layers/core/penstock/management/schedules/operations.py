@@ -1,4 +1,4 @@
-"""Writes, reads, runs and previews schedules. All these schedules are in the schedule group `default`.
+"""Writes, reads, runs and previews schedules. All schedules of the REST API are in the schedule group `default`.
 
 Computing an occurrence takes up to a millisecond. Therefore operations on many schedules let other requests run
 meanwhile.
@@ -63,7 +63,7 @@ from .types import (
 )
 from .views import describe_problems, list_queue_message_ids, to_past_run, to_preview, to_shown_schedule
 
-NAMES_PER_CALL = 1_000  # an operation that checks names reads this many in one call
+NAMES_PER_CALL = 1_000  # an operation that checks names reads this many names in one call
 SCHEDULES_PER_TURN = 20  # an operation lets other requests run after this many schedules
 
 

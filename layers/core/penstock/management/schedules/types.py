@@ -27,7 +27,7 @@ Status = Literal["active", "paused"]
 NAME = "[a-z0-9_-]{1,64}"
 
 
-# These schemas are documentation: `checks` examines the values and raises better errors.
+# The schemas in this module are documentation: `checks` examines the values and raises better errors.
 def _build_exactly_one_of(*names: str, besides: tuple[str, ...] = (), never: tuple[str, ...] = ()) -> dict[str, Any]:
     others = {**{name: {"not": {"type": "null"}} for name in besides}, **dict.fromkeys(never, False)}
     return {
@@ -125,8 +125,8 @@ list_counter = msgspec.json.Decoder(list[CountedTarget])
 
 
 def read_schedule(body: bytes) -> NewSchedule:
-    """Decodes a request's schedule. Like all functions below, raises InvalidParameterValue or
-    RequestEntityTooLarge."""
+    """Decodes a request's schedule. Raises InvalidParameterValue or RequestEntityTooLarge, like the functions that
+    follow."""
     check_length_of_one(body)
     return decode_body(_new, body, one_counter)
 

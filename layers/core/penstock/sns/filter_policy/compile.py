@@ -5,12 +5,12 @@ policies at each publish.
     compiled   [[["store", false, ["in", ["example_corp"]]], ["price", false, ["range", 100, true, 1000000000, true]]]]
     facts      {"store": ["example_corp"], "price": [120]}
 
-A key of a policy on the body can be a path: `{"a.b": [1]}` is `{"a": {"b": [1]}}`, as in AWS's rule engine, which
-joins the names of a path by dots. A compiled policy is a list of alternatives (more than one with `$or`). An
-alternative is a list of keys that must all match: [path, whether it may be missing, test, …] (tests: operators.py).
-Paths are names joined by U+001F. A compiled policy has no regular expressions: `queue.policy_matches` compares texts,
-numbers and networks with a message's facts (facts.py). If you change a rule here, also check queue.policy_matches.sql
-and queue.fact_passes.sql; test_policy_matches tests both sides together.
+A key of a policy on the body can be a path: `{"a.b": [1]}` is `{"a": {"b": [1]}}`. AWS's rule engine also joins the
+names of a path by dots. A compiled policy is a list of alternatives (more than one with `$or`). An alternative is a
+list of keys that must all match: [path, whether it may be missing, test, …] (tests: operators.py). Paths are names
+joined by U+001F. A compiled policy has no regular expressions: `queue.policy_matches` compares texts, numbers and
+networks with a message's facts (facts.py). If you change a rule here, also check queue.policy_matches.sql and
+queue.fact_passes.sql; test_policy_matches tests both sides together.
 
 Sources: "Filter policy constraints", "AND/OR logic" (SNS Developer Guide). The error texts come from users' reports
 (limits) and from github.com/aws/event-ruler, AWS's published engine (syntax).
@@ -91,8 +91,8 @@ def compile_policy(text: str, scope: str) -> str | None:
 
 
 def compile_topic_policy(text: str, scope: str) -> str | None:
-    """Compiles a topic's subscription policy, like `compile_policy`. Refuses `anything-but` with `suffix`, as SNS
-    does (recorded at AWS). Raises InvalidParameter."""
+    """Compiles the filter policy of a subscription to a topic. Unlike `compile_policy`, this function refuses
+    `anything-but` with `suffix`, as SNS does (recorded at AWS). Raises InvalidParameter."""
     try:
         compiled = compile_policy(text, scope)
         if compiled is not None and excludes_suffixes(decode_json(text)):

@@ -21,8 +21,8 @@ Facts = dict[str, list[object]]
 
 MAX_PATH_CHARACTERS = 4_194_304  # the limit of a message; deep objects with long names have long paths
 MAX_ARRAY_LEVELS = 32  # the limit of nested arrays, because queue.keys_match_together calls itself once for each level
-# The limit of objects and arrays, counted by brackets. A message of 256 KiB can contain this many and takes 10 to 25
-# ms.
+# The limit of objects and arrays, counted by brackets. A message of 256 KiB can reach the limit, and is then converted
+# in 10 to 25 ms.
 MAX_CONTAINERS = 131_072
 _CONTAINERS = frozenset((dict, list))
 

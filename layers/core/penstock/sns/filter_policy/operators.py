@@ -25,7 +25,8 @@ from .wildcards import WildcardError, build_like_pattern, escape_literal
 
 SEVERAL_WILDCARDS = 3  # the points of a pattern with several wildcards
 
-# The names of operators, including some future operators. A key of an object in `$or` must not have such a name.
+# The names of operators, including some future operators. A key of an object in `$or` must not have the name of an
+# operator.
 RESERVED = frozenset((
     "exactly", "equals-ignore-case", "prefix", "suffix", "anything-but", "exists", "wildcard", "numeric", "cidr",
     "=", "<", "<=", ">", ">=", "regex", "not-wildcard", "not-equals-ignore-case", "date-after", "date-on-or-after",

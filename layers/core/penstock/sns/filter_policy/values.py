@@ -14,7 +14,7 @@ SEPARATOR = "\x1f"  # separates the names of a path; alone, it is the name of th
 SMALLEST, GREATEST = -1_000_000_000, 1_000_000_000
 
 _DIGITS = Decimal("0.00001")
-# NUL, which PostgreSQL's JSON cannot store, and the separator.
+# NUL is replaced because PostgreSQL's JSON cannot store it.
 _REPLACED = str.maketrans({"\0": "\ufffd", SEPARATOR: "\ufffd"})
 
 

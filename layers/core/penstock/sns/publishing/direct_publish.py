@@ -1,8 +1,8 @@
 """Publishes to one phone number, or to one endpoint of a mobile app, without a topic.
 
-Penstock stores these messages as outgoing messages, which `/v1/outbox` shows (docs/reference/text_messages.md). An
-opted-out phone number gets no message, and the response does not say so, as on AWS. Sources: Publish (API reference).
-The error texts for phone numbers and missing endpoints come from users' reports.
+Penstock stores the messages as outgoing messages, which `/v1/outbox` shows (docs/reference/text_messages.md). As on
+AWS, an opted-out phone number receives no message, and the response is a success. Sources: Publish (API reference). The
+error texts for phone numbers and missing endpoints come from users' reports.
 """
 
 from uuid import UUID

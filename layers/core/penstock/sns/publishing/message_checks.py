@@ -96,8 +96,8 @@ def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
     """Returns the text for each protocol. A message with MessageStructure `json` has texts by protocol, or a
     `default`.
 
-    `platform` is the platform of the only mobile app that gets the message. A message with a text for this platform
-    needs no default. Programs write the structure `string` for a plain text (aws-sdk-js 1368).
+    `platform` is the platform of the only mobile app that receives the message. A message with a text for this platform
+    needs no default. Some programs send the structure `string` with a plain text (aws-sdk-js 1368).
     """
     if entry.message_structure is None or entry.message_structure.lower() == "string":
         return {DEFAULT_TEXT: check_text(entry.message)}
@@ -122,7 +122,7 @@ def decode_text(member: msgspec.Raw | None) -> str | None:
 
 
 def check_text(text: str) -> str:
-    """Returns the text if SQS can carry it. Raises InvalidParameter."""
+    """Returns the text if SQS accepts it as a message body. Raises InvalidParameter."""
     apply_sqs_rule(validation.check_message_body, text, _refuse_text)
     return text
 

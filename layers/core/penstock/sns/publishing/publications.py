@@ -27,10 +27,10 @@ MAX_TOPICS = 4096
 NO_ENVELOPE = "none"
 """Replaces the signature version if every subscription is a queue with raw delivery. Raw delivery needs no envelope."""
 
-MAX_RAW_ATTRIBUTES = 10  # raw delivery fails with more attributes, and a dead-letter queue gets the envelope
+MAX_RAW_ATTRIBUTES = 10  # raw delivery of more attributes fails; a dead-letter queue then receives the envelope
 
 ENVELOPED = frozenset((DEFAULT_TEXT, "sqs", "http", "https", "email-json", "lambda", "firehose"))
-"""The protocols whose messages have envelopes. Phones, mobile apps and e-mail get only the text."""
+"""The protocols whose messages have envelopes. Phones, mobile apps and e-mail addresses receive only the text."""
 
 Attributes = Mapping[str, MessageAttributeValue]
 Contents = dict[str, dict[str, str]]

@@ -129,7 +129,7 @@ def store(
             size_bytes=2 * size,  # each message contains its text twice: alone and in an envelope
         )
         published = sorted(rows)
-        first, *_ = published  # all messages have one of these three errors
+        first, *_ = published  # each of the following errors concerns all messages
         if first.error == "NotFound":
             raise errors.NotFound
         if first.error == TOO_MANY_DELIVERIES:

@@ -1,8 +1,8 @@
 """The SMS sandbox: the service sends a password to a phone number, and the password verifies the number.
 
-No account is in the sandbox, so unverified numbers also get messages. The password is an outgoing message, which
-`/v1/outbox` shows. Sources: the actions' pages of the API reference; "SMS sandbox" (SNS Developer Guide). The texts
-are ours.
+No account is in the sandbox, so unverified numbers also receive messages. The password is an outgoing message, which
+`/v1/outbox` shows. Sources: the actions' pages of the API reference; "SMS sandbox" (SNS Developer Guide). The error
+texts are Penstock's.
 """
 
 import secrets

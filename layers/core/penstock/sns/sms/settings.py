@@ -99,7 +99,8 @@ def list_phone_numbers_opted_out(
 def opt_in_phone_number(
     request: sns.OptInPhoneNumberRequest, context: Context
 ) -> Operation[sns.OptInPhoneNumberResult]:
-    """Opts a phone number in, so the number gets text messages again. A client can opt a number in once in 30 days."""
+    """Opts a phone number in, so the number receives text messages again. A client can opt a number in once in 30
+    days."""
     number = check_number(request.phone_number)
     (row,) = yield from Call(OPT_IN, (context.account_id, context.region, number))
     if row.error is not None:
