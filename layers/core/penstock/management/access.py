@@ -1,8 +1,8 @@
 """Manages the users and keys of the caller's account.
 
 A user who can create users or keys can obtain every permission, as with IAM. `admin` is the only built-in policy that
-allows creating users and keys. A key of the account itself can do everything. Only such a key can create another key of
-the account.
+allows creating users and keys. A key of the account itself can do everything. Only a key of the account itself can
+create another key of the account itself.
 """
 
 from datetime import UTC, datetime

@@ -99,7 +99,7 @@ def right_of(operation: Callable[..., object], *further: Callable[..., object]) 
 
 
 def show(reading: Operation[T]) -> Operation[T | None]:
-    """Returns the result of an operation that reads, or None for a caller without its right.
+    """Returns the result of an operation that reads, or None if the caller does not have the operation's right.
 
     An operation that changes a resource shows the resource only to callers who can read it.
     """

@@ -31,7 +31,7 @@ MAX_HANDLE_LENGTH = 1_024  # in characters; a longer handle is truncated and the
 
 
 class TaskHandle(msgspec.Struct, rename="camel"):
-    """The content of a TaskHandle. Clients see opaque base64, as on AWS."""
+    """The content of a TaskHandle. As on AWS, clients see the handle as opaque base64."""
 
     task_id: UUID
     source_arn: str

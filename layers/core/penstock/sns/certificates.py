@@ -14,8 +14,7 @@ _KEY_ID = re.compile(r"[0-9a-f]{32}").fullmatch
 
 
 def is_certificate(method: str, path: str) -> bool:
-    """Returns whether the request asks for a certificate. This function does not check whether the certificate
-    exists."""
+    """Returns whether the request is for a certificate. This function does not check whether the certificate exists."""
     return method == "GET" and path.endswith((".pem", "/cert")) and (path in CURRENT or _NAMED(path) is not None)
 
 

@@ -152,7 +152,8 @@ def confirm_subscription(
 
 
 def read_confirmed_topic(text: str, context: Context) -> TopicArn:
-    """Returns the topic of a ConfirmSubscription. An unsigned caller gets a less specific error (recorded at AWS)."""
+    """Returns the topic of a ConfirmSubscription. An unsigned caller receives a less specific error (recorded at
+    AWS)."""
     try:
         return read_topic_arn(text, context)
     except errors.InvalidParameter as error:

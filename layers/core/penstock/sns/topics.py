@@ -117,8 +117,9 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
 # SetTopicAttributes has the same rule (API reference). The text is Penstock's.
 LARGE_MESSAGES = "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
 
-# The attributes that cannot be empty. When a request removes such an attribute, its default is validated instead.
-# CreateTopic compares a given attribute with the default if the topic does not store the attribute.
+# The attributes that cannot be empty. When a request removes one of these attributes, Penstock validates the
+# attribute's default instead. CreateTopic compares a given attribute with the default if the topic does not store the
+# attribute.
 DEFAULTS: Mapping[str, str] = {
     "TracingConfig": "PassThrough",
     "SignatureVersion": "1",

@@ -186,7 +186,7 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
     warnings = yield from find_warnings(
         {name: new.target for name, new in zip(names, new_schedules, strict=True)}, context
     )
-    # A caller who may not read a schedule must not learn whether the given values are the stored values.
+    # A caller who cannot read a schedule must not learn whether the given values are the stored values.
     hidden = {name for name in names if not may_read(name, context)}
     for row in given:
         if row.created or row.schedule["name"] not in hidden:

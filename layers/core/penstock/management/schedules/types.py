@@ -48,7 +48,8 @@ Topic = Annotated[str, Meta(extra_json_schema={"pattern": f"^{KEY}$", "maxLength
 
 
 class NewTarget(Struct, forbid_unknown_fields=True):
-    """The message and its destination. `topic` is a routing key; matching bindings get the message."""
+    """The message and its destination. `topic` is a routing key; the queues and URLs of matching bindings receive the
+    message."""
 
     queue: Queue | None = None
     topic: Topic | None = None

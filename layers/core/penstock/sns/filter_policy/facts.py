@@ -81,7 +81,7 @@ def _escape(text: str) -> str:
 def encode_body_facts(body: str) -> bytes | None:
     """Returns the facts of a body in JSON, or UNJUDGED.
 
-    Returns None if the body is not a JSON object. No MessageBody policy matches such a body.
+    Returns None if the body is not a JSON object. No MessageBody policy matches a body that is not a JSON object.
     """
     try:
         facts = find_body_facts(body)

@@ -127,8 +127,8 @@ def list_endpoints_by_platform_application(
 def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
     """Checks an endpoint for Subscribe. Raises InvalidParameter if the endpoint does not exist.
 
-    Raises AuthorizationError for another account's endpoint. Publish refuses such an endpoint, so a topic must not
-    push to it either.
+    Raises AuthorizationError for another account's endpoint. Publish refuses another account's endpoint, so a topic
+    must not push to the endpoint either.
     """
     parsed = parse_endpoint_arn(arn)
     if do_policies_decide(context) and parsed is not None and parsed.account_id != context.account_id:

@@ -51,8 +51,8 @@ def check_attributes(given: Given) -> dict[str, MessageAttributeValue]:
 
 
 def find_name_problem(name: str) -> str | None:
-    """Returns SNS's text about the name of an attribute, or None. A name has only ASCII letters ("Amazon SNS
-    message attributes", https://docs.aws.amazon.com/sns/latest/dg/sns-message-attributes.html)."""
+    """Returns SNS's error text about the name of an attribute, or None for a valid name. A name has only ASCII letters
+    ("Amazon SNS message attributes", https://docs.aws.amazon.com/sns/latest/dg/sns-message-attributes.html)."""
     if len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES:
         return f"Length of message attribute name must be less than {MAX_NAME_BYTES} bytes."
     foreign = next((sign for sign in name if not (sign.isascii() and (sign.isalnum() or sign in "-_."))), None)
@@ -69,7 +69,7 @@ def find_name_problem(name: str) -> str | None:
 
 
 def find_value_problem(name: str, value: MessageAttributeValue) -> str | None:
-    """Returns SNS's text about an attribute's type or about the member with its value, or None."""
+    """Returns SNS's error text about an attribute's type or the member with its value, or None if both are valid."""
     kind, data_type = value.data_type.partition(".")[0], value.data_type
     if data_type and (kind not in ("Binary", "Number", "String") or data_type == f"{kind}."):
         return (

@@ -40,7 +40,7 @@ _json = msgspec.json.Encoder()
 
 # --- signature versions ----------------------------------------------------------------------------------------------
 class TopicCache:
-    """The database's last responses about topics. `Environment.cache` has one such cache for the process."""
+    """The database's last responses about topics. `Environment.cache` has one TopicCache for the process."""
 
     __slots__ = ("_versions", "_without_envelope")
 
@@ -49,7 +49,7 @@ class TopicCache:
         self._without_envelope: set[str] = set()
 
     def signature_version(self, topic: str) -> str:
-        """Returns the topic's version in this process's cache, or 1, AWS's default."""
+        """Returns the topic's signature version from this process's cache, or AWS's default, 1."""
         return self._versions.get(topic, "1")
 
     def learn_signature_version(self, topic: str, version: str) -> str:
