@@ -4,13 +4,14 @@
 --   `penstock_api` is for the service, its functions and workers.
 --   `penstock_app` is for applications, which can call only the functions of the SQL interface.
 --   `penstock_reader` is for dashboards, which can read everything except secrets.
---   `penstock_metrics` is for the metrics job, which can read the same as a dashboard, and write its results.
+--   `penstock_metrics` is for the metrics job, which can read what dashboards read, and write its results.
 -- An installation grants this role to no other role:
 --   `penstock_owner` owns the functions of the SQL interface, which run with this role's rights. The role can read and
 --     write these functions' tables, except secrets.
 do $$
 declare
-    v_secrets constant text := 'queue.secret, queue.access_key, queue.bearer_key, queue.signing_key, queue.console_session';
+    v_secrets constant text :=
+        'queue.secret, queue.access_key, queue.bearer_key, queue.signing_key, queue.console_session';
     v_owner constant regrole := to_regrole('penstock_owner');
     v_role text;
     v_object text;
@@ -65,7 +66,7 @@ begin
     if to_regrole('penstock_app') is null then
         return;
     end if;
-    for v_object in     -- These functions are no longer in the interface.
+    for v_object in     -- The interface no longer contains these functions.
         select p.oid::regprocedure::text from pg_proc p, aclexplode(p.proacl) a
         where p.pronamespace = 'queue'::regnamespace and a.grantee = to_regrole('penstock_app')
             and p.oid not in (select f from queue.application_functions() f)

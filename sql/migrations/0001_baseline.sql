@@ -1,5 +1,5 @@
--- This file creates all tables of Penstock. The sections are in the order of their subjects, and
--- docs/explain/how_it_works.md explains their design.
+-- This file creates all tables of Penstock. docs/explain/how_it_works.md explains the design of the tables. The
+-- subjects, in this order, are:
 --
 --   queues · standard queues · fair queues · FIFO queues · ids after a failover · limits · dead letters
 --   history and archive · long polls · topics · phones and mobile apps · mail · routed events · deliveries
@@ -97,9 +97,9 @@ comment on column queue.dropped_queue.cleaned_at is
 -- Autovacuum cleans the indexes in each run.
 
 -- Indexes by time start with this expression. If these indexes started with queue_id, the planner could use them for a
--- look-up by queue, shard and id while the statistics describe a small table. Such a look-up could read a thousand rows
--- to find one. Indexes use the function, so its definition cannot change. The function is therefore not in
--- sql/functions.
+-- look-up by queue, shard and id while the statistics describe a small table. A look-up of this kind could read a
+-- thousand rows to find one row. Indexes use the function, so its definition cannot change. The function is therefore
+-- not in sql/functions.
 create function queue.time_key(p_queue_id int, p_shard int) returns bigint
 language sql immutable parallel safe
 return (p_queue_id::bigint << 8) | (p_shard + 2);
@@ -134,7 +134,7 @@ create table queue.log (
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
     vacuum_index_cleanup = on);
 
--- A lease covers the messages from first_id to pos of a shard, which one receive returned. The row with a shard's
+-- A lease covers the messages of a shard from first_id to pos, which one receive returned. The row with a shard's
 -- highest pos is the shard's cursor. All messages up to this pos were received at least once. Receives insert cursor
 -- rows and never change their pos.
 -- If cursors had a table, each receive would also update a row in that table and leave a dead row behind. The insert
@@ -152,8 +152,8 @@ create table queue.lease (
     shard smallint not null,
     ids bigint[] not null,          -- the messages that are not acknowledged yet; empty when the lease is done
     gone bigint[],                  -- the messages that left the lease before the others
-    -- The time at which each message in `gone` was acknowledged. A null element means that the message moved to the
-    -- slow path or a dead-letter queue.
+    -- The array contains the time at which each message in `gone` was acknowledged. A null element means that the
+    -- message moved to the slow path or a dead-letter queue.
     gone_at timestamptz[],
     done_at timestamptz,            -- when the last messages were acknowledged
     outcome text,                   -- purged, expired, dead_lettered or moved; null if a consumer deleted the messages
@@ -559,9 +559,9 @@ create unlogged table queue.poll_slot (
     primary key (function_name, slot)
 ) with (fillfactor = 50);
 comment on table queue.poll_slot is
-    'Requests of Lambda functions that wait in long polls. queue.take_poll_slot limits their number. Each Lambda function '
-    'has a row for each slot, and a request updates the row in place. The table is unlogged: after a crash, some more '
-    'requests wait at the same time.';
+    'Requests of Lambda functions that wait in long polls. queue.take_poll_slot limits their number. Each Lambda '
+    'function has a row for each slot, and a request updates the row in place. The table is unlogged: after a crash, '
+    'some more requests wait at the same time.';
 
 create unlogged table queue.receiver (
     queue_id int not null,
@@ -838,7 +838,8 @@ create index binding_endpoint on queue.binding (endpoint);
 create table queue.notice (
     notice_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
-    kind text not null,             -- Notification, SubscriptionConfirmation, UnsubscribeConfirmation, event, gateway, …
+    -- Notification, SubscriptionConfirmation, UnsubscribeConfirmation, event, gateway, …
+    kind text not null,
     -- the ARN of the SNS topic; for an event, the text that replaces the ARN in envelopes
     topic_arn text,
     routing_key text,               -- the routing key of an event
@@ -898,14 +899,14 @@ create index outgoing_delivery_waits_for on queue.outgoing_delivery (waits_for, 
 create index outgoing_delivery_exhausted on queue.outgoing_delivery (account_id, delivery_id) where state = 'exhausted';
 create index outgoing_delivery_notice on queue.outgoing_delivery (notice_id);
 comment on table queue.outgoing_delivery is
-    'Deliveries that are under way or exhausted. Each row is a notice for an endpoint: a URL, a Lambda function, or a name '
-    'for the gateway or the mail server. The worker deletes successful deliveries.';
+    'Deliveries that are under way or exhausted. Each row is a notice for an endpoint: a URL, a Lambda function, or a '
+    'name for the gateway or the mail server. The worker deletes successful deliveries.';
 comment on column queue.outgoing_delivery.waits_for is
     'The row of queue.delivery_endpoint that a waiting delivery waits for.';
 comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that the delivery carries.';
 comment on column queue.outgoing_delivery.carrier is
-    'Only processes with this carrier claim the delivery: lambda (Lambda functions), mail (the mail server), gateway (text '
-    'messages and pushes) or http (all other endpoints).';
+    'Only processes with this carrier claim the delivery: lambda (Lambda functions), mail (the mail server), gateway '
+    '(text messages and pushes) or http (all other endpoints).';
 
 create table queue.delivery_endpoint (
     endpoint_key text primary key,
@@ -963,7 +964,8 @@ create table queue.outgoing_delivery_history (
 ) partition by range (recorded_at);
 alter sequence queue.outgoing_delivery_history_id owned by queue.outgoing_delivery_history.history_id;
 create table queue.outgoing_delivery_history_default partition of queue.outgoing_delivery_history default;
-comment on table queue.outgoing_delivery_history is 'Deliveries that ended at recorded_at, without bodies, for metrics.';
+comment on table queue.outgoing_delivery_history is
+    'Deliveries that ended at recorded_at, without bodies, for metrics.';
 
 
 create sequence queue.outgoing_delivery_attempt_id;
@@ -1022,7 +1024,7 @@ create table queue.event_source_mapping (
 create index event_source_mapping_account on queue.event_source_mapping (account_id, region, mapping_id);
 create index event_source_mapping_poller on queue.event_source_mapping (poller_id) where enabled;
 comment on table queue.event_source_mapping is
-    'Event source mappings of AWS Lambda. Each row maps a queue to the Lambda function that gets the queue''s messages.';
+    'Event source mappings of AWS Lambda. Each row maps a queue to the Lambda function that receives its messages.';
 comment on column queue.event_source_mapping.failing_since is
     'Time of the first failure since the last successful invocation; null: the last invocation succeeded.';
 
@@ -1046,7 +1048,8 @@ create table queue.schedule (
     name text not null,
     -- This API sets the rules for missed occurrences, retries, pauses and retention.
     api text not null check (api in ('rest', 'aws')),
-    expression_kind text not null check (expression_kind in ('cron', 'every', 'when', 'fire_at', 'aws_cron', 'rate', 'at')),
+    expression_kind text not null
+        check (expression_kind in ('cron', 'every', 'when', 'fire_at', 'aws_cron', 'rate', 'at')),
     expression text not null,       -- the expression as the user wrote it
     canonical text not null,        -- the normalized expression, for computing
     timezone text not null,         -- the IANA name
@@ -1062,7 +1065,7 @@ create table queue.schedule (
     target jsonb not null,          -- {"queue" | "topic", "message", "headers"} or Target of EventBridge Scheduler
     status text not null default 'active' check (status in ('active', 'paused')),
     next_fire_at timestamptz,       -- the next occurrence; null if no occurrence remains
-    -- The schedule fires at this time. Jitter or a window shifts this time, and a failure delays it.
+    -- The schedule fires at this time. Jitter or a window shifts this time, and a failure delays this time.
     due_at timestamptz,
     last_fired_at timestamptz,
     last_error text,
@@ -1201,7 +1204,7 @@ create table queue.bearer_key (
 );
 comment on table queue.bearer_key is 'Keys of the REST API. The database has only hashes of their secrets.';
 
--- These keys sign the messages of SNS.
+-- The keys in this table sign the messages of SNS.
 create table queue.signing_key (
     key_id text primary key check (key_id ~ '^[0-9a-f]{32}$'),
     created_at timestamptz not null default clock_timestamp(),
@@ -1449,8 +1452,8 @@ comment on table queue.metrics_open is
     'Counts of a queue''s minutes from messages without a row in the history, by the last run of the zone. The next '
     'run subtracts these counts from its own.';
 
--- The tables below contain the values of /metrics about the whole installation. One process at a time measures these
--- values, and all processes read them. Workers constantly rewrite these tables of some hundred rows, and PostgreSQL
+-- The tables below contain the values of /metrics about the whole installation. One process at a time measures the
+-- values, and all processes read the rows. Workers constantly rewrite these tables of some hundred rows, and PostgreSQL
 -- prunes dead versions within a page. Autovacuum therefore starts only at 2,000 dead rows.
 
 create table queue.measurement (

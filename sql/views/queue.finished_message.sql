@@ -4,8 +4,9 @@
 --     receive.
 --   `transaction` is the transaction that recorded the row. If the transaction is below pg_snapshot_xmin, every session
 --     sees the row.
--- In one snapshot, this view and queue.live_message together have each message of a queue with a history exactly once.
--- Queries should limit recorded_at, by which the table is partitioned and indexed. The metrics job reads this view.
+-- In one snapshot, this view and queue.live_message together contain each message of a queue exactly once, if the queue
+-- keeps a history. Queries should limit recorded_at, by which the table is partitioned and indexed. The metrics job
+-- reads this view.
 create or replace view queue.finished_message as
 select h.queue_id, coalesce(h.each_group_id, h.group_id) as group_id, h.sent_at, h.first_received_at, h.finished_at,
     h.receive_count, h.outcome, h.recorded_at, h.transaction, coalesce(h.entered_at, h.sent_at) as entered_at,

@@ -4,7 +4,7 @@
 --   `finished_at` and `outcome` are set for a message that ended or whose retention is over, while the history has no
 --     row of the message.
 --   `entered_at`, `entered_by` and `redelivered_at` have the same meaning as in queue.finished_message.
--- Omits messages of deleted queues, and ended messages of queues without a history.
+-- Omits messages of deleted queues, and ended messages of queues that keep no history.
 -- A query on this view reads all messages in the tables. Uses the indexes log_pkey and lease_pkey. The metrics job
 -- reads this view.
 create or replace view queue.live_message as
@@ -32,13 +32,14 @@ found as (
     join queue.lease x on x.queue_id = c.queue_id and x.shard = c.shard and x.pos > c.low
     cross join lateral (
         select k.queue_id, k.system ->> 'MessageGroupId' as group_id, k.sent_at, k.system, x.first_received_at,
-            x.receive_count, x.redelivered_at, x.outcome, x.visible_at, coalesce(k.id = any (x.gone), false) as left_before,
-            k.id = any (x.ids) as open,
+            x.receive_count, x.redelivered_at, x.outcome, x.visible_at,
+            coalesce(k.id = any (x.gone), false) as left_before, k.id = any (x.ids) as open,
             case when k.id = any (x.ids) then null
                 when k.id = any (x.gone) then x.gone_at[array_position(x.gone, k.id)] else x.done_at end as finished_at
         from queue.log k
         where k.queue_id = c.queue_id and k.shard = c.shard and k.id >= x.first_id and k.id <= x.pos offset 0) l
-    where l.open or l.finished_at is not null       -- The messages that this condition excludes moved to the slow path.
+    -- The messages that this condition excludes moved to the slow path (queue.side).
+    where l.open or l.finished_at is not null
     union all
     select s.queue_id, s.system ->> 'MessageGroupId', s.sent_at, s.first_received_at, null, s.receive_count, null,
         s.visible_at, coalesce(s.entered_at, s.sent_at), s.system, s.redelivered_at
@@ -55,8 +56,8 @@ select f.queue_id, f.group_id, f.sent_at, f.first_received_at, f.finished_at, f.
         else coalesce(f.system ->> 'EnteredBy', 'sent') end as entered_by,    -- queue.entered_by.
     f.redelivered_at
 from (
-    select l.queue_id, l.group_id, l.sent_at, l.first_received_at, l.receive_count, l.visible_at, l.entered_at, l.system,
-        l.redelivered_at, case when e.expired then 'expired' else l.outcome end as outcome,
+    select l.queue_id, l.group_id, l.sent_at, l.first_received_at, l.receive_count, l.visible_at, l.entered_at,
+        l.system, l.redelivered_at, case when e.expired then 'expired' else l.outcome end as outcome,
         case when e.expired then least(l.finished_at, greatest(e.at, l.entered_at, l.first_received_at))
             else l.finished_at end as finished_at
     from found l

@@ -1,6 +1,7 @@
 -- queue.add_signing_key: stores a signing key if the installation has none. Returns the current signing key. If
 -- p_rotate is true, the new key replaces the current key. Deletes the private part of a replaced key at once, because
--- no process signs with it any more. Keeps a replaced key's certificate. An advisory lock admits one caller at a time.
+-- no process signs with this key any more. Keeps a replaced key's certificate. An advisory lock admits one caller at a
+-- time. This file also contains find_certificate.
 create or replace function queue.add_signing_key(
     p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)
 returns table (key_id text, sealed boolean, private_key bytea)

@@ -8,6 +8,7 @@
 -- A user can have two valid keys of a kind, as in IAM, so that the new key can replace the old key.
 -- Locks the user's row.
 -- Raises 23514 if the account does not have 12 digits.
+-- This file also contains list_keys, create_first_key, limit_key and revoke_key.
 create or replace function queue.create_key(
     p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text, p_user text,
     p_expires_at timestamptz)
@@ -23,7 +24,8 @@ begin
             when 2 <= (
                 select count(*) from queue.list_keys(p_account_id) k
                 where k.kind = p_kind and k.user_name = p_user
-                    and k.revoked_at is null and coalesce(k.expires_at > clock_timestamp(), true)) then 'TooManyKeys' end;
+                    and k.revoked_at is null and coalesce(k.expires_at > clock_timestamp(), true))
+                then 'TooManyKeys' end;
     end if;
     if v_error is null and p_kind = 'bearer' then
         insert into queue.bearer_key (key_id, account_id, secret_hash, description, user_name, expires_at)
@@ -39,11 +41,11 @@ end $$;
 -- expired keys.
 --   `p_account_id` is null for the keys of all accounts.
 create or replace function queue.list_keys(p_account_id text)
-returns table (kind text, key_id text, account_id text, user_name text, created_at timestamptz, last_used_at timestamptz,
-    expires_at timestamptz, revoked_at timestamptz, description text)
+returns table (kind text, key_id text, account_id text, user_name text, created_at timestamptz,
+    last_used_at timestamptz, expires_at timestamptz, revoked_at timestamptz, description text)
 language sql stable as $$
-    select 'access', k.access_key_id, k.account_id, k.user_name, k.created_at, k.last_used_at, k.expires_at, k.revoked_at,
-        k.description
+    select 'access', k.access_key_id, k.account_id, k.user_name, k.created_at, k.last_used_at, k.expires_at,
+        k.revoked_at, k.description
     from queue.access_key k where p_account_id is null or k.account_id = p_account_id
     union all
     select 'bearer', k.key_id, k.account_id, k.user_name, k.created_at, k.last_used_at, k.expires_at, k.revoked_at,

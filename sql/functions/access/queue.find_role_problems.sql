@@ -2,6 +2,7 @@
 -- The service's roles are the caller, the schema's owner, p_service_roles and the members of these roles.
 -- Skips superusers, because a superuser has every right.
 -- Skips roles that do not exist, which penstock/postgres/roles.py finds.
+-- This file also contains application_functions.
 create or replace function queue.find_role_problems(p_service_roles text[]) returns table (problem text)
 language sql stable as $$
 with service as (
@@ -23,6 +24,7 @@ application as (
         where o.rolcanlogin and not o.rolsuper and queue.has_role(o.rolname, to_regrole('penstock_app'))) n
     left join pg_roles o on o.rolname = n.name
     where not exists (select from service s where o.oid is not null and queue.has_role(o.rolname, s.oid)))
+-- the roles of the service and of readers
 select format('penstock_api may not call %s functions', count(*))
 from pg_roles r join pg_proc p on not has_function_privilege(r.oid, p.oid, 'execute')
 where r.rolname = 'penstock_api' and p.pronamespace = 'queue'::regnamespace
@@ -36,7 +38,9 @@ where r.rolname in ('penstock_reader', 'penstock_metrics') and c.relnamespace = 
     and c.relname !~ '^(history|outgoing_delivery_history|outgoing_delivery_attempt)_[0-9]{8}$'
 having count(*) > 0
 union all
-select format('penstock_app %s call %s', case when may.must then 'may not' else 'may' end, min(p.oid::regprocedure::text))
+-- the role of applications
+select format('penstock_app %s call %s', case when may.must then 'may not' else 'may' end,
+    min(p.oid::regprocedure::text))
     || case when count(*) > 1 then format(' and %s other functions', count(*) - 1) else '' end
 from pg_roles r cross join pg_proc p
 cross join lateral (select p.oid in (select f from queue.application_functions() f)) may(must)
@@ -50,12 +54,13 @@ from pg_roles r join pg_class c on c.relkind in ('r', 'p', 'v')
         or has_any_column_privilege(r.oid, c.oid, 'select, insert, update, references'))
 where r.rolname = 'penstock_app' and c.relnamespace = 'queue'::regnamespace
 union all
-select format('%s of the SQL interface is not owned by penstock_owner, or not SECURITY DEFINER with its own search_path: '
-    '`penstock migrate`', f)
+select format('%s of the SQL interface is not owned by penstock_owner, or not SECURITY DEFINER with its own '
+    'search_path: `penstock migrate`', f)
 from queue.application_functions() f join pg_proc p on p.oid = f
 where to_regrole('penstock_owner') is not null and (p.proowner <> to_regrole('penstock_owner') or not p.prosecdef
     or 'search_path=pg_catalog, queue, pg_temp' <> all (coalesce(p.proconfig, '{}')))
 union all
+-- the owner of the SQL interface
 select format('penstock_owner %s', w.wrong)
 from pg_roles r
 cross join lateral (
@@ -69,6 +74,7 @@ cross join lateral (
     select format('may use queue.%s', p.relname) from privileged p where p.oid = r.oid and not r.rolsuper) w(wrong)
 where r.rolname = 'penstock_owner'
 union all
+-- login roles of applications
 select format('the application''s role %s: %s', a.name, w.wrong)
 from application a
 cross join lateral (
@@ -80,6 +86,7 @@ cross join lateral (
         where e.role_name = a.name or pg_has_role(a.name, g.oid, 'USAGE'))) w(wrong)
 where w.wrong is not null
 union all
+-- other login roles
 select format('the role %s may use %s, and is not the service''s', o.rolname,
     (select string_agg(distinct 'queue.' || p.relname, ', ') from privileged p where queue.has_role(o.rolname, p.oid)))
 from pg_roles o

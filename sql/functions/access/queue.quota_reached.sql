@@ -13,12 +13,14 @@ create or replace function queue.quota_reached(
 returns table (reached boolean)
 language plpgsql stable as $$
 declare
-    v_table regclass := case p_kind when 'queues' then 'queue.queues'::regclass when 'topics' then 'queue.topic'::regclass
+    v_table regclass := case p_kind
+        when 'queues' then 'queue.queues'::regclass when 'topics' then 'queue.topic'::regclass
         when 'subscriptions' then 'queue.subscription'::regclass when 'schedules' then 'queue.schedule'::regclass
         when 'platform_applications' then 'queue.platform_application'::regclass
         when 'opted_out_numbers' then 'queue.opted_out_number'::regclass
         when 'mappings' then 'queue.event_source_mapping'::regclass end;
 begin
+    -- A count of fewer than 1,000 items needs no estimate.
     if p_max >= 1000 and (select c.reltuples between 0 and p_max / 2 from pg_class c where c.oid = v_table) then
         return query select false;
         return;
@@ -32,11 +34,13 @@ begin
         when 'subscriptions' then (
             select count(*) from (select from queue.subscription s where s.owner = p_account_id limit p_max) k)
         when 'platform_applications' then (
-            select count(*) from (select from queue.platform_application a where a.account_id = p_account_id limit p_max) k)
+            select count(*) from (
+                select from queue.platform_application a where a.account_id = p_account_id limit p_max) k)
         when 'opted_out_numbers' then (
             select count(*) from (select from queue.opted_out_number o where o.account_id = p_account_id limit p_max) k)
         when 'mappings' then (
-            select count(*) from (select from queue.event_source_mapping m where m.account_id = p_account_id limit p_max) k)
+            select count(*) from (
+                select from queue.event_source_mapping m where m.account_id = p_account_id limit p_max) k)
         else (
             select count(*) from (select from queue.schedule s where s.account_id = p_account_id limit p_max) k) end
         and not case p_kind

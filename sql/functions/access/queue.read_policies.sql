@@ -2,6 +2,7 @@
 -- Returns no row for an unknown queue.
 --   `n` is the position in p_arns, from 1.
 --   `policy` is null if the queue has no policy.
+-- This file also contains read_topic_policies.
 create or replace function queue.read_policies(p_arns text[])
 returns table (n int, policy text, owner text, receiver text)
 language sql stable as $$

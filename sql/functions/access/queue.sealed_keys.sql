@@ -3,6 +3,7 @@
 --   `kind` is access or signing.
 --   `account_id` is null for a signing key.
 --   `sealed` is the encrypted secret.
+-- This file also contains encryption_key.
 create or replace function queue.sealed_keys()
 returns table (kind text, key_id text, account_id text, sealed bytea)
 language sql stable as $$
@@ -16,8 +17,8 @@ select 'signing', k.key_id, null, k.private_key from queue.current_signing_key()
 $$;
 
 -- queue.encryption_key(fingerprint, replace): returns the fingerprint of the installation's QUEUE_ENCRYPTION_KEY. The
--- first call with a p_fingerprint stores it. A later call replaces the stored fingerprint only if p_replace is true.
--- Returns null before the first fingerprint is stored.
+-- first call with a p_fingerprint stores this fingerprint. A later call replaces the stored fingerprint only if
+-- p_replace is true. Returns null before the first fingerprint is stored.
 create or replace function queue.encryption_key(p_fingerprint bytea, p_replace boolean)
 returns table (fingerprint bytea)
 language plpgsql as $$

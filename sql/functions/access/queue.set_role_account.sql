@@ -1,7 +1,8 @@
 -- queue.set_role_account(role, account, region): sets the account and region of a database role in the SQL interface.
 -- Returns the role's problem (role_problem), or null.
--- Stores nothing and returns no row if the role does not exist.
+-- If the role does not exist, does not store a row and returns no row.
 -- Raises 23514 if the account or region is invalid.
+-- This file also contains unset_role_account and list_role_accounts.
 create or replace function queue.set_role_account(p_role text, p_account_id text, p_region text)
 returns table (problem text)
 language sql as $$

@@ -1,6 +1,7 @@
 -- queue.set_user(account, name, policies): creates a user or replaces a user's policies. The column `created` says
 -- whether the user is new.
 -- Raises 23514 if the name or account is invalid.
+-- This file also contains end_user and list_users.
 create or replace function queue.set_user(p_account_id text, p_name text, p_policies text[])
 returns table (created boolean)
 language plpgsql as $$

@@ -18,7 +18,8 @@ begin
         raise exception '"%" is not a time zone of the IANA database', timezone using errcode = 'QU003',
             hint = 'Examples: UTC, America/New_York, Europe/Berlin';
     end if;
-    if length(expression) > 256 or expression ~ $re$[^\t\n\r -~]$re$ or (expression like 'cron(%') <> (v_form = 'aws_cron')
+    if length(expression) > 256 or expression ~ $re$[^\t\n\r -~]$re$
+        or (expression like 'cron(%') <> (v_form = 'aws_cron')
         or (expression like 'at(%') <> (v_form = 'at')
     then
         raise exception 'not a schedule expression of the form %: "%"', form, left(expression, 256)

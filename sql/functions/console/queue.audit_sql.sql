@@ -1,5 +1,5 @@
--- queue.audit_sql(action, target, details, affected, changed): records an action of the SQL interface in its transaction.
--- The actor is the login role.
+-- queue.audit_sql(action, target, details, affected, changed): records an action of the SQL interface in the action's
+-- transaction. The actor is the login role.
 -- The row belongs to the account in the target's ARN, or to the role's account if the target is not an ARN. `p_changed`
 -- says whether the action changed something.
 create or replace function queue.audit_sql(

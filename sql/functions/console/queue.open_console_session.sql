@@ -3,12 +3,14 @@
 --   `p_kind` is access or bearer.
 -- The session ends after p_seconds, or when its key expires or is revoked. A key has at most 100 sessions, so a new
 -- session can replace the oldest session.
+-- This file also contains find_console_session and close_console_session.
 create or replace function queue.open_console_session(p_session text, p_kind text, p_key_id text, p_seconds int)
 returns table (expires_at timestamptz)
 language plpgsql as $$
 #variable_conflict use_column
 begin
     delete from queue.console_session s where s.session_id in (
+        -- One call removes at most 1,000 sessions.
         select x.session_id from queue.console_session x where x.expires_at < clock_timestamp() limit 1000
         for update skip locked);
     delete from queue.console_session s where s.session_id in (
@@ -21,9 +23,9 @@ begin
 end $$;
 
 -- queue.find_console_session(session): returns the user and the policies of a signed-in browser. Returns no row if the
--- session is unknown or expired, or if its key is revoked or expired. `user_name` and `policies` describe the user that
--- the key belongs to. They are null if the key belongs to the account itself. `expires_at` is the earlier of the times
--- at which the session and its key expire.
+-- session is unknown or expired, or if its key is revoked or expired. If the key belongs to a user, `user_name` and
+-- `policies` describe the user. Both columns are null if the key belongs to the account itself. `expires_at` is the
+-- earlier of the times at which the session and its key expire.
 create or replace function queue.find_console_session(p_session text)
 returns table (account_id text, key_id text, user_name text, policies text[], expires_at timestamptz)
 language sql stable as $$

@@ -1,10 +1,10 @@
 -- queue.read_overview(account, region, limit): returns the counts of an account's queues, and the queues that may need
 -- attention.
 -- The first row has a null name and the sums of the last measurements.
--- Each of the next rows, at most 4 * p_limit, describes one queue. The rows contain:
---   - queues with the most messages, and queues with the oldest message
---   - dead-letter queues with messages
---   - queues that recently moved the most messages to a dead-letter queue
+-- Each of the next rows, at most 4 * p_limit, describes one queue:
+--   `p_limit` queues with the most messages, and as many queues with the oldest message.
+--   `p_limit` dead-letter queues with messages.
+--   `p_limit` queues that recently moved the most messages to a dead-letter queue.
 -- The caller decides with a verdict whether a queue needs attention.
 --   `queues` is the number of the account's queues, in the first row.
 --   `measured` is the number of measured queues, in the first row. The counts are sums over these queues.
@@ -35,7 +35,8 @@ dead as materialized (
     where q.account_id = p_account_id and q.region = p_region and m.visible > 0),
 chosen as (
     (select o.queue_id from own o where o.queue_id is not null and o.visible > 0 order by o.visible desc limit p_limit)
-    union (select o.queue_id from own o where o.queue_id is not null and o.visible > 0 order by o.oldest_at limit p_limit)
+    union (select o.queue_id from own o where o.queue_id is not null and o.visible > 0 order by o.oldest_at
+        limit p_limit)
     union (select d.queue_id from dead d order by d.visible desc limit p_limit)
     union (
         select o.queue_id from own o where o.queue_id is not null and o.dead_lettered > 0

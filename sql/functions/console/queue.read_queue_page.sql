@@ -10,8 +10,10 @@
 -- Reads all names once, and all measurements once unless p_sort is name.
 create or replace function queue.read_queue_page(
     p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean, p_skip int, p_limit int)
-returns table (name text, arn text, fifo boolean, created_at timestamptz, total bigint, visible bigint, in_flight bigint,
-    delayed bigint, oldest_at timestamptz, measured_at timestamptz, dead_letter_name text, source_name text, sources bigint)
+returns table (name text, arn text, fifo boolean, created_at timestamptz, total bigint, visible bigint,
+    in_flight bigint,
+    delayed bigint, oldest_at timestamptz, measured_at timestamptz, dead_letter_name text, source_name text,
+    sources bigint)
 language plpgsql stable set jit = off set enable_hashjoin = on set enable_seqscan = on set work_mem = '32MB' as $$
 #variable_conflict use_column
 declare
@@ -19,9 +21,11 @@ declare
     v_ids int[];
     v_total bigint;
 begin
+    -- The number of matching queues
     select count(*) into v_total from queue.queues q
     where q.account_id = p_account_id and q.region = p_region
         and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0);
+    -- The queues of the page
     if p_sort = 'name' then
         -- The index contains the names, so the query reads only the rows of the page's queues.
         if p_descending then
@@ -58,6 +62,7 @@ begin
             order by case when p_descending then -k.key else k.key end nulls last, k.name
             offset p_skip limit p_limit);
     end if;
+    -- The columns of these queues
     return query
     select q.name, q.arn, q.fifo, q.created_at, v_total, m.visible, m.in_flight, m.delayed, m.oldest_at, m.measured_at,
         d.name, s.name, s.sources

@@ -3,8 +3,10 @@
 --   `p_search` is a part of the name, in upper or lower case. An empty text means all topics.
 --   `total` is the number of topics that match the search.
 -- Uses the indexes topic_account_id_region_name_key and subscription_topic_id_protocol_endpoint_key.
-create or replace function queue.read_topic_page(p_account_id text, p_region text, p_search text, p_skip int, p_limit int)
-returns table (name text, arn text, fifo boolean, created_at timestamptz, confirmed bigint, pending bigint, total bigint)
+create or replace function queue.read_topic_page(p_account_id text, p_region text, p_search text, p_skip int,
+    p_limit int)
+returns table (name text, arn text, fifo boolean, created_at timestamptz, confirmed bigint, pending bigint,
+    total bigint)
 language sql stable as $$
 with found as materialized (
     select t.topic_id, t.name, t.arn, t.fifo, t.created_at from queue.topic t

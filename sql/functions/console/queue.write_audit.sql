@@ -5,6 +5,8 @@
 --   `p_changed` is false or null if the action was refused or had no effect.
 --   `p_when_changed` is true if the audit omits an action that changed no value.
 -- The columns of queue.audit explain the other parameters. The audit keeps an account's last 100,000 rows for 400 days.
+-- This file also contains audited_state, audited_changes, cut_json, mask_secrets, prune_audit, note_refusals and
+-- list_audit.
 create or replace function queue.write_audit(
     p_account_id text, p_interface text, p_actor text, p_key_id text, p_address text, p_action text, p_target text,
     p_details jsonb, p_when_changed boolean, p_affected bigint, p_before jsonb, p_changed boolean)
@@ -152,8 +154,8 @@ end $$;
 -- queue.list_audit(account, before, limit): returns the actions and refusals in an account, the newest first.
 -- `p_before` restricts the result to smaller values of `audit_id`. Null means all rows.
 create or replace function queue.list_audit(p_account_id text, p_before bigint, p_limit int)
-returns table (audit_id bigint, happened_at timestamptz, interface text, actor text, key_id text, address text, action text,
-    target text, details text, changes text, affected bigint, error text, repeated int)
+returns table (audit_id bigint, happened_at timestamptz, interface text, actor text, key_id text, address text,
+    action text, target text, details text, changes text, affected bigint, error text, repeated int)
 language sql stable as $$
 select a.audit_id, a.happened_at, a.interface, a.actor, a.key_id, a.address, a.action, a.target, a.details::text,
     a.changes::text, a.affected, a.error, a.repeated

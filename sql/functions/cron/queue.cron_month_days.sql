@@ -2,6 +2,7 @@
 -- field.
 -- The field has numbers, `L`, `L-3`, `LW` and `15W`.
 -- MonthDays in scheduler/expressions/days.py is the counterpart in Python. Raises QU003 if the field is invalid.
+-- This file also contains nearest_weekday.
 create or replace function queue.cron_month_days(p_field text, p_wraps boolean, p_first date, p_length int)
 returns int[]
 language plpgsql immutable parallel safe as $$

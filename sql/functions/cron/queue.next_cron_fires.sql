@@ -2,6 +2,7 @@
 -- Skips a local time that does not exist. A local time that occurs twice fires only the first time. The counterpart in
 -- Python is scheduler/expressions/next_time.py, and test_schedule_expressions compares the two. Raises QU003 if the
 -- expression is invalid.
+-- This file also contains end_of_clock_change.
 create or replace function queue.next_cron_fires(p_canonical text, p_zone text, p_after timestamptz, p_count int)
 returns setof timestamptz
 language plpgsql stable parallel safe as $$

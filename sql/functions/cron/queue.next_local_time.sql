@@ -3,6 +3,7 @@
 -- The parameters before p_after are columns of queue.parse_cron.
 -- Returns null if the expression has no time until 2199.
 -- Searches 40 years, because the distance between two times of an expression is never longer.
+-- This file also contains next_time_of_day.
 create or replace function queue.next_local_time(
     p_seconds int[], p_minutes int[], p_hours int[], p_months int[], p_years int[], p_of_month text, p_of_week text,
     p_aws boolean, p_after timestamp)

@@ -13,7 +13,8 @@ declare
 begin
     aws := p_expression like 'cron(%)';
     if aws and p_expression ~ E'^cron\\(\\s|\\s\\)$|\\s\\s|[\\t\\r\\n]' then
-        raise exception 'there is one blank between two fields of cron(), and none at a bracket' using errcode = 'QU003';
+        raise exception 'there is one blank between two fields of cron(), and none at a bracket'
+            using errcode = 'QU003';
     end if;
     v_fields := regexp_split_to_array(
         upper(btrim(case when aws then substr(p_expression, 6, length(p_expression) - 6) else p_expression end,

@@ -7,6 +7,7 @@ declare
     v_seconds bigint := v_parts[1]::bigint
         * case v_parts[2] when 'minute' then 60 when 'hour' then 3600 when 'day' then 86400 end;
 begin
+    -- A rate is at most 230 years.
     if v_seconds is null or v_seconds > 230 * 366 * 86400::bigint then
         raise exception '"%" is not a rate: rate(value minutes|hours|days)', p_expression using errcode = 'QU003';
     end if;

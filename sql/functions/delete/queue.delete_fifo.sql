@@ -38,7 +38,7 @@ begin
                 select from queue.fifo_message m join queue.queues q on q.queue_id = m.queue_id
                 where m.id = u.id and m.sent_at >= v_now - q.retention_seconds * interval '1 second'));
     end if;
-    if p_archives then      -- A separate statement costs nothing if the queue archives nothing.
+    if p_archives then      -- A separate statement has no cost if the queue does not archive.
         insert into queue.archive overriding user value
         select r.* from queue.fifo_message m
         cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(m) || jsonb_build_object(
@@ -56,7 +56,7 @@ begin
             case when min(d.name) = max(d.name) then min(d.name) end,
             case when min(d.name) <> max(d.name) then array_agg(d.name) end, array_agg(d.sent_at),
             array_agg(d.finished_at)
-        from (      -- One sort serves the groups and the lists.
+        from (      -- The query sorts once for both the groups and the lists.
             select m.receive_count, m.first_received_at, m.redelivered_at, queue.entered_by(m.system) as entered_by,
                 e.outcome, m.system ->> 'MessageGroupId' as name, m.sent_at, e.finished_at
             from deleted m

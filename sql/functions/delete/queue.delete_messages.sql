@@ -6,10 +6,11 @@
 --     that the visibility timeout of a FIFO message is over, even if another consumer has received the message since
 --     then.
 -- The section "an old receipt handle" of docs/reference/compatibility.md says which handles work. After a failover or a
--- restore, another message can have the same id. A handle never deletes such a message, because the function compares
--- the lease's nonce, or the message id if the handle contains no lease. Locks FIFO groups, then leases and messages
--- from the highest shard to the lowest. Locks the rows of each kind in the order of their keys. Concurrent calls can
--- wait for each other, but deadlock only with handles from earlier receives (delete_received).
+-- restore, two messages can have the same id. A handle never deletes another message with the same id, because the
+-- function compares the lease's nonce, or the message id if the handle contains no lease. Locks FIFO groups, then
+-- leases and messages from the highest shard to the lowest. Locks the rows of each kind in the order of their keys.
+-- Concurrent calls can wait for each other, but deadlock only with handles from earlier receives (delete_received).
+-- This file also contains delete_received.
 create or replace function queue.delete_messages(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[])
@@ -45,6 +46,7 @@ begin
             return query select u, 'no_queue'::text from unnest(v_handles.numbers) u;
             continue;
         end if;
+        -- Messages that are still in the lease of the handle
         v_deleted := '{}';
         if v_handles.pos > 0 and v_handles.shard <> queue.fifo_shard() then
             v_deleted := queue.delete_leased(v_queue.queue_id, v_handles.shard, v_handles.pos,
@@ -56,10 +58,11 @@ begin
             v_counted := v_queue.queue_id;
             v_count := v_count + cardinality(v_deleted);
         end if;
-        if v_deleted = v_handles.ids then                       -- This is the usual case.
+        if v_deleted = v_handles.ids then                       -- In the usual case, the lease contained all messages.
             return query select u, 'deleted'::text from unnest(v_handles.numbers) u;
             continue;
         end if;
+        -- Messages that are elsewhere
         v_given := array(select p_ids[u] from unnest(v_handles.numbers) u);
         v_message_ids := array(select p_message_ids[u] from unnest(v_handles.numbers) u);
         if v_handles.shard = queue.fifo_shard() then
@@ -83,13 +86,13 @@ begin
 end $$;
 
 -- queue.delete_received: deletes messages that are no longer in their handles' leases. Returns the deleted ids. A
--- message left its handle's lease if it moved to the slow path, if it was received again, or if a crash undid its
+-- message has left its handle's lease if it moved to the slow path, if it was received again, or if a crash undid its
 -- receive (receive_messages, asynchronous commit).
 --   `p_ids` contains the ids, with an element for each handle.
 --   `p_message_ids` contains the message ids, by which the function recognises the messages.
 --   `p_already` contains the ids that the caller has already deleted.
--- Takes the locks of delete_by_id, but after leases. A purge locks readers before leases, so PostgreSQL can abort one
--- of the two transactions because of a deadlock. Uses the indexes side_pkey, log_pkey and lease_pkey.
+-- Takes the locks of delete_by_id, but after leases. A purge locks readers before leases. PostgreSQL can therefore
+-- abort the purge or this transaction because of a deadlock. Uses the indexes side_pkey, log_pkey and lease_pkey.
 create or replace function queue.delete_received(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean,
     p_keeps_history boolean)

@@ -14,8 +14,9 @@ begin
                 p_numbers => array[1], p_archives => p_archives, p_keeps_history => p_keeps_history) d
             where d.outcome = 'deleted');
     end if;
-    -- While this function waits for a lock, another transaction can move the message. A receive can move it from the
-    -- log to a lease, or from one lease to another. A change of its visibility can move it to the slow path.
+    -- While this function waits for a lock, another transaction can move the message. A receive can move the message
+    -- from the log to a lease, or from one lease to another lease. A change of visibility can move the message to the
+    -- slow path (queue.side).
     loop
         if queue.delete_side(p_queue_id, p_shard, array[p_id], null, p_archives, p_keeps_history) <> '{}' then
             return true;

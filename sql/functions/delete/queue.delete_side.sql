@@ -20,7 +20,7 @@ begin
                 for update)
         from unnest(p_ids, p_message_ids) u(id, message_id));
     v_now := clock_timestamp();
-    if p_archives then      -- A separate statement costs nothing if the queue archives nothing.
+    if p_archives then      -- A separate statement has no cost if the queue does not archive.
         insert into queue.archive overriding user value
         select r.* from queue.side s
         cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(s) || jsonb_build_object(

@@ -1,7 +1,7 @@
 -- queue.expire_unreceived(queue, shard, before): deletes unreceived messages that were sent before p_before, because
 -- they have expired. Returns whether the function deleted a message. Deletes up to 100,000 messages at the head of the
--- shard (purge_shard). Also deletes expired messages among the next 200 messages, because after a clock went back they
--- can follow younger messages. The caller is the shard's reader.
+-- shard (purge_shard). Also deletes expired messages among the next 200 messages, because expired messages can follow
+-- younger messages after a clock went back. The caller is the shard's reader.
 create or replace function queue.expire_unreceived(p_queue_id int, p_shard int, p_before timestamptz) returns boolean
 language plpgsql as $$
 declare
@@ -13,6 +13,7 @@ begin
     for v_step in 1 .. 10 loop
         v_rows := queue.purge_shard(p_queue_id, p_shard, p_before);
         v_any := v_any or v_rows > 0;
+        -- A call of purge_shard deletes at most 10,000 messages.
         exit when v_rows < 10000;
     end loop;
     v_ids := array(

@@ -47,8 +47,8 @@ begin
         select l.id, row_number() over (order by l.id) as n from queue.log l
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_cursor.pos and l.id <= v_last_id),
     ended as (          -- Leases of 10,000 messages suit clean_shard, which deletes one lease at a time.
-        insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids, done_at,
-            outcome)
+        insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids,
+            done_at, outcome)
         select max(u.id), min(u.id), '-infinity', v_cursor.watermark, v_cursor.low, p_queue_id, 0, p_shard, '{}', v_now,
             case when p_before is null then 'purged' else 'expired' end
         from unreceived u group by (u.n - 1) / 10000)

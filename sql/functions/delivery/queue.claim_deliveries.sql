@@ -3,26 +3,29 @@
 -- For p_lease_ms, no other process receives these deliveries, and only the holder of the lease can write their outcome.
 --   `p_limit` is the number of free places of the process.
 --   `p_endpoints` is the endpoint_key of the deliveries that the process has under way.
---   `p_busy` is the number of these deliveries for each of p_endpoints.
+--   `p_busy` is the number of deliveries that the process has under way for each element of p_endpoints.
 --   `p_per_host` is the maximum number of deliveries under way for a host of an account.
 --   `p_carriers` contains the carriers of the process (queue.outgoing_delivery.carrier). Other deliveries stay for
 --     other processes.
 -- Accounts take turns in random order. An account receives at most its share of the process (queue.delivery_share), so
 -- an account with slow hosts does not keep other accounts waiting. If a due delivery must wait for its host or
 -- endpoint, the function marks the delivery as waiting (queue.delivery_endpoint), and later claims do not read it. If a
--- row of queue.delivery_endpoint is due, half of p_limit is reserved for such rows.
+-- row of queue.delivery_endpoint is due, the function reserves half of p_limit for these rows.
 --   `endpoint_key` is the account and the endpoint.
---   `subscription_policy` is the subscription's DeliveryPolicy. For a schedule, it also has the seconds until the
---     invocation becomes too old (SecondsLeft).
+--   `subscription_policy` is the subscription's DeliveryPolicy. For a schedule, the column also has the seconds until
+--     the invocation becomes too old (SecondsLeft).
 --   `trace` is the trace header of the publish, and null if the publish was not traced.
 --   `password` is the password of a URL with a user (queue.endpoint_password).
 -- Locks deliveries and rows of queue.delivery_endpoint, and skips locked rows. Inserts rows of queue.delivery_endpoint
 -- in the order of their names.
 -- Uses the indexes outgoing_delivery_account_due, outgoing_delivery_waits_for and delivery_endpoint_account_next_at.
+-- This file also contains choose_due_deliveries, set_deliveries_aside, delivery_rate, delivery_share and
+-- claim_endpoint_deliveries.
 create or replace function queue.claim_deliveries(
     p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_host int, p_carriers text[])
 returns table (
-    delivery_id bigint, endpoint_key text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text,
+    delivery_id bigint, endpoint_key text, endpoint text, kind text, message_id uuid, topic_arn text,
+    subscription_arn text,
     raw boolean, subscription_policy text, topic_policy text, attempts int, body text, account_id text,
     trace text, password text)
 language plpgsql as $$
@@ -30,7 +33,7 @@ language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_until timestamptz := v_now + p_lease_ms * interval '1 millisecond';
-    -- These are the host of each request under way, and the host of each delivery that this call has chosen.
+    -- The array contains the host of each request under way, and of each delivery that this call has chosen.
     v_busy text[];
     v_free int := p_limit;
     v_due record;
@@ -42,6 +45,7 @@ declare
     v_endpoint_keys text[];
 begin
     perform queue.require_read_committed();
+    -- The places that requests and waiting endpoints need
     v_busy := array(
         select queue.delivery_host(split_part(b.endpoint_key, ' ', 1), split_part(b.endpoint_key, ' ', 2))
         from unnest(p_endpoints, p_busy) b(endpoint_key, busy), generate_series(1, b.busy));
@@ -51,15 +55,18 @@ begin
     then
         v_free := (p_limit + 1) / 2;
     end if;
+    -- Due deliveries that do not wait for a host or an endpoint
     select c.ids, c.hosts, c.aside, c.endpoint_keys into v_ids, v_hosts, v_aside, v_endpoint_keys
     from queue.choose_due_deliveries(v_now, p_limit, v_free, v_busy, p_per_host, p_carriers) c;
     v_busy := v_busy || v_hosts;
     if v_aside is not null then
         perform queue.set_deliveries_aside(v_aside, v_endpoint_keys);
     end if;
+    -- Due hosts and endpoints, for which deliveries wait
     for v_due in
         with recursive accounts as (
-            (select l.account_id from queue.delivery_endpoint l where l.account_id is not null order by l.account_id limit 1)
+            (select l.account_id from queue.delivery_endpoint l where l.account_id is not null order by l.account_id
+                limit 1)
             union all
             select (select l.account_id from queue.delivery_endpoint l where l.account_id > a.account_id
                     order by l.account_id limit 1)
@@ -85,6 +92,7 @@ begin
             v_busy := v_busy || array_fill(v_due.host, array[cardinality(v_claimed)]);
         end if;
     end loop;
+    -- The lease, and what the worker sends
     return query
     with leased as (
         update queue.outgoing_delivery d set lease = p_lease, due_at = v_until, waiting = false, waits_for = null
@@ -111,16 +119,16 @@ end $$;
 --   `aside` contains the deliveries that have to wait.
 --   `endpoint_keys` contains, for each delivery in `aside`, the row of queue.delivery_endpoint for which the delivery
 --     waits.
--- Locks deliveries and skips locked ones. Uses the index outgoing_delivery_account_due.
+-- Locks deliveries and skips locked rows. Uses the index outgoing_delivery_account_due.
 create or replace function queue.choose_due_deliveries(
     p_now timestamptz, p_limit int, p_free int, p_busy text[], p_per_host int, p_carriers text[])
 returns table (ids bigint[], hosts text[], aside bigint[], endpoint_keys text[])
 language plpgsql as $$
 #variable_conflict use_column
 begin
-    -- The search reads four times p_limit, so that enough deliveries remain if the first deliveries must wait.
+    -- The search reads four times p_limit, because the first deliveries may have to wait.
     return query
-    with recursive accounts as (    -- Each account takes one step in the index.
+    with recursive accounts as (    -- The query reads one index entry for each account.
         (select d.account_id from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting
          order by d.account_id limit 1)
         union all
@@ -211,10 +219,10 @@ return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 -- Returns up to p_limit ids, and stores the time at which a worker checks the host or endpoint again. A paused endpoint
 -- yields no deliveries. After a failed endpoint's pause, the endpoint yields one delivery as a probe, which must end by
 -- p_until. If no delivery waits, a failed endpoint's row stays for an hour, because retries can become due later. A
--- throttled endpoint yields a tenth of a second's deliveries at once, at least one, and later deliveries at its rate. A
--- host's deliveries to a paused endpoint wait for the endpoint. The caller has locked the row of
--- queue.delivery_endpoint, and leases the deliveries. Locks deliveries and, for a host, rows of paused endpoints. Skips
--- locked rows. Uses the indexes outgoing_delivery_waits_for and delivery_endpoint_paused.
+-- throttled endpoint at once yields the deliveries of a tenth of a second, at least one delivery. Later, the endpoint
+-- yields deliveries at its rate. A host's deliveries to a paused endpoint wait for the endpoint. The caller has locked
+-- the row of queue.delivery_endpoint, and leases the deliveries. Locks deliveries and, for a host, rows of paused
+-- endpoints. Skips locked rows. Uses the indexes outgoing_delivery_waits_for and delivery_endpoint_paused.
 create or replace function queue.claim_endpoint_deliveries(
     p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz)
 returns bigint[]
@@ -236,23 +244,27 @@ begin
         update queue.delivery_endpoint l set next_at = 'infinity' where l.endpoint_key = p_endpoint_key.endpoint_key;
         return '{}';
     end if;
+    -- Pauses
     if v_paused_until > v_now then
-        update queue.delivery_endpoint l set next_at = v_paused_until where l.endpoint_key = p_endpoint_key.endpoint_key;
+        update queue.delivery_endpoint l set next_at = v_paused_until
+        where l.endpoint_key = p_endpoint_key.endpoint_key;
         return '{}';
     end if;
     if p_endpoint_key.endpoint_key = p_endpoint_key.host and exists (
         select from queue.delivery_endpoint l where l.host = p_endpoint_key.host and l.paused_until is not null)
     then
-        with paused as materialized (   -- The lock keeps the row until a delivery waits for it.
+        with paused as materialized (   -- The lock keeps the row until a delivery waits for the endpoint.
             select l.endpoint_key from queue.delivery_endpoint l
             where l.host = p_endpoint_key.host and l.paused_until is not null for update skip locked),
         first as materialized (
             select d.delivery_id, d.account_id || ' ' || d.endpoint_key as endpoint from queue.outgoing_delivery d
             where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting
+            -- One call examines at most 1,000 deliveries of the host.
             order by d.due_at, d.delivery_id limit 1000 for update skip locked)
         update queue.outgoing_delivery d set waits_for = p.endpoint_key
         from first f join paused p on p.endpoint_key = f.endpoint where d.delivery_id = f.delivery_id;
     end if;
+    -- The number of deliveries that the rate and the pause allow
     select queue.delivery_rate(d.subscription_policy, d.topic_policy) into v_rate from queue.outgoing_delivery d
     where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting order by d.due_at limit 1;
     if v_rate is not null then
@@ -262,6 +274,7 @@ begin
     if v_paused_until is not null then
         v_limit := least(v_limit, 1);
     end if;
+    -- The deliveries
     v_ids := array(
         select d.delivery_id from queue.outgoing_delivery d
         where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting and d.due_at <= v_now
@@ -273,8 +286,10 @@ begin
         -- If the probe's worker dies, another delivery becomes the probe at p_until.
         v_paused_until := p_until;
     end if;
+    -- The next time at which a worker checks this row
     select d.due_at into v_next from queue.outgoing_delivery d
-    where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting and d.delivery_id <> all (v_ids)
+    where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting
+        and d.delivery_id <> all (v_ids)
     order by d.due_at limit 1;
     if v_next is null and v_ids = '{}' and v_paused_until > v_now - interval '1 hour' then
         -- The row stays, because retries can become due later.

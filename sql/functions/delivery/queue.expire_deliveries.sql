@@ -1,7 +1,8 @@
--- queue.expire_deliveries(limit): gives up deliveries that have waited too long for a paused endpoint. The limits are:
---   - to a URL: one hour after the delivery was due
---   - to a gateway, a mail server or a Lambda function: six hours, which is SNS's longest time for retries
---   - an invocation by a schedule: the maximum age in the schedule's RetryPolicy
+-- queue.expire_deliveries(limit): gives up deliveries that have waited too long for a paused endpoint.
+--   A delivery to a URL waits at most one hour after it was due.
+--   A delivery to a gateway, a mail server or a Lambda function waits at most six hours, SNS's longest time for
+--   retries.
+--   An invocation by a schedule waits until the maximum age in the schedule's RetryPolicy.
 -- Deliveries to an endpoint that a user paused wait without a limit.
 -- `p_limit` is the maximum number of deliveries for each endpoint.
 -- `failed_redrives` is the number of exhausted deliveries whose dead-letter queue refused the message.

@@ -1,11 +1,13 @@
 -- queue.give_up_deliveries(ids): gives up deliveries. Returns the number of messages that moved to a dead-letter queue.
 -- Sends the message of a delivery with a dead-letter queue to that queue, and deletes the delivery. Otherwise, or if
--- that queue refuses the message, the delivery stays as exhausted. The dead-letter queue receives:
---   - for a URL: the text that the worker would have posted; a raw message keeps its attributes
---   - for a gateway or a mail server: the message in its envelope (notice.head)
---   - for a schedule's Lambda function: the input, with the failure as attributes
+-- that queue refuses the message, the delivery stays as exhausted.
+--   The message of a delivery to a URL is the text that the worker would have posted. A raw message keeps its
+--   attributes.
+--   The message of a delivery to a gateway or a mail server is in its envelope (notice.head).
+--   The message of an invocation by a schedule is the input, with the failure as attributes.
 -- The history records the outcome. An outgoing message becomes failed. The caller has locked the deliveries' rows, and
--- deletes the notices. Takes the same locks as queue.send_messages.
+-- deletes the notices. Takes the locks of queue.send_messages.
+-- This file also contains function_failure.
 create or replace function queue.give_up_deliveries(p_ids bigint[]) returns int
 language plpgsql as $$
 declare
@@ -27,7 +29,8 @@ begin
         select case when n.kind in ('gateway', 'mail') then n.head
                 when n.kind = 'schedule' then queue.function_input(n, greatest(1, d.attempts))
                 else queue.delivery_body(d.raw, d.subscription_arn, n) end as body,
-            case when n.kind = 'schedule' then queue.function_failure(d, n) when d.raw then n.attributes end as attributes) b
+            case when n.kind = 'schedule' then queue.function_failure(d, n)
+                when d.raw then n.attributes end as attributes) b
     where d.delivery_id = any (p_ids) and d.dead_letter_arn is not null;
     if v_dead_letters.ids is not null then
         with sent as materialized (
@@ -60,7 +63,8 @@ end $$;
 
 -- queue.function_failure(delivery, notice): returns the attributes that describe a schedule's failed invocation in a
 -- dead-letter queue. The error code is the last error's text before the colon.
-create or replace function queue.function_failure(p_delivery queue.outgoing_delivery, p_notice queue.notice) returns jsonb
+create or replace function queue.function_failure(p_delivery queue.outgoing_delivery, p_notice queue.notice)
+returns jsonb
 language sql stable as $$
 select queue.schedule_failure(jsonb_populate_record(null::queue.schedule, n.headers -> 'schedule'),
     (n.headers ->> 'at')::timestamptz, greatest(0, (n.headers ->> 'earlier_attempts')::int + w.attempts - 1),

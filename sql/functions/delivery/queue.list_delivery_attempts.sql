@@ -27,7 +27,8 @@ page as materialized (
     select f.* from found f where f.fits order by f.attempt_id desc limit p_limit),
 ended as (
     select coalesce(
-        (select min(p.attempt_id) from page p having count(*) = p_limit), (select min(n.attempt_id) from newest n)) as at)
+        (select min(p.attempt_id) from page p having count(*) = p_limit),
+        (select min(n.attempt_id) from newest n)) as at)
 select case when (select count(*) from page) = p_limit or (select count(*) from newest) = p_max then e.at end,
     (select count(*)::int from newest n where n.attempt_id >= e.at),
     null, null, null, null, null, null, null, null, null, null, null, null

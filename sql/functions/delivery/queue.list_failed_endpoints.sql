@@ -1,5 +1,5 @@
--- queue.list_failed_endpoints(account, max, seconds): returns up to 200 endpoints of an account that do not work. These
--- endpoints are paused, have exhausted deliveries, or have failed for p_seconds without a response.
+-- queue.list_failed_endpoints(account, max, seconds): returns up to 200 endpoints of an account that do not work. An
+-- endpoint does not work if it is paused, has exhausted deliveries, or has failed for p_seconds without a response.
 -- The endpoints with the most exhausted deliveries come first.
 --   `p_max` limits the counts to the newest exhausted deliveries and the first due deliveries, up to this number.
 --   `given_up_at` is the time at which the worker gave up the first of the counted deliveries.
@@ -49,6 +49,7 @@ retried as materialized (       -- This query reads no delivery if all endpoints
             order by d.due_at limit p_max) d
         order by d.due_at limit p_max) n
     group by 1)
+-- A row for each endpoint
 select e.endpoint, coalesce(g.number, 0), g.since, d.last_error, p.since, coalesce(p.stopped, false),
     case when r.number > 0 then f.since end, coalesce(r.number, 0), r.last_error,
     coalesce(p.waiting, 0) + coalesce(b.number, 0)

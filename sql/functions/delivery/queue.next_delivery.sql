@@ -33,6 +33,7 @@ begin
         on conflict do nothing;
     end if;
     if v_next is not null then
+        -- The result is at most an hour.
         return query select least(3600000, greatest(0, ceil(extract(epoch from v_next - v_now) * 1000)))::int;
     end if;
 end $$;

@@ -1,14 +1,15 @@
 -- queue.resume_delivery_endpoint(account, URL): ends a URL's pause and makes the URL's waiting deliveries due now. Ends
 -- both a user's pause and the worker's pause after failures. `known` says whether the URL was paused. Locks rows of
 -- queue.delivery_endpoint in the order of their names.
-create or replace function queue.resume_delivery_endpoint(p_account_id text, p_endpoint text) returns table (known boolean)
+create or replace function queue.resume_delivery_endpoint(p_account_id text, p_endpoint text)
+returns table (known boolean)
 language plpgsql as $$
 declare
     v_endpoint_key text := p_account_id || ' ' || p_endpoint;
 begin
     update queue.delivery_endpoint l
-    set stopped = false, paused_until = null, paused_at = null, failures = 0, failing_since = null, pauses = 0, probe = null,
-        reported = false, next_at = clock_timestamp()
+    set stopped = false, paused_until = null, paused_at = null, failures = 0, failing_since = null, pauses = 0,
+        probe = null, reported = false, next_at = clock_timestamp()
     where l.endpoint_key = v_endpoint_key and l.paused_until is not null;
     known := found;
     if known then   -- A subscription with a rate has a separate row.

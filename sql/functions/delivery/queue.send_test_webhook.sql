@@ -8,7 +8,8 @@
 -- Returns no row if the target no longer exists.
 -- Uses the indexes subscription_arn_key, binding_pkey and delivery_excess_pkey.
 create or replace function queue.send_test_webhook(
-    p_account_id text, p_subscription_arn text, p_binding_id bigint, p_message_id uuid, p_raw text, p_head text, p_tail text)
+    p_account_id text, p_subscription_arn text, p_binding_id bigint, p_message_id uuid, p_raw text, p_head text,
+    p_tail text)
 returns table (delivery_id bigint, error text)
 language plpgsql as $$
 #variable_conflict use_column

@@ -13,11 +13,13 @@
 --   `recovered` contains the endpoints that respond again after a pause or two minutes of failures.
 -- Locks notices, deliveries, subscriptions of mails and rows of queue.delivery_endpoint, each in order.
 -- Uses the indexes outgoing_delivery_pkey and outgoing_delivery_notice.
+-- This file also contains record_mail_refusals and record_endpoint_health.
 create or replace function queue.settle_deliveries(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
-    p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_responses text[] default null)
-returns table (delivered int, retried int, exhausted int, dead_lettered int, lost int, paused text[], failed_redrives int,
-    failing text[], recovered text[])
+    p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null,
+    p_responses text[] default null)
+returns table (delivered int, retried int, exhausted int, dead_lettered int, lost int, paused text[],
+    failed_redrives int, failing text[], recovered text[])
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -31,11 +33,13 @@ begin
     -- worker's row.
     v_notices := array(
         select n.notice_id from queue.notice n
-        where n.notice_id = any (array(select d.notice_id from queue.outgoing_delivery d where d.delivery_id = any (p_ids)))
+        where n.notice_id = any (array(select d.notice_id from queue.outgoing_delivery d
+            where d.delivery_id = any (p_ids)))
         order by n.notice_id for update);
+    -- The outcome of each attempt
     with entry as materialized (
-        select u.* from unnest(p_ids, p_leases, p_statuses, p_errors, p_delays_ms, p_healths, p_durations_ms, p_sent_bytes,
-                p_responses)
+        select u.* from unnest(p_ids, p_leases, p_statuses, p_errors, p_delays_ms, p_healths, p_durations_ms,
+                p_sent_bytes, p_responses)
             u(delivery_id, lease, status, error, delay_ms, health, duration_ms, sent_bytes, response)),
     gone as (
         delete from queue.outgoing_delivery d using entry e
@@ -74,6 +78,7 @@ begin
         array_agg(k.subscription_arn) filter (where k.health = 2),
         (select array_agg(g.subscription_arn) from gone g where g.outgoing_id is not null)
     into delivered, retried, exhausted, v_exhausted, v_refused, v_mailed from kept k;
+    -- Consequences for mails and for deliveries without further attempts
     if v_refused is not null or v_mailed is not null then
         perform queue.record_mail_refusals(v_mailed || v_refused,
             array_fill(false, array[coalesce(cardinality(v_mailed), 0)])
@@ -85,6 +90,7 @@ begin
         select count(*) from queue.outgoing_delivery d
         where d.delivery_id = any (v_exhausted) and d.dead_letter_arn is not null);
     lost := cardinality(p_ids) - delivered - retried - exhausted - dead_lettered;
+    -- Notices without deliveries, and the health of endpoints
     delete from queue.notice n
     where n.notice_id = any (v_notices)
         and not exists (select from queue.outgoing_delivery d where d.notice_id = n.notice_id);
@@ -143,6 +149,7 @@ begin
         where u.health <> 0 group by u.endpoint_key order by u.endpoint_key
     loop
         v_name := split_part(v_endpoint.endpoint_key, ' ', 2);
+        -- A response ends a pause
         if v_endpoint.responds then
             update queue.delivery_endpoint l
             set failures = 0, failing_since = null, pauses = 0, paused_until = null, paused_at = null, probe = null,
@@ -156,6 +163,7 @@ begin
             end if;
             continue;
         end if;
+        -- A failure counts
         insert into queue.delivery_endpoint as l (endpoint_key, next_at, failures, failing_since, account_id, host)
         select v_endpoint.endpoint_key, v_now + interval '1 hour', v_endpoint.failures, v_now, k.account_id,
             queue.delivery_host(k.account_id, v_name)
@@ -167,6 +175,7 @@ begin
                 where d.waits_for = l.endpoint_key and d.state = 'pending' and d.waiting) then l.next_at
             else excluded.next_at end        -- The row stays until an hour after the last failure.
         where l.paused_until is null;
+        -- Many failures in a row, or a failed probe, begin a pause
         update queue.delivery_endpoint l
         set paused_until = v_now + least(60, 5 * 2 ^ least(l.pauses, 10)) * interval '1 second',
             next_at = v_now + least(60, 5 * 2 ^ least(l.pauses, 10)) * interval '1 second',
@@ -177,6 +186,7 @@ begin
         if v_reported then
             paused := paused || v_name;
         end if;
+        -- Failures for two minutes
         update queue.delivery_endpoint l set reported = true
         where l.endpoint_key = v_endpoint.endpoint_key and not l.reported
             and l.failing_since <= v_now - interval '2 minutes';

@@ -2,7 +2,7 @@
 --   `place` is the ctid of the newest row in queue.fifo_ready.
 --   `ready_at` is the time at which the group became ready or will become ready.
 --   `first_id` is at most the lowest id of the group's messages.
---   `id`, `visible_at` and `sent_at` describe the first message. They are null if the group is empty.
+--   `id`, `visible_at` and `sent_at` describe the first message. These three columns are null if the group is empty.
 -- Uses the indexes fifo_ready_pkey and fifo_message_of_group.
 create or replace function queue.first_group_message(p_group_key bigint)
 returns table (

@@ -1,19 +1,20 @@
 -- queue.take_groups: receives messages of a FIFO queue, group by group. The group that has been ready for the longest
 -- time comes first. Takes a group's messages only up to the first invisible message, so no message overtakes a message
--- in flight. The first p_share rows are for one receiver, and the next p_share rows are for the next receiver. Each
--- group goes to one receiver.
+-- in flight. Each receiver receives p_share rows of the result, in order. One receiver receives all messages of a group.
 --   `p_before` is the time before which sent messages are past their retention. The function does not return these
 --     messages.
 --   `p_response_bytes` and `p_response_format` are the limit of the response, as in receive_messages.
 --   `p_again` is true if the function searches once more after a search that finds only messages past their retention.
--- A group is also ready when the retention of its first message ends. Deletes such expired messages, even in flight. If
--- the response has no room for a group's first message, this receive passes over the group and does not lock it. A
--- group whose first message has to become a dead letter is an exception. The group stays available to other receives.
--- If a receive finds no message, the setting queue.passed_over says whether the receive passed over a group. Dead
--- entries in the index by time make searches long. The search therefore begins where store_search says. A query that
--- PostgreSQL inlines for the start of the search took 2 to 6 % of a receive, so the function is not split into smaller
--- functions. Locks the groups' rows and skips locked rows. Uses the indexes fifo_ready_visible_at, fifo_ready_pkey and
+-- A group is also ready when the retention of its first message ends. Deletes expired messages, even in flight. If the
+-- response has no room for a group's first message, this receive passes over the group and does not lock it. A group
+-- whose first message has to become a dead letter is an exception. The group stays available to other receives. If a
+-- receive finds no message, the setting queue.passed_over says whether the receive passed over a group. Dead entries in
+-- the index by time make searches long. The search therefore begins where store_search says. A query that PostgreSQL
+-- inlines for the start of the search took 2 to 6 % of a receive, so the function is not split into smaller functions.
+-- Locks the groups' rows and skips locked rows. Uses the indexes fifo_ready_visible_at, fifo_ready_pkey and
 -- fifo_message_of_group.
+-- This file also contains first_ready_at, store_search, note_passed_over, group_fits, first_ready_messages and
+-- dead_letter_group.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
     p_before timestamptz, p_response_bytes int, p_response_format text, p_again boolean default true)
@@ -42,6 +43,7 @@ declare
     v_redelivered boolean := false;
     v_rows int;
 begin
+    -- The place where the search begins
     select * into v_search from queue.fifo_search s
     where s.queue_id = p_queue_id order by s.searched_at desc limit 1;
     v_full := (v_search.searched_at <= v_now and v_search.full_due_at > v_now) is not true;
@@ -53,6 +55,7 @@ begin
         v_took := clock_timestamp() - v_now;
     end if;
     loop        -- The first step takes few groups, because other receivers cannot take groups that this call locks.
+        -- Lock ready groups
         select coalesce(array_agg(l.group_key), '{}'), array_agg(l.first_id) into v_groups, v_firsts
         from (
             select g.group_key, r.first_id from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
@@ -61,6 +64,7 @@ begin
                 and (p_response_bytes is null or queue.group_fits(r.group_key, r.first_id, p_response_bytes,
                     p_response_format, p_max_receive_count, p_before))
             order by r.visible_at, r.group_key limit v_limit for update of g skip locked) l;
+        -- Choose messages, and move messages that were received too often to the dead-letter queue
         for v_ready in
             select u.group_key, u.first_id, h.ids, h.ctids, h.receive_count, h.sent_at
             from unnest(v_groups, v_firsts) with ordinality u(group_key, first_id, n)
@@ -94,8 +98,10 @@ begin
                 v_sent_at := v_sent_at || v_ready.sent_at;
             end if;
         end loop;
+        -- Search again, with more groups
         exit when cardinality(v_groups) < v_limit or cardinality(v_ids) >= p_max;
         v_seen := v_seen || v_groups;
+        -- A step examines at most 100 groups more than the receive still needs messages.
         v_limit := least(4 * v_limit, p_max - cardinality(v_ids) + 100);
     end loop;
     -- An empty receive writes only if the write saves the next receive a long search, or if searches have become short
@@ -107,12 +113,14 @@ begin
             p_queue_id => p_queue_id, p_search => v_search, p_full => v_full, p_late => v_late, p_now => v_now,
             p_first_at => v_start, p_took => v_took, p_got_less => cardinality(v_ids) < p_max);
     end if;
+    -- A receive without messages
     if v_ids = '{}' then
         if p_response_bytes is not null then
             perform queue.note_passed_over(p_queue_id, v_start, v_now, p_response_bytes, p_response_format);
         end if;
         return;
     end if;
+    -- Receive the chosen messages
     if v_redelivered then
         insert into queue.activity (queue_id, redelivered)
         select p_queue_id, count(*) from queue.fifo_message m where m.ctid = any (v_ctids) and m.receive_count > 0
@@ -129,6 +137,7 @@ begin
     select d.* from taken t cross join lateral queue.build_received_row(p_fifo => t::queue.fifo_message) d
     order by array_position(v_ids, t.id);
     get diagnostics v_rows = row_count;
+    -- Store when the groups become ready again
     with replaced as (
         delete from queue.fifo_ready r where r.ctid = any (array(
             select (select f.ctid from queue.fifo_ready f
@@ -137,9 +146,11 @@ begin
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
     select u.group_key, p_queue_id, least(v_now + p_visibility, u.sent_at + (v_now - p_before)), u.first_id
     from unnest(v_taken, v_first_ids, v_sent_at) u(group_key, first_id, sent_at);
+    -- Delete expired messages, and search once more if all messages had expired
     if v_rows < cardinality(v_ids) then
         perform queue.purge_group(p_queue_id, u.group_key, p_before) from unnest(v_taken) u(group_key);
         if v_rows = 0 and p_again then
+            -- A receive cleans at most 1,000 groups.
             perform queue.purge_groups(p_queue_id, p_before, 1000);
             return query select * from queue.take_groups(
                 p_queue_id => p_queue_id, p_max => p_max, p_share => p_share, p_visibility => p_visibility,
@@ -167,20 +178,20 @@ end $$;
 --   `p_first_at` is the first entry that this search found.
 --   `p_got_less` says whether the receive returned fewer messages than the client requested.
 -- Each change to a group leaves a dead entry in the index by time. The entry stays while an old snapshot can read it. A
--- search from the beginning of the index passes all dead entries. Therefore the next search begins at the first entry
+-- search from the beginning of the index passes all dead entries. The next search therefore begins at the first entry
 -- that this search found. However, a transaction that commits late adds an entry with an earlier time. A search
--- therefore begins at one of three places:
---   usually: the stored time, at least 0.1 seconds before the search that stored it. 0.1 seconds later, a search stores
---   a new time.
---   once a second (late): a second stored time, at least 2 seconds before the last late search. A late search finds the
---   entries of transactions that were open for up to 2 seconds.
---   seldom (full): the beginning of the index. A full search finds every entry. The next full search is due after a
---   second if p_got_less is true, and otherwise after a minute. The interval is at least 50 times the duration of this
---   search.
+-- therefore begins at one of three places.
+--   Usually, a search begins at the stored time. This time is at least 0.1 seconds before the search that stored the
+--   time. After another 0.1 seconds, a search stores a new time.
+--   Once a second, a late search begins at another stored time, at least 2 seconds before the last late search. A late
+--   search finds the entries of transactions that were open for up to 2 seconds.
+--   Seldom, a full search begins at the beginning of the index. A full search finds every entry. The next full search
+--   is due after a second if p_got_less is true, and otherwise after a minute. The interval is at least 50 times the
+--   duration of this search.
 -- Locks rows of queue.fifo_search and skips locked rows.
 create or replace function queue.store_search(
-    p_queue_id int, p_search queue.fifo_search, p_full boolean, p_late boolean, p_now timestamptz, p_first_at timestamptz,
-    p_took interval, p_got_less boolean)
+    p_queue_id int, p_search queue.fifo_search, p_full boolean, p_late boolean, p_now timestamptz,
+    p_first_at timestamptz, p_took interval, p_got_less boolean)
 returns void
 language plpgsql as $$
 begin
@@ -216,8 +227,8 @@ end $$;
 
 -- queue.group_fits(group, first id, bytes, format, greatest receive count, before): returns whether a receive with a
 -- limited response locks the group.
--- The receive locks the group if the response has room for its first message, if this message becomes a dead letter or
--- was sent before p_before, or if the group is empty.
+-- The receive locks the group if the response has room for its first message, or if the group is empty. The receive
+-- also locks the group if its first message becomes a dead letter or was sent before p_before.
 -- Is written in PL/pgSQL, which PostgreSQL does not inline. An inlined function would cost other receives 3 % (one
 -- message, 2026-11-26), because the executor prepares the subquery without running it.
 create or replace function queue.group_fits(
@@ -236,17 +247,18 @@ end $$;
 -- too long for the response (pass_over). A message that was sent before p_before counts as visible, because an expired
 -- message must not block other messages.
 --   `p_first_id` is at most the lowest id of the group's messages.
---   `ids` is null if the group has no such message.
+--   `ids` is null if the group has no visible message.
 --   `ctids` contains the rows' ctids, which stay valid while the caller has locked the group.
 --   `receive_count` is the count of the first message.
---   `sent_at` is the earliest time at which one of the first p_limit messages was sent.
+--   `sent_at` is the earliest send time of the first p_limit messages.
 -- Uses the index fifo_message_of_group.
 create or replace function queue.first_ready_messages(
     p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_before timestamptz, p_response_bytes int,
     p_response_format text)
 returns table (ids bigint[], ctids tid[], receive_count int, sent_at timestamptz)
 language sql stable as $$
-select array_agg(h.id order by h.id) filter (where h.ready), array_agg(h.message_ctid order by h.id) filter (where h.ready),
+select array_agg(h.id order by h.id) filter (where h.ready),
+    array_agg(h.message_ctid order by h.id) filter (where h.ready),
     (array_agg(h.receive_count order by h.id))[1], min(h.sent_at)
 from (select m.id, m.message_ctid, m.receive_count, m.sent_at,
           bool_and((m.visible_at <= p_now and m.fits) or m.sent_at < p_before) over (order by m.id) as ready
@@ -278,6 +290,7 @@ begin
     if (select h.sent_at from queue.first_group_message(p_group_key) h) < p_before then
         perform queue.purge_group(p_queue_id, p_group_key, p_before);
     end if;
+    -- The messages to move
     v_ids := array(
         select head.id from (
             select m.id,
@@ -287,6 +300,7 @@ begin
                     and f.id >= (select h.first_id from queue.first_group_message(p_group_key) h)
                   order by f.id limit 100) m) head
         where head.due);
+    -- The target queue, and the group in it
     select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and q.fifo;
     if v_ids = '{}' or v_target is null then
         return true;
@@ -296,6 +310,7 @@ begin
     if v_target_key is null then
         return false;
     end if;
+    -- The move
     with moved as (
         delete from queue.fifo_message m where m.id = any (v_ids) returning m.*),
     recorded as (
@@ -304,7 +319,8 @@ begin
         cross join lateral queue.history_row(
             p_queue_id => p_queue_id, p_outcome => 'dead_lettered', p_system => m.system,
             p_receive_count => m.receive_count, p_first_received_at => m.first_received_at,
-            p_redelivered_at => m.redelivered_at, p_sent_at => m.sent_at, p_entered_at => null, p_finished_at => p_now) h
+            p_redelivered_at => m.redelivered_at, p_sent_at => m.sent_at, p_entered_at => null,
+            p_finished_at => p_now) h
         where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     insert into queue.fifo_message
     select r.* from (select * from moved order by id) m
@@ -313,6 +329,7 @@ begin
         'queue_id', v_target, 'deduplication_id', m.message_id, 'receive_count', 0, 'first_received_at', null,
         'redelivered_at', null,
         'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, null))) r;
+    -- Counts, and the notification of receivers
     insert into queue.outcome_count (queue_id, dead_lettered) values (p_queue_id, cardinality(v_ids));
     insert into queue.activity (queue_id, sent, dead_lettered)
     values (p_queue_id, 0, cardinality(v_ids)), (v_target, cardinality(v_ids), 0);

@@ -3,6 +3,7 @@
 -- block receives (take_groups). A ready group keeps its place in the order of groups. An empty group's row stays for a
 -- minute (maintain_queue), because a group that is often deleted and recreated would leave a dead row each time. The
 -- caller has locked the groups' rows in queue.fifo_group.
+-- This file also contains retention_end.
 create or replace function queue.update_groups(p_group_keys bigint[]) returns void
 language plpgsql as $$
 declare
@@ -28,5 +29,6 @@ end $$;
 create or replace function queue.retention_end(p_queue_id int, p_sent_at timestamptz) returns timestamptz
 language plpgsql stable as $$
 begin
-    return (select p_sent_at + q.retention_seconds * interval '1 second' from queue.queues q where q.queue_id = p_queue_id);
+    return (select p_sent_at + q.retention_seconds * interval '1 second' from queue.queues q
+        where q.queue_id = p_queue_id);
 end $$;

@@ -3,7 +3,8 @@
 --   `p_fact` is a JSON scalar.
 --   `p_kind` is the jsonb_typeof of p_fact.
 -- Never uses a text as a regular expression.
--- Is a single expression, so PostgreSQL inlines the function.
+-- Is a single expression, so PostgreSQL inlines this function.
+-- This file also contains like_any and in_network.
 create or replace function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text) returns boolean
 language sql immutable parallel safe as $$
 select case p_test ->> 0

@@ -3,9 +3,9 @@
 --   `p_members` contains the numbers of the keys to compare.
 --   `p_depth` is the number of path names that lead to the node.
 -- If several keys' paths go through one array, the keys have to pass in the same element, as in AWS's rule engine. For
--- example, {"employees": {"firstName": ["Anna"], "lastName": ["Jones"]}} does not match an Anna Smith next to a Peter
--- Jones. A name of the message may have dots. If several names begin with the same parts (a, a.b), the function uses
--- the shortest name.
+-- example, {"employees": {"firstName": ["Anna"], "lastName": ["Jones"]}} does not match a message with the employees
+-- Anna Smith and Peter Jones. A name of the message can contain dots. If several names begin with the same parts (a,
+-- a.b), the function uses the shortest name.
 create or replace function queue.keys_match_together(p_keys jsonb, p_members int[], p_depth int, p_node jsonb)
 returns boolean
 language plpgsql immutable parallel safe as $$
@@ -39,7 +39,8 @@ begin
             foreach v_key in array v_left loop
                 if (case when v_depth = p_depth then p_keys -> v_key -> 0 ->> p_depth = v_name
                     else array_to_string((array(
-                        select jsonb_array_elements_text(p_keys -> v_key -> 0)))[p_depth + 1:v_depth + 1], '.') = v_name end)
+                        select jsonb_array_elements_text(p_keys -> v_key -> 0)))[p_depth + 1:v_depth + 1], '.')
+                    = v_name end)
                 then
                     v_group := v_group || v_key;
                     v_left := array_remove(v_left, v_key);

@@ -4,6 +4,7 @@
 --   `p_facts` is the result of sns/filter_policy/facts.py. No policy matches if the value is null or empty, and every
 --     policy matches if it is true.
 -- Keys whose values are in arrays of objects must also pass together (keys_match_together).
+-- This file also contains branch_matches_together.
 create or replace function queue.policy_matches(p_policy jsonb, p_facts jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

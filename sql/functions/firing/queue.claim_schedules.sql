@@ -9,6 +9,7 @@
 -- If the clock has gone back, rewind_schedules first makes schedules due whose next_fire_at is in the future. Skips
 -- schedules that another worker has locked. The transaction waits 250 ms for other locks (FIFO groups). Uses the index
 -- schedule_account_due.
+-- This file also contains rewind_schedules.
 create or replace function queue.claim_schedules(p_limit int, p_per_second int default 0)
 returns table (
     now timestamptz, schedule_id bigint, api text, expression_kind text, canonical text, timezone text,
@@ -21,12 +22,13 @@ declare
     v_now timestamptz := clock_timestamp();
     v_accounts text[];
     v_ids bigint[] := '{}';
-    v_of text[] := '{}';        -- These are the accounts of the schedules in v_ids.
+    v_of text[] := '{}';        -- The array contains the accounts of the schedules in v_ids.
     v_share int;
 begin
     perform queue.require_read_committed();
     perform set_config('idle_in_transaction_session_timeout', '10s', true), set_config('lock_timeout', '250ms', true);
     perform queue.rewind_schedules(p_limit, v_now);
+    -- The accounts with due schedules
     with recursive accounts(account_id) as (    -- The query reads one index entry for each account.
         (select s.account_id from queue.schedule s where s.status = 'active' order by s.account_id limit 1)
         union all
@@ -37,6 +39,7 @@ begin
     where exists (
         select from queue.schedule s
         where s.status = 'active' and s.account_id = a.account_id and s.due_at <= v_now);
+    -- An equal share for each account, in rounds
     while cardinality(v_ids) < p_limit and cardinality(v_accounts) > 0 loop
         v_share := greatest(1, (p_limit - cardinality(v_ids)) / cardinality(v_accounts));
         with claimed as materialized (
@@ -66,10 +69,10 @@ begin
 end $$;
 
 -- queue.rewind_schedules(limit, now): makes schedules due that fired while the database's clock was ahead. The next
--- occurrence of such a schedule can be far away, so the caller recomputes the occurrence. If a run was recorded more
--- than ten seconds after p_now, the clock has gone back since then. Sets the time of such runs to p_now, so the
--- function finds each run once. Handles at most p_limit schedules in a call. Also makes retries due if they would wait
--- longer than the maximum of 300 seconds. Skips locked schedules and retries. Locks the runs. Uses the indexes
+-- occurrence of these schedules can be far away, so the caller recomputes the occurrence. If a run was recorded more
+-- than ten seconds after p_now, the clock has gone back since then. Sets the time of runs in the future to p_now, so
+-- the function finds each run once. Handles at most p_limit schedules in a call. Also makes retries due if they would
+-- wait longer than the maximum of 300 seconds. Skips locked schedules and retries. Locks the runs. Uses the indexes
 -- schedule_run_recorded_at and schedule_retry_due.
 create or replace function queue.rewind_schedules(p_limit int, p_now timestamptz) returns void
 language plpgsql as $$

@@ -3,7 +3,7 @@
 -- After a failure, waits 2, 4, 8, … 300 seconds, or gives the invocation up. AWS documents only that the wait grows
 -- exponentially.
 -- The outcome is fired, failed or exhausted, or busy or unsigned as in fire_schedules.
--- Takes the same locks as dispatch_schedule.
+-- Takes the locks of dispatch_schedule.
 create or replace function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
 returns table (retry_id bigint, outcome text, detail text)
 language plpgsql as $$
@@ -46,7 +46,8 @@ begin
                 get stacked diagnostics v_code = pg_exception_detail;
                 v_error := queue.failure_text(sqlstate, sqlerrm);
                 update queue.schedule_retry r
-                set retries = r.retries + 1, error_code = coalesce(nullif(v_code, ''), 'InternalError'), error = v_error,
+                set retries = r.retries + 1, error_code = coalesce(nullif(v_code, ''), 'InternalError'),
+                    error = v_error,
                     due_at = clock_timestamp() + least(300, power(2, least(r.retries + 1, 10))) * interval '1 second'
                 where r.retry_id = v_retry.retry_id
                 returning * into v_retry;

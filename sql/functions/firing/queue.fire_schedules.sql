@@ -1,9 +1,9 @@
 -- queue.fire_schedules: fires the schedules that claim_schedules locked, and stores their next occurrences. Simple
--- schedules fire in one batch. Other schedules fire one by one, each in a savepoint. If the batch fails, the batch's
--- schedules also fire one by one.
+-- schedules fire in one batch. Each other schedule fires alone, in a savepoint. If the batch fails, the batch's
+-- schedules also fire alone.
 --   `p_next_fire_at` is the next occurrence of each schedule, or null after the last occurrence.
 --   `p_notes` is the text for last_error if the caller skips occurrences.
---   `p_skipped_at` is the first skipped occurrence, which gets a run with this text.
+--   `p_skipped_at` is the first skipped occurrence, which has a run with the text in p_notes.
 --   `p_counts` is the number of occurrences of each schedule that fire now.
 --   `p_at` is the time of each occurrence, in the same order.
 --   `p_topic_messages` is the topic message of each occurrence (dispatch_schedule).
@@ -15,8 +15,10 @@
 --     schedule is due again in a second, or in ten seconds after too many deliveries.
 --   The outcome `unsigned` means that the schedule did not fire. The caller has to sign the topic messages with the
 --     version in `detail`.
--- Raises errors of the whole server (out of space, a deadlock, a shutdown), which undo all firings of the call.
--- Takes the same locks as dispatch_schedule.
+-- Raises errors of the whole server (out of space, a deadlock, a shutdown), which undo all firings of the call. Takes
+-- the locks of dispatch_schedule.
+-- This file also contains fire_occurrence, fire_schedule_batch, schedule_overlaps, message_exists, add_schedule_retry,
+-- advance_schedule and fail_schedule.
 create or replace function queue.fire_schedules(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_skipped_at timestamptz[], p_counts int[],
     p_at timestamptz[], p_topic_messages jsonb[])
@@ -29,6 +31,7 @@ declare
     v_position int := 0;
     v_in_batch bigint[] := '{}';
 begin
+    -- One batch for simple schedules
     perform queue.record_firings(array_agg(s.account_id order by u.n), p_counts)
     from unnest(p_schedule_ids) with ordinality u(schedule_id, n)
     left join queue.schedule s on s.schedule_id = u.schedule_id;
@@ -41,6 +44,7 @@ begin
             raise;
         end if;
     end;
+    -- A savepoint for each other schedule
     for v_number in 1 .. cardinality(p_schedule_ids) loop
         schedule_id := p_schedule_ids[v_number];
         fired := 0;
@@ -77,7 +81,8 @@ begin
             when sqlstate 'QU009' then
                 outcome := 'busy';
                 update queue.schedule s
-                set due_at = clock_timestamp() + interval '10 seconds', last_error = queue.failure_text(sqlstate, sqlerrm)
+                set due_at = clock_timestamp() + interval '10 seconds',
+                    last_error = queue.failure_text(sqlstate, sqlerrm)
                 where s.schedule_id = v_schedule.schedule_id;
             when others then
                 if queue.is_server_error(sqlstate) then
@@ -102,8 +107,8 @@ end $$;
 --   `failed` means that an invocation of EventBridge Scheduler failed. The worker will retry the invocation, or has
 --     given it up.
 -- Raises all errors of a schedule of the REST API.
--- For EventBridge Scheduler, raises only QU007, QU008, errors of unavailable locks, and errors of the server.
--- Takes the same locks as dispatch_schedule.
+-- For EventBridge Scheduler, raises only QU007, QU008, errors of unavailable locks, and errors of the server. Takes the
+-- locks of dispatch_schedule.
 create or replace function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamptz, p_topic_message jsonb)
 returns text
 language plpgsql as $$
@@ -124,7 +129,9 @@ begin
         begin
             perform queue.dispatch_schedule(p_schedule, p_at, false, 1, p_topic_message);
         exception when others then
-            if (p_schedule).api = 'rest' or sqlstate in ('QU007', 'QU008', '55P03') or queue.is_server_error(sqlstate) then
+            if (p_schedule).api = 'rest' or sqlstate in ('QU007', 'QU008', '55P03')
+                or queue.is_server_error(sqlstate)
+            then
                 raise;
             end if;
             get stacked diagnostics v_code = pg_exception_detail;
@@ -150,14 +157,16 @@ end $$;
 -- schedule belongs to the REST API, sends to a standard queue and has no overlap rule. A simple schedule also has a
 -- next occurrence, or is a one-shot schedule, which the function deletes. A batch takes two fifths of the time that
 -- separate firings take (docs/decisions/0006-firing-together.md). Raises QU006 or QU008 if one of the schedules cannot
--- fire. After this error, no schedule has fired. Takes the same locks as send_messages.
+-- fire. After this error, no schedule has fired. Takes the locks of send_messages.
 create or replace function queue.fire_schedule_batch(
-    p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_topic_messages jsonb[]) returns bigint[]
+    p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_topic_messages jsonb[])
+returns bigint[]
 language plpgsql as $$
 declare
     v_fired bigint[];
     v_failed boolean;
 begin
+    -- Messages and runs of the simple schedules
     with entry as materialized (
         select row_number() over (order by u.n) as n, s.schedule_id, u.at, m.body, m.attributes, m.size,
             s.target ->> 'queue' as name,
@@ -198,6 +207,7 @@ begin
     if v_failed then
         raise exception 'not every schedule of the batch fired' using errcode = 'QU008';
     end if;
+    -- The schedules after their firing
     delete from queue.schedule s
     where s.schedule_id = any (v_fired) and s.expression_kind = 'fire_at';
     update queue.schedule s

@@ -2,7 +2,7 @@
 -- old at the next retry. Returns whether the function gave up the invocation. Sends the invocation to the target's
 -- dead-letter queue, with the input as body and the failure as message attributes. If that queue does not exist or
 -- refuses the message, the invocation is lost. RetryPolicy allows 0 to 185 retries and 60 to 86,400 seconds, by default
--- the maximum (RetryPolicy, EventBridge Scheduler API Reference). Takes the same locks as send_messages.
+-- the maximum (RetryPolicy, EventBridge Scheduler API Reference). Takes the locks of send_messages.
 create or replace function queue.give_up_schedule_retry(p_retry queue.schedule_retry) returns boolean
 language plpgsql as $$
 declare

@@ -2,7 +2,8 @@
 -- attributes of a failed invocation in a dead-letter queue, in SQS's format. "Configuring a schedule's dead-letter
 -- queue" (EventBridge Scheduler User Guide) lists the attributes.
 create or replace function queue.schedule_failure(
-    p_schedule queue.schedule, p_at timestamptz, p_retries int, p_code text, p_error text, p_exhausted text) returns jsonb
+    p_schedule queue.schedule, p_at timestamptz, p_retries int, p_code text, p_error text, p_exhausted text)
+returns jsonb
 language sql stable as $$
 select queue.as_attributes(jsonb_build_object(
     'ERROR_CODE', p_code,

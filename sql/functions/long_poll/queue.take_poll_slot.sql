@@ -1,6 +1,7 @@
 -- queue.take_poll_slot(function, holder, slots, seconds): takes a slot in which a Lambda function's request can
 -- long-poll. Returns no row if all p_slots slots are taken. The slot ends after p_seconds, because a frozen or killed
 -- environment does not release its slot. An advisory lock admits one of a Lambda function's callers at a time.
+-- This file also contains release_poll_slot.
 create or replace function queue.take_poll_slot(p_function_name text, p_holder uuid, p_slots int, p_seconds float8)
 returns table (slot int)
 language plpgsql as $$

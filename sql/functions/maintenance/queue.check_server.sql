@@ -5,6 +5,7 @@
 -- restore into the same cluster, which changes neither the identifier nor the timeline. If the server hides the
 -- timeline, the timeline counts as 0. Aurora hides the timeline, and its storage loses no data. Locks the row in
 -- queue.server.
+-- This file also contains timeline.
 create or replace function queue.check_server(p_after_restore boolean default false) returns boolean
 language plpgsql as $$
 declare
@@ -26,6 +27,7 @@ begin
         select format('%I.%I', s.schemaname, s.sequencename)::regclass as name, s.max_value > 4294967296 as is_long
         from pg_sequences s where s.schemaname = 'queue'
     loop
+        -- A sequence of bigint numbers jumps by 2^32, and a sequence of smaller numbers by 65,536.
         perform setval(v_sequence.name,
             nextval(v_sequence.name) + case when v_sequence.is_long then 4294967296 else 65536 end);
     end loop;

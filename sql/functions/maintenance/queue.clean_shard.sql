@@ -4,6 +4,7 @@
 -- cleans overlapping leases together. The caller is the shard's reader and writes the result into the cursor's `low`.
 -- If the result is p_pos, the cursor's row stays until the next cleaning. The function sweep_shard deletes finished
 -- messages after the first open lease. A call cleans at most 20,000 ids, or one longer lease.
+-- This file also contains clear_range, sweep_shard and lease_boundary.
 create or replace function queue.clean_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns bigint
 language plpgsql as $$
 declare
@@ -12,11 +13,12 @@ declare
     v_in_flight boolean;
 begin
     select min(o.id) - 1, bool_and(o.in_flight) into v_open, v_in_flight
-    from (      -- Leases that overlap the first open one are among the next 200.
+    from (      -- Leases that overlap the first open lease are among the next 200 leases.
         select x.ids[1] as id, x.visible_at < 'infinity' as in_flight from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= p_pos and x.ids <> '{}'
         order by x.pos limit 200) o;
     if v_in_flight
+        -- 40,000 ids above the first open leases of all shards can mean more than 20,000 messages in flight.
         and p_pos - v_open > 40000 / (select q.shards from queue.queues q where q.queue_id = p_queue_id)
     then        -- After a skip of messages, maintain_queue makes this decision.
         perform queue.update_in_flight_counting(p_queue_id, true);
@@ -49,13 +51,15 @@ declare
     v_before timestamptz;   -- The retention of messages that were sent before this time is over.
     v_late boolean;
 begin
+    -- The finished leases, and the messages that stay
     with leases as materialized (
         select x.pos, x.ids, x.gone, x.gone_at from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_after and x.pos <= p_to)
     select
         (select array_agg(d.pos) from leases d where d.ids = '{}'),
         (select array_agg(k.id) from leases o cross join lateral (
-            select unnest(o.ids) union all select g.id from unnest(o.gone, o.gone_at) g(id, at) where g.at is not null) k(id)
+            select unnest(o.ids) union all select g.id from unnest(o.gone, o.gone_at) g(id, at)
+            where g.at is not null) k(id)
          where o.ids <> '{}' and k.id > p_after)
     into v_done, v_kept;
     select q.keeps_history, clock_timestamp() - q.retention_seconds * interval '1 second' into v_records, v_before
@@ -96,6 +100,7 @@ begin
         perform queue.count_late_deletions(x) from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done);
     end if;
+    -- The deletion
     delete from queue.lease x
     where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done) and x.pos < p_cursor;
     if v_kept is null then
@@ -130,6 +135,7 @@ begin
         v_sweep.again_at := p_pos + least(p_pos - p_low, 10000000);     -- Ids can have jumped in this range.
     end if;
     v_sweep.pos := greatest(v_sweep.pos, p_low);
+    -- A sweep waits until at least 2,000 ids precede the last 2,000 ids.
     if p_pos - v_sweep.pos < 4000 then
         return;
     end if;

@@ -1,5 +1,5 @@
 -- queue.due_work(): returns the workers that have work, for a process whose workers wait for notifications. A process
--- needs this function because notifications can get lost, and because another process's change does not always notify
+-- needs this function because notifications can be lost, and because another process's change does not always notify
 -- this process.
 --   `changes` is the result of count_changes.
 --   `due` contains the names of these notifications:

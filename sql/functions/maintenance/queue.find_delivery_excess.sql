@@ -2,7 +2,7 @@
 -- limit. Returns the number of removed rows. Removes accounts that are below the limit. A recorded account cannot
 -- publish (publish_messages, publish_events). Counts deliveries to a gateway, a mail server or a Lambda function
 -- separately by protocol, which is the last part of the endpoint. A broken gateway therefore stops only publishes that
--- need it (publish_messages, send_outgoing). Reads each pending delivery.
+-- need this gateway (publish_messages, send_outgoing). Reads each pending delivery.
 create or replace function queue.find_delivery_excess(p_max int) returns bigint
 language plpgsql as $$
 declare

@@ -1,15 +1,15 @@
 -- queue.find_problems(service's roles): returns problems of stored rows and rights, with a row for each problem.
 -- Reads all queues but does not change rows. For FIFO queues, reads all groups. For other queues, reads mostly the ends
 -- of the indexes. The subjects are:
---   `roles`: rights that are missing or too many (find_role_problems).
---   `sequences`: a sequence whose next number is already in use.
---   `fences`: messages that no receive would find. The cause is a shard without its cursor, an open lease before the
---     cursor's watermark, or a message of the log below its clean end.
---   `groups`: FIFO groups that have messages but count as empty, FIFO groups whose `first_id` is above a message's id,
---     and messages without a group.
---   `positions`: times in the future, because the clock went back.
---   `jumps`: ids that still have to jump (check_server).
---   `partitions`: days of a history that are not attached to the history's table.
+--   `roles` means rights that are missing or too many (find_role_problems).
+--   `sequences` means a sequence whose next number is already in use.
+--   `fences` means messages that no receive would find. The cause is a shard without its cursor, an open lease before
+--     the cursor's watermark, or a message of the log below its clean end.
+--   `groups` means FIFO groups that have messages but count as empty, FIFO groups whose `first_id` is above a message's
+--     id, and messages without a group.
+--   `positions` means times in the future, because the clock went back.
+--   `jumps` means ids that still have to jump (check_server).
+--   `partitions` means days of a history that are not attached to the history's table.
 create or replace function queue.find_problems(p_service_roles text[] default '{}')
 returns table (subject text, problem text)
 language plpgsql as $$
@@ -19,6 +19,7 @@ declare
 begin
     return query select 'roles', r.problem from queue.find_role_problems(p_service_roles) r;
 
+    -- Sequences
     for v_sequence in
         select s.name, coalesce(u.tab, d.refobjid::regclass) as tab, coalesce(u.col, a.attname) as col,
             coalesce(u.rows, 'true') as rows, coalesce(p.last_value, 0) as last_value
@@ -35,7 +36,8 @@ begin
         left join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = s.oid and d.deptype in ('a', 'i')
         left join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
     loop
-        execute format('select max(%I) from %s where %s', v_sequence.col, v_sequence.tab, v_sequence.rows) into v_highest;
+        execute format('select max(%I) from %s where %s', v_sequence.col, v_sequence.tab, v_sequence.rows)
+        into v_highest;
         if v_highest > v_sequence.last_value then
             subject := 'sequences';
             problem := format('%s stands at %s, %s.%s at %s', v_sequence.name, v_sequence.last_value, v_sequence.tab,
@@ -45,6 +47,7 @@ begin
     end loop;
 
     return query
+    -- Fences
     select 'fences', format('%s, shard %s: %s', q.arn, s.shard, p.problem)
     from queue.queues q cross join lateral generate_series(0, q.shards - 1) s(shard)
     left join lateral (
@@ -73,6 +76,7 @@ begin
     select 'positions', format('the clock has gone back: the worker %s ran at %s', w.worker, w.ran_at)
     from queue.worker_position w where w.ran_at > clock_timestamp() + interval '1 minute'
     union all
+    -- Groups
     select 'groups', format('%s: %s of its groups have messages that are not received', q.arn, g.groups)
     from queue.queues q
     cross join lateral (
@@ -94,6 +98,7 @@ begin
             select from queue.fifo_group g where g.group_key = m.group_key)) m
     where q.fifo and m.messages > 0
     union all
+    -- Jumps and partitions
     select 'jumps', 'ids have yet to jump: the worker `maintain` does it'
     where exists (select from queue.server s where s.jump_after is not null)
         or exists (select from queue.late_id_jump)

@@ -2,6 +2,7 @@
 -- number of queues, or 0 if no queue remains.
 -- Also retries shards that had a writer at the time of an earlier call.
 -- Locks the row in queue.server, and writers of the shards without waiting.
+-- This file also contains jump_shard.
 create or replace function queue.jump_ids(p_limit int) returns int
 language plpgsql as $$
 declare

@@ -11,6 +11,8 @@
 --   `deleted_queues` removes messages of deleted queues.
 --   `histories` creates the partitions of the next days, and drops partitions older than p_history_days.
 --   `outcomes` adds up queue.outcome_count.
+-- This file also contains clean_expired_rows, maintain_topics, clean_platform_applications, clean_deleted_queues,
+-- clean_deleted_queue, add_history_day, drop_history_days and compact_outcome_counts.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int, p_part text default null)
 returns bigint
 language plpgsql as $$
@@ -43,10 +45,10 @@ begin
 end $$;
 
 -- queue.clean_expired_rows(limit): runs the part expired_rows of maintain_installation. Returns the number of removed
--- rows without the rows of watcher, prepare_guard, recent_firing, receiver and endpoint_password. One call removes
--- nearly all expired rows from these tables, and running processes add new rows. These rows therefore do not need
--- another call. If the clock went back, a deduplication id would last longer than five minutes. The function shortens
--- the id's life to five minutes from now.
+-- rows without the rows of watcher, prepare_guard, recent_firing, receiver and endpoint_password. These rows do not
+-- need another call, because one call removes nearly all expired rows from these tables, and running processes add new
+-- rows. If the clock went back, a deduplication id would last longer than five minutes. The function shortens the id's
+-- life to five minutes from now.
 create or replace function queue.clean_expired_rows(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -129,7 +131,8 @@ begin
         order by e.expires_at limit p_limit for update skip locked));
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;
-    v_from := (select min(n.notice_id) + (random() * (max(n.notice_id) - min(n.notice_id)))::bigint from queue.notice n);
+    v_from := (
+        select min(n.notice_id) + (random() * (max(n.notice_id) - min(n.notice_id)))::bigint from queue.notice n);
     delete from queue.notice n where n.notice_id = any (array(
         select e.notice_id from (
             select k.notice_id from queue.notice k where k.notice_id >= v_from order by k.notice_id limit p_limit) e
@@ -235,8 +238,8 @@ end $$;
 
 -- queue.add_history_day(name, day): creates the partition of a day (UTC) of a history.
 -- The histories are `history`, `outgoing_delivery_history` and `outgoing_delivery_attempt`.
--- Has no effect if the partition exists, or if the default partition has rows of that day. Such rows stay in the
--- default partition.
+-- Has no effect if the partition exists, or if the default partition has rows of that day. The rows of the default
+-- partition stay there.
 -- If another worker interferes or the default partition stays locked, the next run tries again.
 -- Locks the default partition. Runs with the rights of its owner, which owns the table.
 create or replace function queue.add_history_day(p_name text, p_day date) returns void

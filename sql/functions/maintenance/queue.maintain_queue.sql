@@ -3,6 +3,7 @@
 -- for a minute, and repairs groups after the clock went back (rewind_groups). Removes up to 10,000 archived messages
 -- that are older than the queue's `archive_seconds` (14 days). Starts at a random shard, and ends after the shard at
 -- which one second has passed. Uses the index archive_queue.
+-- This file also contains remove_empty_groups, rewind_groups and maintain_shard.
 create or replace function queue.maintain_queue(p_queue_id int) returns bigint
 language plpgsql as $$
 declare
@@ -12,7 +13,7 @@ declare
     v_messages bigint := 0;
     v_first int;
     v_shard int;
-    v_old int[];        -- These shards have messages past their retention.
+    v_old int[];        -- The array contains shards with messages past their retention.
 begin
     perform queue.require_read_committed();
     select * into v_queue from queue.queues q where q.queue_id = p_queue_id;
@@ -50,7 +51,8 @@ begin
         select from queue.lease x
         where x.queue_id = d.queue_id and x.shard = d.shard and x.pos = d.pos and x.ids <> '{}');
     v_messages := v_messages + queue.purge_side(p_queue_id, v_before);
-    perform queue.update_in_flight_counting(p_queue_id, exists (select from queue.deferred d where d.queue_id = p_queue_id));
+    perform queue.update_in_flight_counting(
+        p_queue_id, exists (select from queue.deferred d where d.queue_id = p_queue_id));
     return v_messages;
 end $$;
 
@@ -109,10 +111,10 @@ begin
     perform queue.notify_watchers(p_queue_id, p_arn);
 end $$;
 
--- queue.maintain_shard(queue, shard, before): cleans finished messages and moves old leases to the slow path. Returns
--- the approximate number of cleaned messages. An old lease is far behind the cursor and has been open for 10 seconds,
--- or its first message was sent before p_before and has expired. Has no effect if the shard has a reader now. Locks the
--- shard's reader.
+-- queue.maintain_shard(queue, shard, before): cleans finished messages and moves old leases to the slow path
+-- (queue.side). Returns the approximate number of cleaned messages. An old lease is far behind the cursor and has been
+-- open for 10 seconds, or its first message was sent before p_before and has expired. Has no effect if the shard has a
+-- reader now. Locks the shard's reader.
 create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_before timestamptz)
 returns bigint
 language plpgsql as $$
@@ -140,8 +142,10 @@ begin
     for v_lease in
         select x.pos, x.receive_count, x.ids, x.visible_at from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}'
+            -- A lease is far behind the cursor if 10,000 ids lie between the two.
             and ((x.pos < v_cursor.pos - 10000 and x.visible_at < 'infinity'
-                    and coalesce(x.first_received_at, '-infinity') < v_now - interval '10 seconds') or (v_due and exists (
+                    and coalesce(x.first_received_at, '-infinity') < v_now - interval '10 seconds')
+                or (v_due and exists (
                 select from queue.log l
                 where l.queue_id = p_queue_id and l.shard = p_shard and l.id = x.ids[1] and l.sent_at < p_before)))
         order by x.pos limit 100 for update skip locked

@@ -6,7 +6,7 @@
 --   `snapshot_seconds` is the age of the oldest visible transaction in this database with a snapshot or a transaction
 --     id, and 0 if no such transaction exists.
 --   `connections` is the number of clients of any database.
---   `wal_bytes` is the size of the write-ahead log on disk, for roles that may list it (pg_monitor).
+--   `wal_bytes` is the size of the write-ahead log on disk, if the role has the right to list the log (pg_monitor).
 --   `slots` is the number of replication slots, and `kept_bytes` is the size of the log that the slowest slot retains.
 -- Reads each session and each file of the write-ahead log.
 create or replace function queue.read_server()

@@ -1,8 +1,9 @@
 -- queue.reclaim_space(): truncates one empty table whose indexes and long values still have files of 256 KB or more.
--- Returns the number of tables, 0 or 1. Vacuum has emptied these files but cannot shorten them. Even an old snapshot
--- sees no row of such a table, because vacuum has removed the rows for all transactions. First empties the end of
--- queue.lease's file (move_cursors). Takes an access exclusive lock on the table without waiting, for some milliseconds
--- until the commit. Runs with the rights of its owner, which owns the tables.
+-- Returns the number of tables, 0 or 1. Vacuum has emptied the files of this table but cannot shorten the files. Even
+-- an old snapshot sees no row of the truncated table, because vacuum has removed the rows for all transactions. First
+-- empties the end of queue.lease's file (move_cursors). Takes an access exclusive lock on the table without waiting,
+-- for some milliseconds until the commit. Runs with the rights of its owner, which owns the tables.
+-- This file also contains move_cursors.
 create or replace function queue.reclaim_space() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare

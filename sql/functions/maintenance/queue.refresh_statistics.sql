@@ -11,7 +11,8 @@ begin
     select s.relid into v_table
     from pg_stat_user_tables s join pg_class c on c.oid = s.relid
     where s.schemaname = 'queue' and s.n_mod_since_analyze > 1000 + 0.3 * greatest(c.reltuples, 0)
-        and clock_timestamp() - interval '1 minute' > coalesce(greatest(s.last_analyze, s.last_autoanalyze), '-infinity')
+        and clock_timestamp() - interval '1 minute' > coalesce(greatest(s.last_analyze, s.last_autoanalyze),
+            '-infinity')
     order by s.n_mod_since_analyze / (1000 + greatest(c.reltuples, 0)) desc limit 1;
     if v_table is null then
         return 0;

@@ -9,7 +9,7 @@
 --   `next_end_ms` is the time until the first registration of another process ends, and null if no other process is
 --     registered.
 -- Writes nothing if no mapping is enabled, or while half of the registered time is left.
--- Locks the poller's row and the mappings that it takes. Skips locked mappings. Uses the index
+-- Locks the poller's row and the mappings that the poller takes. Skips locked mappings. Uses the index
 -- event_source_mapping_poller.
 create or replace function queue.claim_mappings(
     p_poller_id uuid, p_seconds int, p_declined uuid[] default '{}', p_revisions bigint[] default '{}')

@@ -4,8 +4,10 @@
 --     mapping.
 --   `p_after` restricts the result to greater ids. Null means all ids.
 -- Uses the index event_source_mapping_account.
+-- This file also contains read_mappings.
 create or replace function queue.list_mappings(
-    p_account_id text, p_region text, p_mapping_id uuid, p_queue_arn text, p_function_arn text, p_after uuid, p_limit int)
+    p_account_id text, p_region text, p_mapping_id uuid, p_queue_arn text, p_function_arn text, p_after uuid,
+    p_limit int)
 returns table (mapping jsonb)
 language sql stable as $$
 select queue.show_mapping(m)

@@ -1,14 +1,14 @@
--- queue.lock_key(kind, queue, shard): returns the key of an advisory lock. The kinds are:
---   0: the writer of a shard.
---   1: the reader of a shard.
---   2: the count of a queue's messages in flight.
---   3: one of 256 sets of a queue's ReceiveRequestAttemptIds.
---   4: message groups of a FIFO topic.
---   5: the signing keys.
---   6: the first access key.
---   7: the poll slots of a Lambda function.
---   8: the SMS sandbox of an account.
---   9: the times of mails that ask recipients for confirmations.
+-- queue.lock_key(kind, queue, shard): returns the key of an advisory lock.
+--   Kind 0 locks the writer of a shard.
+--   Kind 1 locks the reader of a shard.
+--   Kind 2 locks the count of a queue's messages in flight.
+--   Kind 3 locks one of 256 sets of a queue's ReceiveRequestAttemptIds.
+--   Kind 4 locks message groups of a FIFO topic.
+--   Kind 5 locks the signing keys.
+--   Kind 6 locks the creation of the first access key.
+--   Kind 7 locks the poll slots of a Lambda function.
+--   Kind 8 locks the SMS sandbox of an account.
+--   Kind 9 locks the times of mails that ask recipients for confirmations.
 -- The upper 16 bits differ from the keys of other applications in the same database.
 create or replace function queue.lock_key(p_kind int, p_queue_id int, p_shard int) returns bigint
 language sql immutable parallel safe

@@ -12,8 +12,8 @@
 create or replace function queue.merge_latency(
     p_queue_ids int[], p_group_id text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
     p_step_seconds int default null, p_measure text default null, p_zone text default 'UTC')
-returns table (queue_id int, measure text, step_at timestamptz, count bigint, mean_us bigint, p50_us bigint, p90_us bigint,
-    p95_us bigint, p99_us bigint, max_us bigint, negative_count bigint, exact boolean)
+returns table (queue_id int, measure text, step_at timestamptz, count bigint, mean_us bigint, p50_us bigint,
+    p90_us bigint, p95_us bigint, p99_us bigint, max_us bigint, negative_count bigint, exact boolean)
 language sql stable as $$
 with stored as materialized (
     select l.queue_id, l.measure collate "C" as measure, l.count, l.sum_us, l.p50_us, l.p90_us, l.p95_us, l.p99_us,
@@ -30,6 +30,7 @@ merged as (
 ranked as (
     select m.queue_id, m.measure, m.step_at, sum(m.count) over step as whole,
         sum(m.count) over (step order by m.bucket) as upto,
+        -- This bucket contains the durations of 0.
         case when m.bucket = -2147483648 then 0
              else round(2 * power(1.02::float8 / 0.98, m.bucket) / (1.02 / 0.98 + 1)) end::bigint as us
     from merged m window step as (partition by m.queue_id, m.measure, m.step_at)),
@@ -42,8 +43,8 @@ percentiles as (
 -- Combines the rows by grouping. For a join, the planner would expect one row on each side, and would therefore loop
 -- over the second side.
 parts as (
-    select s.queue_id, s.measure, s.step_at, s.count, s.sum_us, s.max_us, s.negative_count, s.p50_us, s.p90_us, s.p95_us,
-        s.p99_us, null::bigint as p50, null::bigint as p90, null::bigint as p95, null::bigint as p99
+    select s.queue_id, s.measure, s.step_at, s.count, s.sum_us, s.max_us, s.negative_count, s.p50_us, s.p90_us,
+        s.p95_us, s.p99_us, null::bigint as p50, null::bigint as p90, null::bigint as p95, null::bigint as p99
     from stored s
     union all
     select p.queue_id, p.measure, p.step_at, null, null, null, null, null, null, null, null, p.p50, p.p90, p.p95, p.p99

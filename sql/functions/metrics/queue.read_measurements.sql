@@ -1,6 +1,7 @@
 -- queue.read_measurements(limit): returns the last measurements of the p_limit oldest queues. The last row has no ARN.
 -- The last row combines all other queues, with the sum of their messages and the greatest age. The last row is missing
 -- if the result contains all queues. `measured_seconds` is the age of the measurement.
+-- This file also contains read_installation.
 create or replace function queue.read_measurements(p_limit int)
 returns table (arn text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds double precision,
     noisy_groups bigint, dead_lettered bigint, expired bigint, measured_seconds double precision)

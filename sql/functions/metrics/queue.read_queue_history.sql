@@ -1,7 +1,7 @@
 -- queue.read_queue_history(arn, from, to): returns the metrics job's results for a queue's hours that begin in [p_from,
 -- p_to), in their order, without groups.
--- The columns `lag_…` describe the time from sending to deletion, in microseconds. They are null if no message was
--- deleted in that hour.
+-- The columns `lag_…` describe the time from sending to deletion, in microseconds. The columns are null if no message
+-- was deleted in that hour.
 -- The first row has a null starts_at. `ends_at` of the first row is the end of the job's last successful run, or null
 -- if no run has succeeded.
 -- `depth` of the first row is 1 if the queue keeps a history, and otherwise 0.

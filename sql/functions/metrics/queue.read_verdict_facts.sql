@@ -16,8 +16,8 @@
 --   `failing_since` is the time since which the mapping that has failed longest fails. The value is null if no enabled
 --     mapping fails.
 --   `failing_result` is the result of the mapping that has failed longest.
---   `measured_at` and the columns after it are the last measurement of the queue. They are null if the queue was never
---     measured.
+--   `measured_at` and the columns after it are the last measurement of the queue. These columns are null if the queue
+--     was never measured.
 -- Reads one waiting delivery of each paused endpoint.
 -- Uses the indexes queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey,
 -- metrics_window_pkey, delivery_endpoint_paused, outgoing_delivery_waits_for and
@@ -30,6 +30,7 @@ returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters 
 language sql stable as $$
 with paused as materialized (
     select w.dead_letter_arn, count(*)::int as endpoints
+    -- The function reads at most 1,000 paused endpoints.
     from (select l.endpoint_key from queue.delivery_endpoint l where l.paused_until is not null limit 1000) l
     cross join lateral (
         select x.dead_letter_arn from queue.outgoing_delivery x
@@ -42,11 +43,13 @@ select u.n::int, q.arn, clock_timestamp(), q.fifo,
      where x.window_seconds = 3600 and x.queue_id = q.queue_id and x.group_id = ''
          and x.starts_at > clock_timestamp() - interval '2 hours'
      order by x.starts_at desc limit 1),
-    coalesce(p.endpoints, 0), f.computed_at + (f.warnings ->> 'retention_seconds')::double precision * interval '1 second',
-    coalesce(f.warnings ? 'fastest_rate', false), m.measured_at, m.visible, m.in_flight, m.delayed, m.oldest_at, q.paused,
+    coalesce(p.endpoints, 0),
+    f.computed_at + (f.warnings ->> 'retention_seconds')::double precision * interval '1 second',
+    coalesce(f.warnings ? 'fastest_rate', false), m.measured_at, m.visible, m.in_flight, m.delayed, m.oldest_at,
+    q.paused,
     (select case when not e.enabled then e.reason
-        else format('No process polls for the mapping to %s: QUEUE_LAMBDA_ENDPOINT or QUEUE_LAMBDA_FUNCTIONS prevents it.',
-            e.function_arn) end
+        else format('No process polls for the mapping to %s: QUEUE_LAMBDA_ENDPOINT or QUEUE_LAMBDA_FUNCTIONS prevents '
+            'it.', e.function_arn) end
      from queue.event_source_mapping e
      where e.queue_arn = q.arn and case when e.enabled then e.updated_at < clock_timestamp() - interval '1 minute'
          and not exists (

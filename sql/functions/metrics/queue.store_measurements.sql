@@ -2,6 +2,7 @@
 -- All processes share a round through all queues. The next round begins p_pause_ms after the previous round's end, and
 -- begins with measure_installation. Returns no row during the pause. Locks the worker's row, so only one process
 -- measures at a time. Costs as much as count_messages for each queue.
+-- This file also contains measure_installation.
 create or replace function queue.store_measurements(p_limit int, p_pause_ms int) returns table (queues int)
 language plpgsql as $$
 #variable_conflict use_column
@@ -83,7 +84,8 @@ begin
             select min(d.due_at) from unnest(queue.delivery_carriers()) k(carrier)
             cross join lateral (
                 select d.due_at from queue.outgoing_delivery d
-                where d.state = 'pending' and not d.waiting and d.carrier = k.carrier order by d.due_at limit 1) d))), 0)
+                where d.state = 'pending' and not d.waiting and d.carrier = k.carrier order by d.due_at limit 1) d))),
+                    0)
         union all select 'endpoints_paused', '', count(*) from queue.delivery_endpoint l
             where l.paused_until is not null and not l.stopped
         union all select 'endpoints_failing', '', count(f.failing_since)
@@ -104,7 +106,8 @@ begin
         union all select 'deliveries_pending', '', count(*) from queue.outgoing_delivery d where d.state = 'pending'),
     unknown as (
         delete from queue.reading r
-        where r.name in ('oldest_xmin', 'oldest_transaction') and not exists (select from found f where f.name = r.name))
+        where r.name in ('oldest_xmin', 'oldest_transaction')
+            and not exists (select from found f where f.name = r.name))
     insert into queue.reading (name, label, value) select f.name, f.label, f.value from found f
     on conflict (name, label) do update set value = excluded.value;
 end $$;

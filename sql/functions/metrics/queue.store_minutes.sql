@@ -1,6 +1,6 @@
 -- queue.store_minutes(limit, max queues, pause ms): adds up to p_limit rows of queue.activity to queue.minute, and
 -- counts the messages of their queues (store_gauges). If more than p_max queues had activity, only the busiest queues
--- get rows. Deletes rows that are older than 25 hours, and up to p_limit rows of queue.unjudged_event. After a call,
+-- have rows. Deletes rows that are older than 25 hours, and up to p_limit rows of queue.unjudged_event. After a call,
 -- all processes pause together. The pause lasts p_pause_ms, or 20 times the duration of the call if that is longer. A
 -- p_pause_ms of 0 means no pause. Long calls cause long pauses because each call reads the dead rows of queue.activity
 -- that an old snapshot keeps.
@@ -18,9 +18,11 @@ declare
     v_now timestamptz := clock_timestamp();
     v_ids int[];
 begin
-    insert into queue.worker_position (worker, position, ran_at) values ('minutes', 0, '-infinity') on conflict do nothing;
+    -- The pause
+    insert into queue.worker_position (worker, position, ran_at) values ('minutes', 0, '-infinity')
+    on conflict do nothing;
     perform from queue.worker_position w
-    -- A time in the future does not count, because such a time means that the clock went back.
+    -- A time in the future does not count, because it means that the clock went back.
     where w.worker = 'minutes'
         and (p_pause_ms = 0 or w.ran_at > v_now
             or w.ran_at <= v_now - greatest(p_pause_ms, w.pause_ms) * interval '1 millisecond')
@@ -28,6 +30,7 @@ begin
     if not found then
         return;
     end if;
+    -- Activity by minutes
     with taken as materialized (
         delete from queue.activity a where a.ctid = any (array(select e.ctid from queue.activity e limit p_limit))
         returning a.*),
@@ -59,6 +62,7 @@ begin
             last_received_at = greatest(m.last_received_at, excluded.last_received_at))
     select array(select b.queue_id from busiest b), (select count(*) from taken) into v_ids, calls;
     perform queue.store_gauges(v_ids);
+    -- Old minutes, and events that filters could not examine
     delete from queue.minute m where m.ctid = any (array(
         select e.ctid from queue.minute e
         where e.starts_at < v_now - interval '25 hours' order by e.starts_at limit 2 * p_max + 1000));

@@ -6,6 +6,7 @@
 --   `RequestThrottled` means that too many text messages of the account wait (send_outgoing). The function then stores
 --     nothing.
 -- An advisory lock admits one caller at a time for an account's sandbox.
+-- This file also contains verify_sandbox_number, drop_sandbox_number and list_sandbox_numbers.
 create or replace function queue.add_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text, p_text text, p_max int)
 returns table (error text)

@@ -2,6 +2,8 @@
 -- Returns the existing application if it has the same attributes.
 -- `p_credentials` is the digest of the credentials. `error` is Differs if the existing application has other
 -- attributes.
+-- This file also contains describe_platform_application, set_platform_application, list_platform_applications and
+-- drop_platform_application.
 create or replace function queue.create_platform_application(
     p_account_id text, p_region text, p_platform text, p_name text, p_credentials text, p_attributes jsonb)
 returns table (arn text, error text)
@@ -21,7 +23,8 @@ begin
         exit when found;    -- If the select finds no row, another call has deleted the application.
     end loop;
     return query select v_application.arn,
-        case when (v_application.credentials, v_application.attributes) <> (p_credentials, p_attributes) then 'Differs' end;
+        case when (v_application.credentials, v_application.attributes) <> (p_credentials, p_attributes)
+            then 'Differs' end;
 end $$;
 
 -- queue.describe_platform_application(arn): returns the attributes of an application. Returns no row for an unknown
@@ -40,7 +43,8 @@ returns table (found boolean)
 language plpgsql as $$
 begin
     update queue.platform_application a
-    set attributes = jsonb_strip_nulls(a.attributes || p_attributes), credentials = coalesce(p_credentials, a.credentials)
+    set attributes = jsonb_strip_nulls(a.attributes || p_attributes),
+        credentials = coalesce(p_credentials, a.credentials)
     where a.arn = p_arn;
     return query select found;
 end $$;

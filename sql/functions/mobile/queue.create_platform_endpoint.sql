@@ -5,6 +5,8 @@
 --   `TooMany` means that the application's account has p_max endpoints. A p_max of 0 means no limit. Concurrent calls
 --     can exceed the limit.
 -- Takes a shared lock on the application's row, then takes the locks of count_platform_endpoints.
+-- This file also contains describe_platform_endpoint, set_platform_endpoint, list_platform_endpoints and
+-- drop_platform_endpoint.
 create or replace function queue.create_platform_endpoint(
     p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb, p_max int)
 returns table (arn text, error text)
@@ -31,8 +33,8 @@ begin
         end if;
         insert into queue.platform_endpoint (endpoint_id, application_id, arn, account_id, token, attributes)
         values (p_endpoint_id, v_application.application_id,
-            replace(v_application.arn, ':app/', ':endpoint/') || '/' || p_endpoint_id, v_application.account_id, p_token,
-            '{"Enabled": "true"}' || p_attributes)
+            replace(v_application.arn, ':app/', ':endpoint/') || '/' || p_endpoint_id, v_application.account_id,
+            p_token, '{"Enabled": "true"}' || p_attributes)
         on conflict (application_id, md5(token)) do nothing
         returning * into v_endpoint;
         if found then

@@ -1,7 +1,9 @@
 -- queue.opt_in(account, region, number): allows text messages to a phone number again. `error` is TooSoon if the
 -- account opted the number in within the last 30 days (OptInPhoneNumber, API reference). Does not change a number that
 -- is not opted out.
-create or replace function queue.opt_in(p_account_id text, p_region text, p_phone_number text) returns table (error text)
+-- This file also contains opt_out and list_opted_out.
+create or replace function queue.opt_in(p_account_id text, p_region text, p_phone_number text)
+returns table (error text)
 language plpgsql as $$
 declare
     v_number queue.opted_out_number;

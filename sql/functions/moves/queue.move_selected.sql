@@ -7,6 +7,7 @@
 --   `done` means that the selection has ended.
 --   `failure` says why a message had no target queue.
 -- Takes the locks of move_selected_side and move_selected_group. Does not wait for locks.
+-- This file also contains selected_messages, move_selected_side, unlog_message and move_selected_group.
 create or replace function queue.move_selected(
     p_task queue.move_task, p_limit int, out moved int, out skipped int, out looked_at int, out place text,
     out done boolean, out failure text)
@@ -25,6 +26,7 @@ begin
     if p_limit = 0 then
         return;
     end if;
+    -- The selection
     with selected as materialized (
         select * from queue.selected_messages(p_task, p_limit) with ordinality s(
             shard, id, group_id, can_move, target_arn, failure, looked_at, next, n))
@@ -36,6 +38,7 @@ begin
         max(s.failure) as failure
     into v_all from selected s;
     failure := v_all.failure;
+    -- The move
     if not (select q.fifo from queue.queues q where q.queue_id = p_task.queue_id) then
         select * into v_step
         from queue.move_selected_side(p_task.queue_id, v_all.shards, v_all.ids, p_task.destination_arn);
@@ -45,7 +48,8 @@ begin
         failure := null;
         for v_group in
             select u.group_id, array_agg(u.id order by u.id) as ids
-            from unnest(v_all.groups, v_all.all_ids) with ordinality u(group_id, id, n) group by u.group_id order by min(u.n)
+            from unnest(v_all.groups, v_all.all_ids) with ordinality u(group_id, id, n) group by u.group_id
+            order by min(u.n)
         loop
             select * into v_step from queue.move_selected_group(p_task, v_group.group_id, v_group.ids);
             moved := moved + v_step.moved;
@@ -57,6 +61,7 @@ begin
             end if;
         end loop;
     end if;
+    -- Progress
     if not v_busy then
         looked_at := v_all.looked_at;
         skipped := v_all.messages - moved;
@@ -69,8 +74,8 @@ end $$;
 -- Selects messages that were in the queue when the task started.
 --   `can_move` says whether a receive could return the message now.
 --   `target_arn` and `failure` have the same meaning as in move_target.
--- The last row has no id. It has the number of examined messages, and the place after which the task continues, or null
--- at the end.
+-- The last row has a null id, the number of examined messages, and the place after which the task continues, or null at
+-- the end.
 create or replace function queue.selected_messages(p_task queue.move_task, p_limit int)
 returns table (shard int, id bigint, group_id text, can_move boolean, target_arn text, failure text, looked_at int,
     next text)
@@ -82,6 +87,7 @@ begin
     if p_task.ids is null then
         return query
         select f.shard, f.id, f.group_id, f.state = 'visible', t.target_arn, t.failure, f.looked_at, f.next
+        -- A step with a filter examines at most 2,000 messages.
         from queue.find_messages(p_task.queue_id, p_task.filter, p_task.started_at, p_task.place, p_limit, 2000) f
         left join lateral queue.move_target(p_task.queue_id, p_task.destination_arn, f.system) t on f.id is not null;
         return;
@@ -130,8 +136,8 @@ begin
     moved := queue.move_side_rows(p_queue_id, v_places, p_destination);
 end $$;
 
--- queue.unlog_message(queue, shard, id): moves a receivable message of the log to the slow path, where the message
--- stays receivable.
+-- queue.unlog_message(queue, shard, id): moves a receivable message of the log to the slow path (queue.side), where the
+-- message stays receivable.
 -- Returns `done`, `busy` if a receive reads the shard, or `gone` if the message is in flight or was deleted.
 -- Locks the shard's reader or the lease's row without waiting.
 create or replace function queue.unlog_message(p_queue_id int, p_shard int, p_id bigint) returns text
@@ -144,7 +150,8 @@ begin
         if not pg_try_advisory_xact_lock(queue.lock_key(1, p_queue_id, p_shard)) then
             return 'busy';
         end if;
-        return case when queue.take_unreceived(p_queue_id, p_shard, p_id, v_now, false, false) then 'done' else 'gone' end;
+        return case when queue.take_unreceived(p_queue_id, p_shard, p_id, v_now, false, false) then 'done'
+            else 'gone' end;
     end if;
     select x.pos, x.receive_count into v_lease from queue.lease x
     where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id and x.first_id <= p_id and p_id = any (x.ids)
@@ -186,8 +193,8 @@ begin
         select h.id from (
             select f.id, bool_and(f.visible_at <= clock_timestamp()) over (order by f.id) as due
             from queue.fifo_message f where f.group_key = v_key and f.id = any (p_ids)) h
-        -- If a listed message with a lower id still exists, earlier steps could not move it, and it blocks these
-        -- messages.
+        -- If a listed message with a lower id still exists, earlier steps could not move that message, and the message
+        -- blocks later messages.
         where h.due and not exists (
             select from queue.fifo_message e
             where e.group_key = v_key and e.group_key > 0 and e.id < p_ids[1]

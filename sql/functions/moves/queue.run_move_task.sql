@@ -7,6 +7,7 @@
 -- run or another worker has locked the task. Locks the task's row, then messages, shards and groups. A step does not
 -- wait for locks, so the step cannot delay other transactions or deadlock. Uses the index fifo_ready_visible_at and
 -- poll_queues' indexes. Raises QU004 (not under READ COMMITTED).
+-- This file also contains move_groups, move_group, release_deferred, move_side and move_log.
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$
@@ -21,6 +22,7 @@ declare
     v_before timestamptz;
 begin
     perform queue.require_read_committed();
+    -- The task
     select * into v_task from queue.move_task t
     where t.task_id = p_task_id and t.status = 'RUNNING' for update skip locked;
     if v_task.task_id is null then
@@ -33,19 +35,21 @@ begin
         returning 0, t.status;
         return;
     end if;
+    -- The number of messages that the canary and the rate allow
     v_selects := v_task.ids is not null or v_task.filter is not null;
     if v_task.canary is not null and v_task.continued_at is null then
         v_limit := least(v_limit, v_task.canary - v_task.moved);
     end if;
     if v_task.maximum_per_second is not null then
         v_paced_at := greatest(v_task.paced_at, clock_timestamp() - interval '1 second');
-        -- One step cannot use this much of the rate, so the clock went back.
+        -- A time more than two minutes ahead means that the clock went back, because one step uses less of the rate.
         if v_paced_at > clock_timestamp() + interval '2 minutes' then
             v_paced_at := clock_timestamp();
         end if;
         v_limit := least(v_limit, greatest(0, floor(
             extract(epoch from clock_timestamp() - v_paced_at) * v_task.maximum_per_second)));
     end if;
+    -- The step
     select * into v_source from queue.queues q where q.queue_id = v_task.queue_id;
     v_before := clock_timestamp() - v_source.retention_seconds * interval '1 second';
     if v_source.queue_id is null then
@@ -58,12 +62,14 @@ begin
     else
         perform queue.release_deferred(v_source.queue_id, v_source.shards);
         select * into v_step from queue.move_side(v_source.queue_id, v_limit, v_task.destination_arn, v_before);
-        if v_step.moved = 0 and v_step.failure is null then     -- This separate step has not locked a message yet.
+        -- The receive from the log is a separate step, before which this transaction has not locked a message.
+        if v_step.moved = 0 and v_step.failure is null then
             select * into v_step
             from queue.move_log(
                 v_source.queue_id, v_source.shards, v_limit, v_task.destination_arn, v_before);
         end if;
     end if;
+    -- Progress
     if v_selects then
         return query
         update queue.move_task t
@@ -71,7 +77,8 @@ begin
             skipped = case when v_step.done and t.ids is not null then cardinality(t.ids) - t.moved - v_step.moved
                 else t.skipped + v_step.skipped end,
             failure_reason = coalesce(v_step.failure, t.failure_reason),
-            paced_at = coalesce(v_paced_at + v_step.moved * interval '1 second' / t.maximum_per_second, clock_timestamp()),
+            paced_at = coalesce(v_paced_at + v_step.moved * interval '1 second' / t.maximum_per_second,
+                clock_timestamp()),
             status = case when v_step.done then 'COMPLETED' else t.status end,
             ended_at = case when v_step.done then clock_timestamp() end
         where t.task_id = p_task_id
@@ -118,6 +125,7 @@ begin
     for v_group in
         select g.group_key, g.group_id from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
         where queue.fifo_key(r.queue_id) = queue.fifo_key(p_queue_id) and r.visible_at <= v_now
+        -- The query returns up to 100 groups more, because some groups have no message that can move.
         order by r.visible_at, r.group_key limit p_limit + 100 for update of g skip locked
     loop
         exit when moved >= p_limit;
@@ -210,9 +218,9 @@ begin
 end $$;
 
 -- queue.move_log(queue, shards, limit, destination, before): moves messages that clients sent to a dead-letter queue
--- directly. Receives these messages and ends their leases at once. These messages have no source queue, so they cannot
--- move without a destination. `failure` says why the messages could not move, as in move_target. Locks readers of
--- shards without waiting. The setting queue.reads says that this transaction reads a shard.
+-- directly. Receives these messages and ends their leases at once. Messages that clients sent directly have no source
+-- queue, so they cannot move without a destination. `failure` says why the messages could not move, as in move_target.
+-- Locks readers of shards without waiting. The setting queue.reads says that this transaction reads a shard.
 create or replace function queue.move_log(
     p_queue_id int, p_shards int, p_limit int, p_destination text, p_before timestamptz, out moved int,
     out failure text)

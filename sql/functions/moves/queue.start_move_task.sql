@@ -1,6 +1,6 @@
 -- queue.start_move_task(source, destination, rate, ids, filter, canary): starts a task that moves messages out of a
 -- queue.
---   `p_destination` is the target queue, and null means each message returns to the queue that it came from.
+--   `p_destination` is the target queue, and null means that each message returns to the queue that it came from.
 --   `p_maximum_per_second` is 1 to 500, or null for no limit.
 --   `p_ids` contains the public ids of the messages to move.
 --   `p_filter` is a filter of find_messages, whose states have no effect.
@@ -38,8 +38,9 @@ begin
     end if;
     insert into queue.move_task (queue_id, destination_arn, maximum_per_second, ids, filter, canary, to_move)
     select v_source.queue_id, p_destination, p_maximum_per_second,
-        case when p_ids is not null then array(select distinct i from unnest(p_ids) i order by i) end, p_filter - 'states',
-        p_canary, case when p_ids is null then c.visible else (select count(distinct i) from unnest(p_ids) i) end
+        case when p_ids is not null then array(select distinct i from unnest(p_ids) i order by i) end,
+        p_filter - 'states', p_canary,
+        case when p_ids is null then c.visible else (select count(distinct i) from unnest(p_ids) i) end
     from queue.count_messages(v_source.queue_id, v_source.fifo, v_source.shards) c
     on conflict (queue_id) where status = 'RUNNING' do nothing
     returning task_id into v_task_id;

@@ -1,7 +1,7 @@
 -- queue.dead_letter_outgoing(ids): sends the envelopes of failed outgoing messages to the dead-letter queues of their
--- subscriptions. Messages without such a queue stay. If a queue refuses a message, the function records the error. SNS
--- does not retry client-side errors ("Amazon SNS dead-letter queues", SNS Developer Guide). The caller has locked the
--- messages' rows. Takes the same locks as queue.send_messages.
+-- subscriptions. Messages whose subscription has no dead-letter queue stay. If a queue refuses a message, the function
+-- records the error. SNS does not retry client-side errors ("Amazon SNS dead-letter queues", SNS Developer Guide). The
+-- caller has locked the messages' rows. Takes the locks of queue.send_messages.
 create or replace function queue.dead_letter_outgoing(p_ids bigint[]) returns void
 language plpgsql as $$
 declare
@@ -16,7 +16,8 @@ begin
         -- A FIFO queue also accepts these messages. Each message has a separate group, as in give_up_deliveries.
         array_agg('outgoing-' || o.outgoing_id order by o.outgoing_id) as groups
     into v_failed
-    from queue.outgoing o where o.outgoing_id = any (p_ids) and o.dead_letter_arn is not null and o.envelope is not null;
+    from queue.outgoing o where o.outgoing_id = any (p_ids) and o.dead_letter_arn is not null
+        and o.envelope is not null;
     if v_failed.ids is not null then
         update queue.outgoing o set error = concat_ws('; ', o.error, 'dead-letter queue: ' || s.error)
         from queue.send_messages(

@@ -7,6 +7,8 @@
 --     limit.
 -- If a destination has become impossible since the publish, the message fails and goes to its dead-letter queue. Skips
 -- locked outgoing messages. Takes the locks of dead_letter_outgoing and hand_over_mail. Uses the index outgoing_kept.
+-- This file also contains hand_over_mail, confirmation_time, hand_over_to_function, hand_over_to_gateway and
+-- count_text_message.
 create or replace function queue.hand_over_outgoing(
     p_protocols text[], p_limit int, p_confirmations int, p_text_messages int default 0)
 returns table (handed int)
@@ -33,7 +35,8 @@ begin
         select m.* from accounts a
         cross join lateral (
             select o.* from queue.outgoing o
-            where o.state = 'kept' and o.protocol = a.protocol and o.account_id = a.account_id and o.created_at > v_since
+            where o.state = 'kept' and o.protocol = a.protocol and o.account_id = a.account_id
+                and o.created_at > v_since
             order by o.created_at limit greatest(1, p_limit / (select count(*) from accounts)::int)
             for update skip locked) m
         order by m.outgoing_id
@@ -93,8 +96,10 @@ begin
     insert into queue.notice (kind, topic_arn, message_id, raw, head)
     select 'mail', p_message.topic_arn, p_message.message_id, json_strip_nulls(json_build_object(
         'kind', p_message.kind, 'protocol', p_message.protocol, 'destination', p_message.destination,
-        'subject', p_message.subject, 'display_name', nullif(t.attributes ->> 'DisplayName', ''), 'text', p_message.body,
-        'unsubscribe_url', case when not v_subscription.authenticates_unsubscribe then p_message.unsubscribe_url end))::text,
+        'subject', p_message.subject, 'display_name', nullif(t.attributes ->> 'DisplayName', ''),
+        'text', p_message.body,
+        'unsubscribe_url', case when not v_subscription.authenticates_unsubscribe
+            then p_message.unsubscribe_url end))::text,
         p_message.envelope
     from (select) one left join queue.topic t on t.arn = p_message.topic_arn
     returning notice_id into v_notice;

@@ -1,8 +1,9 @@
 -- queue.store_outgoing(topic, subscription, publications): stores an outgoing message for each publication. The
 -- messages are for phones, mobile apps, e-mail, Lambda functions and streams. Text messages, pushes and raw messages
--- contain the message. Messages for other protocols contain the envelope. A message for an opted-out number, or a
--- disabled or missing endpoint, fails at once and goes to the dead-letter queue. The unsubscribe link of an e-mail
--- comes from the end of the envelope's `head` and the subscription's ARN. Takes the locks of dead_letter_outgoing.
+-- contain only the published message. Messages for other protocols contain the envelope. A message for an opted-out
+-- number, or a disabled or missing endpoint, fails at once and goes to the dead-letter queue. The unsubscribe link of
+-- an e-mail comes from the end of the envelope's `head` and the subscription's ARN. Takes the locks of
+-- dead_letter_outgoing. This file also contains outgoing_envelope.
 create or replace function queue.store_outgoing(
     p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
 language plpgsql as $$
@@ -16,15 +17,16 @@ declare
     v_ids bigint[];
 begin
     with made as (
-        insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, topic_arn, subscription_arn,
-            subject, body, attributes, state, error, dead_letter_arn, envelope, unsubscribe_url)
+        insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, topic_arn,
+            subscription_arn, subject, body, attributes, state, error, dead_letter_arn, envelope, unsubscribe_url)
         select p_topic.account_id, p_topic.region, p_subscription.protocol, 'Notification', p_subscription.endpoint,
             (u.p ->> 'message_id')::uuid, p_topic.arn, p_subscription.arn, u.p ->> 'subject',
             case when p_subscription.raw or p_subscription.protocol in ('sms', 'application', 'email') then t.text
                 else queue.publication_text(u.p, p_subscription) end,
             u.p -> 'attributes', case when v_error is null then 'kept' else 'failed' end, v_error, v_dead_letters,
             case when v_dead_letters is null then null
-                when p_subscription.protocol in ('email-json', 'lambda') then queue.publication_text(u.p, p_subscription)
+                when p_subscription.protocol in ('email-json', 'lambda')
+                    then queue.publication_text(u.p, p_subscription)
                 else queue.outgoing_envelope(p_topic, p_subscription, u.p, t.text) end,
             case when p_subscription.protocol in ('email', 'email-json')
                 then right(t.head, strpos(reverse(t.head), '"') - 1) || p_subscription.arn end

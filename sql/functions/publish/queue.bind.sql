@@ -2,6 +2,7 @@
 -- If the binding exists, changes nothing, and `created` is false.
 -- `p_password` is the password of a URL. `p_endpoint` contains **** in place of the password.
 -- Raises QU003 if p_pattern is not a pattern.
+-- This file also contains unbind and list_bindings.
 create or replace function queue.bind(
     p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean,
     p_filter_policy text, p_filter jsonb, p_password text default null)
@@ -14,7 +15,8 @@ begin
     perform queue.store_endpoint_password(p_account_id, '', p_endpoint, p_password);
     return query
     with made as (
-        insert into queue.binding as b (account_id, region, pattern, protocol, endpoint, envelope, filter_policy, filter)
+        insert into queue.binding as b (account_id, region, pattern, protocol, endpoint, envelope, filter_policy,
+            filter)
         values (p_account_id, p_region, p_pattern, p_protocol, p_endpoint, p_envelope, p_filter_policy, p_filter)
         on conflict do nothing
         returning b.*),

@@ -9,6 +9,7 @@
 -- If the messages have no envelopes, all standard queues without a filter share one set of arrays.
 -- Raises 40001 if the messages have no envelopes, and a subscription that needs envelopes was added since the caller
 -- read the topic.
+-- This file also contains publish_to_queue and publish_to_endpoint.
 create or replace function queue.fan_out(
     p_topic queue.topic, p_publications jsonb[], p_enveloped boolean) returns void
 language plpgsql as $$
@@ -37,15 +38,17 @@ begin
         if not p_enveloped and not (v_subscription.raw and v_subscription.protocol = 'sqs') then
             raise exception 'a subscription that needs envelopes was added' using errcode = '40001';
         end if;
+        -- Endpoints that are not queues
         if v_subscription.protocol <> 'sqs' then
             if v_subscription.protocol in ('http', 'https') then
                 perform queue.publish_to_endpoint(p_topic, v_subscription, v_match.publications);
             else
                 perform queue.store_outgoing(p_topic, v_subscription, v_match.publications);
             end if;
-            v_adds_deliveries := true;    -- These deliveries include messages for a gateway.
+            v_adds_deliveries := true;    -- Messages for a gateway also become deliveries.
             continue;
         end if;
+        -- Queues
         if not v_subscription.target_allowed then
             v_failed := v_match.publications;
         elsif p_enveloped or v_subscription.filter is not null or right(v_subscription.endpoint, 5) = '.fifo' then
@@ -69,6 +72,7 @@ begin
                     p_sizes => v_sizes, p_attributes => v_attributes, p_system => v_system) s
                 where s.error is not null);
         end if;
+        -- Messages that the queue refused
         if v_failed is not null and v_subscription.dead_letter_arn is not null
             and v_subscription.dead_letter_queue_allowed
         then
@@ -116,7 +120,8 @@ begin
                 else queue.publication_text(u.p, p_subscription) end as body,
             case when r.raw then (u.p ->> 'attribute_bytes')::int else 0 end as bytes,
             case when r.raw then u.p -> 'attributes' end as attributes,
-            case when not v_fifo and not p_topic.fifo then u.p ->> 'group_id' end as sent_group, u.p ->> 'trace' as trace,
+            case when not v_fifo and not p_topic.fifo then u.p ->> 'group_id' end as sent_group,
+            u.p ->> 'trace' as trace,
             case when v_fifo then coalesce(u.p ->> 'group_id', p_topic.name) end as group_id,
             case when v_fifo then coalesce(u.p ->> 'deduplication_id', u.p ->> 'message_id') end as deduplication_id
         from unnest(p_publications) with ordinality u(p, n)
@@ -165,8 +170,8 @@ begin
                 v_content ->> 'tail', v_publication -> 'attributes', v_publication ->> 'trace')
             returning notice_id into v_notice;
         end if;
-        insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy,
-            topic_policy, dead_letter_arn)
+        insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw,
+            subscription_policy, topic_policy, dead_letter_arn)
         values (v_notice, p_topic.account_id, p_subscription.arn, p_subscription.endpoint, p_subscription.raw,
             p_subscription.attributes ->> 'DeliveryPolicy', p_topic.attributes ->> 'DeliveryPolicy',
             case when p_subscription.dead_letter_queue_allowed then p_subscription.dead_letter_arn end);

@@ -13,6 +13,7 @@
 -- If the account has too many deliveries and a URL is bound, stores nothing and returns RequestThrottled or raises
 -- QU009.
 -- Takes the locks of send_messages in the order of ARNs.
+-- This file also contains matching_bindings, routing_key_matches and match_event.
 create or replace function queue.publish_events(
     p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb,
     p_facts jsonb, p_delay int default null, p_trace text default null, p_error_as_row boolean default false)
@@ -25,6 +26,7 @@ declare
         + octet_length(a.value ->> 'StringValue')) from jsonb_each(p_attributes) a), 0);
 begin
     perform queue.check_routing_key(p_routing_key);
+    -- The limit of deliveries
     if exists (select from queue.delivery_excess e where e.account_id = p_account_id and e.protocol = '') and exists (
         select from queue.matching_bindings(p_account_id, p_region, p_routing_key, coalesce(p_facts, '{}')) b
         where b.protocol <> 'queue')
@@ -35,6 +37,7 @@ begin
         return query select null::text, null::bigint, 'RequestThrottled'::text;
         return;
     end if;
+    -- Messages for queues
     for v_queue in
         select distinct b.endpoint from queue.matching_bindings(p_account_id, p_region, p_routing_key,
             coalesce(p_facts, '{}')) b
@@ -50,6 +53,7 @@ begin
             p_groups => case when right(v_queue, 5) = '.fifo' then array[p_routing_key] end,
             p_deduplication_ids => case when right(v_queue, 5) = '.fifo' then array[gen_random_uuid()::text] end) s;
     end loop;
+    -- Deliveries to URLs
     perform queue.wake_deliveries();
     return query
     with bound as materialized (

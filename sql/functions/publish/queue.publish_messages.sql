@@ -19,8 +19,9 @@
 --     has too many deliveries, or too many messages for the gateway or the mail server.
 --   `detail` is the signature version that the topic needs. For a stored message, `detail` is `none` if no subscription
 --     needs an envelope.
--- For a FIFO topic, locks the topic or its groups until commit, so that subscribers get messages in order. Then takes
--- the locks of send_messages, queue by queue in the order of their ARNs.
+-- For a FIFO topic, locks the topic or its groups until commit, so that subscribers receive messages in order. Then
+-- takes the locks of send_messages, queue by queue in the order of their ARNs.
+-- This file also contains number_publications.
 create or replace function queue.publish_messages(p_publications jsonb[], p_topic text, p_signature_version text)
 returns table (n int, message_id text, sequence_number bigint, error text, detail text)
 language plpgsql as $$
@@ -30,7 +31,7 @@ declare
     v_most_bytes int;
     v_numbers int[];
     v_publications jsonb[];
-    v_accepted jsonb[];    -- These are the publications without an error.
+    v_accepted jsonb[];    -- The array contains the publications without an error.
     v_error text;
     v_all_raw boolean;     -- The value says whether all subscriptions work without an envelope.
 begin
@@ -69,7 +70,8 @@ begin
     end if;
     perform queue.fan_out(v_topic, v_accepted, p_signature_version <> 'none');
     return query
-    select v_numbers[u.n], u.p ->> 'message_id', (u.p ->> 'sequence_number')::bigint, nullif(u.p ->> 'error', 'Duplicate'),
+    select v_numbers[u.n], u.p ->> 'message_id', (u.p ->> 'sequence_number')::bigint,
+        nullif(u.p ->> 'error', 'Duplicate'),
         case when v_all_raw and p_signature_version <> 'none' then 'none' end
     from unnest(v_publications) with ordinality u(p, n)
     union all
@@ -110,8 +112,8 @@ begin
     v_numbers := array(select nextval('queue.topic_sequence') from unnest(v_scopes));
     insert into queue.topic_deduplication as d (topic_id, scope, deduplication_id, message_id, sequence_number,
         expires_at)
-    select distinct on (e.scope, e.deduplication_id) p_topic.topic_id, e.scope, e.deduplication_id, e.message_id, e.number,
-        v_now + interval '5 minutes'
+    select distinct on (e.scope, e.deduplication_id) p_topic.topic_id, e.scope, e.deduplication_id, e.message_id,
+        e.number, v_now + interval '5 minutes'
     from unnest(v_scopes, v_deduplication_ids, v_message_ids, v_numbers) e(scope, deduplication_id, message_id, number)
     where e.deduplication_id is not null order by e.scope, e.deduplication_id, e.number
     on conflict (topic_id, scope, deduplication_id) do update

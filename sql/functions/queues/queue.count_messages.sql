@@ -1,6 +1,7 @@
 -- queue.count_messages(queue, fifo, shards): returns the numbers of visible, in-flight and delayed messages.
 -- The counts omit messages whose retention is over.
---   `total` is the number of ids that the log has assigned, plus the number of messages in the slow path. For a FIFO
+--   `total` is the number of ids that the log has assigned, plus the number of messages in the slow path (queue.side).
+--   For a FIFO
 --     queue, `total` is the number of messages now.
 --   `oldest` and `newest` are the times at which the oldest and the newest message entered the queue. Age counts from
 --     the move to a dead-letter queue (ApproximateAgeOfOldestMessage), and retention from the sending (Developer Guide,
@@ -33,6 +34,7 @@ begin
         where g.queue_id = p_queue_id;
         return;
     end if;
+    -- The cursor and the end of each shard
     with cursor as materialized (
         select s.shard, c.pos, c.low, t.sent_at as newest,
             greatest(c.pos, t.id, (select max(h.id) from queue.hole h
@@ -76,12 +78,15 @@ begin
         left join queue.log o on o.queue_id = p_queue_id and o.shard = c.shard and o.id = x.ids[1]
         left join lateral (
             select count(*) as messages, min(l.sent_at) as oldest from queue.log l
-            where l.queue_id = p_queue_id and l.shard = c.shard and l.id = any (x.ids) and l.id between x.first_id and x.pos
+            where l.queue_id = p_queue_id and l.shard = c.shard and l.id = any (x.ids)
+                and l.id between x.first_id and x.pos
                 and l.sent_at >= v_before) n on o.sent_at < v_before),
     slow as (
-        select s.visible_at <= v_now as ready, s.receive_count > 0 as received, s.shard = queue.side_shard() as born_here,
+        select s.visible_at <= v_now as ready, s.receive_count > 0 as received,
+            s.shard = queue.side_shard() as born_here,
             coalesce(s.entered_at, s.sent_at) as entered_at, s.sent_at, s.sent_at >= v_before as kept
         from queue.side s where s.queue_id = p_queue_id)
+    -- The sums
     select coalesce(c.visible, 0) + coalesce(l.ready, 0) + coalesce(s.ready, 0),
         coalesce(l.in_flight, 0) + coalesce(s.in_flight, 0), coalesce(s.delayed, 0),
         coalesce(c.total, 0) + coalesce(s.total, 0), least(c.oldest, l.oldest, s.oldest),

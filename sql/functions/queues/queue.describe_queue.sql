@@ -1,6 +1,7 @@
 -- queue.describe_queue(arn, with counts): returns a queue's attributes, tags and times and, with p_with_counts, its
 -- counts.
 -- Returns no row for an unknown queue.
+-- This file also contains list_queue_page.
 create or replace function queue.describe_queue(p_arn text, p_with_counts boolean)
 returns table (name text, fifo boolean, attributes text, tags text, created_at_ms bigint, modified_at_ms bigint,
     visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint, newest_age_seconds bigint,

@@ -7,6 +7,7 @@
 --   `ScopeNeeded` means that high throughput needs the DeduplicationScope messageGroup. The function then changes
 --     nothing.
 -- Locks the queue's row, then rows of FIFO groups, as purge_messages does.
+-- This file also contains delay_groups.
 create or replace function queue.set_queue_attributes(
     p_arn text, p_attributes jsonb, p_allowed uuid[], p_refused uuid[])
 returns table (error text)

@@ -1,5 +1,6 @@
 -- queue.tag_queue(arn, tags, limit): adds tags or replaces their values. A queue can have at most p_limit tags. `error`
 -- is QueueDoesNotExist or TooManyTags, and `detail` is the queue's name.
+-- This file also contains untag_queue.
 create or replace function queue.tag_queue(p_arn text, p_tags jsonb, p_limit int)
 returns table (error text, detail text)
 language plpgsql as $$

@@ -1,16 +1,18 @@
 -- queue.update_in_flight_counting(queue, suspected): decides whether receives count the queue's messages in flight from
 -- now on. Receives count if more than 20,000 messages are in flight, long before the limit. The function itself counts
 -- the messages if receives already do so, if p_suspected is true, or if the table is large enough. FIFO queues and the
--- slow path cannot have 20,000 messages in a small table, because a row has at least 100 bytes. Locks the queue's row
--- until the end of the transaction, unless another transaction has locked the row. The caller must not wait for another
--- lock after this call, because two callers could deadlock.
-create or replace function queue.update_in_flight_counting(p_queue_id int, p_suspected boolean default false) returns void
+-- slow path (queue.side) cannot have 20,000 messages in a small table, because a row has at least 100 bytes. Locks the
+-- queue's row until the end of the transaction, unless another transaction has locked the row. The caller must not wait
+-- for another lock after this call, because two callers could deadlock.
+create or replace function queue.update_in_flight_counting(p_queue_id int, p_suspected boolean default false)
+returns void
 language plpgsql as $$
 declare
     v_queue record;
     v_many boolean;
 begin
     select q.fifo, q.shards, q.counts_in_flight into v_queue from queue.queues q where q.queue_id = p_queue_id;
+    -- A table of 2,000,000 bytes has room for 20,000 rows of 100 bytes.
     if p_suspected or v_queue.counts_in_flight or 2000000 < pg_relation_size(
         case when v_queue.fifo then 'queue.fifo_message'::regclass else 'queue.side'::regclass end)
     then

@@ -4,6 +4,7 @@
 -- the lease's position, receive count, first receive, end and nonce. Records messages of more than 12,000 bytes for
 -- receive_response (note_long_message). PostgreSQL inlines this function at no cost if its arguments are neither
 -- volatile nor subqueries.
+-- This file also contains note_long_message.
 create or replace function queue.build_received_row(
     p_log queue.log default null, p_pos bigint default 0, p_receive_count int default null,
     p_first_received_at timestamptz default null, p_visible_at timestamptz default null, p_nonce int default null,

@@ -3,6 +3,7 @@
 -- id. If the function receives all of the lease's messages, the last messages keep the lease. Records acknowledged
 -- messages in the history. The caller is the shard's reader and has locked the lease's row. `p_now` is above the
 -- shard's watermark.
+-- This file also contains record_acknowledged.
 create or replace function queue.lease_again(
     p_lease queue.lease, p_want int, p_lease_size int, p_now timestamptz, p_visibility interval)
 returns setof queue.received_row
@@ -33,10 +34,11 @@ begin
         select p.pos, p.first_id, p_now + p_visibility, v_first_received_at, '-infinity', 0, p_lease.queue_id,
             p_lease.receive_count + 1, p_lease.shard, v_nonce, p.ids, g.ids, g.at, v_redelivered_at
         from (
-            select max(u.id) as pos, coalesce(lag(max(u.id)) over (order by max(u.id)) + 1, p_lease.first_id) as first_id,
+            select max(u.id) as pos,
+                coalesce(lag(max(u.id)) over (order by max(u.id)) + 1, p_lease.first_id) as first_id,
                 array_agg(u.id order by u.id) as ids
             from unnest(v_ids[1:v_split]) with ordinality u(id, n) group by (u.n - 1) / p_lease_size) p
-        cross join lateral (        -- These ids in the lease's range belong to other leases.
+        cross join lateral (        -- Ids in `gone` without a time belong to other leases.
             select array_agg(o.id) as ids, array_agg(null::timestamptz) as at from unnest(p_lease.gone) o(id)
             where o.id between p.first_id and p.pos) g;
     end if;
@@ -61,13 +63,15 @@ end $$;
 -- queue.record_acknowledged(queue, shard, lease): records the acknowledged messages of a lease in the history. The
 -- caller then receives the lease's other messages again. Returns the lease's new gone_at, in which every element is
 -- null. The caller has locked the lease's row.
-create or replace function queue.record_acknowledged(p_queue_id int, p_shard int, p_lease queue.lease) returns timestamptz[]
+create or replace function queue.record_acknowledged(p_queue_id int, p_shard int, p_lease queue.lease)
+returns timestamptz[]
 language plpgsql as $$
 begin
-    insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by, group_ids,
-        sent_at, finished_at)
-    select p_queue_id, e.outcome, p_lease.receive_count, p_lease.first_received_at, p_lease.redelivered_at, f.entered_by,
-        case when count(f.group_id) > 0 then array_agg(f.group_id) end, array_agg(f.sent_at), array_agg(e.finished_at)
+    insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
+        group_ids, sent_at, finished_at)
+    select p_queue_id, e.outcome, p_lease.receive_count, p_lease.first_received_at, p_lease.redelivered_at,
+        f.entered_by, case when count(f.group_id) > 0 then array_agg(f.group_id) end, array_agg(f.sent_at),
+        array_agg(e.finished_at)
     from (
         select l.sent_at, l.system ->> 'MessageGroupId' as group_id, queue.entered_by(l.system) as entered_by,
             p_lease.gone_at[array_position(p_lease.gone, l.id)] as finished_at

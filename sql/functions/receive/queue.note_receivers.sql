@@ -2,6 +2,7 @@
 -- seen since its last call. Returns the number of rows.
 -- Each receiver of a queue has an element in each array. Ignores receivers of deleted queues.
 -- Locks rows of queue.receiver in their order.
+-- This file also contains list_receivers.
 create or replace function queue.note_receivers(
     p_arns text[], p_callers text[], p_agents text[], p_addresses text[], p_last_at timestamptz[], p_received bigint[])
 returns table (noted int)

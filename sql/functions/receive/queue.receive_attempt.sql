@@ -1,9 +1,10 @@
 -- queue.receive_attempt: receives messages under a ReceiveRequestAttemptId. If a client retries a receive from a FIFO
 -- queue with the same id within five minutes, the client receives the same messages under the same handles
--- (repeat_receive). For a standard queue, the id has no effect. The parameters are the same as in receive_response.
--- Does not measure a retry's messages. `error` can also be ReceiveAttemptOver, if the messages have changed. Locks the
--- attempt until the end of the transaction, then takes the locks of repeat_receive and receive_messages. Raises QU004
--- (not under READ COMMITTED).
+-- (repeat_receive). For a standard queue, the id has no effect. The parameters are those of receive_response. Does not
+-- measure a retry's messages. `error` can also be ReceiveAttemptOver, if the messages have changed. Locks the attempt
+-- until the end of the transaction, then takes the locks of repeat_receive and receive_messages. Raises QU004 (not
+-- under READ COMMITTED).
+-- This file also contains repeat_receive.
 create or replace function queue.receive_attempt(
     p_queue text, p_max int, p_visibility_seconds int, p_in_flight_limit int, p_attempt_id text,
     p_response_bytes int, p_response_format text)

@@ -11,7 +11,7 @@
 --   `p_refuse_over` is a number of bytes, at least 12,000. A longer received message raises QU010, which undoes the
 --     receive. The caller then calls receive_response.
 --   `p_response_bytes` and `p_response_format` describe a response. The receive passes over messages that are known to
---     be too long for such a response (pass_over).
+--     be too long for this response (pass_over).
 -- Does not return messages whose retention is over. If the function finds an expired message, it deletes the queue's
 -- expired messages, as maintain_queue does. Returns a header row, then the messages. A paused queue returns no
 -- messages.
@@ -20,6 +20,7 @@
 -- Locks the reader of a shard, and rows of the slow path or of FIFO groups. Skips locked rows. A call needs a short
 -- transaction without other statements.
 -- Raises QU004 (not under READ COMMITTED) and QU010.
+-- This file also contains in_flight_capacity, refuse_long_messages, take_deferred and take_side.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_refuse_over int default null, p_response_bytes int default null,
@@ -35,7 +36,7 @@ declare
     v_rows int;
     v_full boolean := false;
     v_now timestamptz := clock_timestamp();
-    -- This is the share of receives that begin with skipped messages.
+    -- A tenth of the receives begin with skipped messages.
     c_skipped_first constant double precision := 0.1;
 begin
     if p_attempt_id is not null then
@@ -49,6 +50,7 @@ begin
         -- The retention of messages that were sent before this time is over.
         v_now - q.retention_seconds * interval '1 second' as before
     into v_queue from queue.queues q where q.arn = p_queue;
+    -- A queue can reach a limit below 100,000 before maintenance sets counts_in_flight.
     if v_queue.counts_in_flight or p_in_flight_limit < 100000 then
         v_want := queue.in_flight_capacity(v_queue.queue_id, p_max, p_in_flight_limit);
         v_full := v_want = 0 and p_max > 0;
@@ -61,12 +63,13 @@ begin
         return;
     end if;
     v_visibility := coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second';
+    -- FIFO queues
     if v_queue.fifo then
         return query select * from queue.take_groups(
             p_queue_id => v_queue.queue_id, p_max => v_want, p_share => greatest(p_lease_size, 1),
             p_visibility => v_visibility, p_max_receive_count => v_queue.max_receive_count,
-            p_dead_letter_arn => v_queue.dead_letter_arn, p_before => v_queue.before, p_response_bytes => p_response_bytes,
-            p_response_format => p_response_format);
+            p_dead_letter_arn => v_queue.dead_letter_arn, p_before => v_queue.before,
+            p_response_bytes => p_response_bytes, p_response_format => p_response_format);
         get diagnostics v_rows = row_count;
         if v_rows > 0 then
             insert into queue.activity (queue_id, received) values (v_queue.queue_id, v_rows);
@@ -76,6 +79,7 @@ begin
         end if;
         return;
     end if;
+    -- Standard queues
     v_asked := v_want;
     if p_async_commit then
         set local synchronous_commit = off;
@@ -83,7 +87,7 @@ begin
     -- Receives usually return skipped messages last. If other groups always have messages, skipped messages would wait
     -- forever. Some receives therefore begin with messages that were skipped 10 seconds ago. A counter would need a
     -- row, which all receives would update, so the choice is random. A receive with a visibility timeout of 0 would
-    -- return skipped messages again and again, so it returns them last.
+    -- return skipped messages again and again. This receive therefore returns skipped messages last.
     if random() < c_skipped_first and v_visibility > interval '0' and exists (
         select from queue.deferred d
         where d.queue_id = v_queue.queue_id and d.deferred_at < v_now - interval '10 seconds')
@@ -118,6 +122,7 @@ begin
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
+    -- Counts
     if v_want < v_asked then
         insert into queue.activity (queue_id, received) values (v_queue.queue_id, v_asked - v_want);
     end if;
@@ -144,11 +149,13 @@ begin
     from queue.queues q left join queue.in_flight f on f.queue_id = q.queue_id where q.queue_id = p_queue_id;
     if p_limit is null then
         return p_want;
+    -- Only a limit of 100,000 or more can use a stored count.
     elsif p_limit >= 100000 and v_queue.good_until between v_began and v_began + interval '1 minute' then
         return greatest(least(p_want, p_limit - v_queue.messages), 0);
     end if;
     v_messages := queue.count_in_flight(p_queue_id, v_queue.fifo, v_queue.shards);
     if p_limit >= 100000 and pg_try_advisory_xact_lock(queue.lock_key(2, p_queue_id, 0)) then
+        -- The count is good until receives of 50,000 messages per second could reach the limit.
         v_seconds := greatest((p_limit - v_messages) / 50000.0,
             4 * date_part('epoch', clock_timestamp() - v_began));
         insert into queue.in_flight as f (queue_id, messages, good_until)
@@ -168,8 +175,8 @@ begin
 end $$;
 
 -- queue.take_deferred: receives skipped messages of noisy groups, group by group. The group with the fewest messages in
--- flight comes first (SQS Developer Guide, "How Amazon SQS fair queues work"). The receiver receives the lease that
--- take_fair made without a receiver, or the lease's first messages. Skips a shard with another reader. Waits for
+-- flight comes first (SQS Developer Guide, "How Amazon SQS fair queues work"). Returns the messages of a lease that
+-- take_fair made without a receiver, or the first of these messages. Skips a shard with another reader. Waits for
 -- another reader, as take_log does, only while this transaction holds no lock that a reader could wait for. The
 -- messages' time is later than p_begun, even if the clock goes back (take_side). Locks readers of the shards, then rows
 -- of leases, and skips locked rows. Uses the indexes deferred_pkey and lease_pkey.
@@ -195,6 +202,7 @@ begin
         for v_deferred in
             select d.deferred_at, d.shard, d.pos from queue.deferred d
             where d.queue_id = p_queue_id and d.group_id = v_group
+            -- A round of the loop tries at most 200 leases of a group.
             order by d.deferred_at, d.shard, d.pos limit least(v_want, 200)
         loop
             exit when v_want <= 0;
@@ -236,8 +244,8 @@ end $$;
 -- remain for the next receive.
 --   `p_now` is the time at which the receive began. Messages that this receive has returned with a timeout of 0 became
 --     visible later, so the function does not see them.
---   `p_before` is the time before which sent messages are past their retention. If such a message comes first, the
---     function ends all such messages.
+--   `p_before` is the time before which sent messages are past their retention. If an expired message comes first, the
+--     function ends all expired messages.
 --   `p_response_bytes` and `p_response_format` have the same meaning as in receive_messages.
 -- Skips locked messages. Uses the index side_visible_at.
 create or replace function queue.take_side(
@@ -252,6 +260,7 @@ begin
     if p_max_receive_count is not null then
         select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and not q.fifo;
     end if;
+    -- Expired messages
     if p_before > (
         select s.sent_at from queue.side s
         where queue.side_key(s.queue_id) = queue.side_key(p_queue_id) and s.visible_at <= p_now
@@ -260,6 +269,7 @@ begin
         perform queue.purge_side(p_queue_id, p_before);
     end if;
     if v_target is not null then
+        -- Messages that were received too often move to the dead-letter queue
         with moved as (
             delete from queue.side s
             where s.ctid = any (array(
@@ -295,6 +305,7 @@ begin
             perform queue.notify_watchers(v_target, p_dead_letter_arn);
         end if;
     end if;
+    -- The other visible messages
     return query
     with taken as (
         update queue.side s

@@ -1,5 +1,5 @@
 -- queue.receive_response: receives messages as receive_messages does, within the size limit of a response.
--- The messages for one receiver fit together into p_response_bytes. Null means no limit. Other messages stay visible,
+-- All messages for one receiver together fit into p_response_bytes. Null means no limit. Other messages stay visible,
 -- and their receive counts do not change.
 -- `p_response_format` is a format of response_bytes. For json and xml, a single message can have any length. For other
 -- formats, the function passes over a message that is too long (pass_over) and receives other messages. In a FIFO
@@ -14,6 +14,7 @@
 -- locks, and receives fewer.
 -- Takes the locks of receive_messages and pass_over.
 -- Raises QU004 (not under READ COMMITTED).
+-- This file also contains stored_bytes, passes_over_all and pass_over.
 create or replace function queue.receive_response(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_response_bytes int, p_response_format text)
@@ -21,7 +22,7 @@ returns setof queue.received_row
 language plpgsql as $$
 declare
     v_any boolean := p_response_format in ('json', 'xml');
-    -- This is the greatest growth of a text through escapes. It ignores control characters, which no interface accepts.
+    -- This is the greatest growth of a text through escapes, without control characters, which no interface accepts.
     v_growth int := case p_response_format when 'json' then 2 when 'xml' then 6 else 7 end;
     v_max int := p_max;
     v_rows queue.received_row[];
@@ -46,6 +47,7 @@ begin
     end if;
     for v_step in 1 .. 20 loop      -- Each step receives messages, requests fewer messages, or passes messages over.
         begin
+            -- Receive
             v_rows := array(
                 select r::queue.received_row from queue.receive_messages(
                     p_queue => p_queue, p_max => v_max, p_lease_size => p_lease_size,
@@ -53,8 +55,10 @@ begin
                     p_async_commit => p_async_commit, p_attempt_id => null, p_refuse_over => null,
                     p_response_bytes => case when not v_any then p_response_bytes end,
                     p_response_format => p_response_format) r);
+            -- Measure the messages if escapes could make them too long
             v_count := cardinality(v_rows) - 1;
             v_fitting := v_count;
+            -- The estimate adds 2,000 bytes to each message for the text around body and attributes.
             if (select sum(2000 + v_growth * queue.stored_bytes(m)::bigint) > p_response_bytes
                     from unnest(v_rows[2:]) m) then
                 v_fitting := 0;
@@ -79,10 +83,12 @@ begin
             raise exception 'the messages are too long for one response' using errcode = 'QU010';
         exception when sqlstate 'QU010' then null;
         end;
+        -- The receive is undone: request fewer messages
         if v_fitting > 0 then
             v_max := v_fitting;
             continue;
         end if;
+        -- Pass over messages that are too long on their own
         v_noted := false;
         foreach v_row in array v_rows[2:] loop
             exit when v_noted and clock_timestamp() > v_until;
@@ -110,7 +116,8 @@ $$;
 -- Messages of a locked shard or group become receivable again if that transaction fails. For a FIFO queue, searches
 -- only if take_groups has set queue.passed_over, because dead entries of the index make the search long. Uses the
 -- indexes side_visible_at and fifo_ready_visible_at, and the indexes of ready_shards and group_head.
-create or replace function queue.passes_over_all(p_arn text, p_response_bytes int, p_response_format text) returns boolean
+create or replace function queue.passes_over_all(p_arn text, p_response_bytes int, p_response_format text)
+returns boolean
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
@@ -137,11 +144,11 @@ end $$;
 
 -- queue.pass_over(arn, message, format, bytes): records the size of a visible message in responses of a format.
 -- receive_messages then leaves the message for receives with a larger limit. The message stays visible, and its receive
--- count does not change. A message of the log moves to the slow path. `p_message` is the message as the undone receive
--- returned it. Another receive can have received the message in the meantime, because the undone receive has released
--- its locks. Returns false, and records nothing, if the message's state has changed, or if another transaction has
--- locked the message, its lease, group or shard. Locks the shard's reader and then the lease's row, or the row of the
--- group or of the message, without waiting.
+-- count does not change. A message of the log moves to the slow path (queue.side). `p_message` is the message as the
+-- undone receive returned it. Another receive can have received the message in the meantime, because the undone receive
+-- has released its locks. Returns false, and records nothing, if the message's state has changed, or if another
+-- transaction has locked the message, its lease, group or shard. Locks the shard's reader and then the lease's row, or
+-- the row of the group or of the message, without waiting.
 create or replace function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes int)
 returns boolean
 language plpgsql as $$

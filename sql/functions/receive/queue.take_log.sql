@@ -1,11 +1,11 @@
 -- queue.take_log: receives messages from the log, shard by shard. Skips shards with another reader. If all shards with
--- messages have a reader, waits for one of them, a quarter of a second at most. Waits only if this transaction holds no
--- lock that a reader could wait for, so the wait cannot cause a deadlock. A transaction without such a lock has locked
--- no row (it has no transaction id), and reads no shard. The setting queue.reads says until the transaction's end
--- whether it reads a shard.
+-- messages have a reader, waits for a reader for a quarter of a second at most. Waits only if this transaction holds no
+-- lock that a reader could wait for, so the wait cannot cause a deadlock. A transaction that waits has locked no row
+-- (it has no transaction id), and reads no shard. The setting queue.reads says whether a transaction has read a shard.
 --   `p_before` is the time before which sent messages are past their retention.
 --   `p_fair` is true if the function skips messages of noisy groups.
 -- Locks the reader of the shard until the end of the transaction.
+-- This file also contains take_shard, lease_nonce, take_expired, noisy_groups, find_noisy_groups and take_fair.
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_before timestamptz, p_fair boolean default true)
@@ -73,6 +73,7 @@ begin
     where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
     v_now := greatest(clock_timestamp(), v_cursor.watermark + interval '1 microsecond');
     v_watermark := v_now - interval '1 microsecond';
+    -- Messages of expired leases
     if exists (select from queue.lease x
                where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, p_shard)
                    and x.visible_at > v_cursor.watermark and x.visible_at <= v_watermark and x.ids <> '{}') then
@@ -82,16 +83,19 @@ begin
             p_dead_letter_arn => p_dead_letter_arn, p_before => p_before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
-        -- The watermark must not pass a lease that remains. A later receive moves it.
+        -- The watermark must not pass a lease that remains. A later receive moves the watermark.
         v_watermark := v_cursor.watermark;
     end if;
     if v_want <= 0 then
         return;
     end if;
+    -- Clean the shard from time to time
     v_low := v_cursor.low;
+    -- A receive cleans when the cursor passes a multiple of 2,000 ids, and only if more than 2,000 ids are not clean.
     if v_cursor.pos - v_low > 2000 and v_cursor.pos % 2000 < v_want then
         v_low := queue.clean_shard(p_queue_id, p_shard, v_low, v_cursor.pos);
     end if;
+    -- Unreceived messages
     if v_cursor.has_groups and p_shards is not null then
         v_noisy := queue.noisy_groups(p_queue_id, p_shards, p_shard, v_cursor.pos, v_want, v_now);
     end if;
@@ -123,6 +127,7 @@ begin
             t.ids[least((width_bucket(f.id, t.ids) + t.size - 1) / t.size * t.size, cardinality(t.ids))], 1, v_now,
             v_now + p_visibility, v_nonce) d;
     end if;
+    -- No message: delete expired messages, and try again
     if found then
         return;
     end if;
@@ -143,9 +148,9 @@ create or replace function queue.lease_nonce() returns int
 language sql volatile return 1 + floor(random() * 2147483647)::int;
 
 -- queue.take_expired: receives messages again from a shard's leases that ended in (p_after, p_now). If the dead-letter
--- queue exists, messages that were received p_max_receive_count times move there. These messages keep their MessageId,
--- body and send time. Skips locked leases, because a consumer is acknowledging their messages. The caller is the
--- shard's reader. Uses the index lease_visible_at.
+-- queue exists, messages that were received p_max_receive_count times move there. Messages that move keep their
+-- MessageId, body and send time. Skips locked leases, because a consumer is acknowledging their messages. The caller is
+-- the shard's reader. Uses the index lease_visible_at.
 create or replace function queue.take_expired(
     p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
     p_max_receive_count int, p_dead_letter_arn text, p_before timestamptz)
@@ -171,6 +176,7 @@ begin
         from queue.lease x
         where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, p_shard)
             and x.visible_at > p_after and x.visible_at < p_now and x.ids <> '{}'
+        -- The query returns up to 100 leases more, because all messages of some leases move or have expired.
         order by x.visible_at, x.pos limit p_max + 100 for update of x skip locked
     loop
         exit when v_want <= 0;
@@ -189,8 +195,9 @@ begin
                     and l.id between v_lease.first_id and v_lease.pos
                 order by l.id) l
             cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || jsonb_build_object(
-                'id', nextval('queue.side_id'), 'visible_at', v_moved_at, 'entered_at', v_moved_at, 'queue_id', v_target,
-                'shard', queue.side_shard(), 'receive_count', 0, 'system', queue.dead_letter_system(p_queue_id, l.system,
+                'id', nextval('queue.side_id'), 'visible_at', v_moved_at, 'entered_at', v_moved_at,
+                'queue_id', v_target, 'shard', queue.side_shard(), 'receive_count', 0,
+                'system', queue.dead_letter_system(p_queue_id, l.system,
                     v_lease.receive_count, v_lease.first_received_at))) r;
             get diagnostics v_rows = row_count;
             insert into queue.outcome_count (queue_id, dead_lettered) values (p_queue_id, v_rows);
@@ -219,8 +226,8 @@ end $$;
 -- One receiver finds the noisy groups (find_noisy_groups), at most four times a second.
 -- A group becomes noisy only while messages have to wait. Messages wait if the shard has more messages above p_pos than
 -- the p_want messages of this receive.
--- Locks the row in queue.noisy_neighbors until the end of the transaction. A receiver that finds the row locked uses the
--- stored result.
+-- Locks the row in queue.noisy_neighbors until the end of the transaction. A receiver that finds the row locked uses
+-- the stored result.
 create or replace function queue.noisy_groups(
     p_queue_id int, p_shards int, p_shard int, p_pos bigint, p_want int, p_now timestamptz)
 returns text[]
@@ -254,7 +261,7 @@ end $$;
 -- "How Amazon SQS fair queues work" (SQS Developer Guide) has these rules, except the minimum of 2.
 -- A noisy group stays noisy until a receive has returned its skipped messages.
 -- Reads a sample of the messages in flight. The sample has the 400 leases that end last, spread over the shards, and
--- 300 messages of the slow path.
+-- 300 messages of the slow path (queue.side).
 -- Messages without a group count as one group, which is never noisy.
 -- Uses the indexes lease_visible_at, log_pkey and side_visible_at.
 create or replace function queue.find_noisy_groups(p_queue_id int, p_shards int, p_now timestamptz) returns text[]
@@ -293,11 +300,11 @@ from (select m.group_id, max(m.messages) as messages from noisy m group by m.gro
 $$;
 
 -- queue.take_fair: receives a shard's unreceived messages, and skips noisy groups' messages. Reads up to 5,000
--- messages, 200 at a time. Skipped messages stay in the log. Each group's skipped messages get a lease without a
+-- messages, 200 at a time. Skipped messages stay in the log. Stores each group's skipped messages in a lease without a
 -- receiver. This lease ends at 'infinity' and has a row in queue.deferred, and take_deferred returns the lease's
--- messages. The other messages get leases as usual, with at most p_lease_size messages each. These leases' ranges
--- overlap. Each of these leases therefore lists in `gone`, without a time, the ids in its range that belong to other
--- leases. The other leases record these ids. The caller is the shard's reader. Uses the index log_pkey.
+-- messages. The other messages have normal leases of at most p_lease_size messages. These leases' ranges overlap. Each
+-- of these leases therefore lists in `gone`, without a time, the ids in its range that belong to other leases. The
+-- other leases record these ids. The caller is the shard's reader. Uses the index log_pkey.
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
     p_watermark timestamptz, p_low bigint, p_noisy text[], p_before timestamptz)
@@ -317,7 +324,7 @@ begin
             from queue.log l
             where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_pos
             order by l.id limit 200),
-        -- These are the messages up to the last wanted message, and the noisy groups' messages behind it.
+        -- The chunk contains the messages up to the last wanted message, and the messages of noisy groups behind it.
         chunk as materialized (
             select c.id, c.group_id, c.quiet, (c.number - 1) / p_lease_size as part from (
                 select s.*, count(*) filter (where s.quiet) over (order by s.id) as number from (

@@ -1,6 +1,7 @@
 -- queue.check_schedule(name, topic, headers, options): raises QU003 if a schedule of the REST API has an invalid name,
 -- routing key, header or option.
-create or replace function queue.check_schedule(p_name text, p_topic text, p_headers jsonb, p_options jsonb) returns void
+create or replace function queue.check_schedule(p_name text, p_topic text, p_headers jsonb, p_options jsonb)
+returns void
 language plpgsql as $$
 declare
     v_unknown text;

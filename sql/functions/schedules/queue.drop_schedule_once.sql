@@ -3,6 +3,7 @@
 -- A repeated call with the same client token changes nothing, even if a new schedule has the same name.
 -- `dropped` says whether the schedule existed before the first call.
 -- Takes the locks of drop_schedule or drop_schedule_group.
+-- This file also contains drop_schedule_group.
 create or replace function queue.drop_schedule_once(
     p_account_id text, p_region text, p_group text, p_name text, p_client_token text)
 returns table (dropped boolean)
@@ -25,8 +26,8 @@ begin
             insert into queue.schedule_deletion (account_id, region, group_name, name, client_token)
             values (p_account_id, p_region, p_group, p_name, p_client_token);
         end if;
-        -- A concurrent call may have deleted the same schedule. This call has waited for the row, and sees the deletion
-        -- only now.
+        -- A concurrent call can have deleted the schedule already. This call has waited for the row, and sees the
+        -- deletion only now.
         if v_dropped or p_client_token is null then
             return query select v_dropped;
             return;

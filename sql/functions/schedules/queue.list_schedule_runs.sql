@@ -6,6 +6,7 @@
 -- If the schedule has no runs, the result is a row without a run_id. If the schedule does not exist, the result has no
 -- row.
 -- Uses the index schedule_run_schedule.
+-- This file also contains list_missed_runs.
 create or replace function queue.list_schedule_runs(
     p_account_id text, p_region text, p_group text, p_name text, p_before bigint, p_limit int)
 returns table (run_id bigint, scheduled_for timestamptz, out_of_band boolean, attempts int, fired_at timestamptz,
@@ -23,7 +24,7 @@ $$;
 
 -- queue.list_missed_runs(account, region, group, limit): returns the occurrences of a group's schedules in the last
 -- seven days that did not fire, the newest first.
--- These occurrences failed, and can still be retried, or were skipped. `error` has the reason.
+-- The occurrences were skipped, or failed and can still be retried. `error` has the reason.
 -- Reads the newest 10,000 runs of the installation.
 create or replace function queue.list_missed_runs(p_account_id text, p_region text, p_group text, p_limit int)
 returns table (name text, scheduled_for timestamptz, attempts int, error text, recorded_at timestamptz)

@@ -6,12 +6,12 @@
 --   The mode `update` replaces an existing schedule.
 --   The mode `patch` changes only p_fields of an existing schedule.
 --   `p_fields` contains columns of queue.schedule by name, without identity and counts. Times are in ISO 8601.
---   `p_next_fire_at` is the next occurrence after `now` of read_schedule, or the moment of a one-shot.
+--   `p_next_fire_at` is the next occurrence after `now` of read_schedule, or the time of a one-shot schedule.
 --   `error` is ScheduleExists, ScheduleNotFound or GroupNotFound.
 -- Stores p_next_fire_at for a new schedule, and after a change of the expression, time zone, start or end. Also stores
--- p_next_fire_at if a pause ends after the stored occurrence. Otherwise the stored occurrence stays.
+-- p_next_fire_at if a pause ends after the stored occurrence. In all other cases, the stored occurrence stays.
 -- If a stored occurrence was due and has not fired, stores a run that says that the occurrence was skipped.
--- A schedule of the REST API without a next occurrence is paused.
+-- If a schedule of the REST API has no next occurrence, the function pauses the schedule.
 -- Resets the count of failures and the last error, except in a patch that changes neither expression nor status.
 -- Locks the schedule, and its group against deletion.
 create or replace function queue.put_schedule(
@@ -29,6 +29,7 @@ declare
     v_defaults constant jsonb := '{"jitter_seconds": 0, "catchup": false, "catchup_limit": 100, "overlap": "allow",
         "failure_threshold": 3, "status": "active"}';
 begin
+    -- The group and the existing schedule
     if p_group <> 'default' then
         perform from queue.schedule_group g
         where g.account_id = p_account_id and g.region = p_region and g.name = p_group for share;
@@ -48,6 +49,7 @@ begin
         return query select null::jsonb, false, 'ScheduleNotFound'::text;
         return;
     end if;
+    -- The new row
     v_new := case when p_mode = 'patch' then jsonb_populate_record(v_old, v_fields)
         else jsonb_populate_record(null::queue.schedule, v_defaults || v_fields) end;
     v_new.schedule_id := coalesce(v_old.schedule_id, nextval('queue.schedule_id'));
@@ -59,6 +61,7 @@ begin
     v_new.updated_at := v_now;
     v_new.last_fired_at := v_old.last_fired_at;
     v_new.fire_count := coalesce(v_old.fire_count, 0);
+    -- Failures
     v_same_times := (v_old.expression_kind, v_old.canonical, v_old.timezone, v_old.start_at, v_old.end_at)
         is not distinct from (v_new.expression_kind, v_new.canonical, v_new.timezone, v_new.start_at, v_new.end_at);
     v_new.consecutive_failures := 0;
@@ -67,10 +70,13 @@ begin
     else
         v_new.last_error := null;
     end if;
+    -- The next occurrence
     v_new.next_fire_at := p_next_fire_at;
     if v_same_times then
         v_new.anchor_at := v_old.anchor_at;
-        if not (v_old.status = 'paused' and v_new.status = 'active' and coalesce(v_old.next_fire_at, v_now) <= v_now) then
+        if not (v_old.status = 'paused' and v_new.status = 'active'
+            and coalesce(v_old.next_fire_at, v_now) <= v_now)
+        then
             v_new.next_fire_at := v_old.next_fire_at;
         end if;
     end if;
@@ -82,16 +88,17 @@ begin
         v_new.status := 'paused';
         v_new.last_error := 'no future occurrence';
     end if;
+    -- An equal schedule does not change
     if p_mode = 'replace' and to_jsonb(v_new) - 'updated_at' = to_jsonb(v_old) - 'updated_at' then
         return query select to_jsonb(v_old), false, null::text;
         return;
     end if;
+    -- Store the schedule
     insert into queue.schedule values (v_new.*)
     on conflict (schedule_id) do update set
         (api, expression_kind, expression, canonical, timezone, anchor_at, start_at, end_at, jitter_seconds,
-            window_minutes, catchup,
-         catchup_limit, failure_threshold, overlap, target, status, next_fire_at, due_at, last_error,
-         consecutive_failures, description, kms_key_arn, action_after_completion, client_token, updated_at)
+         window_minutes, catchup, catchup_limit, failure_threshold, overlap, target, status, next_fire_at, due_at,
+         last_error, consecutive_failures, description, kms_key_arn, action_after_completion, client_token, updated_at)
         = (excluded.api, excluded.expression_kind, excluded.expression, excluded.canonical, excluded.timezone,
             excluded.anchor_at,
          excluded.start_at, excluded.end_at, excluded.jitter_seconds, excluded.window_minutes, excluded.catchup,

@@ -2,6 +2,7 @@
 -- column.
 -- Returns an existing group with the same client token unchanged.
 -- `error` is GroupExists or null.
+-- This file also contains read_schedule_group and list_schedule_group_page.
 create or replace function queue.put_schedule_group(
     p_account_id text, p_region text, p_name text, p_tags jsonb, p_client_token text)
 returns table (schedule_group jsonb, created boolean, error text)

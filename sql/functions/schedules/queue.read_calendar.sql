@@ -17,8 +17,8 @@ returns table (expression_kind text, expression text, canonical text, timezone t
     read_at timestamptz)
 language sql stable set jit = off as $$
 with looked as materialized (
-    select s.region, s.group_name, s.name, s.expression_kind, s.expression, s.canonical, s.timezone, s.anchor_at, s.end_at,
-        s.next_fire_at, s.due_at
+    select s.region, s.group_name, s.name, s.expression_kind, s.expression, s.canonical, s.timezone, s.anchor_at,
+        s.end_at, s.next_fire_at, s.due_at
     from queue.schedule s
     where s.account_id = p_account_id and s.status = 'active'
     order by s.due_at limit 10000),

@@ -5,6 +5,7 @@
 --   `schedule` is the schedule as JSON by column.
 --   `changed` is false if the schedule was equal before.
 -- Locks the schedules in the order of names.
+-- This file also contains list_prunable_schedules.
 create or replace function queue.sync_schedules(
     p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamptz[], p_prune boolean)
 returns table (n int, schedule jsonb, created boolean, changed boolean)
@@ -37,7 +38,7 @@ end $$;
 
 -- queue.list_prunable_schedules(account, region, after, limit): returns the names of schedules that sync_schedules can
 -- delete, in the order of names.
---   `p_after` restricts the result to names after this one.
+--   `p_after` restricts the result to later names.
 -- Uses the index schedule_account_id_region_group_name_name_key.
 create or replace function queue.list_prunable_schedules(
     p_account_id text, p_region text, p_after text, p_limit int)

@@ -1,5 +1,6 @@
 -- queue.tag_schedule_group(account, region, name, tags, limit): adds tags or replaces their values. A group can have at
 -- most p_limit tags. `error` is GroupNotFound or TagLimitExceeded.
+-- This file also contains untag_schedule_group.
 create or replace function queue.tag_schedule_group(
     p_account_id text, p_region text, p_name text, p_tags jsonb, p_limit int)
 returns table (error text)

@@ -4,6 +4,7 @@
 --   `text` means that the body is not JSON.
 --   `long` means that the body has more than 64 KiB.
 --   Any other value is the result of json_shape for a JSON body. Only the first 8 levels count.
+-- This file also contains json_shape.
 create or replace function queue.body_shape(p_body text) returns text
 language plpgsql immutable as $$
 declare

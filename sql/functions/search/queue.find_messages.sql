@@ -17,23 +17,26 @@
 --   `min_receive_count` and `max_receive_count` count receives from all queues.
 --   `source_arn` is the queue from which a dead letter came.
 --   `shape` is the md5 of body_shape.
--- The messages are in the order of scan_messages. The last row has no id. It has the number of examined messages, and
--- the place after which the scan continues, or null at the end.
+-- The messages are in the order of scan_messages. The last row has a null id, the number of examined messages, and the
+-- place after which the scan continues, or null at the end.
 -- Takes no lock.
 create or replace function queue.find_messages(
-    p_queue_id int, p_filter jsonb, p_now timestamptz, p_after text, p_limit int, p_scan int, p_bytes bigint default null,
-    p_shapes boolean default false, p_seconds float8 default 2)
+    p_queue_id int, p_filter jsonb, p_now timestamptz, p_after text, p_limit int, p_scan int,
+    p_bytes bigint default null, p_shapes boolean default false, p_seconds float8 default 2)
 returns table (shard int, id bigint, group_id text, receive_count int, total_receive_count int, message_id uuid,
     sent_at timestamptz, entered_at timestamptz, visible_at timestamptz, state text, body text, attributes jsonb,
     system jsonb, looked_at int, next text, shape text)
 language plpgsql stable as $$
 #variable_conflict use_column
 declare
+    -- This is the number of messages that the function reads at a time.
     c_part constant int := 1000;
+    -- A scan ends after 64 MiB of bodies.
     c_scan_bytes constant bigint := 67108864;
     v_states jsonb := p_filter -> 'states';
     v_text text := p_filter ->> 'text';
-    v_path text[] := case when p_filter ? 'json' then array(select jsonb_array_elements_text(p_filter #> '{json,path}')) end;
+    v_path text[] := case when p_filter ? 'json'
+        then array(select jsonb_array_elements_text(p_filter #> '{json,path}')) end;
     v_equals jsonb := p_filter #> '{json,equals}';
     v_name text := p_filter #>> '{attribute,name}';
     v_value text := p_filter #>> '{attribute,equals}';
@@ -56,13 +59,15 @@ declare
     m record;
 begin
     loop
+        -- Read the next part
         v_ask := least(c_part, p_scan - v_looked_at);
         v_seen := 0;
         for m in select * from queue.scan_messages(p_queue_id, v_next, v_ask) loop
             v_seen := v_seen + 1;
             v_looked_at := v_looked_at + 1;
             v_scan_bytes := v_scan_bytes + octet_length(m.body);
-            v_next := m.shard || ':' || m.id || ':' || case when m.shard = queue.fifo_shard() then m.group_id else '' end;
+            v_next := m.shard || ':' || m.id || ':'
+                || case when m.shard = queue.fifo_shard() then m.group_id else '' end;
             state := queue.message_state(m.visible_at, m.receive_count);
             shape := case when p_shapes or v_shape is not null then md5(queue.body_shape(m.body)) end;
             total_receive_count := m.receive_count + coalesce((m.system ->> 'ApproximateReceiveCount')::int, 0);
@@ -79,7 +84,8 @@ begin
                 and (v_shape is null or shape = v_shape)
             then
                 shard := m.shard; id := m.id; group_id := m.group_id; receive_count := m.receive_count;
-                message_id := m.message_id; sent_at := m.sent_at; entered_at := m.entered_at; visible_at := m.visible_at;
+                message_id := m.message_id; sent_at := m.sent_at; entered_at := m.entered_at;
+                visible_at := m.visible_at;
                 body := m.body; attributes := m.attributes; system := m.system;
                 return next;
                 v_found := v_found + 1;
@@ -89,6 +95,7 @@ begin
                 or v_looked_at >= p_scan or clock_timestamp() >= v_deadline;
             exit when v_is_over;
         end loop;
+        -- The end of the scan
         if coalesce(v_is_over, v_looked_at >= p_scan) then
             exit;
         elsif v_seen < v_ask then
@@ -99,6 +106,7 @@ begin
     if v_next is not null and not exists (select from queue.scan_messages(p_queue_id, v_next, 1)) then
         v_next := null;
     end if;
+    -- The last row
     return query select null::int, null::bigint, null::text, null::int, null::int, null::uuid, null::timestamptz,
         null::timestamptz, null::timestamptz, null::text, null::text, null::jsonb, null::jsonb,
         v_looked_at, v_next, null::text;

@@ -6,15 +6,15 @@
 --   `p_samples` is the number of each group's newest messages that have rows.
 --   `group_messages`, `oldest_ms` and `newest_ms` describe the group's examined messages.
 --   `body` contains the first 16,384 characters.
--- The last row has no group. It has the number of groups, and the values of the last row of search_messages. Returns no
+-- The last row has a null group, the number of groups, and the values of the last row of search_messages. Returns no
 -- row if the queue does not exist. Takes no lock.
 create or replace function queue.group_failures(
     p_arn text, p_by text[], p_attribute text, p_filter jsonb, p_after text, p_scan int, p_groups int, p_samples int)
 returns table (group_number int, group_source_arn text, group_receive_count int, group_attribute text, group_shape text,
     group_messages bigint, oldest_ms bigint, newest_ms bigint, public_id bigint, receive_count int, message_id text,
     sent_at_ms bigint, visible_at_ms bigint, body text, body_length int, attributes text, system text, group_id text,
-    entered_at_ms bigint, entered_by text, state text, total_receive_count int, source_arn text, looked_at int, next text,
-    messages bigint, groups bigint)
+    entered_at_ms bigint, entered_by text, state text, total_receive_count int, source_arn text, looked_at int,
+    next text, messages bigint, groups bigint)
 language sql stable as $$
 with q as materialized (select * from queue.queues where arn = p_arn),
 found as materialized (
@@ -34,8 +34,9 @@ largest as (
     select row_number() over (order by g.messages desc, g.newest desc, g.samples)::int as number, g.*
     from grouped g order by 1 limit p_groups)
 select g.number, g.source_arn, g.receive_count, g.attribute, g.shape, g.messages, queue.epoch_ms(g.oldest),
-    queue.epoch_ms(g.newest), queue.public_id(m.shard, m.id), m.receive_count, m.message_id::text, queue.epoch_ms(m.sent_at),
-    queue.epoch_ms(m.visible_at), left(m.body, 16384), octet_length(m.body), m.attributes::text,
+    queue.epoch_ms(g.newest), queue.public_id(m.shard, m.id), m.receive_count, m.message_id::text,
+    queue.epoch_ms(m.sent_at), queue.epoch_ms(m.visible_at), left(m.body, 16384), octet_length(m.body),
+    m.attributes::text,
     queue.client_system(m.system)::text, m.group_id, queue.epoch_ms(m.entered_at),
     coalesce(queue.entered_by(m.system), 'sent'), queue.message_state(m.visible_at, m.receive_count),
     m.receive_count + coalesce((m.system ->> 'ApproximateReceiveCount')::int, 0),

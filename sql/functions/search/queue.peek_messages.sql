@@ -45,8 +45,8 @@ found as (
     from q join queue.side s on s.queue_id = q.queue_id and s.sent_at >= q.before
     where p_state in (queue.message_state(s.visible_at, s.receive_count), 'all'))
     union all
-    (select queue.public_id(queue.fifo_shard(), m.id), m.receive_count, m.message_id, m.sent_at, m.sent_at, m.visible_at,
-        m.body, m.attributes, m.system || jsonb_build_object('MessageDeduplicationId', m.deduplication_id)
+    (select queue.public_id(queue.fifo_shard(), m.id), m.receive_count, m.message_id, m.sent_at, m.sent_at,
+        m.visible_at, m.body, m.attributes, m.system || jsonb_build_object('MessageDeduplicationId', m.deduplication_id)
     from q join queue.fifo_group g on g.queue_id = q.queue_id join queue.fifo_message m on m.group_key = g.group_key
         and m.group_key > 0 and m.sent_at >= q.before
     where p_state in (queue.message_state(m.visible_at, m.receive_count), 'all')))

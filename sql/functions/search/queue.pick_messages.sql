@@ -30,6 +30,7 @@ cross join lateral (
         and (x.receive_count is not null or l.id > (
             select max(y.pos) from queue.lease y where y.queue_id = p_queue_id and y.shard = u.shard)))) m
 where m.sent_at >= (
-    select clock_timestamp() - q.retention_seconds * interval '1 second' from queue.queues q where q.queue_id = p_queue_id)
+    select clock_timestamp() - q.retention_seconds * interval '1 second' from queue.queues q
+    where q.queue_id = p_queue_id)
 order by u.shard, m.id
 $$;

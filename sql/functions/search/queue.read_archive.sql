@@ -13,7 +13,8 @@ from (
         over (order by p.archive_id rows between unbounded preceding and 1 preceding) as bytes_before
     from (
         select * from queue.archive
-        where queue_id = (select q.queue_id from queue.queues q where q.arn = p_arn) and archive_id > coalesce(p_after, 0)
+        where queue_id = (select q.queue_id from queue.queues q where q.arn = p_arn)
+            and archive_id > coalesce(p_after, 0)
         order by archive_id limit p_limit) p) a
 where p_bytes is null or coalesce(a.bytes_before, 0) < p_bytes
 order by a.archive_id

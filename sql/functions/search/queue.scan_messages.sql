@@ -24,6 +24,7 @@ declare
 begin
     select * into v_queue from queue.queues q where q.queue_id = p_queue_id;
     v_before := clock_timestamp() - v_queue.retention_seconds * interval '1 second';
+    -- FIFO queues: group by group
     if v_queue.fifo then
         return query
         select queue.fifo_shard(), m.id, g.group_id, m.receive_count, m.message_id, m.sent_at, m.sent_at, m.visible_at,
@@ -38,6 +39,7 @@ begin
         limit p_limit;
         return;
     end if;
+    -- Standard queues: shard by shard
     while v_left > 0 and v_shard < v_queue.shards loop
         return query
         with top as materialized (
@@ -68,8 +70,8 @@ begin
                 case when h.visible_at = 'infinity' then l.sent_at else h.visible_at end, l.body, l.attributes, l.system
             from leased h join queue.log l on l.queue_id = p_queue_id and l.shard = v_shard and l.id = h.id)
             union all
-            (select s.id, s.receive_count, s.message_id, s.sent_at, coalesce(s.entered_at, s.sent_at), s.visible_at, s.body,
-                s.attributes, s.system
+            (select s.id, s.receive_count, s.message_id, s.sent_at, coalesce(s.entered_at, s.sent_at), s.visible_at,
+                s.body, s.attributes, s.system
             from queue.side s
             where s.queue_id = p_queue_id and s.shard = v_shard and s.id > v_id and s.sent_at >= v_before
             order by s.id limit v_left)) m

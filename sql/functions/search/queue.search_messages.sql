@@ -13,8 +13,8 @@ returns table (public_id bigint, receive_count int, message_id text, sent_at_ms 
 language sql stable as $$
 select queue.public_id(f.shard, f.id), f.receive_count, f.message_id::text, queue.epoch_ms(f.sent_at),
     queue.epoch_ms(f.visible_at), f.body, f.attributes::text, queue.client_system(f.system)::text, f.group_id,
-    queue.epoch_ms(f.entered_at), case when f.id is not null then coalesce(queue.entered_by(f.system), 'sent') end, f.state,
-    f.total_receive_count, f.system ->> 'DeadLetterQueueSourceArn', f.looked_at, f.next,
+    queue.epoch_ms(f.entered_at), case when f.id is not null then coalesce(queue.entered_by(f.system), 'sent') end,
+    f.state, f.total_receive_count, f.system ->> 'DeadLetterQueueSourceArn', f.looked_at, f.next,
     case when f.id is null then (
         select m.visible + m.in_flight + m.delayed from queue.measurement m where m.queue_id = q.queue_id) end
 from queue.queues q

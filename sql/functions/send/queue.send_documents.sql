@@ -1,6 +1,7 @@
--- queue.send_documents: sends messages for queue.send_batch and other functions that applications call. Those functions
--- do not call each other, because each sets a search_path and the planner's settings. These settings cost 6 µs on
--- PostgreSQL 15 and 4 µs on 18. The parameters, the result and the errors are the same as in queue.send_batch.
+-- queue.send_documents: sends messages for queue.send_batch and other functions that applications call. The functions
+-- for applications do not call each other, because each sets a search_path and the planner's settings. Setting these
+-- values costs 6 µs on PostgreSQL 15 and 4 µs on 18. The parameters, the result and the errors are those of
+-- queue.send_batch.
 create or replace function queue.send_documents(
     p_name text, p_messages jsonb[], p_headers jsonb[], p_delay int, p_group_id text, p_deduplication_ids text[])
 returns setof bigint
@@ -16,11 +17,13 @@ declare
     v_attributes jsonb[];
     v_row record;
 begin
+    -- Checks
     if p_delay not between 0 and v_longest_delay or coalesce(v_count, 0) = 0
         or array_position(p_messages, null) is not null then
         raise exception 'a delay is 0 to 31536000 seconds (FIFO: 0), a batch not empty and a message not null'
             using errcode = 'QU003';
     end if;
+    -- The arrays for send_messages
     select array_agg(gen_random_uuid()), array_agg(d.body), array_agg(octet_length(d.body)), array_agg(d.attributes)
     into v_ids, v_bodies, v_sizes, v_attributes
     from (
@@ -29,6 +32,7 @@ begin
     if current_setting('max_prepared_transactions') <> '0' then
         perform queue.guard_prepare();
     end if;
+    -- Delays that need a schedule
     if p_delay > 900 then
         for v_row in
             select s.* from queue.send_later(

@@ -8,8 +8,9 @@
 --   `id` is the public id.
 --   `message_id` and `sequence_number` are set for FIFO queues. A duplicate has the values of the original.
 --   `error` is a class of errors.py. The function has not stored a message with an error.
--- Locks the writer of one shard for each queue without waiting. For FIFO queues, locks the groups' rows. Uses the index
--- log_pkey.
+-- For each queue, locks the writer of one shard without waiting. For FIFO queues, locks the groups' rows. Uses the
+-- index log_pkey.
+-- This file also contains number_fifo_messages, lock_groups and fifo_entries.
 create or replace function queue.send_messages(
     p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[] default null,
     p_system jsonb[] default null, p_delays int[] default null, p_groups text[] default null,
@@ -35,6 +36,7 @@ begin
     foreach v_arn in array v_arns loop
         select q.queue_id, q.fifo, q.shards, q.delay_seconds, q.maximum_message_bytes
         into v_queue from queue.queues q where q.arn = v_arn;
+        -- Messages that the queue refuses
         if v_queue.queue_id is null then
             return query
             select u.n::int, null::bigint, null::text, null::bigint, 'QueueDoesNotExist'::text, null::text
@@ -75,6 +77,7 @@ begin
                 v_shard := queue.side_shard();
             end loop;
         end if;
+        -- Append to the log
         v_now := clock_timestamp();
         if v_shard >= 0 then
             return query
@@ -103,6 +106,7 @@ begin
                 insert into queue.activity (queue_id, sent) values (v_queue.queue_id, v_stored);
             end if;
         end if;
+        -- Store on the slow path (queue.side): delays, and messages without a free shard
         if v_shard < 0 or v_queue.delay_seconds > 0 or p_delays is not null then
             return query
             with entry as materialized (
@@ -138,8 +142,8 @@ end $$;
 create or replace function queue.number_fifo_messages(
     p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
     p_deduplication_ids text[])
-returns table (n int, id bigint, message_id text, group_key bigint, sent_at timestamptz, deduplication_id text, error text,
-    detail text)
+returns table (n int, id bigint, message_id text, group_key bigint, sent_at timestamptz, deduplication_id text,
+    error text, detail text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -183,7 +187,7 @@ begin
     then
         return;
     end if;
-    -- Some entries are duplicates, or lack a group or a deduplication id. Only a call with such entries computes
+    -- Some entries are duplicates, or lack a group or a deduplication id. Only a call with such an entry computes
     -- fifo_entries again. If all calls put the entries into arrays, a send of new messages would be 7% slower, and a
     -- send of duplicates 8% faster.
     return query
@@ -197,7 +201,7 @@ begin
     left join queue.deduplication d
         on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
     where e.group_key is null or e.deduplication_id is null or d.message_id <> e.message_id;
-    perform queue.update_groups(array(      -- These groups receive no message.
+    perform queue.update_groups(array(      -- The call sends no new message to these groups.
         select e.group_key
         from queue.fifo_entries(
             p_queue => v_queue, p_queues => p_queues, p_message_ids => p_message_ids, p_bodies => p_bodies,
@@ -226,7 +230,8 @@ begin
         -- Each name needs a separate look-up, because for `= any (…)` the planner can choose a scan of all the queue's
         -- groups.
         where g.group_key = any (array(
-            select (select e.group_key from queue.fifo_group e where e.queue_id = p_queue_id and e.group_id = u.group_id)
+            select (select e.group_key from queue.fifo_group e where e.queue_id = p_queue_id
+                and e.group_id = u.group_id)
             from unnest(p_groups) u(group_id)))
         order by g.group_key for update) l;
     if coalesce(cardinality(v_found), 0) < cardinality(p_groups) then

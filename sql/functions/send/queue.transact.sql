@@ -1,10 +1,11 @@
--- queue.transact: acknowledges, sends and publishes messages. Either all of these actions happen, or none.
+-- queue.transact: acknowledges, sends and publishes messages. The function performs all of these actions, or none of
+-- them.
 -- The first parameters are those of delete_messages. The parameters of send_messages follow, and then arrays with an
 -- element for each event (publish_events). All events share the trace header.
 -- The parameters are arrays, because both drivers send an array without converting each body to JSON or to the text of
 -- a composite value. Passes the arrays to delete_messages and send_messages unchanged.
 -- Callers name the parameters of events, because later releases can add parameters of messages.
--- A delay of more than 900 seconds works as in send_later.
+-- A message with a delay of more than 900 seconds waits as in send_later.
 --   The kind `send` means a message, with its id.
 --   The kind `schedule` means a message that waits as the schedule in `detail`.
 --   The kind `publish` means a queue that an event reached. In the row without an ARN, the id is the number of URLs.
@@ -31,6 +32,7 @@ begin
     -- The setting makes notify_watchers notify every process, even this process.
     perform set_config('queue.watcher', '', true);
     begin
+        -- Acknowledge
         select min(d.n) as n into v_bad
         from queue.delete_messages(
             p_queue_ids => p_queue_ids, p_shards => p_shards, p_positions => p_positions, p_ids => p_ids,
@@ -39,10 +41,11 @@ begin
         if v_bad.n is not null then
             raise exception 'StaleReceipt' using errcode = 'QU005', hint = v_bad.n::text;
         end if;
+        -- Send
         if 900 < any (p_delays) then
             select jsonb_agg(to_jsonb(s)) into v_sent
-            from queue.send_later(p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system, p_delays, p_groups,
-                p_deduplication_ids) s;
+            from queue.send_later(p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system, p_delays,
+                p_groups, p_deduplication_ids) s;
         else
             select jsonb_agg(to_jsonb(s)) into v_sent
             from queue.send_messages(
@@ -53,8 +56,10 @@ begin
         select s ->> 'n' as n, s ->> 'error' as error, s ->> 'detail' as detail into v_bad
         from jsonb_array_elements(v_sent) s where s ->> 'error' is not null order by (s ->> 'n')::int limit 1;
         if v_bad.error is not null then
-            raise exception '%', v_bad.error using errcode = 'QU005', hint = v_bad.n, detail = coalesce(v_bad.detail, '');
+            raise exception '%', v_bad.error using errcode = 'QU005', hint = v_bad.n,
+                detail = coalesce(v_bad.detail, '');
         end if;
+        -- Publish
         for v_event in 1 .. coalesce(cardinality(p_keys), 0) loop
             v_published := v_published || coalesce((
                 select jsonb_agg(to_jsonb(e) || jsonb_build_object('n', v_event))
@@ -76,6 +81,7 @@ begin
             return next;
             return;
     end;
+    -- A row for each result
     return query
     select case when s ->> 'schedule' is null then 'send' else 'schedule' end, (s ->> 'n')::int,
         case when s ->> 'schedule' is null then p_queues[(s ->> 'n')::int] end, (s ->> 'id')::bigint, null::text,

@@ -18,8 +18,8 @@
 --   `SubscriptionExists` means that the existing subscription has other attributes.
 --   `SubscriptionLimitExceeded` means that a FIFO topic has 100 subscriptions.
 --   `FilterPolicyLimitExceeded` means that the topic or the account has too many filter policies.
---   `LargeMessages` means that the topic accepts messages over 256 KiB, so it may have at most 100 subscriptions, of
---     queues.
+--   `LargeMessages` means that the topic accepts messages over 256 KiB. A topic of this kind can have at most 100
+--     subscriptions, of queues.
 -- Takes shared locks on the rows of the queues and the topic, so that their attributes do not change.
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,
@@ -33,6 +33,7 @@ declare
     v_subscription queue.subscription;
     v_error text;
 begin
+    -- The policies and the topic
     if queue.policies_changed(p_policies) then
         return query select null::text, false, 'PolicyChanged'::text;
         return;
@@ -42,6 +43,7 @@ begin
         return query select null::text, false, 'NotFound'::text;
         return;
     end if;
+    -- The existing or the new subscription
     loop
         select * into v_subscription from queue.subscription s
         where s.topic_id = v_topic.topic_id and s.protocol = p_protocol and s.endpoint = p_endpoint for update;
@@ -67,6 +69,7 @@ begin
     if v_subscription.owner = p_owner then
         perform queue.store_endpoint_password(v_topic.account_id, v_topic.arn, p_endpoint, p_password);
     end if;
+    -- The confirmation
     if not v_subscription.confirmed and not (p_protocol in ('email', 'email-json')
         and coalesce(v_subscription.token_expires_at > clock_timestamp() + interval '47 hours', false))
     then

@@ -19,7 +19,7 @@ begin
             (select s.topic_id from queue.subscription s where s.token = p_token),
             (select f.topic_id from queue.former_subscription f where f.token = p_token),
             (select n.topic_id from queue.topic n where n.arn = p_topic))
-        -- These parts of the ARN are the region and the account.
+        -- The compared parts of the ARN are the region and the account.
         and left(t.arn, -length(t.name)) = substring(p_topic from '^.*:')
     for share;
     update queue.subscription s

@@ -1,5 +1,5 @@
 -- queue.drop_subscription(arn, anonymous, text): deletes a subscription.
---   `p_anonymous` means that the request was not signed. Such a request suffices unless the subscription demands a
+--   `p_anonymous` means that the request was not signed. An unsigned request suffices unless the subscription demands a
 --     signature.
 --   `p_confirmation` is the text that tells the endpoint. Null means that the service does not tell the endpoint. The
 --     endpoint can restore the subscription within two days, with the token in the text.

@@ -3,9 +3,10 @@
 create or replace function queue.notify_endpoint(
     p_subscription queue.subscription, p_kind text, p_topic text, p_text text) returns void
 language sql volatile as $$
-insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, topic_arn, subscription_arn, body)
-select split_part(p_topic, ':', 5), split_part(p_topic, ':', 4), p_subscription.protocol, p_kind, p_subscription.endpoint,
-    (p_text::jsonb ->> 'MessageId')::uuid, p_topic, p_subscription.arn, p_text
+insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, topic_arn, subscription_arn,
+    body)
+select split_part(p_topic, ':', 5), split_part(p_topic, ':', 4), p_subscription.protocol, p_kind,
+    p_subscription.endpoint, (p_text::jsonb ->> 'MessageId')::uuid, p_topic, p_subscription.arn, p_text
 where p_subscription.protocol not in ('http', 'https');
 with notice as (
     insert into queue.notice (kind, topic_arn, message_id, raw)

@@ -10,6 +10,8 @@
 -- Raises QU008 if the occurrence fired before.
 -- Takes the locks of send_messages, publish_events, publish_messages and invoke_function. Uses the index
 -- schedule_run_once.
+-- This file also contains send_schedule_to_queue, publish_schedule_event, publish_schedule_to_topic and
+-- invoke_function.
 create or replace function queue.dispatch_schedule(
     p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_topic_message jsonb)
 returns queue.schedule_run
@@ -83,8 +85,9 @@ begin
         p_system => array[coalesce(
             v_target -> 'system', queue.system_attributes(case when not v_fifo then v_group end, p_trace))],
         p_groups => case when v_fifo then array[v_group] end,
-        p_deduplication_ids => case when v_fifo and v_is_rest then array[case when p_out_of_band then gen_random_uuid()::text
-            else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end] end) s;
+        p_deduplication_ids => case when v_fifo and v_is_rest
+            then array[case when p_out_of_band then gen_random_uuid()::text
+                else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end] end) s;
     if v_sent.error is not null then
         raise exception '%', case v_sent.error
                 when 'QueueDoesNotExist' then format('Queue ''%s'' does not exist', split_part(v_arn, ':', 6))
@@ -158,10 +161,11 @@ end $$;
 -- queue.invoke_function(schedule, occurrence, attempt, trace): stores an invocation of a schedule's Lambda function for
 -- the worker `deliver`. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
 -- The notice keeps the schedule, because each attempt has a different input (queue.delivery_body).
--- The delivery's subscription_policy has the maximum number of attempts and the time of the last one, in seconds since
--- 1970 (RetryPolicy, EventBridge Scheduler API Reference).
+-- The delivery's subscription_policy has the maximum number of attempts and the time of the last attempt, in seconds
+-- since 1970 (RetryPolicy, EventBridge Scheduler API Reference).
 -- Raises QU006 if the function belongs to another account, or if too many deliveries of the account wait.
-create or replace function queue.invoke_function(p_schedule queue.schedule, p_at timestamptz, p_attempt int, p_trace text)
+create or replace function queue.invoke_function(p_schedule queue.schedule, p_at timestamptz, p_attempt int,
+    p_trace text)
 returns jsonb
 language plpgsql as $$
 declare
@@ -170,7 +174,8 @@ declare
     v_notice queue.notice;
 begin
     if split_part(v_target ->> 'Arn', ':', 5) <> v_account then
-        raise exception 'The function belongs to another account' using errcode = 'QU006', detail = 'AccessDeniedException';
+        raise exception 'The function belongs to another account' using errcode = 'QU006',
+            detail = 'AccessDeniedException';
     elsif exists (select from queue.delivery_excess e where e.account_id = v_account and e.protocol = '') then
         raise exception 'too many deliveries wait' using errcode = 'QU006', detail = 'Throttled';
     end if;

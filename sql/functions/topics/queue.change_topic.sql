@@ -1,7 +1,7 @@
 -- queue.change_topic(arn, attributes): replaces the given attributes. A null value removes an attribute.
 --   `NotFound` means that the topic does not exist.
---   `LargeMessages` means that the MaximumMessageSize exceeds 256 KiB. Such a topic can have at most 100 subscriptions,
---     of queues, Firehose or Lambda (SetTopicAttributes, API reference).
+--   `LargeMessages` means that the MaximumMessageSize exceeds 256 KiB. A topic for such large messages can have at most
+--     100 subscriptions, of queues, Firehose or Lambda (SetTopicAttributes, API reference).
 -- Locks the topic's row. The function add_subscription takes a shared lock on this row.
 create or replace function queue.change_topic(p_arn text, p_attributes jsonb) returns table (error text)
 language plpgsql as $$

@@ -1,5 +1,6 @@
 -- queue.describe_topic(arn): returns a topic's attributes and tags as JSON texts, and the numbers of its confirmed and
 -- pending subscriptions. Returns no row for an unknown topic.
+-- This file also contains list_topic_page.
 create or replace function queue.describe_topic(p_arn text)
 returns table (attributes text, tags text, confirmed bigint, pending bigint)
 language sql stable as $$

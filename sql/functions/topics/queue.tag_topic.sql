@@ -1,5 +1,6 @@
 -- queue.tag_topic(arn, tags, limit): adds tags or replaces their values. A topic can have at most p_limit tags. `error`
 -- is TopicResourceNotFound or TagLimitExceeded.
+-- This file also contains untag_topic.
 create or replace function queue.tag_topic(p_arn text, p_tags jsonb, p_limit int) returns table (error text)
 language plpgsql as $$
 declare

@@ -1,12 +1,12 @@
--- queue.change_visibilities: makes messages invisible for p_visibility_seconds from now on. A value of 0 makes them
--- visible at once. Each handle has an element in each array. The other parameters are those of delete_messages.
+-- queue.change_visibilities: makes messages invisible for p_visibility_seconds from now on, or visible at once if the
+-- value is 0. Each handle has an element in each array. The other parameters are those of delete_messages.
 --   `n` is the position of the handle, from 1.
 --   `changed` means that the message is invisible until visible_at_ms.
 --   `gone` means that the handle is no longer valid, or that the message's retention is over.
 --   `expired` means that the visibility timeout of a FIFO message is over.
 --   `too_long` means that the end is more than 12 hours after the first receive.
 --   `no_queue` means that the queue does not exist.
--- Takes the same locks as delete_messages. Uses the indexes lease_pkey, side_pkey, log_pkey and fifo_message_pkey.
+-- Takes the locks of delete_messages. Uses the indexes lease_pkey, side_pkey, log_pkey and fifo_message_pkey.
 create or replace function queue.change_visibilities(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[], p_visibility_seconds int[])
@@ -70,6 +70,7 @@ begin
                         and l.message_id = v_handle.message_id and l.sent_at >= v_before);
             end if;
         end if;
+        -- The outcome
         v_visible_at := clock_timestamp() + v_handle.seconds * interval '1 second';
         if v_handle.shard = queue.fifo_shard() and exists (
             select from queue.fifo_message m

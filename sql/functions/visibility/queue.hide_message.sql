@@ -1,7 +1,7 @@
 -- queue.hide_message: makes a message visible at p_visible_at. Returns false if the handle is no longer valid. A
 -- message of the log leaves its lease and moves to the slow path (queue.side) under the same handle. A lease's end
--- never moves to an earlier time, because a receiver's watermark can already be later. Locks the lease's, message's or
--- group's row.
+-- never moves to an earlier time, because a receiver's watermark can already be at a later time. Locks the lease's,
+-- message's or group's row.
 create or replace function queue.hide_message(
     p_queue_id int, p_shard int, p_pos bigint, p_id bigint, p_receive_count int, p_visible_at timestamptz)
 returns boolean

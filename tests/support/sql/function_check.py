@@ -1,7 +1,7 @@
 """Checks all SQL functions without calling them: `python -m tests.support.sql.function_check` (in `make check`).
 
-    files      A file's first function has the file's name, and no other file uses its other functions. Comments begin
-               with the function's name, and list its parameters.
+    files      A file's first function has the file's name, and no other file uses its other functions, which the file's
+               head lists. Comments begin with the function's name, and list its parameters.
     server     Every body compiles, with plpgsql.extra_errors = 'all' and in both passes of the migration runner.
     catalogue  Every function in the schema comes from exactly one file, without old overloads. Functions that run with
                their owner's rights set their search_path.
@@ -52,11 +52,11 @@ select p.oid, p.oid::regprocedure::text, n.nspname || '.' || p.proname, l.lannam
 from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
 where n.nspname = 'queue' order by 2
 """
-LONGEST_LINE = 125
+LONGEST_LINE = 120
 
 
 def check_files(directory: Path) -> Iterator[str]:
-    """Yields faults in the files of sql/functions and sql/former, including lines of more than LONGEST_LINE characters.
+    """Yields faults in the files of sql/functions and sql/former, and lines that are too long in all files of sql.
 
     A file first defines the function with its name, and then functions that only this function uses or that belong to
     it. A function that another file uses has a separate file.
@@ -71,12 +71,20 @@ def check_files(directory: Path) -> Iterator[str]:
         if first != path.stem:
             yield f"{path.name}: defines {first or 'nothing'} first, not {path.stem}"
         for name in others:
+            if not re.search(rf"This file also contains [^.]*\b{name.removeprefix('queue.')}\b", _joined_head(text)):
+                yield f"{path.name}: its head does not list {name}"
             if name not in stated and _NAME.findall(_COMMENT.sub("", text)).count(name) == 1:
                 yield f"{path.name}: neither it nor a statement uses {name}"
             for caller in (place for place, names in called.items() if name in names and place != path):
                 yield f"{path.name}: {caller.name} uses {name}, which needs a file"
         yield from (f"{path.name}: {finding}" for finding in check_headers(defined, text))
-    yield from check_lines([*paths, *directory.glob("migrations/*.sql")])
+    others = [path for folder in ("migrations", "views", ".") for path in sorted(directory.glob(f"{folder}/*.sql"))]
+    yield from check_lines([*paths, *others])
+
+
+def _joined_head(text: str) -> str:
+    """Returns the comment before a file's first function in one line."""
+    return " ".join(line.removeprefix("--").strip() for line in text.partition("\ncreate ")[0].splitlines())
 
 
 def check_lines(paths: list[Path]) -> Iterator[str]:
