@@ -1,6 +1,7 @@
 -- queue.take_groups: receives messages of a FIFO queue, group by group. The group that has been ready for the longest
 -- time comes first. Takes a group's messages only up to the first invisible message, so no message overtakes a message
--- in flight. Each receiver receives p_share rows of the result, in order. One receiver receives all messages of a group.
+-- in flight. Each receiver receives p_share rows of the result, in order. One receiver receives all messages of a
+-- group.
 --   `p_before` is the time before which sent messages are past their retention. The function does not return these
 --     messages.
 --   `p_response_bytes` and `p_response_format` are the limit of the response, as in receive_messages.
