@@ -62,9 +62,9 @@ from .runtime.driver import Resources, run_operation
 T = TypeVar("T")
 
 REQUEST_KEY = "penstock.request"
-"""The entry of an ASGI scope with the request's `AsgiTask`, which `_run_operation` passes on to the driver."""
+"""The ASGI scope stores the request's `AsgiTask` under this key, and `_run_operation` passes the task to the driver."""
 PREFIX = "/v1"
-# The routes that the application calls itself, without FastAPI's middleware and routing.
+# The application calls these routes directly, without FastAPI's middleware and routing.
 DIRECT_ROUTES = {
     ("POST", PREFIX + route.path): route for route in transactions.routes.router.routes if isinstance(route, APIRoute)
 }
@@ -86,9 +86,9 @@ class Application(RestApplication):
         self._has_console = settings.console != "off"
         self._deadlines = Deadlines(settings.queue_request_timeout_seconds)
         self.aws_application = AwsApplication(environment, resources, self._deadlines)
-        # A long request waits for memory twice: before it is read, and before it is processed. A wait ends with 503
-        # after a third of the request's time. Both waits therefore end before the request's deadline, after which the
-        # response would be 408.
+        # A long request waits for memory twice: before it is read, and before it is processed. Each wait is limited to
+        # a third of the request's time, and then ends with 503. Therefore, both waits end before the request's
+        # deadline, when the response would be 408.
         longest_wait_seconds = settings.queue_request_timeout_seconds / 3
         self._reading_budget = MemoryBudget(READING_BYTES, longest_wait_seconds, READING_SHARE)
         self._processing_budget = MemoryBudget(PROCESSING_BYTES, longest_wait_seconds)
@@ -113,7 +113,8 @@ class Application(RestApplication):
         )
 
     def _add_mcp_and_console(self, settings: Settings) -> None:
-        """Adds the parts that settings can switch off. Raises SettingError if the package of MCP is missing."""
+        """Adds the parts that settings can switch off. Raises SettingError if the optional package for MCP is
+        missing."""
         if settings.queue_mcp:
             try:
                 from .mcp import endpoint as mcp  # noqa: PLC0415 - its package is optional, and takes 0.5 s
@@ -130,11 +131,11 @@ class Application(RestApplication):
             self.include_router(welcome.router)
 
     def stop(self) -> None:
-        """Responds with 503 to the requests that remain when the process stops."""
+        """When the process stops, answers the remaining requests with 503."""
         self._deadlines.stop()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Serves one request. The server has no lifespan."""
+        """Serves one request. Penstock's HTTP server does not support lifespan events."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
         elif size := bytes_to_reserve(scope["headers"]):
@@ -149,8 +150,8 @@ class Application(RestApplication):
             await self._serve(scope, receive, send)
 
     async def _find_owner(self, scope: Scope) -> Owner:
-        """Returns the key and the address whose share of the memory a long request takes. Raises an error if the
-        request can be refused without the body, before the body takes memory.
+        """Returns the key and the address to which the memory of a long request is charged. Raises an error if the head
+        is enough to refuse the request, so that the body uses no memory.
         """
         peer, _ = scope.get("client") or ("", 0)
         environment = self._environment
@@ -171,15 +172,13 @@ class Application(RestApplication):
             await self._serve_fastapi(scope, receive, send)
 
     def _is_aws(self, scope: Scope) -> bool:
-        """Returns whether a request is for an API of AWS."""
+        """Returns whether a request is for an AWS API."""
         return not self._is_page(scope) and (
             self.aws_application.handles(scope["method"], scope["path"]) or names_action(scope)
         )
 
     def _is_page(self, scope: Scope) -> bool:
-        """Returns whether a request asks for a page: the path is below /console, or a browser makes its first
-        request.
-        """
+        """Returns whether a request asks for a page: the path is `/console` or below it, or a browser opens `/`."""
         path: str = scope["path"]
         if self._has_console and (path == "/console" or path.startswith("/console/")):
             return True
@@ -187,15 +186,15 @@ class Application(RestApplication):
         return is_first_look and b"text/html" in dict(scope["headers"]).get(b"accept", b"")
 
     async def _serve_fastapi(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves a request with FastAPI. The AWS protocols' limits of time and body size apply."""
+        """Serves a request with FastAPI. The limits of the AWS protocols for time and body size apply."""
         request = self._deadlines.start_request(receive)
-        # A long request has memory that other requests need, so its operation does not wait for messages.
+        # A long request keeps memory that other requests need, so its operation does not wait for messages.
         request.may_wait = not bytes_to_reserve(scope["headers"])
         scope[REQUEST_KEY] = request
         log = self._resources.access_log
         logged = None if log is None else LoggedExchange(log, scope, receive, send)
         if logged is not None:
-            # the exchange passes everything on, and notes the facts for the line of the log
+            # The exchange passes on all events, and collects the values of the log line.
             receive, send = logged.receive, logged.send
         send = name_request(scope, self._count_response(scope, send), self._environment)
         self._meter.request_started()
@@ -234,7 +233,8 @@ class Application(RestApplication):
         await response(scope, receive, send)
 
     def _count_response(self, scope: Scope, send: Send) -> Send:
-        """Returns a `send` that counts the response when its head is sent. The route is known at that point."""
+        """Returns a `send` that counts the response when the response's head is sent. The route is known at that
+        point."""
         started = perf_counter()
 
         async def send_counted(message: MutableMapping[str, Any]) -> None:
@@ -259,13 +259,14 @@ def route_template(scope: Scope) -> str:
     path: str | None = getattr(scope.get("route"), "path_format", None)
     if path is None:
         return UNMATCHED
-    # Newer FastAPI reports the route of an included router without the router's prefix.
+    # Newer FastAPI versions report the route of an included router without the router's prefix.
     return PREFIX + path if scope["path"].startswith(PREFIX + "/") and not path.startswith(PREFIX) else path
 
 
 def limit_body(receive: Receive) -> Receive:
-    """Returns a `receive` that raises 413 beyond 6.25 MiB, 503 if the memory for long requests is full, 408 if the body
-    arrives too slowly at that time, and 401 or 429 if a long request is refused before the body is read.
+    """Returns a `receive` that raises an HTTP error if the body is refused: 413 beyond 6.25 MiB, 503 if the memory for
+    long requests stays full, 408 if the body arrives too slowly while that memory is full, and 401 or 429 if the head
+    is refused.
 
     The wrapper raises Starlette's exception, because FastAPI answers any other exception with 400.
     """

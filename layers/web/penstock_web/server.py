@@ -1,4 +1,5 @@
-"""Runs the container's process. Opens the resources, serves until SIGTERM or SIGINT, and shuts down in order.
+"""Runs the container's process. The process opens its resources, serves until SIGTERM or SIGINT, and shuts down in
+order.
 
 stop accepting ─► release long polls ─► finish requests and flushes (QUEUE_DRAIN_SECONDS) ─► close the pool
 """
@@ -56,15 +57,15 @@ from .workers.worker import Worker
 if TYPE_CHECKING:
     from .tracing.tracing import Tracing
 
-# Requests make no reference cycles, so a collection after every 700 allocations finds nothing. Thousands of clients
-# that connect create many objects that stay. The collection of a generation stops every request for 1 ms for each 1,000
-# objects of the generation.
+# Requests create no reference cycles, so a collection after every 700 allocations would find no garbage. When thousands
+# of clients connect, the process creates many long-lived objects. The collection of a generation blocks all requests
+# for 1 ms for each 1,000 objects in the generation.
 GARBAGE_THRESHOLDS = (2_000, 5, 100)
-# The event loop waits this long for the interpreter's lock while a thread computes (effects.Compute). Python's default
-# is 5 ms.
+# If a thread computes (effects.Compute), the event loop waits this long for the interpreter's lock. Python's default is
+# 5 ms.
 SWITCH_SECONDS = 0.001
-# After the requests have ended, only calls of disconnected clients are under way. No call ends while the database
-# hangs.
+# After the requests have ended, only calls for disconnected clients can still be running. While the database hangs,
+# these calls do not end.
 SHUTDOWN_SECONDS = 0.5
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -77,16 +78,17 @@ def serve(
     reuse_port: bool = False,
     metrics_folder: Path | None = None,
 ) -> None:
-    """Serves until a signal, and then returns. The server calls `on_ready` once, when the port answers.
+    """Serves until a signal, and then returns. The server calls `on_ready` once, when it accepts connections on the
+    port.
 
-    Raises LocalError, and SettingError for webhook settings that cannot be read.
+    Raises LocalError, or SettingError if the webhook settings cannot be read.
 
     If `reuse_port` is set, several processes share the port, and the kernel distributes connections among these
     processes. The processes keep their metrics in `metrics_folder`, so that each process can report the metrics of all
     processes.
     """
-    # psycopg_pool logs two lines for each call at info, and one for each request during an outage at warning. Requests
-    # during an outage end with 503.
+    # psycopg_pool logs two info lines for each call, and a warning for each request during an outage. Requests during
+    # an outage get 503.
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     check_webhook_settings(settings)
     environment = Environment(settings, load_receipts(settings))
@@ -98,8 +100,8 @@ def serve(
 
 
 def load_receipts(settings: Settings) -> ReceiptHandles:
-    """Returns the installation's receipt key. Raises LocalError if the database cannot be reached or is not
-    migrated, or the two addresses lead to different databases."""
+    """Returns the installation's key for receipt handles. Raises LocalError if the database cannot be reached or is not
+    migrated, or if the two addresses lead to different databases."""
     try:
         with connect(settings.database_url) as connection:
             problem = find_server_problem(connection)
@@ -111,7 +113,7 @@ def load_receipts(settings: Settings) -> ReceiptHandles:
 
 
 def listening_socket(host: str, port: int, reuse_port: bool) -> socket.socket:
-    """Returns a bound TCP socket. Raises LocalError if the address is taken or belongs to another machine."""
+    """Returns a bound TCP socket. Raises LocalError if the address is already in use or belongs to another machine."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     try:
@@ -141,7 +143,7 @@ async def run(
         http_server = HttpServer(add_tracing(application, tracing), application.aws_application, write_backpressure)
         with StopSignals() as signals:
             await http_server.start(listener)
-            gc.freeze()  # The current objects live until the end, so the collector need not scan them.
+            gc.freeze()  # The current objects live until the process ends, so the collector need not scan them.
             gc.set_threshold(*GARBAGE_THRESHOLDS)
             sys.setswitchinterval(SWITCH_SECONDS)
             on_ready()
@@ -156,7 +158,7 @@ async def run(
 
 @contextlib.asynccontextmanager
 async def writing_refusals(environment: Environment, resources: Resources) -> AsyncIterator[None]:
-    """Writes the counts of refused requests and of message reads to the audit log while the block runs."""
+    """While the block runs, writes the counts of refused requests and of message reads to the audit log."""
     writing = asyncio.create_task(keep_refusals(environment.cache(Refusals), resources.pool.call))
     try:
         yield
@@ -165,7 +167,7 @@ async def writing_refusals(environment: Environment, resources: Resources) -> As
 
 
 class StopSignals:
-    """Ends the service on SIGTERM and SIGINT. A second signal ends the service at once. Only a main thread receives
+    """Ends the service on SIGTERM and SIGINT. A second signal ends the service at once. Only a main thread can receive
     signals.
     """
 
@@ -193,10 +195,10 @@ class StopSignals:
 
 @contextlib.asynccontextmanager
 async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
-    """Yields the tracer if OTLP_ENABLED is set. At the end the tracer has two seconds to send its spans. Raises
+    """Yields the tracer if OTLP_ENABLED is set. At the end, the tracer has two seconds to send its spans. Raises
     SettingError.
 
-    Only this function imports OpenTelemetry. If traces are off, OpenTelemetry costs nothing and need not be installed.
+    Only this function imports OpenTelemetry. If traces are off, OpenTelemetry costs no time and need not be installed.
     """
     if not settings.otlp_enabled:
         yield None
@@ -208,7 +210,7 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
             f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}. In a checkout of Penstock, "
             "`pip install '.[tracing]'` installs them."
         ) from error
-    # The span queue reports lost spans.
+    # The span queue itself reports lost spans.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     tracing = open_tracing(settings)
     try:
@@ -230,7 +232,7 @@ def add_tracing(application: Application, tracing: "Tracing | None") -> Any:
 
 
 def make_pool(settings: Settings, watcher: UUID) -> Pool:
-    """Returns the pool of connections, which is not open yet. `watcher` is the id of the process's long polls."""
+    """Returns the connection pool, which is not open yet. `watcher` is the id of the process's long polls."""
     return Pool(
         settings.database_url,
         settings.queue_max_connections,
@@ -267,7 +269,8 @@ async def open_resources(
     metrics_folder: Path | None = None,
     tracing: "Tracing | None" = None,
 ) -> AsyncIterator[Resources]:
-    """Yields the objects that all requests share, while background tasks and workers run. Closes them at the end."""
+    """Yields the objects that all requests share, while background tasks and workers run. Closes these objects at the
+    end."""
     watcher = uuid4()  # the process's id in the database, for long polls and connections
     pool = make_pool(settings, watcher)
     meter, activity = Meter(settings, metrics_folder), Activity()
@@ -310,8 +313,8 @@ async def open_resources(
 
 
 class Background:
-    """The tasks that run beside the requests. Tasks of workers end by themselves after they are stopped. The process
-    cancels `endless` tasks.
+    """Runs the background tasks of the process. Tasks of workers end by themselves after the workers are stopped. The
+    process cancels `endless` tasks.
     """
 
     def __init__(self, background_workers: list[Worker], *endless: Coroutine[Any, Any, None]) -> None:
@@ -321,7 +324,7 @@ class Background:
         self._worker_tasks = [loop.create_task(worker.run()) for worker in background_workers]
 
     async def stop(self, batcher: Batcher) -> None:
-        """Stops the tasks and flushes the batcher. Abandons unfinished tasks after half a second."""
+        """Stops the tasks and flushes the batcher. Abandons tasks that are unfinished after half a second."""
         for worker in self._workers:
             worker.stop()
         for task in self._endless_tasks:
@@ -331,7 +334,7 @@ class Background:
 
 
 def _notice_call(meter: Meter, activity: Activity, statement: Statement[Row], rows: int) -> None:
-    """Counts the messages that a merged call has stored, and notes the change."""
+    """Counts the messages that a merged call has stored, and reports the change to waiting workers."""
     if statement is SEND_MESSAGES:
         meter.count_flush(rows)
     if statement is not RECEIVE_MESSAGES or rows:
@@ -339,7 +342,7 @@ def _notice_call(meter: Meter, activity: Activity, statement: Statement[Row], ro
 
 
 def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation[Any]], Operation[Any]] | None":
-    """Returns the function that records operations, if traces are written."""
+    """Returns the function that records operations, or None if traces are off."""
     if tracing is None:
         return None
     from .tracing.operations import OperationRecorder  # noqa: PLC0415

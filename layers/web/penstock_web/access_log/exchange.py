@@ -36,14 +36,14 @@ class LoggedExchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """Sends the response's head or a part of the body."""
+        """Sends the head of the response or a part of the body."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
         self._response_bytes += len(message.get("body", b""))
         await self._send(message)
 
     def end(self, route: str, settings: Settings) -> None:
-        """Logs the request and the route's template. Successful health checks are not logged."""
+        """Logs the request and the route's template. The log omits successful health checks."""
         if route in HEALTH_ROUTES and self._status == HTTPStatus.OK:
             return
         scope = self._scope

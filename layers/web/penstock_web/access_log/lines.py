@@ -11,7 +11,8 @@ from penstock.context import Context
 from penstock.observing.telemetry import SERVICE, as_timestamp
 
 WRITE_BYTES: Final = 4_096
-"""Limits the size of one write. Lines of several processes do not mix in a pipe up to this size (POSIX, PIPE_BUF)."""
+"""Limits the size of one write. If several processes write to one pipe, lines of up to this size do not mix (POSIX,
+PIPE_BUF)."""
 MAX_METHOD_LENGTH: Final = 20
 MAX_ADDRESS_LENGTH: Final = 64
 
@@ -34,7 +35,7 @@ class Answered(NamedTuple):
 
 
 class AnsweredRequest(NamedTuple):
-    """A line in the writer's queue. `ended_at` is in seconds since 1970."""
+    """Holds the values of a line that waits in the writer's queue. `ended_at` is in seconds since 1970."""
 
     ended_at: float
     answered: Answered
@@ -44,7 +45,7 @@ class AnsweredRequest(NamedTuple):
 
 
 class LogLine(msgspec.Struct, omit_defaults=True):
-    """An entry as the log shows it. The first keys are the same in all log lines."""
+    """An entry as the log shows it. The first keys are the same in all of the service's log lines."""
 
     timestamp: str
     level: str
@@ -95,7 +96,7 @@ def encode(entry: AnsweredRequest) -> bytes:
 
 
 def join_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields blocks of lines. One write takes a block."""
+    """Yields blocks of lines. Each block is written with one write."""
     joined = b""
     for line in lines:
         if joined and len(joined) + len(line) > WRITE_BYTES:

@@ -20,11 +20,11 @@ MAX_LINES: Final = 10_000
 """Limits the lines that wait to be written, which take about 5 MB."""
 PAUSE_SECONDS: Final = 0.25
 BATCH_LINES: Final = 500
-"""The thread ends its pause when this many lines wait."""
+"""If this many lines wait, the thread ends its pause early."""
 CLOSE_SECONDS: Final = 2.0
-"""Limits the time for the waiting lines when the process ends."""
+"""Limits the time for writing the waiting lines when the process ends."""
 LOG_INTERVAL_SECONDS: Final = 60.0
-"""Dropped lines are logged at most once in this time."""
+"""The service logs dropped lines at most once in this time."""
 DESCRIPTORS: Final = {"stdout": 1, "stderr": 2}
 REQUEST_ID: Final = b"x-amzn-requestid"
 
@@ -62,7 +62,7 @@ class AccessLog:
             self._awake.set()
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Writes the waiting lines for at most `seconds`. Later lines are lost."""
+        """Writes the waiting lines for at most `seconds`. Lines that are still waiting after this time are lost."""
         self._stopping = True
         self._awake.set()
         self._thread.join(seconds)
@@ -117,7 +117,7 @@ def describe_action(
     request_bytes: int,
     settings: Settings,
 ) -> Answered:
-    """Returns an AWS request's log entry. `response` is None if the client has disconnected."""
+    """Returns the log entry of an AWS request. `response` is None if the client has disconnected."""
     status, size, request_id = None, 0, None
     if response is not None:
         status, size = response.status, len(response.body)

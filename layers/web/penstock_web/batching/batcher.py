@@ -2,15 +2,15 @@
 
     submit(effect) ─► pending batch ─► flush ─► one SQL call ─► each request's own rows
 
-The effects of a pending batch may share a call. Their statement, options and merge key are equal, or their queue and
-visibility timeout are equal. Long messages go into separate batches, because short messages would wait for the transfer
-of long messages. The batcher flushes an effect at once if no call is running. An idle process therefore adds no delay,
-and a busy process makes large flushes. A separate task runs each flush, so a cancelled request cannot cancel the flush.
-The batcher removes empty pending batches.
+Effects can share a call if their statement, options and merge key are equal. Receives can share a call if their queue
+and visibility timeout are equal. Long messages go into separate batches, because otherwise short messages would wait
+for the transfer of long messages. The batcher flushes an effect at once if no call is running. An idle process
+therefore adds no delay, and a busy process makes large flushes. A separate task runs each flush, so a cancelled request
+cannot cancel the flush. The batcher removes empty pending batches.
 
 A failure affects only the requests that caused the failure. The batcher halves a flush if the database refuses the
 data, until the bad entry is alone. The batcher also halves a flush if the database refuses one transaction in the
-flush, or if another open transaction has a lock. Entries that need the lock then wait in a separate call
+flush, or if another open transaction holds a lock. Entries that need this lock then wait in a separate call
 (`contention`). If a client disconnects during a receive, the messages go to the flush's other requests or back to the
 queue.
 """
@@ -67,12 +67,12 @@ IDLE_SECONDS = 0.003
 # would store the messages twice, so the batcher does not repeat sends.
 IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES))
 
-# The batcher does not repeat calls for a request that has waited longer. Two hanging calls would use up the request's
-# time (408).
+# The batcher does not repeat calls for a request that has waited longer than this. Two hanging calls would use up the
+# request's time, and the response would be 408.
 LATEST_REPETITION_SECONDS = 5.0
 
 ExecuteEntries = Callable[[Sequence[PendingEffect]], Awaitable[Sequence[Sequence[Row]]]]
-"""Makes the call of a flush. Returns the rows of each entry."""
+"""Makes the database call of a flush. Returns the rows of each entry."""
 
 
 class LockWait(Enum):
@@ -95,11 +95,11 @@ _log = logging.getLogger(__name__)
 
 
 class Batcher:
-    """All pending batches of a process.
+    """Keeps all pending batches of a process.
 
-    `limit` is the maximum number of waiting entries. `linger_seconds` says how long a send waits for other sends. The
-    batcher calls `on_response` with the statement and the number of rows of each call, except headers of receives.
-    `direct_handoff` stores messages and serves waiting receives. Receives of long messages wait for
+    `limit` is the maximum number of waiting entries. `linger_seconds` is the time for which a send waits for other
+    sends. The batcher calls `on_response` with the statement and the number of rows of each call, without the headers
+    of receives. `direct_handoff` stores messages and serves waiting receives. Receives of long messages wait for
     `write_backpressure`.
     """
 
@@ -132,7 +132,7 @@ class Batcher:
         self._batches: dict[Hashable, PendingBatch] = {}
         self._pending_entries = 0
         self._lengths = MessageLengths()
-        self._last_flush_ended_at = 0.0  # of all pending batches
+        self._last_flush_ended_at = 0.0  # of the last flush of any pending batch
         self._tasks: set[asyncio.Task[None]] = set()
         # The event loop is looked up once, not for each effect.
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -162,9 +162,9 @@ class Batcher:
     def _batch(
         self, statement: Statement[Row], key: Hashable, queue: NamedQueue | None, locked_key: Hashable | None
     ) -> PendingBatch:
-        """Returns the pending batch for this key. A task flushes the batch. `queue` is set for receives.
+        """Returns the pending batch for this key. A task flushes the batch later. `queue` is set for receives.
 
-        The effects need `locked_key`, and another open transaction has locked this key.
+        `locked_key` is a key that the effects need and that another open transaction has locked, or None.
         """
         if locked_key is not None:
             key = (key, locked_key)
@@ -231,11 +231,11 @@ class Batcher:
             self._on_response(statement, sum(map(len, results)) - headers)
             self._locked_keys.remove(entry.effect for entry in entries)
             for entry, rows in zip(entries, results, strict=True):
-                if not entry.future.done():  # The request of this entry still waits.
+                if not entry.future.done():  # The request of this entry is still waiting.
                     entry.future.set_result(rows)
 
     async def _flush_apart(self, entries: Sequence[PendingEffect], flusher: Flusher, error: Exception) -> None:
-        """Repeats a failed call in halves if one entry could be the cause."""
+        """Repeats a failed call in halves if a single entry could be the cause."""
         if isinstance(error, LongMessageFound):
             self._receive_again(entries)
         elif len(entries) > 1 and may_be_data_error(error):
@@ -248,9 +248,7 @@ class Batcher:
             fail_entries(entries, InternalFailure)
 
     def _receive_again(self, entries: Sequence[PendingEffect]) -> None:
-        """Receives for these entries before all other entries, with fewer entries in a call, because the messages are
-        longer than expected.
-        """
+        """Puts these entries at the front of the batch, because their messages are longer than expected."""
         effect = cast("Receive[ReceivedRow]", entries[0].effect)
         locked_key = self._locked_keys.find(effect) if self._locked_keys else None
         batch = self._batch(effect.statement, effect.batch_key, effect.queue, locked_key)
@@ -258,10 +256,10 @@ class Batcher:
         self._pending_entries += len(entries)
 
     def _isolate(self, entries: Sequence[PendingEffect], lock_wait: LockWait) -> None:
-        """Repeats a call that met a lock, in halves, until only the locked entries are left. Other entries are not
-        delayed."""
+        """Halves a call that waited too long for a lock, and repeats the halves until only the entries that need the
+        lock are left. Other entries do not wait for the lock."""
         if lock_wait is LockWait.LONG:  # All of these entries need the lock.
-            for entry in entries:  # The batcher remembers the lock, so that calls of other entries avoid the lock.
+            for entry in entries:  # Calls of other entries then do not wait for the lock.
                 self._locked_keys.add(entry.effect)
             fail_entries(entries, ServiceUnavailable)
             return
@@ -328,9 +326,11 @@ class Batcher:
 
 
 def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since: float) -> bool:
-    """Returns whether the batcher may repeat a failed call: the call had no effect, or a repetition has no effect.
+    """Returns whether the batcher may repeat a failed call, because the call had no effect or a repetition would have
+    no further effect.
 
-    `since` is the time when the first request of the call began to wait. The request must have time left.
+    `since` is the time when the first request of the call began to wait. A repetition requires that this request has
+    time left.
     """
     if monotonic() - since > LATEST_REPETITION_SECONDS:
         return False

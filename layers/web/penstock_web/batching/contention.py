@@ -1,7 +1,7 @@
-"""Limits the delay that one queue, or another transaction's lock, causes for other requests.
+"""Limits how much one queue, or another transaction's lock, delays other requests.
 
-One queue's receives use only a share of the connections, because receives with different visibility timeouts need
-separate calls. All other effects of a queue share one call.
+Receives from one queue use only a share of the connections, because receives with different visibility timeouts need
+separate calls. All other effects of one queue share a call.
 
 A call waits for a lock up to the role's `lock_timeout`. If the wait times out, the batcher remembers the lock's key for
 a while. Effects that need this key go into separate batches, and do not delay other effects.
@@ -26,9 +26,10 @@ from penstock_web.database.calls import ExecuteStatement
 
 from .merge import Mergeable
 
-# After this time the batcher assumes that the lock was released. The next call that needs the lock waits again, and the
-# call's effects of other requests also wait. Every locked key must be tried again before this time, one second each on
-# a quarter of the connections: on two connections, 120 keys. A successful call makes the batcher forget the key.
+# After this time the batcher assumes that the lock was released. The next call that needs the lock waits again, and
+# delays all effects in that call. The batcher must be able to try every locked key again in this time. Each try takes a
+# second on a quarter of the connections: on two connections, 120 keys. A successful call makes the batcher forget the
+# key.
 REMEMBER_SECONDS = 60.0
 MAX_KEYS = 10_000
 
@@ -37,10 +38,11 @@ _HANDLES = (DELETE_MESSAGES, CHANGE_VISIBILITIES)
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """Functions and limits for calls that wait for locks or that would take every connection.
+    """Holds functions and limits for calls that wait for locks or that could occupy every connection.
 
-    `execute_hurriedly` makes calls that wait only briefly for locks. `execute_waiting` makes calls that are known to
-    wait, on few connections. `queue_share` is the maximum number of concurrent receives from one queue.
+    `execute_hurriedly` makes calls that wait only briefly for locks. `execute_waiting` makes calls that will probably
+    wait for a lock, and uses few connections. `queue_share` is the maximum number of concurrent receives from one
+    queue.
     """
 
     execute_hurriedly: ExecuteStatement
@@ -58,7 +60,7 @@ class QueueShares:
 
     async def start(self, queue: NamedQueue) -> None:
         """Waits until the queue has fewer running calls than `most`. Calls begin in the order in which they came. The
-        caller calls `end` afterwards.
+        caller calls `end` after the call.
         """
         queue_arn = queue.arn
         if self._running.get(queue_arn, 0) < self._most:
@@ -69,19 +71,19 @@ class QueueShares:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # `end` has already passed the place on.
+            if not turn.cancelled():  # `end` has already given this call the place of an ended call.
                 self.end(queue)
             raise
 
     def end(self, queue: NamedQueue) -> None:
-        """Ends a call. The call that has waited longest takes its place."""
+        """Ends a call. The call that has waited longest starts."""
         queue_arn = queue.arn
         waiting = self._waiting.get(queue_arn)
         while waiting:
             turn = waiting.popleft()
             if not waiting:
                 del self._waiting[queue_arn]
-            if not turn.done():  # It is done if its task was cancelled.
+            if not turn.done():  # The future is done if the task of the waiting call was cancelled.
                 turn.set_result(None)
                 return
         self._running[queue_arn] -= 1
@@ -90,7 +92,7 @@ class QueueShares:
 
 
 class LockedKeys:
-    """The locked keys: message groups of FIFO queues, leases, and messages of FIFO queues."""
+    """Remembers the locked keys: message groups of FIFO queues, leases, and messages of FIFO queues."""
 
     def __init__(self) -> None:
         self._until: dict[Hashable, float] = {}
@@ -110,7 +112,8 @@ class LockedKeys:
         return None
 
     def add(self, effect: Mergeable) -> Hashable | None:
-        """Adds an effect's keys after a timeout. Each of these keys could be the reason. Returns the first key."""
+        """Adds the keys of an effect that timed out on a lock. The timeout does not show which key was locked. Returns
+        the first key."""
         now = asyncio.get_running_loop().time()
         if len(self._until) >= MAX_KEYS:
             self._until = {key: until for key, until in self._until.items() if until > now}
@@ -120,7 +123,7 @@ class LockedKeys:
         return keys[0] if keys else None
 
     def remove(self, effects: Iterable[Mergeable]) -> None:
-        """Forgets the keys of effects that were carried out."""
+        """Forgets the keys of effects that succeeded."""
         if self._until:
             for effect in effects:
                 for key in list_keys(effect):
@@ -128,8 +131,9 @@ class LockedKeys:
 
 
 def list_keys(effect: Mergeable) -> Iterator[Hashable]:
-    """Yields the keys that an effect locks. A message sent to a FIFO queue locks (queue, group). A handle locks (queue,
-    shard, lease). A handle of a FIFO queue, whose group is not known, also locks (queue, shard, message).
+    """Yields the keys of the locks that an effect needs. A message sent to a FIFO queue locks (queue, group). A handle
+    locks (queue, shard, lease). A handle of a FIFO queue also locks (queue, shard, message), because its group is not
+    known.
     """
     if not isinstance(effect, BatchCall):
         return

@@ -1,11 +1,11 @@
-"""Hands new messages to waiting receives. One transaction, with one commit, stores and receives the messages.
+"""Gives new messages to waiting receives. One transaction, with one commit, stores and receives the messages.
 
     flush of sends ─► send_messages, receive_messages ─► the senders, and the waiting receives
 
-A waiting receive gets the messages that `receive_messages` finds. These messages can differ from the messages just
-sent. The handoff wakes a waiting receive that gets no messages, and the woken receive makes a separate call. The
-handoff wakes receives from FIFO queues but does not serve them, because two receives must not get messages of one group
-at once.
+A waiting receive returns the messages that `receive_messages` finds. These messages can differ from the messages that
+the flush stored. If a waiting receive gets no messages, the handoff wakes the receive, which then makes a separate
+call. The handoff wakes receives from FIFO queues but does not serve them, because two concurrent receives must not get
+messages of the same group.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,21 +26,21 @@ from .merge import Batch, distribute_messages, merge_calls, rows_by_effect
 from .pending_batch import PendingEffect
 from .write_backpressure import WriteBackpressure
 
-# A flush serves the waiting receives of at most this many queues. Each queue adds a receive to a transaction that locks
-# shards.
+# A flush serves the waiting receives of at most this many queues. Each queue adds a receive, which locks shards, to the
+# transaction.
 MAX_WAITER_GROUPS = 3
 
 ReturnMessages = Callable[[NamedQueue, Sequence[ReceivedRow]], None]
 
 
 class Pipeline(Protocol):
-    """The method of a pipeline connection that the handoff uses."""
+    """Declares the method of a pipeline connection that the handoff uses."""
 
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> Awaitable[list[list[Row]]]: ...
 
 
 class HandoffDatabase(Protocol):
-    """The methods of the pool that the handoff uses."""
+    """Declares the methods of the pool that the handoff uses."""
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> Awaitable[list[RowT]]: ...
 
@@ -48,7 +48,8 @@ class HandoffDatabase(Protocol):
 
 
 class WaiterGroup:
-    """Waiting receives of one queue that share a call. `hidden` has the ids of the received and hidden messages."""
+    """Groups the waiting receives of one queue that share a call. `hidden` has the ids of the messages that the
+    receives returned and made invisible."""
 
     def __init__(self, waiters: list[Waiter]) -> None:
         self._waiters = waiters
@@ -59,7 +60,7 @@ class WaiterGroup:
 
     @property
     def call(self) -> StatementCall:
-        """Returns one call for all receives of the group, for the sends' transaction."""
+        """Returns one call for all receives of the group, which runs in the sends' transaction."""
         return merge_calls(self._receives, own_transaction=False)
 
     def serve(self, rows: Sequence[ReceivedRow], return_messages: ReturnMessages) -> int:
@@ -76,7 +77,7 @@ class WaiterGroup:
             message.message_id
             for _, *messages in results
             for message in messages
-            if message.visible_at_ms > message.first_received_at_ms  # Otherwise the visibility timeout is 0.
+            if message.visible_at_ms > message.first_received_at_ms  # Equal times: a visibility timeout of 0.
         }
         return len(rows) - 1
 
@@ -90,8 +91,8 @@ class WaiterGroup:
 class DirectHandoff:
     """Stores messages and serves the waiters of `long_polls`.
 
-    While `write_backpressure` is high the handoff serves no waiters. The waiters then wake and receive for
-    themselves.
+    While the backlog in `write_backpressure` is high, the handoff serves no waiters. Instead, the waiters wake and make
+    separate receive calls.
     """
 
     def __init__(
@@ -104,11 +105,11 @@ class DirectHandoff:
     async def send(self, entries: Sequence[PendingEffect], return_messages: ReturnMessages) -> list[list[Row]]:
         """Stores the messages of all these entries in one call. Returns the rows of each entry.
 
-        Raises the pool's errors. If an error is raised, no waiter got a message.
+        Raises the pool's errors. After an error, no waiter has received a message.
         """
         effects = [cast("Batch", entry.effect) for entry in entries]
         call = merge_calls(effects)
-        # The number of messages sent to each queue, less the messages that waiters got.
+        # The number of messages sent to each queue, minus the messages that waiters received.
         counts: dict[str, int] = {}
         for effect in effects:
             counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + len(effect)
@@ -139,7 +140,7 @@ class DirectHandoff:
         return rows_by_effect(list(map(len, effects)), rows)
 
     def wake(self, effects: Sequence[Batch]) -> None:
-        """Wakes waiters after messages were stored without this handoff."""
+        """Wakes waiters after messages were stored without the direct handoff."""
         for effect in effects:
             self._long_polls.wake(effect.queue_arn, len(effect))
 

@@ -1,4 +1,4 @@
-"""Merges effects into one call, and splits the call's rows among the requests, with pure functions."""
+"""Merges effects into one call, and splits the rows of the call among the requests, with pure functions."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -21,7 +21,7 @@ Mergeable: TypeAlias = Batch | Transact[TransactedRow] | Receive[ReceivedRow]
 
 
 class NumberedRow(Protocol):
-    """A row with the entry's number in the call, from 1."""
+    """Declares a row that contains the number of its entry in the call, counted from 1."""
 
     @property
     def n(self) -> int: ...
@@ -30,9 +30,10 @@ class NumberedRow(Protocol):
 def merge_calls(
     effects: Sequence[Mergeable], *, own_transaction: bool = True, assume_short: bool = False
 ) -> tuple[Statement[Row], list[object]]:
-    """Returns the statement and arguments that serve all these effects. The effects have the same batch key.
+    """Returns the statement and the arguments for one call that carries out all these effects. The effects have the
+    same batch key.
 
-    If `own_transaction` is set, the call is a separate transaction. `assume_short` means the same as in
+    If `own_transaction` is true, the call runs in a separate transaction. `assume_short` means the same as in
     `build_receive_call`.
     """
     first = effects[0]
@@ -57,12 +58,12 @@ def merge_calls(
 
 
 class NotMergeable(Exception):  # noqa: N818 - nothing failed
-    """The batcher cannot merge these transactions. The database has changed nothing."""
+    """One call cannot carry out these transactions together. The call has changed nothing in the database."""
 
 
 def check_distinct(transactions: Sequence[Transact[TransactedRow]]) -> None:
-    """Raises NotMergeable if two transactions acknowledge the same message. Only the first transaction may acknowledge
-    the message, but one call would let both transactions acknowledge it.
+    """Raises NotMergeable if two transactions acknowledge the same message. Only one transaction can acknowledge a
+    message, but a merged call would accept both transactions.
     """
     seen: set[Row] = set()
     for each in transactions:
@@ -79,8 +80,8 @@ def check_not_refused(rows: Sequence[TransactedRow]) -> None:
 
 
 def rows_by_effect(lengths: Sequence[int], rows: Sequence[Row]) -> list[list[Row]]:
-    """Returns the rows of each effect. `lengths` has the number of entries of each effect. `n` is still the entry's
-    number in the call.
+    """Returns the rows of each effect. `lengths` is the number of entries of each effect. `n` remains the number of the
+    entry in the whole call.
     """
     if len(lengths) == 1:
         return [list(rows)]
@@ -94,7 +95,8 @@ def rows_by_effect(lengths: Sequence[int], rows: Sequence[Row]) -> list[list[Row
 def rows_by_transaction(
     transactions: Sequence[Transact[TransactedRow]], rows: Sequence[TransactedRow]
 ) -> list[list[TransactedRow]]:
-    """Returns each transaction's rows. A row describes a message. `n` counts from 1 within these rows."""
+    """Returns each transaction's rows. A row describes a message. `n` counts from 1 within the rows of each
+    transaction."""
     if len(transactions) == 1:
         return [list(rows)]
     owners = [(index, n) for index, each in enumerate(transactions) for n, _ in enumerate(each.messages, 1)]
@@ -112,8 +114,8 @@ def distribute_messages(
     take.
 
     A request whose client has disconnected gets no messages. The other requests get these messages first, up to their
-    counts. On a FIFO queue the shares stay separate, because two requests must not get messages of the same message
-    group.
+    counts. On a FIFO queue, each request keeps only its own messages, because two requests must not get messages of the
+    same message group.
     """
     header, *messages = rows
     results: list[list[ReceivedRow]] = []

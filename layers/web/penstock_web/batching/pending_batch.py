@@ -1,6 +1,6 @@
-"""Collects effects for a shared call, and decides how many effects one call takes.
+"""Collects effects for a shared call, and decides how many effects a call takes.
 
-A call has limits on entries, messages and bytes, because only short messages gain from a shared call.
+Calls have limits on entries, messages and bytes, because only short messages benefit from a shared call.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ from penstock.postgres.statement import Row
 
 from .merge import Mergeable
 
-# The unit is entries. The weight of an effect grows by one for each KiB, so a call carries a MiB and the bytes of the
-# last request. The bytes of a call are in memory several times, and libpq keeps a buffer for the longest call of each
-# connection.
+# The unit is entries. The weight of an effect also grows by one for each KiB, so a call carries at most a MiB plus the
+# bytes of the last request. The process holds the bytes of a call several times, and libpq keeps a buffer for the
+# longest call of each connection.
 MAX_FLUSH_WEIGHT = 1000
 BYTES_PER_ENTRY = 1024
-# A send of this length does not share a call with shorter sends. The number is Penstock's choice.
+# Sends with at least this weight do not share a call with shorter sends. The number is Penstock's choice.
 LONG_WEIGHT = 64
-# The unit is weight. A batch stops collecting at this limit. If one call had all waiting entries, the service would
+# The unit is weight. A batch stops collecting at this limit. If one call took all waiting entries, the service would be
 # idle during the commit.
 ENOUGH_WEIGHT = 60
 # After this many turns of the event loop without a new entry, the batch assumes that no further entries are arriving.
@@ -34,9 +34,9 @@ RowsFuture = asyncio.Future[Sequence[Row]]
 
 
 class PendingEffect(Struct, eq=False):
-    """One request's effect and the future of its rows.
+    """Holds one request's effect and the future of its rows.
 
-    `weight` is the effect's part of a flush. `since` is the start of the wait, by the monotonic clock.
+    `weight` is the effect's share of a flush. `since` is the time when the wait began, on the monotonic clock.
     """
 
     effect: Mergeable
@@ -45,17 +45,17 @@ class PendingEffect(Struct, eq=False):
     since: float
 
     def limit(self, messages: int) -> None:
-        """Lowers a receive's message count to `messages`."""
+        """Lowers the message count of a receive to `messages`."""
         if self.weight > messages:
             self.effect = replace(self.effect, count=messages)
             self.weight = messages
 
 
 class PendingBatch:
-    """Effects that may share a call. The effects wait until the current call ends, because two calls at once would each
-    carry fewer entries.
+    """Collects effects that may share a call. The effects wait until the current call ends, because two calls at once
+    would each carry fewer entries.
 
-    `queue` is the queue of a receive, or None.
+    `queue` is the queue if the effects are receives, and otherwise None.
     """
 
     __slots__ = ("_lengths", "linger_seconds", "pending", "queue")
@@ -67,10 +67,11 @@ class PendingBatch:
         self.linger_seconds = linger_seconds
 
     async def collect(self) -> None:
-        """Waits for further entries, until several turns of the event loop add no entry.
+        """Waits for further entries until several consecutive turns of the event loop add no entry.
 
-        If requests arrive together, the server reads them one by one. Without this wait, the batch would flush the
-        first of these requests alone. A turn that adds no entry costs 10 µs. A call costs several hundred.
+        The server reads requests one by one, even if they arrive together. Without this wait, the batch would flush a
+        single request first. A turn of the event loop that adds no entry takes 10 µs. A database call takes several
+        hundred microseconds.
         """
         if self.linger_seconds:
             await asyncio.sleep(self.linger_seconds)
@@ -87,11 +88,11 @@ class PendingBatch:
 
     @property
     def receives_long_messages(self) -> bool:
-        """Returns whether long messages lower the number of messages that one request can get."""
+        """Returns whether the messages are so long that one request can get fewer messages."""
         return self.queue is not None and self._lengths.most_for_one(self.queue) < MAX_RECEIVE
 
     def next_flush(self) -> list[PendingEffect]:
-        """Returns the next flush's entries. Omits entries of ended requests."""
+        """Returns the entries of the next flush. Omits entries of ended requests."""
         entries: list[PendingEffect] = []
         weight = 0
         max_weight = MAX_FLUSH_WEIGHT if self.queue is None else self._lengths.largest_receive(self.queue)

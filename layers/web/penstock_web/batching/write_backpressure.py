@@ -1,4 +1,4 @@
-"""Delays receives of long messages, for a limited time, until clients have read earlier responses.
+"""Delays receives of long messages for a limited time, so that clients can read earlier responses.
 
     receive ─► are few bytes unread? ─► SQL call ─► responses ─► transports ─► clients
 
@@ -14,13 +14,13 @@ from typing import Protocol
 
 HIGH_WATER_BYTES = 8 * 1_048_576
 MAX_WAIT_SECONDS = 0.5
-# The service closes a connection if the client reads no byte for this time, which is the idle timeout of AWS's load
+# The service closes a connection if the client reads no byte for this time, which equals the idle timeout of AWS's load
 # balancers ("Application Load Balancers").
 STALLED_SECONDS = 60.0
 
 
 class Transport(Protocol):
-    """The methods that this module needs of asyncio's transport."""
+    """Declares the methods of an asyncio transport that this module needs."""
 
     def get_write_buffer_size(self) -> int:
         """Returns the number of bytes that the kernel has not taken."""
@@ -30,10 +30,10 @@ class Transport(Protocol):
 
 
 class WriteBackpressure:
-    """The transports of a process whose clients read slower than the service writes."""
+    """Tracks the transports of a process whose clients read more slowly than the service writes."""
 
     def __init__(self) -> None:
-        # These numbers include bytes that the client has read already, because asyncio shrinks a buffer late.
+        # These numbers can include bytes that the client has already read, because asyncio shrinks a buffer late.
         self._bytes: dict[Transport, int] = {}
         self._timers: dict[Transport, asyncio.TimerHandle] = {}
         self._decreased = asyncio.Event()
@@ -44,7 +44,7 @@ class WriteBackpressure:
         return sum(self._bytes.values()) > HIGH_WATER_BYTES
 
     def add(self, transport: Transport) -> None:
-        """Adds a transport whose client does not read as fast as the service writes."""
+        """Adds a transport whose client reads more slowly than the service writes."""
         size = self._bytes[transport] = transport.get_write_buffer_size()
         self._watch(transport, size)
 
@@ -56,7 +56,7 @@ class WriteBackpressure:
             self._decreased.set()
 
     async def wait_until_low(self) -> None:
-        """Waits until few bytes are unread, at most half a second."""
+        """Waits at most half a second until few bytes are unread."""
         if not self.is_high:
             return
         with contextlib.suppress(TimeoutError):

@@ -6,8 +6,8 @@ Wake = Callable[[], None]
 
 
 class Activity:
-    """The process's workers that wait for a database change. `notice` reports this process's sends, receives and
-    deletes at once. The next check (`compare`) finds all other changes.
+    """Keeps the process's workers that wait for a database change. `notice` immediately reports sends, receives and
+    deletes of this process. The next check (`compare`) finds all other changes.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Activity:
         self._after_check.append(callback)
 
     def wait(self, wake: Wake, changes: int | None) -> None:
-        """Calls `wake` once, after the next change. `changes` is the number before the worker's last run."""
+        """Calls `wake` once, after the next change. `changes` is the change count from before the worker's last run."""
         self._waiting[wake] = changes
 
     def end_wait(self, wake: Wake) -> bool:
@@ -39,7 +39,7 @@ class Activity:
             self._wake(list(self._waiting))
 
     def compare(self, changes: int) -> None:
-        """Reports a change if the current number differs from a worker's number."""
+        """Reports a change to each worker whose number differs from the current number."""
         self.changes = changes
         self._wake([wake for wake, known in self._waiting.items() if known != changes])
         for callback in self._after_check:

@@ -1,4 +1,4 @@
-"""Types for calls of SQL functions. Only the pool uses connections."""
+"""Defines types for calls of SQL functions. Only the pool uses connections."""
 
 from collections.abc import Awaitable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
@@ -7,7 +7,7 @@ from penstock.postgres.statement import Row, Statement
 
 RowT = TypeVar("RowT", bound=Row)
 StatementCall: TypeAlias = tuple[Statement[Row], Sequence[object]]
-"""Holds a statement and its arguments. The arguments contain arrays as lists, which the connection encodes."""
+"""Holds a statement and its arguments. Arrays are lists in the arguments, and the connection encodes the lists."""
 
 
 class SettingRow(NamedTuple):

@@ -38,14 +38,14 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
         return await super().wait(limit_call(gen, self.call_seconds, self.pgconn), *arguments, **options)
 
     async def apply_settings(self) -> None:
-        """Gives a new session its settings. Raises psycopg's errors, such as WrongSettingsError."""
+        """Applies the settings to a new session. Raises psycopg's errors, such as WrongSettingsError."""
         cursor = await self.execute(apply_settings_query(self.info.backend_pid).encode())
         ((*state,),) = await cursor.fetchall()
         self.session = SessionState(*state)
         await self._use_checked()
 
     async def pin_settings(self) -> None:
-        """Gives a session PINNED_SETTINGS, and checks them. Raises WrongSettingsError on a closed connection."""
+        """Applies PINNED_SETTINGS to a session, and checks them. Raises WrongSettingsError on a closed connection."""
         cursor = await self.execute(pin_settings_query(self.info.backend_pid).encode())
         ((is_direct, role, wrong),) = await cursor.fetchall()
         self.session = self.session._replace(is_direct=is_direct, role=role, wrong=wrong)
@@ -58,7 +58,7 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
             raise WrongSettingsError(self.session)
 
     def needs_check(self, now: float) -> bool:
-        """Returns whether the session is behind a pooler and the last check is old."""
+        """Returns whether the session uses a pooler and was last checked long ago."""
         return now - self.checked_at > CHECK_SECONDS and not self.session.is_direct
 
 
@@ -96,8 +96,8 @@ async def connect(url: str, call_seconds: float, name: str = "") -> LimitedAsync
 
 
 def connection_options(url: str) -> dict[str, Any]:
-    """Returns the options of every asynchronous connection. The options exclude prepared statements, which PgBouncer
-    1.18 mixes up.
+    """Returns the options that every asynchronous connection uses. The options turn off prepared statements, which
+    PgBouncer 1.18 mixes up.
     """
     return {
         **build_connection_parameters(url),

@@ -1,6 +1,6 @@
-"""The process's LISTEN connection. The connection goes directly to the server, because a pooler accepts LISTEN but does
-not deliver notifications. Workers sleep while this connection works, because notifications wake them. A network can
-lose notifications silently, and some changes send no notification. At intervals, the process therefore asks on this
+"""Runs the process's LISTEN connection. The connection goes directly to the server, because a pooler accepts LISTEN but
+does not deliver notifications. Workers sleep while this connection works, because notifications wake them. A network
+can lose notifications silently, and some changes send no notification. Therefore, the process regularly queries this
 connection for due work and for changes (`queue.due_work`). An idle process makes no other queries.
 """
 
@@ -26,9 +26,9 @@ APPLICATION_NAME = f"penstock {__version__}"
 """Names the connection in pg_stat_activity. `penstock doctor` finds the running releases by this name."""
 RECONNECT_PAUSE_SECONDS = 1.0
 CHECK_SECONDS = 30.0
-"""Sets the pause between two checks, unless a setting gives another."""
+"""Sets the pause between two checks if no setting gives another pause."""
 EXPIRY_SECONDS = 1.0
-"""Sets the shortest pause before a check that runs early because a message expires."""
+"""Sets the shortest pause before a check that runs early because the retention of a message ends."""
 
 
 class NotificationHandler(Protocol):
@@ -58,10 +58,11 @@ async def listen(
     """Passes notifications to the handler until the task is cancelled. The loop reconnects a second after the
     connection is lost.
 
-    The pool proves each connection (`one_database`). The listener does not connect while the process gets too few
-    connections. During that time, long polls depend only on the shared check, and workers depend on their pauses. After
-    each connect the handler registers every queue again. After each connect, and every `check_seconds`, a check reports
-    due work to the handler, and changes to `activity`. The check runs earlier if a message's retention ends earlier.
+    The pool checks that each new connection leads to the right database (`one_database`). The listener does not connect
+    while the process has too few connections. During that time, only the shared check wakes long polls, and workers run
+    at fixed intervals. After each connect, the handler registers every queue again. After each connect, and every
+    `check_seconds`, a check reports due work to the handler, and changes to `activity`. The check runs earlier if the
+    retention of a message ends earlier.
     """
     outage = outage or Outage()
     while True:
@@ -91,7 +92,7 @@ async def _listen_once(
         if pool is not None and is_shortage(error):
             await pool.give_up_connection(NAME, error)
         raise
-    # psycopg passes on the notifications that arrive together with a query's result.
+    # psycopg returns notifications that arrive together with a query's result.
     connection.add_notify_handler(lambda notify: handler.handle_notification(notify.payload))
     async with connection:
         if pool is not None:
@@ -113,8 +114,8 @@ async def _listen_once(
 
 
 async def _check(connection: LimitedAsyncConnection, handler: NotificationHandler, activity: Activity) -> float | None:
-    """Asks for due work. Returns the seconds until the next message's retention ends, or None if no retention ends
-    soon.
+    """Queries the due work. Returns the seconds until the retention of the next message ends, or None if no retention
+    ends soon.
 
     Raises OperationalError if the server does not respond.
     """
@@ -129,7 +130,7 @@ async def _check(connection: LimitedAsyncConnection, handler: NotificationHandle
 async def _forward_notifications(
     connection: LimitedAsyncConnection, handler: NotificationHandler, seconds: float
 ) -> None:
-    """Passes notifications to the handler for this time."""
+    """Passes notifications to the handler for `seconds`."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while True:
@@ -142,7 +143,7 @@ async def _forward_notifications(
 async def _wait_until_readable(descriptor: int) -> None:
     """Returns when the server has sent data, or has closed the connection.
 
-    psycopg's generator would check ten times a second, for 0.2 % of a core.
+    The generator of psycopg would check ten times a second, which costs 0.2 % of a core.
     """
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()

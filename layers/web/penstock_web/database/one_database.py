@@ -1,14 +1,15 @@
 """Proves that every connection to DATABASE_DIRECT_URL leads to the database of DATABASE_URL.
 
-One session holds an advisory lock with a random key, and a session at the other address must see this lock in pg_locks.
-Name, oid, system identifier and secrets would not distinguish a restored copy from the original server.
+A session at one address holds an advisory lock with a random key, and a session at the other address must see this lock
+in pg_locks. Name, oid, system identifier and secrets cannot distinguish a restored copy from the original server.
 
-A pooler can switch to another database at any time without telling the clients. The open LISTEN connection therefore
-has such a lock. A call through the pooler looks for this lock if no call has looked in the last LOOK_SECONDS. A call
-that does not see the lock starts a proof, because the LISTEN connection could also have ended.
+A pooler can switch to another database at any time without telling its clients. Therefore, the open LISTEN connection
+holds a lock with a random key. A call through the pooler looks for this lock if no call has looked in the last
+LOOK_SECONDS. If a call does not see the lock, the process starts a proof, because the LISTEN connection could also have
+ended.
 
 Requests get 503 until the proof succeeds, because two databases could each store a part of the messages. The process
-repeats the proof, because the two addresses can lead to two servers for a while during a failover.
+repeats a failed proof, because the two addresses can lead to two servers for a while during a failover.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from .connect import LimitedAsyncConnection, connect
 
 RETRY_SECONDS = 1.0
 LOOK_SECONDS = 2.0
-"""Sets the shortest pause between two looks at the lock of the LISTEN connection."""
+"""Sets the shortest pause between two checks of the LISTEN connection's lock."""
 
 _log = logging.getLogger(__name__)
 
@@ -42,9 +43,9 @@ class DividedError(psycopg.OperationalError):
 
 
 class OneDatabase:
-    """Proves new direct connections. `fetch` runs a query at DATABASE_URL. The object calls `on_division` after the
-    first failed proof, and `on_reunion` after the next successful one. Between these calls, `is_divided` is true, and
-    the process repeats the proof every RETRY_SECONDS.
+    """Proves that new direct connections lead to the right database. `fetch` runs a query at DATABASE_URL. The object
+    calls `on_division` after the first failed proof, and `on_reunion` after the next successful one. Between these
+    calls, `is_divided` is true, and the process repeats the proof every RETRY_SECONDS.
     """
 
     def __init__(
@@ -103,8 +104,8 @@ class OneDatabase:
         return self._holder is not None and not self._holder.closed
 
     async def looks_divided(self, connection: LimitedAsyncConnection) -> bool:
-        """Returns whether this connection to DATABASE_URL does not see the held lock. Returns false without a query if
-        a call has looked for the lock in the last LOOK_SECONDS. Raises psycopg's errors.
+        """Returns whether this connection to DATABASE_URL fails to see the lock of the LISTEN connection. Returns false
+        without a query if a call has looked for the lock in the last LOOK_SECONDS. Raises psycopg's errors.
         """
         now = monotonic()
         is_known = self.is_divided or self._is_verifying or now - self._looked_at < LOOK_SECONDS
@@ -115,7 +116,7 @@ class OneDatabase:
         return await cursor.fetchall() != [(True,)]
 
     async def verify(self) -> None:
-        """Proves a new direct connection. Raises the errors of `prove`."""
+        """Proves that a new direct connection leads to the right database. Raises the errors of `prove`."""
         self._is_verifying = True
         try:
             connection = await connect(self._direct_url, self._call_seconds)
@@ -127,8 +128,9 @@ class OneDatabase:
             self._is_verifying = False
 
     async def verify_for_call(self) -> None:
-        """Proves a new direct connection. Raises ServiceUnavailable if the proof fails. Returns if no proof is
-        possible, because the LISTEN connection is then lost too, and a proof follows the reconnect.
+        """Proves that a new direct connection leads to the right database. Raises ServiceUnavailable if the proof
+        fails. Returns if no proof is possible, because the LISTEN connection has then also ended, and a proof follows
+        the reconnect.
         """
         try:
             await self.verify()

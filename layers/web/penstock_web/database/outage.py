@@ -41,8 +41,8 @@ def explain_failure(cause: BaseException | None, *, is_listening: bool, is_poole
 
 
 def log_begin(who: str, cause: BaseException, reason: str = "") -> None:
-    """Logs the beginning of an outage. The database is read-only, has too few connections, or is unusable, or a
-    call through the pooler got no answer. `reason` is the text of `explain_failure`, or empty."""
+    """Logs the beginning of an outage. In an outage, the database is read-only, has too few connections or is unusable,
+    or a call through the pooler got no answer. `reason` is the text from `explain_failure`, or empty."""
     line, is_overdue = " ".join(str(cause).split()), isinstance(cause, CallOverdue)
     if find_error_meaning(cause) is Meaning.READ_ONLY:
         _log.error("database read-only: trying again until it takes changes", extra={"worker": who, "cause": line})
@@ -61,7 +61,8 @@ def log_begin(who: str, cause: BaseException, reason: str = "") -> None:
 
 
 class Outage:
-    """Collects failures and successes of the workers and the LISTEN connection. Only one event loop uses the object.
+    """Collects the failures and successes of the workers and of the LISTEN connection. Only one event loop uses this
+    object.
 
     An outage begins with the first failure, and ends when every failed part has worked again.
     """

@@ -1,13 +1,13 @@
 """Sends calls in libpq's pipeline mode, one after another or several in one transaction.
 
-psycopg creates a cursor, a query, a generator and an entry in the event loop for each call. A pipeline connection has
+For each call, psycopg creates a cursor, a query, a generator and an entry in the event loop. A pipeline connection has
 one permanent entry in the event loop, writes values in binary form, and uses psycopg only to read rows.
 
-If there is no pooler, the connection prepares each statement once, because parsing and planning are a quarter of a
-call's cost on the server. If there is a pooler, the next call could use another server connection without the prepared
+If there is no pooler, the connection prepares each statement once, because parsing and planning take a quarter of a
+call's time on the server. If there is a pooler, the next call could use another server connection without the prepared
 statements.
 
-The connection writes all calls at once, and then one synchronization, which ends the transaction.
+The connection writes all calls at once, followed by a synchronization message, which ends the transaction.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ from .calls import RowT, StatementCall
 Connection = psycopg.AsyncConnection[Row]
 ResultsFuture = asyncio.Future[list[list[Row]]]
 
-# PostgreSQL's source defines the binary forms (`…_recv`). An argument for an array is a list. A list of nulls becomes a
-# null.
+# PostgreSQL's source code defines the binary formats (functions named `…_recv`). An array argument is a list. The
+# encoder turns a list that contains only nulls into a null.
 BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     **{kind: partial(binary_array.encode, kind) for kind in binary_array.TYPES},
     "text": str.encode,
@@ -47,10 +47,10 @@ BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes | None]]] = {
 
 
 class PipelineConnection:
-    """Runs one call, or one transaction of calls, at a time. The object owns `connection`, which is idle.
+    """Runs one call, or one transaction of calls, at a time. The object owns `connection`, which must be idle.
 
-    `prepares` says whether the connection prepares statements. `silent_seconds` is the age of the unfinished call when
-    the connection ended.
+    `prepares` says whether the connection prepares statements. `silent_seconds` is the age of the call that was
+    unfinished when the connection ended.
     """
 
     __slots__ = (
@@ -77,7 +77,7 @@ class PipelineConnection:
         self._rows: list[list[Row]] = []
         self._error: psycopg.Error | None = None
         self._writing = False
-        # The call that was running when the age was last read.
+        # The call that was running when `seconds_under_way` last ran.
         self._last_watched: ResultsFuture | None = None
         self._watched_since = 0.0
         self.silent_seconds = 0.0
@@ -89,13 +89,13 @@ class PipelineConnection:
         return cast("list[RowT]", rows)
 
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> ResultsFuture:
-        """Returns a future of the rows of each call. The calls form one transaction. A failed call's future has the
-        error.
+        """Returns a future of the rows of each call. The calls form one transaction. If a call fails, the future raises
+        the error.
 
-        Raises KeyError for a type without a binary form in this module, and the encoder's error for a value with a
+        Raises KeyError for a type without a binary format in this module, and the encoder's error for a value of the
         wrong type.
         """
-        # The connection encodes all values before it sends anything.
+        # The connection encodes all values before it sends any data.
         values_of_calls = [
             [
                 None if value is None else BINARY_ENCODERS[kind](value)
@@ -123,8 +123,8 @@ class PipelineConnection:
         return self._results_future is not None
 
     def seconds_under_way(self) -> float:
-        """Returns the seconds since the first read of this property during the current call, or 0 if no call is
-        running. A call therefore does not record a start time.
+        """Returns the seconds since this method first ran during the current call, or 0 if no call is running. A call
+        therefore does not need to record its start time.
         """
         now = self._loop.time()
         if self._results_future is not self._last_watched:
@@ -154,7 +154,8 @@ class PipelineConnection:
         return name
 
     def _write(self) -> None:
-        """Sends as many bytes as the network takes. The event loop calls this method again for the rest."""
+        """Sends as many bytes as the network accepts. The event loop calls this method again for the remaining
+        bytes."""
         unsent = self._pgconn.flush() != 0
         if unsent is not self._writing:
             self._writing = unsent
@@ -177,7 +178,7 @@ class PipelineConnection:
         pgconn = self._pgconn
         pgconn.consume_input()
         if self._writing:
-            # A server that sends rows before it has read all calls waits until the client reads.
+            # If a server sends rows before it has read all calls, the server waits until the client reads.
             self._write()
         if self._results_future is None:
             if pgconn.status == ConnStatus.BAD:
@@ -205,7 +206,7 @@ class PipelineConnection:
         return status == ExecStatus.PIPELINE_SYNC
 
     def _finish_call(self) -> None:
-        while self._preparing:  # An error occurred before the server prepared these statements.
+        while self._preparing:  # An error prevented the server from preparing these statements.
             del self._prepared[self._preparing.pop()]
         rows, self._rows = self._rows, []
         error, self._error = self._error, None

@@ -1,8 +1,8 @@
-"""The process's pipeline connections. The pool opens connections in the background, so no call waits for a new
+"""Manages the process's pipeline connections. The pool opens connections in the background, so no call waits for a new
 connection.
 
-The connections go directly to the database if DATABASE_DIRECT_URL is set. The process's calls share a few connections.
-A call uses the pool if no pipeline connection is free.
+The connections go directly to the database if DATABASE_DIRECT_URL is set. All calls of the process share a few
+connections. If no pipeline connection is free, a call uses the pool.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from .pipeline_connection import PipelineConnection
 
 # The pool searches for overdue calls at this interval.
 WATCH_SECONDS = 0.5
-# The pool replaces older connections, because the server's memory for a connection grows with each function that the
-# connection has run.
+# The pool replaces connections at this age, because the server's memory for a connection grows with each function that
+# the connection has called.
 MAX_AGE_SECONDS = 1800.0
 RECONNECT_PAUSE_SECONDS = 2.0
 
@@ -35,11 +35,11 @@ async def _trust(_connection: LimitedAsyncConnection) -> None:
 
 
 class PipelinePool:
-    """At most `max_connections` pipeline connections to the database at `url`.
+    """Keeps at most `max_connections` pipeline connections to the database at `url`.
 
     The pool ends the connection of a call that takes longer than `call_seconds`, and calls `on_overdue`. `watcher` is
-    the process's id for queue registrations (`long_poll`). `prove` raises psycopg.Error for a connection to another
-    database.
+    the process's id for queue registrations (`long_poll`). `prove` raises psycopg.Error if a connection leads to
+    another database.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class PipelinePool:
             self._idle.append(pipeline)
 
     def change_size(self, difference: int) -> None:
-        """Changes the maximum number of connections. Closes surplus connections, after the current call if any."""
+        """Changes the maximum number of connections. Closes surplus connections when their current calls have ended."""
         self._keep_at_most(self._max_connections + difference)
 
     def _keep_at_most(self, connections: int) -> None:
@@ -135,7 +135,7 @@ class PipelinePool:
 
     def _watch(self) -> None:
         overdue = [pipeline for pipeline in self._open if pipeline.seconds_under_way() > self._call_seconds]
-        for pipeline in overdue:  # The callers return the connections in use.
+        for pipeline in overdue:  # Callers still return the connections that are in use.
             pipeline.close(CallOverdue(self._call_seconds))
         if overdue:
             self._on_overdue()
@@ -165,7 +165,7 @@ class PipelinePool:
             self._connecting = None
 
     def _note_failure(self, error: psycopg.Error) -> None:
-        """Logs the first of several failed attempts in a row."""
+        """Logs only the first of several consecutive failures to connect."""
         if self._failed_since is None:
             self._failed_since = asyncio.get_running_loop().time()
             extra = {"cause": " ".join(str(error).split())}
@@ -184,7 +184,8 @@ async def open_pipeline_connection(
 ) -> PipelineConnection:
     """Opens a pipeline connection to this database. Raises psycopg's errors, also from `prove`.
 
-    Sends on this connection do not notify the process `watcher`. A pooler would lose this setting.
+    Sends on this connection do not notify the process whose id is `watcher`. This setting does not work through a
+    pooler.
     """
     connection = await connect(url, call_seconds)
     try:

@@ -9,7 +9,7 @@ classifies errors.
 
 Most calls carry merged effects, and use separate connections (`pipeline_pool`) through `call_pipelined`.
 
-The pool's timeout bounds the wait for a connection. The pool does not wrap calls in `wait_for`, because the server can
+The pool's timeout limits the wait for a connection. The pool does not wrap calls in `wait_for`, because the server can
 still carry out a cancelled call. In a test with 200 cancelled inserts, 41 raised an error, but the server stored all
 200.
 """
@@ -46,26 +46,26 @@ from .pipeline_pool import PipelinePool
 
 MIN_CONNECTIONS = 2
 HURRIED_LOCK_TIMEOUT = "100ms"
-# One connection serves sends, one serves deletes, and the others serve receives. More connections would not help on two
-# cores.
+# One connection serves sends, another connection serves deletes, and the other two serve receives. More connections
+# would not help on two cores.
 MAX_PIPELINE_CONNECTIONS = 4
-# A request tries to get a free connection for at least this time, even if it has already waited for other calls.
+# A request waits at least this long for a free connection, even if it has already waited for other calls.
 SHORTEST_WAIT_SECONDS = 0.1
-# With a backoff of minutes, requests would get 503 long after the database is back. The pool therefore gives up early,
-# and connects again when a request needs a connection.
+# With a backoff of several minutes, requests would still get 503 for minutes after the database is available again.
+# Therefore, the pool gives up early, and connects again when a request needs a connection.
 RECONNECT_SECONDS = 2.0  # After a failover the next connection may reach the new primary.
 
-# The pool assumes that the server's host is gone if a connection ends after this time without a response. The other
+# If a connection ends after this time without a response, the pool assumes that the server's host is down. The other
 # connections lead to the same host.
 SILENCE_SECONDS = 2.0
 
-# Requests use fewer connections for this time after a part of the process failed to get a connection; workers then take
+# After a part of the process fails to get a connection, requests use fewer connections for this time, and workers take
 # turns.
 SHORTAGE_SECONDS = 300.0
 
 WAITING_SINCE: ContextVar[float | None] = ContextVar("waiting_since", default=None)
-"""Holds the time when the first request of a merged call began to wait. The limit of the wait for a connection counts
-from that time.
+"""Holds the time when the first request of a merged call began to wait. The time limit for getting a connection starts
+at that time.
 """
 
 
@@ -79,7 +79,7 @@ class RolledBack(ServiceUnavailable):
 
 
 class Locked(RolledBack):
-    """The call timed out while it waited for a lock."""
+    """The call waited too long for a lock."""
 
     json_type = query_code = "ServiceUnavailable"
 
@@ -93,14 +93,14 @@ class OutcomeUnknown(ServiceUnavailable):
 class Pool:
     """Calls SQL functions on pooled connections. `timeout_seconds` is the longest wait for a free connection.
 
-    `direct_url` is the address of the database without a pooler. Up to four of the connections, at most half of all,
-    are pipeline connections to this address. All connections are pooled if `direct_url` is empty. `watcher` is the
-    process's id for queue registrations. Sends on pipeline connections do not notify this process, because the process
-    wakes the waiting long polls directly.
+    `direct_url` is the address of the database without a pooler. Up to four connections, but at most half of all
+    connections, are pipeline connections to this address. All connections are pooled if `direct_url` is empty.
+    `watcher` is the process's id for queue registrations. Sends on pipeline connections do not notify this process,
+    because the process wakes the waiting long polls directly.
 
-    The pool ends the connection of a call that takes longer than `call_seconds`, and raises OutcomeUnknown. The pool
-    then also closes the idle connections, because they lead to the same server. The same happens if the server is
-    read-only, or if a connection breaks after SILENCE_SECONDS of a call.
+    If a call takes longer than `call_seconds`, the pool ends the call's connection and raises OutcomeUnknown. The pool
+    then also closes the idle connections, because they lead to the same server. The pool also does so if the server is
+    read-only, or if a connection breaks after a call has waited SILENCE_SECONDS.
     """
 
     def __init__(
@@ -122,8 +122,8 @@ class Pool:
         self.turn = asyncio.Lock()
         """During a shortage, the running worker holds this lock."""
         self.on_shortage: list[Callable[[], bool]] = []
-        """Functions that close idle connections of other parts of the process. Each function returns whether it closed
-        a connection.
+        """Holds functions that close idle connections of other parts of the process. Each function returns whether it
+        has closed a connection.
         """
         self._opened: WeakSet[LimitedAsyncConnection] = WeakSet()
         # These closed connections still count in the pool.
@@ -132,11 +132,11 @@ class Pool:
         self._has_two_addresses = direct_url not in ("", url)
         self._url = url
         self._call_seconds = call_seconds
-        # The running calls on pooled connections, with the times when they began.
+        # The running calls on pooled connections, and the times when the calls began.
         self._calls: dict[LimitedAsyncConnection, float] = {}
         self._renewed_at = 0.0  # The pool closes older connections.
         self._wrong_settings = ""  # of the last checked session
-        self._last_failure: BaseException | None = None  # of the last attempt to connect to DATABASE_URL
+        self._last_failure: BaseException | None = None  # the error of the last attempt to connect to DATABASE_URL
         self._timeout_seconds = timeout_seconds
         self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
         self.timeouts = 0
@@ -172,7 +172,8 @@ class Pool:
         self._last_failure = error
 
     async def _check(self, apply: Callable[[], Awaitable[None]]) -> None:
-        """Gives a connection its settings. If the settings are wrong, the pool no longer uses the other connections."""
+        """Applies the settings to a new connection. If the settings are wrong, the pool also stops using its other
+        connections."""
         try:
             await apply()
         except WrongSettingsError as error:
@@ -188,7 +189,8 @@ class Pool:
 
     @property
     def is_divided(self) -> bool:
-        """Returns whether the two addresses lead to different databases. If so, calls get ServiceUnavailable."""
+        """Returns whether the two addresses lead to different databases. If the databases differ, calls get
+        ServiceUnavailable."""
         return self._one_database.is_divided
 
     async def prove(self, connection: LimitedAsyncConnection) -> None:
@@ -197,7 +199,7 @@ class Pool:
             await self._one_database.prove(connection)
 
     async def hold_proof(self, connection: LimitedAsyncConnection) -> None:
-        """Lets calls check that the pool's address leads to this direct connection's database."""
+        """Lets calls check that the pool's address and this direct connection lead to the same database."""
         if self._has_two_addresses and connection.session.is_direct:
             await self._one_database.hold_lock(connection)
 
@@ -210,20 +212,21 @@ class Pool:
 
     @property
     def is_short(self) -> bool:
-        """Returns whether the process has too few connections. If so, workers take turns."""
+        """Returns whether the process has too few connections. In that case, workers take turns."""
         return monotonic() < self._short_until
 
     @property
     def is_very_short(self) -> bool:
-        """Returns whether requests have only one connection left. If so, workers also use the LISTEN connection."""
+        """Returns whether requests have only one connection left. In that case, workers also use the LISTEN
+        connection."""
         return monotonic() < self._very_short_until
 
     async def give_up_connection(self, name: str, cause: BaseException) -> None:
-        """Lowers the requests' connections by one for SHORTAGE_SECONDS, because the process's part `name` got no
-        connection.
+        """Reduces the requests' connections by one for SHORTAGE_SECONDS, because the part of the process called `name`
+        got no connection.
 
-        Does nothing if the requests' connections do not work either, because the database is then unavailable. The last
-        connection is never given up.
+        Does nothing if the requests' connections do not work either, because the database is then unavailable. Requests
+        always keep at least one connection.
         """
         if not await self._works():
             return
@@ -239,8 +242,8 @@ class Pool:
             await self._give_up_pooled(pooled - 1)
 
     async def _give_up_pooled(self, left: int) -> None:
-        """Closes a pooled connection. The closed connection counts in the pool, so at most `left` connections stay
-        open.
+        """Closes a pooled connection. The closed connection still counts in the pool, so at most `left` connections
+        stay open.
         """
         try:
             connection = await self._pool.getconn(self._timeout_seconds)
@@ -254,12 +257,12 @@ class Pool:
     def _ask_for_connections(self, _pool: object) -> None:
         """Makes the workers take turns if workers have connections but requests get none.
 
-        PgBouncer keeps the workers' connections while PostgreSQL is down, so only the error shows a shortage.
+        While PostgreSQL is down, PgBouncer keeps the workers' connections, so only the error shows a shortage.
         """
         cause = self._last_failure
         if cause is not None and is_shortage(cause) and sum(close() for close in self.on_shortage):
             self._note_shortage("requests", cause)
-            # The LISTEN connection does not use the pooler's connections.
+            # The LISTEN connection does not go through the pooler.
             if not (self._has_two_addresses and is_full_pooler(cause)):
                 self._very_short_until = self._short_until
 
@@ -281,7 +284,7 @@ class Pool:
                 await self._pool.resize(min(MIN_CONNECTIONS, self._max_pooled), self._max_pooled)
 
     async def _works(self) -> bool:
-        """Returns whether the server answers on a requests' connection."""
+        """Returns whether the server answers on a connection that requests use."""
         try:
             if self._pipelines.counts[0]:
                 await self.call_pipelined(PROCESS, ())
@@ -301,7 +304,7 @@ class Pool:
         return explain_failure(self._last_failure, is_listening=self._one_database.is_held, is_pooled=is_pooled)
 
     async def is_stuck(self) -> bool:
-        """Returns whether overdue calls hang while the database accepts connections."""
+        """Returns whether overdue calls hang although the database accepts new connections."""
         now = monotonic()
         longest = max((now - began for began in self._calls.values()), default=0.0)
         if max(longest, self._pipelines.longest_call()) <= 2 * self._call_seconds:
@@ -349,7 +352,7 @@ class Pool:
         return cast("list[RowT]", rows)
 
     async def call_hurriedly(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """Does the same as `call_pipelined`, with HURRIED_LOCK_TIMEOUT if a connection is free."""
+        """Works like `call_pipelined`, but uses HURRIED_LOCK_TIMEOUT if a connection is free."""
         lease = self.lease_pipeline()
         if lease is None:
             return await self.call(statement, arguments)
@@ -359,7 +362,7 @@ class Pool:
         return cast("list[RowT]", rows)
 
     async def call_waiting(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """Does the same as `call` for calls that wait for known locks. Such calls use at most a quarter of the
+        """Works like `call`, for calls that will probably wait for a lock. Such calls use at most a quarter of the
         connections.
         """
         try:
@@ -379,7 +382,8 @@ class Pool:
         return None if pipeline is None else PipelineLease(self._pipelines, pipeline, self._renew)
 
     async def fetch(self, text: str, arguments: Sequence[object] = ()) -> list[Row]:
-        """Returns the rows of one query with `$1` marks. Raises the errors that the module's docstring lists."""
+        """Returns the rows of one query that uses `$1` marks for parameters. Raises the errors that the module's
+        docstring lists."""
         if self._one_database.is_divided:
             raise ServiceUnavailable(f"{DIVIDED}.")
         return await self._fetch_anyway(text, arguments)
@@ -440,7 +444,7 @@ class Pool:
 
 
 class PipelineLease:
-    """Gives a `with` block a pipeline connection, and returns the connection to the pool afterwards. Classifies
+    """Provides a `with` block with a pipeline connection, and returns the connection to the pool afterwards. Classifies
     psycopg's errors.
 
     The lease calls `renew` if the open connections lead to an unusable server.
@@ -468,7 +472,8 @@ class PipelineLease:
 
 
 def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) -> Exception:
-    """Does the same as `classify_error`, and closes the pipeline connection if a new connection would work better."""
+    """Returns the result of `classify_error`, and closes the pipeline connection if a new connection would work
+    better."""
     broken = pipeline.connection.closed
     if find_error_meaning(error) is Meaning.STALE_STATEMENT:
         pipeline.close()

@@ -1,1 +1,2 @@
-"""Implements HTTP/1.1 in the container: the protocol, limits of time and memory, and the endpoints of AWS protocols."""
+"""Implements the container's HTTP/1.1 server: the protocol, the limits on time and memory, and the endpoints of the AWS
+protocols."""

@@ -2,8 +2,8 @@
 
     HttpConnection ─► body ─► receive ─► application ─► send ─► head and body in one write ─► HttpConnection
 
-The exchange writes the head together with the first part of the body. Most responses therefore take one write, and the
-server can still respond with 500 if the application fails earlier.
+The exchange writes the head together with the first part of the body. Therefore, most responses take one write, and the
+server can still respond with 500 if the application fails before the first part of the body.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class ResponseWriter(Protocol):
-    """The connection's methods for an exchange."""
+    """Declares the methods of the connection that an exchange uses."""
 
     @property
     def is_writable(self) -> bool:
@@ -39,7 +39,7 @@ class ResponseWriter(Protocol):
         """Writes bytes to the client."""
 
     def update_reading(self) -> None:
-        """Continues to read if the application has taken the earlier bytes."""
+        """Continues to read from the client if the application has taken the earlier bytes."""
 
     def end_response(self, keep_alive: bool) -> None:
         """Ends the response. Begins the next request, or closes the connection."""
@@ -49,10 +49,10 @@ class ResponseWriter(Protocol):
 
 
 class AsgiExchange:
-    """A request whose application runs in a task.
+    """Represents a request whose application runs in a task.
 
-    `is_written` is true after the response's head, and `response_complete` after the whole response. `keep_alive` says
-    whether the connection serves further requests.
+    `is_written` becomes true with the response's head, and `response_complete` with the end of the response.
+    `keep_alive` says whether the connection serves further requests.
     """
 
     __slots__ = (
@@ -70,12 +70,12 @@ class AsgiExchange:
         self._expects_continue = expects_continue
         self._body = bytearray()
         self._body_is_whole = False
-        # Set when more of the body has arrived, or when the exchange is over.
+        # The event is set when more of the body has arrived, or when the exchange is over.
         self._changed = asyncio.Event()
         self._disconnected = False
-        self._head: list[bytes] = []  # The head is held back.
+        self._head: list[bytes] = []  # The exchange keeps the head until the first part of the body.
         self._is_started = False  # The application has sent http.response.start.
-        self.is_written = False  # The head was written.
+        self.is_written = False  # The connection has written the head.
         self._missing_bytes: int | None = None  # of a body with Content-Length
         self._bodiless = scope["method"] == "HEAD"
         self._chunked = False
@@ -126,7 +126,7 @@ class AsgiExchange:
                 self._fail(500)
 
     def _fail(self, status: int) -> None:
-        """Answers for the failed application, or closes the connection if the response has begun."""
+        """Sends an error response for the failed application, or closes the connection if the response has begun."""
         if self.response_complete or self._disconnected:
             return
         self.response_complete = True
@@ -193,13 +193,13 @@ class AsgiExchange:
             self._connection.write(head + part)
         if not more:
             self.response_complete = True
-            self._body.clear()  # The client has disconnected, so the rest of the response is dropped.
+            self._body.clear()  # The client has disconnected, so the exchange drops the rest of the response.
             self._changed.set()
             self._connection.end_response(self.keep_alive)
 
     def _end_head(self, body_bytes: int | None) -> bytes:
-        """Returns the head with the body's framing (RFC 9112, 6). The head has the length if the whole body is known.
-        Otherwise, the body has chunks or ends with the connection.
+        """Returns the head, with the headers that frame the body (RFC 9112, 6). If the whole body is known, the head
+        contains its length. Otherwise, the body is chunked or ends with the connection.
         """
         head = self._head
         if not self._bodiless and self._missing_bytes is None:
@@ -216,7 +216,8 @@ class AsgiExchange:
         return b"".join((*head, b"\r\n"))
 
     def _frame(self, body: bytes, more: bool) -> bytes:
-        """Returns a framed part of the body. Raises RuntimeError if the body's length differs from Content-Length."""
+        """Returns a part of the body in the response's framing. Raises RuntimeError if the body's length differs from
+        Content-Length."""
         if self._bodiless:
             return b""
         if self._chunked:

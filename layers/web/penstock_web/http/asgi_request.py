@@ -1,4 +1,4 @@
-"""Answers AWS requests that come through ASGI. These requests arrive in parts, are long, or end the connection.
+"""Answers AWS requests that come through ASGI. These requests arrive in several parts, are long, or end the connection.
 
 receive ─► body ─► decode (a long one in a thread) ─► the response of AwsRequest ─► send
 """
@@ -41,7 +41,8 @@ class HeldResponse:
 
 
 class AsgiRequest(AwsRequest):
-    """An ASGI server's request, answered in the current task. `tracing/requests.py` ends the span."""
+    """Represents a request from an ASGI server, which the current task answers. `tracing/requests.py` ends the
+    request's span."""
 
     __slots__ = ("_held", "_receive", "_scope", "_task", "_watch")
 
@@ -109,7 +110,8 @@ class AsgiRequest(AwsRequest):
 
     # --- the response ------------------------------------------------------------------------------------------------
     async def _end_cancelled(self) -> None:
-        """Answers a cancelled request. The time is over, the client has disconnected, or the process ends."""
+        """Answers a request whose task was cancelled. The task was cancelled because the time limit has passed, the
+        client has disconnected, or the process ends."""
         if self._run is not None:
             self.end(EndReason.SHUTDOWN)
             await self._held.is_set.wait()
@@ -123,7 +125,7 @@ class AsgiRequest(AwsRequest):
             super()._fail(error)
 
     def _fail_unread(self, error: AwsError) -> None:
-        """Answers a request without reading the rest."""
+        """Answers a request without reading the rest of the body."""
         self.keep_alive = False
         self._note(error)
         scope = self._scope
@@ -135,12 +137,13 @@ class AsgiRequest(AwsRequest):
 
     # --- a pending request -------------------------------------------------------------------------------------------
     def pause(self) -> None:
-        """Stops counting the time and watches for a disconnect. The body has been read by now."""
+        """Pauses the time limit, and watches for a disconnect. The server has already read the body at this point."""
         super().pause()
         self._watch.start(self._on_disconnect)
 
     def end(self, reason: EndReason) -> None:
-        """Ends the request early. While the server reads or decodes the body, the request's task ends the request."""
+        """Ends the request early. If the server is still reading or decoding the body, this method cancels the
+        request's task."""
         is_running = self._run is not None
         first = self._end_reason is None
         super().end(reason)

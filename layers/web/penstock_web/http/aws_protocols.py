@@ -1,4 +1,5 @@
-"""Recognises AWS requests and builds the shared parts of the responses (28 µs against 88 µs for a FastAPI route).
+"""Recognises AWS requests, and builds the shared parts of their responses (28 µs, compared with 88 µs for a FastAPI
+route).
 
 HttpConnection ─► AwsRequest: decode ─► operation ─► encode ─► HttpConnection
 ASGI ─► AsgiRequest: body ─► the same ─► ASGI
@@ -29,9 +30,9 @@ def is_sqs_path(method: str, path: str) -> bool:
 
 
 def names_action(scope: Scope) -> bool:
-    """Returns whether a request on an unknown path calls an action. If so, the client gets AWS errors.
+    """Returns whether a request on an unknown path calls an action. Such a request gets AWS errors.
 
-    A client that has only the name of a queue sends a form to `/name`.
+    A client that knows only a queue's name sends a form to `/name`.
     """
     if scope["method"] not in ("POST", "GET") or scope["path"].startswith("/v1/"):
         return False
@@ -46,8 +47,8 @@ def is_rest_path(method: str, path: str) -> bool:
 
 
 class AwsApplication:
-    """The shared objects of SQS, SNS and EventBridge Scheduler requests. `AwsRequest` and `serve_request` answer the
-    requests.
+    """Holds the objects that SQS, SNS and EventBridge Scheduler requests share. `AwsRequest` and `serve_request` answer
+    the requests.
 
     `tracer` records fast-path requests while the service writes traces.
     """
@@ -96,13 +97,13 @@ class AwsApplication:
         return encode_error(call.protocol, error, request_id, call.service)
 
     def error_without_call(self, headers: Mapping[bytes, bytes], path: str, error: AwsError) -> HttpResponse:
-        """Returns the response to a request without a call."""
+        """Returns the error response to a request that does not name a known call."""
         return encode_error(detect_protocol(headers, path), error, self.environment.request_ids())
 
 
 def join_repeated_headers(header_pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Returns the headers by name. Repeated headers become one list without spaces. Signatures cover this list, so a
-    header cannot hide another header.
+    """Returns the headers by name. If a header occurs several times, the result joins the values with commas, without
+    spaces. Signatures cover this joined value, so a client cannot hide one header behind another header.
     """
     headers: dict[bytes, bytes] = {}
     for name, value in header_pairs:

@@ -1,11 +1,11 @@
-"""Runs and answers one AWS request, mostly without ASGI and without a task.
+"""Runs and answers one AWS request, usually without ASGI and without a task.
 
     HttpConnection ─► start ─► decode ─► operation ─► encode ─► _respond ─► HttpConnection
                                         (OperationRun)  └─ error ─┘
 
-The operation continues in the effects' callbacks (`driver`). The connection tells a request when the client disconnects
-and when the process ends. `Deadlines` treats the request as a `PendingRequest`. An `AsgiRequest` reads the whole body
-first and then continues in the same way.
+The callbacks of the effects continue the operation (`driver`). The connection tells a request when the client
+disconnects and when the process ends. `Deadlines` handles the request as a `PendingRequest`. An `AsgiRequest` reads the
+whole body first and then continues in the same way.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ NO_TRACE: Final[AbstractContextManager[object]] = nullcontext()
 
 
 class ResponseConnection(Protocol):
-    """The connection's methods for a request. `peer` is the client's address."""
+    """Declares the methods of the connection that a request uses. `peer` is the client's address."""
 
     @property
     def peer(self) -> str: ...
@@ -39,10 +39,11 @@ class ResponseConnection(Protocol):
 
 
 class AwsRequest:
-    """A request under way. Runs the operation, and writes, counts and logs the response.
+    """Represents a running AWS request. Runs the operation, and writes, counts and logs the response.
 
     `keep_alive` says whether the connection serves further requests. `may_wait` says that the body is short, so a
-    receive may wait for messages. `_notes` has facts for a recorded request's span. `_trace` ends with the request.
+    receive may wait for messages. `_notes` holds facts for the span of a recorded request. `_trace` ends with the
+    request.
     """
 
     __slots__ = (
@@ -57,7 +58,7 @@ class AwsRequest:
         self._run: OperationRun[Any] | None = None
         self._call: ActionCall | None = None
         self._end_reason: EndReason | None = None
-        # The access log contains this time and the size of the body.
+        # The request's head and the size of the body, for the access log.
         self._logged: tuple[HttpRequest, int] | None = None
         self._notes: RequestNotes | None = None
         self._trace: RequestTrace | None = None
@@ -71,7 +72,8 @@ class AwsRequest:
     def start(
         self, method: str, path: str, query: bytes, header_pairs: Sequence[tuple[bytes, bytes]], body: bytes
     ) -> None:
-        """Begins a complete request. The request writes the response at once or later."""
+        """Begins a request that has arrived completely. The request writes the response either during this call or
+        later."""
         application = self._application
         self._method = method
         http = HttpRequest(method, path, query, application.headers(header_pairs), body, self._writer.peer)
@@ -97,7 +99,8 @@ class AwsRequest:
         self._run.go_on()
 
     def _on_end(self, run: OperationRun[Any]) -> None:
-        # The error refers to this request. A reference cycle would remain for the garbage collector.
+        # The error refers to this request through its traceback. Otherwise, the garbage collector would have to free
+        # this reference cycle.
         self._run = None
         if run.is_cancelled:
             self._respond_cancelled()
@@ -114,7 +117,7 @@ class AwsRequest:
 
     # --- the response ------------------------------------------------------------------------------------------------
     def _refuse(self, http: HttpRequest, error: Exception) -> None:
-        """Answers an undecodable request."""
+        """Answers a request that could not be decoded."""
         self._note(error)
         self._respond(self._application.refusal(http, error))
 
@@ -175,16 +178,16 @@ class AwsRequest:
         self._application.deadlines.due.pop(self, None)
 
     def resume(self) -> None:
-        """Restarts the deadline from zero after a wait."""
+        """Restarts the deadline from the beginning after a wait."""
         self._application.deadlines.add(self)
 
     def end(self, reason: EndReason) -> None:
-        """Ends the request early. A disconnected client's received messages go to other requests."""
+        """Ends the request early. If the client has disconnected, other requests get the received messages."""
         if self._end_reason is None:
             self._end_reason = reason
             if self._run is not None:
                 self._run.cancel(disconnected=reason is EndReason.DISCONNECTED)
 
     def stop(self) -> None:
-        """Answers 503 at the end of the process."""
+        """Answers 503 when the process ends."""
         self.end(EndReason.SHUTDOWN)

@@ -1,4 +1,5 @@
-"""Serves one client connection with asyncio's callbacks. The connection answers requests one at a time and in order.
+"""Serves one client connection with the callbacks of asyncio. The connection answers requests one at a time and in
+order.
 
 data_received ─► RequestReader ─┬─ an AWS request that arrived whole ─► AwsRequest ─┬─► write
                                 └─ any other ─► wait for its turn ─► AsgiExchange ──┘
@@ -24,7 +25,7 @@ from .server_state import ServerState
 
 
 class HttpConnection(asyncio.Protocol):
-    """A connection, with methods for asyncio, the reader, the requests and the server."""
+    """Represents a connection, with methods for asyncio, the reader, the requests and the server."""
 
     _flow: FlowControl
     _transport: asyncio.Transport
@@ -36,13 +37,13 @@ class HttpConnection(asyncio.Protocol):
         self._reader = RequestReader(self, state, self._timer)
         self._request: AwsRequest | AsgiExchange | None = None  # the last request that began
         self._waiting: deque[AsgiExchange] = deque()
-        self._refusal = 0  # After all responses, the server ends the connection with this status.
+        self._refusal = 0  # If set, the server sends this status after all responses, and closes.
         self._held = False  # true until the client has read the last response
-        self._lingers = False  # Reads and drops data, so that the client can read the response.
+        self._lingers = False  # If true, the server reads and drops data, so that the client can read the response.
 
     # --- called by asyncio -------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # The transport of uvloop is not a subclass.
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is no subclass.
         self.peer, _ = self._address("peername") or ("", 0)
         self._flow = FlowControl(self._transport, self._state.write_backpressure)
         if self._state.admit(self):
@@ -100,7 +101,7 @@ class HttpConnection(asyncio.Protocol):
         return not self._flow.read_paused
 
     def add_fast_path_request(self) -> AwsRequest:
-        """Adds a complete AWS request. The reader starts the request at once."""
+        """Adds a complete AWS request. The reader starts the request immediately."""
         request = AwsRequest(self, cast("AwsApplication", self._state.aws_application))
         self._request = request
         return request
@@ -137,7 +138,8 @@ class HttpConnection(asyncio.Protocol):
             self._go_on()
 
     def refuse(self, status: int, broken: AsgiExchange | None) -> None:
-        """Refuses unreadable data after the earlier requests. `broken` is the request with the unreadable body."""
+        """Refuses unreadable data after the earlier requests have been answered. `broken` is the request whose body
+        cannot be read."""
         if broken is not None and broken is self._request:
             is_written = broken.is_written
             broken.disconnect()
@@ -168,8 +170,8 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.write(part)
 
     def write_response(self, response: HttpResponse, keep_alive: bool) -> None:
-        """Writes a whole response and continues. A slow client must read this response before the connection serves the
-        next request."""
+        """Writes a whole response, and continues with the next request. A slow client must read this response before
+        the connection serves the next request."""
         date = self._state.date
         parts = [STATUS_LINES[response.status], date.line or date.renew()]
         for name, value in response.headers:
@@ -232,7 +234,7 @@ class HttpConnection(asyncio.Protocol):
         exchange.start()
 
     def _write_refusal(self, status: int) -> None:
-        """Writes the refusal. The reader has given up an incomplete request."""
+        """Writes the refusal. The reader has stopped reading an incomplete request."""
         self._transport.write(refusal(status, self._state.date.line or self._state.date.renew()))
         self._reader.close()
         self._waiting.clear()
@@ -245,6 +247,6 @@ class HttpConnection(asyncio.Protocol):
             self.close()
 
     def _address(self, name: str) -> tuple[str, int] | None:
-        """Returns one side's host and port in the format of ASGI's scope."""
+        """Returns the host and port of one side, in the format of ASGI's scope."""
         address = self._transport.get_extra_info(name)
         return (str(address[0]), int(address[1])) if isinstance(address, tuple) else None

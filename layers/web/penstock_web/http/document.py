@@ -1,4 +1,5 @@
-"""Documents that are the same for every caller, such as the OpenAPI document and the documentation site's files."""
+"""Serves documents that are the same for every caller, such as the OpenAPI document and the documentation site's
+files."""
 
 import gzip
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from penstock_web.metrics.negotiation import takes_gzip
 
 
 class Document(NamedTuple):
-    """A document's bytes, plain and compressed, and the digest."""
+    """Holds a document's bytes, plain and compressed, and their digest."""
 
     plain: bytes
     compressed: bytes
@@ -22,11 +23,12 @@ class Document(NamedTuple):
 
     @classmethod
     def of(cls, plain: bytes, media_type: str) -> "Document":
-        """Returns a document with these bytes."""
+        """Returns a document that contains these bytes."""
         return cls(plain, gzip.compress(plain, mtime=0), f'"{sha256(plain).hexdigest()[:32]}"', media_type)
 
     def response(self, request: Request, headers: Mapping[str, str], http_status: int = 200) -> Response:
-        """Returns the document, compressed if the client accepts compression, or 304 if the client has the document."""
+        """Returns the document, compressed if the client accepts compression, or 304 if the client already has the
+        document."""
         sent = {"etag": self.etag, "vary": "Accept-Encoding", "cache-control": "no-cache", **headers}
         if http_status == 200 and self.etag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=sent)
@@ -37,7 +39,8 @@ class Document(NamedTuple):
 
 
 def count_request(environment: Environment, request: Request) -> None:
-    """Counts a request without a key for the client's address. Raises RequestThrottled above the rate."""
+    """Counts a request without a key against the rate limit of the client's address. Raises RequestThrottled if the
+    address exceeds its rate."""
     rate = environment.request_rate
     if rate is not None:
         peer = "" if request.client is None else request.client.host

@@ -1,7 +1,8 @@
-"""Controls one connection's reads and writes. The server pauses each direction while the other side is slower. The
-close of a socket with unread bytes resets the connection. The client's write then fails, and the client never reads
-that the request is too long. SDKs then send the request again. The server therefore shuts the write side down, reads
-and drops data for a while, and closes the socket after the client (RFC 9112, 9.6).
+"""Controls one connection's reads and writes. The server pauses reads or writes while the receiving side is slower. If
+a server closes a socket with unread bytes, the connection is reset. The client's write then fails, and the client
+cannot read the response that explains that the request is too long. SDKs then send the request again. Therefore, the
+server shuts down its write side, reads and drops data for a while, and closes the socket after the client has closed it
+(RFC 9112, 9.6).
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from .limits import HttpLimits
 
 
 class FlowControl:
-    """Records whether the server reads from a connection, and whether the client reads."""
+    """Records whether the server reads from a connection, and whether the client reads the responses."""
 
     __slots__ = ("_transport", "_writable", "_write_backpressure", "read_paused", "write_paused")
 
@@ -36,13 +37,14 @@ class FlowControl:
         return True
 
     def pause_writing(self) -> None:
-        """Marks the client as slower than the server."""
+        """Records that the client reads more slowly than the server writes."""
         self.write_paused = True
         self._writable.clear()
         self._write_backpressure.add(self._transport)
 
     def resume_writing(self) -> None:
-        """Marks the client as ready. The client has read nearly everything, or has disconnected."""
+        """Records that the client is ready again. A client is ready again when it has read nearly everything or has
+        disconnected."""
         self.write_paused = False
         self._writable.set()
         self._write_backpressure.remove(self._transport)
@@ -54,7 +56,8 @@ class FlowControl:
 
 
 class LingeringClose(asyncio.Protocol):
-    """The protocol of a closing connection. `on_lost` is the previous protocol's `connection_lost`."""
+    """Implements the protocol of a connection that is closing. `on_lost` is the `connection_lost` method of the
+    previous protocol."""
 
     def __init__(
         self, transport: asyncio.Transport, limits: HttpLimits, on_lost: Callable[[Exception | None], None]

@@ -27,7 +27,8 @@ READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
 class Life(msgspec.Struct):
-    """The response of /livez. `region` is the region whose queues REST, SQL and the console show (QUEUE_REGION)."""
+    """Describes the response of /livez. `region` is the region whose queues REST, SQL and the console show
+    (QUEUE_REGION)."""
 
     status: Literal["ok", "stuck"]
     version: str
@@ -35,7 +36,7 @@ class Life(msgspec.Struct):
 
 
 class HealthState(msgspec.Struct, omit_defaults=True):
-    """The response of /readyz. `reason` says why DATABASE_URL accepts no writes."""
+    """Describes the response of /readyz. `reason` explains why DATABASE_URL accepts no writes."""
 
     status: Literal["ok", "degraded"]
     reason: str = ""
@@ -52,8 +53,8 @@ class Readiness:
         self._check: asyncio.Task[str] | None = None
 
     async def __call__(self) -> str:
-        """Returns why the database does not accept writes, or "", after at most 2 s. A hanging query has a separate
-        time limit.
+        """Returns the reason why the database does not accept writes, or "", after at most 2 s. A hanging query also
+        has its own time limit.
         """
         if self._check is None or self._check.done():
             self._check = asyncio.get_running_loop().create_task(self._find_problem())
@@ -76,15 +77,15 @@ def health_router(
     region: str,
     localstack: bool,
 ) -> APIRouter:
-    """Returns the routes. `fetch` runs a query on a pooled connection. `is_stuck` says whether only a restart helps.
-    `explain` is the same as in `Readiness`.
+    """Returns the routes. `fetch` runs a query on a pooled connection. `is_stuck` returns whether only a restart helps.
+    `explain` has the same meaning as in `Readiness`.
     """
     router = APIRouter(tags=["health"])
     find_problem = Readiness(fetch, explain)
 
     @router.get("/livez", response_class=Response, responses=describe_states(Life, "Calls of the database do not end."))
     async def livez() -> Response:
-        """The process works, whether or not the database works."""
+        """Responds that the process works, whether or not the database works."""
         stuck = await is_stuck()
         return json_response(Life("stuck" if stuck else "ok", __version__, region), 503 if stuck else 200)
 
@@ -92,7 +93,7 @@ def health_router(
         "/readyz", response_class=Response, responses=describe_states(HealthState, "DATABASE_URL accepts no writes.")
     )
     async def readyz() -> Response:
-        """The database can be written to."""
+        """Responds that the database accepts writes."""
         problem = await find_problem()
         return json_response(HealthState("degraded" if problem else "ok", problem), 503 if problem else 200)
 
@@ -100,8 +101,8 @@ def health_router(
 
         @router.get("/_localstack/health")
         async def services() -> dict[str, Any]:
-            """Lists the services and their state. The document names Penstock and imitates nothing else of
-            LocalStack."""
+            """Lists the services and their state. The response names Penstock, and copies no other part of LocalStack's
+            response."""
             state = "error" if await find_problem() else "running"
             return {"services": dict.fromkeys(SERVICES, state), "edition": "penstock", "version": __version__}
 
@@ -109,7 +110,7 @@ def health_router(
 
 
 def describe_states(kind: type[msgspec.Struct], unavailable: str) -> Responses:
-    """Describes both responses for the OpenAPI document. `unavailable` explains the status 503."""
+    """Describes both responses for the OpenAPI document. `unavailable` describes the response with status 503."""
     responses = json_responses(kind, statuses=(200, 503))
     responses[503]["description"] = unavailable
     return responses

@@ -17,7 +17,7 @@ from .server_state import ServerState
 
 
 class HttpServer:
-    """A server on one listening socket. `aws_application` is the application's fast path, or None."""
+    """Runs a server on one listening socket. `aws_application` is the application's fast path, or None."""
 
     def __init__(
         self,
@@ -32,16 +32,16 @@ class HttpServer:
         self._server: asyncio.Server | None = None
 
     async def start(self, listener: socket.socket) -> None:
-        """Accepts connections from a bound socket. The server closes the socket when it stops."""
+        """Accepts connections from a socket that is already bound. The server closes the socket when it stops."""
         self._server = await asyncio.get_running_loop().create_server(
             lambda: HttpConnection(self._state), sock=listener, backlog=self._state.limits.backlog
         )
 
     async def stop(self, seconds: float, at_once: asyncio.Event | None = None) -> None:
-        """Accepts no more connections, closes idle ones, and waits for requests until `seconds` are over or `at_once`
-        is set.
+        """Stops accepting connections, closes idle connections, and waits for requests until `seconds` are over or
+        `at_once` is set.
 
-        Then cancels the remaining requests' tasks, and the application answers 503.
+        Then cancels the tasks of the remaining requests, which the application answers with 503.
         """
         if self._server is not None:
             self._server.close()

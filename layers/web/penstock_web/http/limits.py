@@ -1,6 +1,6 @@
-"""The HTTP server's limits on sizes, numbers and times, and the connections' timer.
+"""Defines the HTTP server's limits on sizes, numbers and times, and the connections' timer.
 
-Other modules limit the length of a body (`penstock.gateway`), the time of a request (`deadlines.py`), the memory of
+Other modules limit the length of a body (`penstock.gateway`), the duration of a request (`deadlines.py`), the memory of
 long requests (`request_memory.py`), and unread responses (`batching/write_backpressure.py`).
 """
 
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 from penstock.http import LONG_BODY_BYTES
 
-# A process needs this many files besides client connections, for databases, deliveries and logs.
+# A process needs this many files besides client connections, for database connections, deliveries and logs.
 RESERVED_FILES = 64
-# More idle connections would take more than about 500 MB.
+# More idle connections would need more than about 500 MB of memory.
 MAX_CONNECTIONS = 65_536
 
 
 def connections_of_process() -> int:
-    """Returns the process's limit of open files (`ulimit -n`), less the files that the process itself needs."""
+    """Returns the process's limit on open files (`ulimit -n`), minus the files that the process itself needs."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return MAX_CONNECTIONS
@@ -27,45 +27,45 @@ def connections_of_process() -> int:
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """The limits of one server."""
+    """Defines the limits of one server."""
 
     max_head_bytes: int = 65_536
-    """Limits the bytes of the request line and headers. A longer head gets 431 (RFC 6585). AWS's load balancers pass on
-    heads of this length ("Quotas for your Application Load Balancers"). The limit also applies to consecutive bytes
-    without a byte of a body, such as extensions of chunks and trailers.
+    """Limits the bytes of the request line and the headers. A longer head gets 431 (RFC 6585). AWS's load balancers
+    pass on heads of this length ("Quotas for your Application Load Balancers"). The limit also applies to consecutive
+    bytes that are not part of a body, such as chunk extensions and trailers.
     """
     max_headers: int = 1_000
-    """Limits the headers of a request. More headers get 431."""
+    """Limits the number of headers of a request. More headers get 431."""
     head_seconds: float = 60.0
     """Limits the time from the first byte of a head to the last byte. A slower head gets 408."""
     body_seconds: float = 60.0
-    """Limits the time without a further byte of a body while the server reads. A slower body gets 408. The whole
-    request has a separate limit."""
+    """Limits the time that the server waits for the next byte of a body. A slower body gets 408. A separate limit
+    applies to the whole request."""
     idle_seconds: float = 75.0
-    """Limits the time without a request. This limit is longer than the limit of load balancers (60 s on an ALB),
-    because load balancers must close a connection first.
+    """Limits the time that a connection can be idle. This limit is longer than the idle timeout of load balancers (60 s
+    on an ALB), because a load balancer must close the connection first.
     """
     linger_seconds: float = 30.0
     """If a client is still sending after the response, the server reads and drops the rest for this time."""
     linger_idle_seconds: float = 5.0
-    """The server stops earlier if no byte arrives for this time."""
+    """The server stops reading earlier if no byte arrives for this time."""
     max_waiting_requests: int = 100
-    """Limits the pipelined requests that wait for the current request. Further requests are not read."""
+    """Limits the pipelined requests that wait for the current request. The server does not read further requests."""
     max_unread_body_bytes: int = LONG_BODY_BYTES
-    """Limits the bytes of a body that are read before the application requests them, besides one read from the
-    socket."""
+    """Limits the bytes of a body that the server reads before the application requests them, except for one read from
+    the socket."""
     max_connections: int = field(default_factory=connections_of_process)
-    """Limits the connections at once. Further ones get 503."""
+    """Limits the number of concurrent connections. Further connections get 503."""
     max_share_of_an_address: float = 0.75
-    """Limits the share of these connections for one address (a load balancer has several). Further connections of the
-    address get 503, so one client cannot take all connections.
+    """Limits the share of these connections that one address can have (a load balancer has several addresses). Further
+    connections of the address get 503, so one client cannot take all connections.
     """
     backlog: int = 2_048
     """Limits the connections that wait to be accepted."""
 
 
 class ConnectionTimer:
-    """A connection's timer. A restart is cheap, because the timer moves the end only when it fires."""
+    """A connection's timer. Runs the timer of a connection."""
 
     __slots__ = ("_expires_at", "_fires_at", "_handle", "_loop", "_on_expired")
 
@@ -77,7 +77,7 @@ class ConnectionTimer:
         self._expires_at: float | None = None
 
     def start(self, seconds: float) -> None:
-        """Calls `on_expired` after this many seconds, unless the caller restarts or stops the timer."""
+        """Calls `on_expired` after `seconds`, unless the caller restarts or stops the timer."""
         expires_at = self._expires_at = self._loop.time() + seconds
         if self._handle is None:
             self._schedule(expires_at)
@@ -86,7 +86,7 @@ class ConnectionTimer:
             self._schedule(expires_at)
 
     def stop(self) -> None:
-        """Stops the timer. `start` starts it again."""
+        """Stops the timer. `start` can start the timer again."""
         self._expires_at = None
 
     def close(self) -> None:

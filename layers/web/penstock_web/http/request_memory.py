@@ -1,18 +1,19 @@
-"""Limits the memory for long requests. If no memory is free, a request waits in the socket.
+"""Limits the memory that long requests use. If no memory is free, the data of a request stays in the socket.
 
     socket ─► 20 MiB to read ─► 6.25 MiB to process ─► response
 
-The service has up to four copies of a body in memory while it processes a request. A hundred requests of a MiB at once
-would take half a GB. The service therefore processes only as many long requests as the budget allows. A slow sender
-does not use this budget. An incomplete body has only one copy in memory.
+While the service processes a request, memory holds up to four copies of the body. A hundred concurrent requests of a
+MiB each would take half a GB. Therefore, the service processes only as many long requests as the budget allows. A slow
+sender does not use the processing budget. An incomplete body has only one copy in memory.
 
-The service cannot verify a signature before the body's end, so addresses share the memory. Addresses take turns, and
-one address has at most half of the memory. If QUEUE_ACCESS is `sigv4`, keys take turns and have this share. The service
-looks up the key and refuses unknown keys before it reads the body. Anybody can claim a known key. A key therefore has
-its share only at addresses from which an earlier request had a correct signature. All other requests are one caller,
-whose addresses take turns, and one address has at most half of the caller's share. A request counts after the first 16
-KiB. While other requests wait, the service refuses a request below 64 KiB a second with 408. This rate doubles with
-each second that the next request has waited, up to 1 MiB a second. A long request does not wait for messages.
+The service cannot verify a signature before the body's end, so the memory is shared among client addresses. Addresses
+take turns, and one address has at most half of the memory. If QUEUE_ACCESS is `sigv4`, the memory is shared in the same
+way among access keys. Before the service reads the body, it looks up the key and refuses unknown keys. Any client can
+use a known key without the right signature. Therefore, a key has its own share only at addresses from which an earlier
+request had a correct signature. All other requests count as one caller, whose addresses take turns, and one address has
+at most half of that caller's share. A request counts after its first 16 KiB have arrived. While other requests wait,
+the service refuses requests that send less than 64 KiB a second with 408. This rate doubles with each second that the
+next request has waited, up to 1 MiB a second. A long request does not wait for messages.
 """
 
 import asyncio
@@ -27,30 +28,30 @@ from penstock.gateway import MAX_BODY_BYTES
 from penstock.http import LONG_BODY_BYTES
 
 READING_BYTES = 20 * 1_048_576
-PROCESSING_BYTES = MAX_BODY_BYTES  # The longest request would wait forever with a smaller budget.
+PROCESSING_BYTES = MAX_BODY_BYTES  # With a smaller budget, the longest request would wait forever.
 READING_SHARE = 0.5
-"""The share of one caller in the memory, and of one address in the share of its key. A caller without other requests
-may always have one request.
+"""One caller can have this share of the memory, and one address can have this share of its key's memory. A caller
+without other requests can always have one request.
 """
 FIRST_BYTES = 16_384
-"""A body gets memory after this many bytes have arrived."""
+"""A body gets memory when this many bytes have arrived."""
 SLOW_BYTES_A_SECOND = 65_536
 MAX_DOUBLINGS = 4
-"""How often the rate doubles while a request waits: up to 1 MiB a second after four seconds."""
+"""Limits how often the rate doubles while a request waits: the rate reaches 1 MiB a second after four seconds."""
 SLOW_SECONDS = 1.0
-"""A slow upload loses its memory after this grace period."""
+"""A slow upload can lose its memory after this grace period."""
 CHECK_SECONDS = 0.25
 
 
 class Owner(NamedTuple):
-    """Says whose share a request takes. `caller` is the key, or the address of a client without a key."""
+    """Says whose share of the memory a request uses. `caller` is the key, or the address of a client without a key."""
 
     caller: str
     address: str
 
 
 class Claimant(Protocol):
-    """A request that needs memory."""
+    """Represents a request that needs memory."""
 
     @property
     def size(self) -> int: ...
@@ -59,15 +60,15 @@ class Claimant(Protocol):
     def owner(self) -> Owner: ...
 
     def end_if_slow(self, bytes_a_second: float) -> None:
-        """Releases the request's memory if the client sends more slowly than this rate."""
+        """Makes the request fail, and so release its memory, if the client sends more slowly than this rate."""
 
 
 class MemoryBudget:
-    """Grants at most `max_bytes`. A request gets ServiceUnavailable after a wait of `timeout_seconds`.
+    """Grants at most `max_bytes`. A request gets ServiceUnavailable if it has waited for `timeout_seconds`.
 
-    `share` limits the part for one caller, and the part of one address in it. Callers take turns, and so do the
-    addresses of a caller. Smaller requests of other callers do not overtake a large request, because the large request
-    could then wait forever.
+    `share` is the largest part of the memory for one caller, and the largest part of the caller's memory for one
+    address. Callers take turns, and so do the addresses of a caller. Smaller requests of other callers do not overtake
+    a large request, because the large request could then wait forever.
     """
 
     def __init__(self, max_bytes: int, timeout_seconds: float, share: float = 1.0) -> None:
@@ -79,11 +80,12 @@ class MemoryBudget:
         self._check_at = 0.0
         self._bytes_of_caller: Counter[str] = Counter()
         self._bytes_of: Counter[Owner] = Counter()
-        # The requests by caller and address, in the order of their turns. The number is the start of a request's wait.
+        # The waiting requests by caller and address, in the order of their turns. The number is the time when the
+        # request began to wait.
         self._waiters: dict[str, dict[str, deque[tuple[Claimant, asyncio.Future[None], float]]]] = {}
 
     async def acquire(self, request: Claimant) -> None:
-        """Waits until the request's bytes are free. The request then has these bytes until `release`."""
+        """Waits until enough bytes are free for the request. The request keeps these bytes until `release`."""
         loop = asyncio.get_running_loop()
         admitted = loop.create_future()
         caller, address = request.owner
@@ -97,10 +99,10 @@ class MemoryBudget:
                     await asyncio.wait((admitted,), timeout=CHECK_SECONDS)
         except BaseException as error:
             if admitted.done():
-                self.release(request)  # The request had just been admitted.
+                self.release(request)  # The request was admitted just before the error.
             else:
                 admitted.cancel()
-                self._admit_waiters()  # The request may have been the first, and the next request may be smaller.
+                self._admit_waiters()  # If this request was the first, the next request may be smaller.
             if isinstance(error, TimeoutError):
                 raise ServiceUnavailable from error
             raise
@@ -138,7 +140,8 @@ class MemoryBudget:
             if request.size > self._free:
                 break
             waiting.popleft()
-            # The caller gets its next turn after all other callers, and the address after the caller's addresses.
+            # The caller's next turn comes after all other callers, and the address's next turn comes after the caller's
+            # other addresses.
             of_caller = self._waiters[owner.caller] = self._waiters.pop(owner.caller)
             of_caller[owner.address] = of_caller.pop(owner.address)
             self._count(request, request.size)
@@ -168,7 +171,7 @@ class MemoryBudget:
 
 
 class LongRequest:
-    """A request with a long body. The service reads and processes the body when memory is free."""
+    """Represents a request with a long body. The service reads and processes the body when memory is free."""
 
     def __init__(
         self,
@@ -188,13 +191,13 @@ class LongRequest:
         self._received_bytes = 0
         self._is_whole = False
         self._began_at = 0.0
-        self._timeout: asyncio.Timeout | None = None  # while a part of the body is awaited
+        self._timeout: asyncio.Timeout | None = None  # set while the request waits for a part of the body
 
     async def receive(self) -> Message:
-        """Implements ASGI's receive. Raises ServiceUnavailable if the budget is used up for too long, RequestTimeout,
-        and the errors of `find_owner`."""
+        """Implements ASGI's receive. Raises ServiceUnavailable if no memory becomes free in time, RequestTimeout if the
+        client sends too slowly, and the errors of `find_owner`."""
         if self._is_whole:
-            return await self._receive()  # This call watches for the client's disconnect.
+            return await self._receive()  # This call waits for the client's disconnect.
         message = await self._next_part() if self._acquired else await self._first_part()
         if message["type"] == "http.request" and not message.get("more_body", False):
             self._is_whole = True
@@ -218,8 +221,8 @@ class LongRequest:
             self._timeout.reschedule(loop.time())
 
     async def _first_part(self) -> Message:
-        """Returns the first FIRST_BYTES, or the whole body. A client uses no memory before these bytes arrive. The
-        service does not read the body if the head is refused.
+        """Returns the first FIRST_BYTES, or the whole body. A request uses no memory of the budget before these bytes
+        arrive. If the head is refused, the service does not read the body.
         """
         self.owner = await self._find_owner()
         message = await self._receive()
@@ -252,8 +255,8 @@ class LongRequest:
 
 
 def bytes_to_reserve(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """Returns the maximum bytes for a request's body. The result is 0 for a short body, which needs no part of the
-    budget.
+    """Returns the largest possible number of bytes in a request's body. The result is 0 for a short body, which needs
+    no part of the budget.
     """
     headers_by_name = dict(headers)
     if b"transfer-encoding" in headers_by_name:

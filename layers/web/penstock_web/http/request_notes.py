@@ -1,4 +1,4 @@
-"""Collects a recorded AWS request's facts for the span."""
+"""Collects the facts about a recorded AWS request for its span."""
 
 from collections.abc import Callable, MutableMapping, Sequence
 from types import TracebackType
@@ -17,8 +17,8 @@ KEY: Final = "penstock.request_trace"
 
 
 class RequestNotes:
-    """`action` is None if the request does not name a known action. `request` has the request's members. `error` is the
-    error code, or "".
+    """`action` is None if the request does not name a known action. `request` contains the members of the request.
+    `error` is the error code, or an empty string.
     """
 
     __slots__ = ("action", "error", "queue_url", "topic_arn")
@@ -29,14 +29,14 @@ class RequestNotes:
         self.queue_url = self.topic_arn = ""
 
     def watch(self, call: ActionCall) -> None:
-        """Notes the call's action and members, at once or after the signature check."""
+        """Records the call's action and members, either immediately or after the signature check."""
         if isinstance(call, GuardedActionCall) and call.decoder is not None:
             call.decoder = self._noting(call.decoder)
         elif call.action is not UNDECODED:
             self._note(call.action, call.request)
 
     def fail(self, error: BaseException) -> None:
-        """Notes the error that the request's response contains."""
+        """Records the error that the response contains."""
         known = error.error if isinstance(error, RejectedRequest) else error
         kind = known if isinstance(known, AwsError) else InternalFailure
         self.error = kind.json_type.rpartition("#")[2]
@@ -63,9 +63,9 @@ class RequestNotes:
 
 
 class RequestTrace(Protocol):
-    """A request's trace. As a context manager, the object is the current trace.
+    """A request's trace. If the object is used as a context manager, it is the current trace.
 
-    `notes` is None for an unrecorded request.
+    `notes` is None if the request is not recorded.
     """
 
     notes: RequestNotes | None
@@ -84,7 +84,7 @@ class RequestTracer(Protocol):
     """Decides which requests to record."""
 
     def begin(self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str) -> RequestTrace | None:
-        """Returns a request's trace, or None."""
+        """Starts and returns the trace of a request, or returns None if the request is not recorded."""
 
 
 def find_trace(scope: MutableMapping[str, Any]) -> RequestTrace | None:

@@ -1,7 +1,7 @@
 """Reads the requests of one connection (RFC 9112) with llhttp, and decides which requests take the fast path.
 
-The fast path takes AWS requests that arrive in one read from the socket. Nearly all AWS requests do. ASGI takes the
-other requests. These requests are pipelined, arrive in several reads, are long, have over 1,000 parameters, expect
+The fast path takes AWS requests that arrive in one read from the socket. Nearly all AWS requests take the fast path.
+Requests that take ASGI are pipelined, arrive in several reads, are long, have over 1,000 parameters, expect
 100-continue, use HTTP/1.0 or end the connection. The same code (`aws_request.py`) answers AWS requests on both paths.
 """
 
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class RefusedRequestError(Exception):
-    """The server refuses a request because of the head."""
+    """Refuses a request because of its head."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -33,7 +33,7 @@ class RefusedRequestError(Exception):
 
 
 class RequestTaker(Protocol):
-    """The connection's methods for the reader."""
+    """Declares the methods of the connection that the reader uses."""
 
     @property
     def is_free(self) -> bool:
@@ -44,7 +44,7 @@ class RequestTaker(Protocol):
         """Returns whether the server reads data from the client."""
 
     def add_fast_path_request(self) -> AwsRequest:
-        """Adds a complete AWS request. The reader starts the request at once."""
+        """Adds a complete AWS request. The reader starts the request immediately."""
 
     def add_exchange(self, scope: Scope, keep_alive: bool, expects_continue: bool) -> AsgiExchange:
         """Queues a request for ASGI. Raises RefusedRequestError if too many requests wait."""
@@ -59,12 +59,13 @@ class RequestTaker(Protocol):
         """Handles the end of a request's body."""
 
     def refuse(self, status: int, broken: AsgiExchange | None) -> None:
-        """Refuses unreadable data after the earlier requests. `broken` is the request with the unreadable body."""
+        """Refuses unreadable data after the earlier requests have been answered. `broken` is the request whose body
+        cannot be read."""
 
 
 class RequestReader:
-    """Reads one connection's requests. `accepts` says whether the reader takes another request. The reader is reading
-    the body of `exchange`.
+    """Reads the requests of one connection. `accepts` says whether the reader takes another request. If `exchange` is
+    set, the reader is reading the body of that exchange.
     """
 
     __slots__ = (
@@ -80,9 +81,9 @@ class RequestReader:
         self._timer = timer
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._in_head = self._upgrades = False
-        self._body: bytes | bytearray | None = None  # The bytes of a possibly complete request.
+        self._body: bytes | bytearray | None = None  # The received bytes of a request that may be complete.
         self._read_bytes = 0  # The number of this read's bytes that can belong to the current head or trailers.
-        # The number of bytes before this read, since the head's start or the last part of a body.
+        # The number of bytes before this read, since the start of the head or since the last part of a body.
         self._stalled_bytes = 0
         self.accepts = True
         self.exchange: AsgiExchange | None = None
@@ -108,7 +109,7 @@ class RequestReader:
         except HttpParserError as error:
             if self.accepts or self.exchange is not None:  # The reader ignores data after the last request.
                 self._refuse(choose_status(error))
-        if self._body is not None:  # The rest has not arrived yet.
+        if self._body is not None:  # The rest of the request has not arrived yet.
             self._use_asgi()
         if self._in_head or self.exchange is not None:
             self._expect_rest()
@@ -125,12 +126,12 @@ class RequestReader:
         self._parser = None
 
     def start_timer(self) -> None:
-        """Starts the time limit for the rest of a request."""
+        """Starts the timer for the rest of a request."""
         if self.in_request:
             self._timer.start(self._limits.head_seconds if self._in_head else self._limits.body_seconds)
 
     def time_out(self) -> None:
-        """Refuses an incomplete request after the time limit."""
+        """Refuses a request that is still incomplete when the time limit passes."""
         self._refuse(408)
 
     # --- called by the parser ----------------------------------------------------------------------------------------
@@ -158,7 +159,10 @@ class RequestReader:
         if parser is None or not self.accepts:
             # The client never sees this status, because the connection is being closed.
             raise RefusedRequestError(503)
-        self._request_headers, self._headers = headers, []  # Trailers are not headers (RFC 9110, 6.5.1).
+        self._request_headers, self._headers = (
+            headers,
+            [],
+        )  # Trailers are not headers (RFC 9110, 6.5.1).
         self._method = parser.get_method().decode("ascii")
         self._version = parser.get_http_version()
         if self._hosts != 1 or self._version != "1.1" or len(headers) > limits.max_headers:
@@ -236,13 +240,13 @@ class RequestReader:
         application = self._aws_application
         if application is None or self._expects_continue or not self._keep_alive or "%" in self._path:
             return False
-        # Browsers begin with this path. No client sends messages to this path.
+        # Browsers first request this path. No client sends messages to this path.
         if self._method == "GET" and self._path == "/":
             return False
         return self._connection.is_free and application.handles(self._method, self._path)
 
     def _use_asgi(self) -> None:
-        """Hands the request and the received part of the body to ASGI."""
+        """Gives the request and the received part of the body to ASGI."""
         body, self._body = self._body, None
         scope = {
             "type": "http",
@@ -263,7 +267,8 @@ class RequestReader:
             self.on_body(bytes(body))
 
     def _ignore_upgrade(self, rest: memoryview) -> None:
-        """Parses a request again without the upgrade header (RFC 9110, 7.8), and then parses the following data."""
+        """Parses a request again without the upgrade header (RFC 9110, 7.8), and then parses the data after the
+        request."""
         while self._upgrades and self._method != "CONNECT":
             lines = [f"{self._method} {self._url.decode('ascii')} HTTP/{self._version}".encode("ascii")]
             lines += [b"%b: %b" % pair for pair in self._request_headers if pair[0] != b"upgrade"]
@@ -278,7 +283,8 @@ class RequestReader:
 
     # --- what is missing ---------------------------------------------------------------------------------------------
     def _expect_rest(self) -> None:
-        """Limits the time for the rest of a request, and the number of bytes without a byte of a body."""
+        """Limits the time for the rest of a request, and the number of consecutive bytes that are not part of a
+        body."""
         if self._stalled_bytes == 0 and self._connection.is_read:
             self.start_timer()
         self._stalled_bytes += self._read_bytes or 1
@@ -294,7 +300,8 @@ class RequestReader:
 def split_target(url: bytes) -> tuple[str, bytes, bytes]:
     """Returns the path, query and host of a request target (RFC 9112, 3.2). Raises HttpParserInvalidURLError.
 
-    Only an absolute URL has a host, with the port. This host replaces the Host header (RFC 9112, 3.2.2).
+    The host, which includes the port, is present only in an absolute URL. This host replaces the value of the Host
+    header (RFC 9112, 3.2.2).
     """
     parsed = parse_url(url)
     host = b"" if url[:1] in (b"/", b"*") else url.partition(b"://")[2]
@@ -303,7 +310,7 @@ def split_target(url: bytes) -> tuple[str, bytes, bytes]:
 
 
 def choose_status(error: HttpParserError) -> int:
-    """Returns the refusal's status. Logs the reason."""
+    """Returns the status for a refused request. Logs the reason."""
     cause = error.__context__ if isinstance(error, HttpParserCallbackError) else error
     if isinstance(cause, RefusedRequestError):
         return cause.status

@@ -1,4 +1,4 @@
-"""Status lines, the date, and the server's own responses, as bytes."""
+"""Builds status lines, the date header, and the server's own responses, as bytes."""
 
 import asyncio
 from email.utils import formatdate
@@ -22,10 +22,10 @@ REASONS = {
 
 
 class DateHeader:
-    """The `date` header of all responses (RFC 9110, 6.6.1). The server renews this header at most once a second, and
-    only for responses.
+    """Keeps the `date` header of all responses (RFC 9110, 6.6.1). The server renews this header at most once a second,
+    and only when it sends a response.
 
-    `line` is the header with the line end, or empty if the header is older than a second.
+    `line` is the header, including the line end, or empty if the header is older than a second.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class DateHeader:
 
 
 def refusal(status: int, date_line: bytes) -> bytes:
-    """Returns the server's own response. The server then closes the connection."""
+    """Returns a response that the server itself makes. The server closes the connection after this response."""
     body = REASONS[status].encode()
     retry_after = b"retry-after: 1\r\n" if status == 503 else b""
     head = b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n" % len(body)

@@ -1,4 +1,4 @@
-"""The state that one server's connections share."""
+"""Holds the state that the connections of one server share."""
 
 import asyncio
 from collections import Counter
@@ -15,7 +15,7 @@ from .responses import DateHeader
 
 
 class Stoppable(Protocol):
-    """The connection's methods for the server. `peer` is the client's address."""
+    """Declares the methods of the connection that the server uses. `peer` is the client's address."""
 
     peer: str
 
@@ -25,7 +25,7 @@ class Stoppable(Protocol):
 
 @dataclass(slots=True, eq=False)
 class ServerState:
-    """The applications, the limits and the open connections. `aws_application` is None if the server has no fast
+    """Holds the applications, the limits and the open connections. `aws_application` is None if the server has no fast
     path."""
 
     application: ASGIApp
@@ -69,7 +69,7 @@ class ServerState:
             self._ended.set()
 
     async def wait_until_empty(self) -> None:
-        """Waits until no connection and no task is left."""
+        """Waits until no connections and no tasks are left."""
         self._ended = asyncio.Event()
         while self.connections or self.tasks:
             await self._ended.wait()

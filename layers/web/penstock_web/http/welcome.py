@@ -1,4 +1,4 @@
-"""Shows browsers a text at `/` if the console is off."""
+"""If the console is off, shows browsers a text at `/`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 TEXT: Final = """\
 Penstock: SQS, SNS and schedules on PostgreSQL.
 
-This is its endpoint for AWS SDKs (endpoint_url), which sign or leave out signatures as QUEUE_ACCESS says.
+Use this address as the endpoint (endpoint_url) of AWS SDKs. QUEUE_ACCESS decides whether requests need signatures.
 The REST API is below /v1, and /v1/openapi.json describes it. The console is off: QUEUE_CONSOLE turns it on.
 """
 
@@ -19,5 +19,5 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/")
 async def welcome() -> PlainTextResponse:
-    """Returns a text that describes the service. The application needs no other `GET /` here."""
+    """Returns a text that describes the service. The application has no other use for `GET /` on this path."""
     return PlainTextResponse(TEXT, headers={"vary": "Accept", "x-content-type-options": "nosniff"})
