@@ -444,10 +444,8 @@ class Pool:
 
 
 class PipelineLease:
-    """Provides a `with` block with a pipeline connection, and returns the connection to the pool afterwards. Classifies
-    psycopg's errors.
-
-    The lease calls `renew` if the open connections lead to an unusable server.
+    """Provides a `with` block with a pipeline connection, and classifies psycopg's errors. The lease calls `renew` if
+    the open connections lead to an unusable server.
     """
 
     __slots__ = ("_pipeline", "_pipelines", "_renew")

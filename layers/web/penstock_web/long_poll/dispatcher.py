@@ -1,6 +1,6 @@
-"""Runs the process's long polls. A waiting request takes only a future, without a connection, a task or a timer.
+"""Runs the process's long polls. A waiting request uses only a future, without a connection, a task or a timer.
 
-A request waits until one of these events serves or wakes it:
+A request waits until one of the following events serves or wakes it:
 
     claim   a send in this process receives for the waiters that it claims (`direct_handoff`)
     wake    another event in this process wakes waiters at once
@@ -8,15 +8,15 @@ A request waits until one of these events serves or wakes it:
     check   the shared check of all queues with waiters, each second and at the moment for which a check has found that
             a delay or a visibility timeout ends: also changes without a notification, and lost notifications
 
-A sender notifies only registered queues, because NOTIFY takes a database-wide lock at commit. The dispatcher therefore
+A sender notifies only registered queues, because NOTIFY takes a database-wide lock at commit. Therefore, the dispatcher
 registers a waiter's queue, and checks the queue once after the registration's commit. This check finds messages sent
 between the waiter's empty receive and the registration.
 
-A message sent in this process wakes one waiter. If the send's connection names this dispatcher as `watcher`
-(`pipeline_pool`), the send does not notify this process and keeps the registration. A message can arrive while the
-queue has no waiters. A request that was then in an empty receive receives again instead of waiting. Notifications and
-checks do not contain the number of messages, so they wake one waiter. A waiter that finds messages wakes two other
-waiters.
+A message sent in this process wakes one waiter. If the connection of a send names this dispatcher as `watcher`
+(`pipeline_pool`), the send does not notify this process, and keeps the registration. A message can arrive while the
+queue has no waiters. A request whose empty receive was running at that moment receives again instead of waiting.
+Notifications and checks do not contain the number of messages, so each notification or check wakes only one waiter. A
+waiter that finds messages wakes two other waiters.
 """
 
 import asyncio
@@ -36,17 +36,17 @@ from .shared_check import SharedCheck
 from .timers import WaitTimers
 from .waiters import WaitedQueue, Waiter, WaitFuture
 
-ASSUMED_EMPTY_SECONDS = 1.0  # The shared check finds newly visible messages at most this late.
-# A new request relies for this time on another request's empty receive of a FIFO queue.
+ASSUMED_EMPTY_SECONDS = 1.0  # The shared check finds newly visible messages within this time.
+# For this time after an empty receive of a FIFO queue, a new request waits without a receive.
 EMPTY_RECEIVE_VALID_SECONDS = 0.02
 
 
 class LongPollDispatcher:
-    """The process's waiting requests. `execute` runs SQL functions. If `execute` fails, waiters wake later.
+    """Manages the process's waiting requests. `execute` runs SQL functions. If `execute` fails, waiters wake later.
 
-    `watcher` is the id for queue registrations. `missed_wakeups` counts all queues' wake-ups that found too few
-    waiters. `receives_notifications` says whether notifications arrive (`listener`). `draining` says that the process
-    is shutting down. `shared_check` is a background task.
+    `watcher` is this process's id for queue registrations. `missed_wakeups` counts the wake-ups of all queues that
+    found too few waiters. `receives_notifications` says whether notifications arrive (`listener`). `draining` says that
+    the process is shutting down. `shared_check` is a background task.
     """
 
     def __init__(self, execute: ExecuteStatement, watcher: UUID | None = None) -> None:
@@ -64,10 +64,10 @@ class LongPollDispatcher:
     def can_skip_receive(self, queue: NamedQueue) -> bool:
         """Returns whether a new request may wait without a receive, because the queue is empty.
 
-        The queue counts as empty while other requests wait. The queue also counts as empty for a moment after a
-        request's wait timed out, or after a request got all new messages. On a FIFO queue only a recent empty receive
-        counts. A receive skips locked message groups, and no notification is sent when another process unlocks the
-        groups.
+        The queue counts as empty while other requests wait. The queue also counts as empty for a short time after a
+        request's wait timed out, or after waiting requests received all new messages. On a FIFO queue, only a recent
+        empty receive counts. A receive skips locked message groups, and another process sends no notification when it
+        unlocks a group.
         """
         state = self._queues.get(queue.arn)
         if state is None:
@@ -86,12 +86,12 @@ class LongPollDispatcher:
         receive: Receive[ReceivedRow] | None = None,
         skipped_receive: bool = False,
     ) -> WaitFuture:
-        """Returns a future. The result is the reason for the wait's end, or the rows that a receive returned for the
-        waiter.
+        """Returns a future. The result of the future is the reason why the wait ended, or the rows that a receive
+        returned for the waiter.
 
-        The reason NOT says that the time is over, or that the process is shutting down. `missed_wakeups` is the
-        dispatcher's value before the request's empty receive. The receive could have missed messages that arrived
-        later. `skipped_receive` says that the request has not made a receive (`can_skip_receive`).
+        The reason NOT means that the wait time is over, or that the process is shutting down. `missed_wakeups` is the
+        dispatcher's count before the request's empty receive. If the count has grown, the receive may have missed later
+        messages. `skipped_receive` is true if the request has made no receive (`can_skip_receive`).
         """
         loop = asyncio.get_running_loop()
         future: WaitFuture = loop.create_future()
@@ -114,7 +114,7 @@ class LongPollDispatcher:
         return future
 
     def _remove_waiter(self, queue: WaitedQueue, waiter: Waiter, future: WaitFuture) -> None:
-        """Removes a waiter after the wait has ended for any reason."""
+        """Removes a waiter whose wait has ended for any reason."""
         if waiter.timer is not None:
             self._timers.remove(waiter.timer, waiter.time_out)
         if waiter in queue.waiters:
@@ -124,10 +124,10 @@ class LongPollDispatcher:
             queue.assumed_empty_until = asyncio.get_running_loop().time() + ASSUMED_EMPTY_SECONDS
 
     def assume_empty(self, queue_arn: str, missed_wakeups: int) -> None:
-        """Notes that waiters got all new messages. The next request may then wait at once.
+        """Records that waiters received all new messages. The next request can then wait without a receive.
 
-        `missed_wakeups` is the dispatcher's value before the messages were sent. More messages could have arrived
-        since.
+        `missed_wakeups` is the dispatcher's count before the messages were sent. If the count has grown, further
+        messages have arrived.
         """
         queue = self._queues.get(queue_arn)
         if queue is None or queue.last_missed_wakeup > missed_wakeups:
@@ -136,10 +136,10 @@ class LongPollDispatcher:
             queue.assumed_empty_until = asyncio.get_running_loop().time() + ASSUMED_EMPTY_SECONDS
 
     def claim(self, queue_arn: str, messages: int) -> list[Waiter]:
-        """Removes and returns enough waiters for this many messages, oldest first. The waiters' receives may share a
-        call.
+        """Removes the oldest waiters, enough for this many messages, and returns them. The waiters' receives may share
+        a call.
 
-        After that, only the caller may serve or wake these waiters. The method does not return waiters of a FIFO queue.
+        Afterwards, only the caller may serve or wake these waiters. The method does not return waiters of a FIFO queue.
         """
         queue = self._queues.get(queue_arn)
         if queue is None or not queue.waiters or is_fifo_name(queue_arn):
@@ -169,11 +169,11 @@ class LongPollDispatcher:
 
     # --- waking ------------------------------------------------------------------------------------------------------
     def on_wake(self, name: str, callback: Callable[[], None]) -> None:
-        """Calls `callback` at each wake-up or notification with this name, which is not a queue's name."""
+        """Calls `callback` at each wake-up or notification with this name, which must not be a queue's name."""
         self._wake_callbacks[name] = callback
 
     def wake(self, queue_arn: str, number: int, woken: Woken = Woken.FOR_ONE) -> None:
-        """Wakes up to `number` waiters, the longest waiting first."""
+        """Wakes up to `number` waiters, starting with the waiter that has waited longest."""
         if queue_arn in self._wake_callbacks:
             self._wake_callbacks[queue_arn]()
         queue = self._queues.get(queue_arn)
@@ -199,9 +199,9 @@ class LongPollDispatcher:
         """Wakes a waiter after a notification. A notification ends the registration.
 
         The notification comes from another process, or from a call of this process without a wake-up, such as a
-        publication. A message must not wake two waiters. This method therefore does nothing if a sender of this process
-        has woken a waiter since the registration. The check after the next registration, within 20 ms, finds further
-        messages.
+        publication. A message must not wake two waiters. Therefore, this method does nothing if a sender of this
+        process has woken a waiter since the registration. The check after the next registration, within 20 ms, finds
+        further messages.
         """
         if queue_arn in self._wake_callbacks:
             self._wake_callbacks[queue_arn]()
@@ -212,13 +212,14 @@ class LongPollDispatcher:
             self._registrations.replace(queue)
 
     def renew_registrations(self) -> None:
-        """Registers and checks every queue again, because notifications could be lost. Also wakes the workers."""
+        """Registers and checks every queue again, because notifications could have been lost. Also wakes the
+        workers."""
         self.wake_workers()
         self.shared_check.forget_last_check()
         for queue in self._queues.values():
             self._registrations.replace(queue)
 
     def wake_workers(self) -> None:
-        """Wakes every waiting worker, because notifications could be lost."""
+        """Wakes every waiting worker, because notifications could have been lost."""
         for callback in self._wake_callbacks.values():
             callback()

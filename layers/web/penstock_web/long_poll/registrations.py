@@ -1,4 +1,4 @@
-"""Registers the waiting requests' queues, so that other processes notify this process. See `dispatcher`."""
+"""Registers the queues of waiting requests, so that other processes notify this process. See `dispatcher`."""
 
 import asyncio
 import logging
@@ -15,18 +15,18 @@ from .waiters import WaitedQueue
 # registration lasts a minute.
 REGISTRATION_SECONDS, RENEW_SECONDS = 5, 3.0
 UNUSED_REGISTRATION_SECONDS, UNUSED_RENEW_SECONDS = 60, 50.0
-# The process renews unused registrations at multiples of this time, many in one statement, because each commit makes
-# the next shared check examine every queue.
+# The process renews unused registrations at multiples of this time, with one statement for many registrations, because
+# each commit makes the next shared check examine every queue.
 RENEW_TOGETHER_SECONDS = 50.0
-REGISTER_PAUSE_SECONDS = 0.02  # A busy queue registers at most 50 times a second.
+REGISTER_PAUSE_SECONDS = 0.02  # A busy queue is registered at most 50 times a second.
 
 _log = logging.getLogger(__name__)
 
 
 class Registrations:
-    """The process's registrations. `check_new` checks queues once after the registration.
+    """The process's registrations. `check_new` checks queues once after their registration.
 
-    `looks_at_each` says that the next shared check must examine each queue, because requests have begun to wait or
+    `looks_at_each` means that the next shared check must examine each queue, because requests have begun to wait or
     registrations have failed. `renew_at` is the time of the next registration.
     """
 
@@ -42,13 +42,13 @@ class Registrations:
         self.renew_at = float("-inf")
 
     def note_wait(self, queue: WaitedQueue) -> None:
-        """Registers a waiting request's queue."""
+        """Registers the queue of a waiting request."""
         self.looks_at_each = True
         if not queue.registered:
             self._request(queue)
 
     def replace(self, queue: WaitedQueue) -> None:
-        """Registers a queue again after a notification, or after a possible notification."""
+        """Registers a queue again after an actual or possible notification."""
         queue.registered = queue.previous_unused = False
         queue.assumed_empty_until = float("-inf")
         if queue.waiters:
@@ -92,7 +92,7 @@ class Registrations:
             while self._to_register:
                 queues, self._to_register = self._to_register, []
                 for queue in queues:
-                    # A queue without waiters registers when the next request waits.
+                    # A queue without waiters is registered when the next request waits.
                     queue.registered = bool(queue.waiters)
                 await self._register_batch([queue for queue in queues if queue.registered])
         finally:

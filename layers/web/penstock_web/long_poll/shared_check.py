@@ -15,8 +15,8 @@ from .registrations import Registrations
 from .waiters import LastCheck, WaitedQueue
 
 POLL_SECONDS = 1.0
-MANY_QUEUES = 100  # The check examines this many queues in each second with a commit.
-# With more queues, checks take at most a hundredth of the time, unless a notification arrives or a delay or visibility
+MANY_QUEUES = 100  # If there was a commit, the check examines up to this many queues every second.
+# For more queues, checks take at most a hundredth of the time, unless a notification arrives, or a delay or visibility
 # timeout ends.
 CHECK_PAUSE_FACTOR, MAX_CHECK_PAUSE_SECONDS = 100, 10.0
 
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class WaitingRequests(Protocol):
-    """The dispatcher's methods that wake requests."""
+    """Declares the methods of the dispatcher that wake requests."""
 
     receives_notifications: bool
 
@@ -47,7 +47,7 @@ class SharedCheck:
         self._due_timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
-        """Runs the shared check each second, and when a delay or visibility timeout ends, until cancelled."""
+        """Until cancelled, runs the shared check each second, and when a delay or visibility timeout ends."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
@@ -57,15 +57,15 @@ class SharedCheck:
             try:
                 await self.poll(is_due=is_due)
             except AwsError:
-                continue  # The database cannot be reached, and the callers of the pool report it.
+                continue  # The database cannot be reached, and other callers of the pool report the outage.
             except Exception:  # noqa: BLE001 - logged; long polls go on
                 _log.exception("the shared check of long polls failed")
 
     async def poll(self, *, is_due: bool = False) -> None:
-        """Runs the shared check once, without the queues to register now. These queues get a check after the
-        registration. The next check covers all other queues.
+        """Runs the shared check once, without the queues that are about to be registered. Those queues are checked
+        after the registration. The next shared check covers all other queues.
 
-        `is_due` says that a delay or visibility timeout ends. The method removes queues without waiters.
+        `is_due` means that a delay or visibility timeout has ended. The method also removes queues without waiters.
         """
         now = asyncio.get_running_loop().time()
         if not is_due and await self._is_unchanged(now):
@@ -74,11 +74,11 @@ class SharedCheck:
         await self._check(arns, now, is_due=is_due)
 
     def forget_last_check(self) -> None:
-        """Makes the next check examine every queue, because notifications could be lost."""
+        """Makes the next check examine every queue, because notifications could have been lost."""
         self._last_check = LastCheck()
 
     async def _is_unchanged(self, now: float) -> bool:
-        """Returns whether the last check of thousands of queues is still valid and no registration is due."""
+        """Returns whether the last check of more than MANY_QUEUES queues is still valid and no registration is due."""
         few = len(self._queues) <= MANY_QUEUES
         registrations = self.registrations
         if few or registrations.looks_at_each or now >= min(self._last_check.until, registrations.renew_at):
@@ -86,7 +86,8 @@ class SharedCheck:
         return self._may_pause(now) or not await self._execute(POLL_QUEUES, [[], self._last_check.snapshot])
 
     def _may_pause(self, now: float) -> bool:
-        """Returns whether notifications report all changes since the last check. If so, the next check may be later."""
+        """Returns whether notifications report all changes since the last check. In that case, the next check can run
+        later."""
         until = min(self._next_check_at, self._last_check.until)
         return self._requests.receives_notifications and now < until
 
@@ -97,15 +98,15 @@ class SharedCheck:
             elif others := [arn for arn in arns if arn not in self._last_check.arns]:
                 await self._check_others(others, now)
         except BaseException:
-            # The next check has to include queues with new waiters.
+            # The next check must include the queues with new waiters.
             self.registrations.looks_at_each = True
             raise
 
     async def _check_queues(self, arns: list[str], now: float) -> None:
         """Wakes waiters of queues that have messages.
 
-        If the snapshot is known, the SQL function returns at once if nothing was committed and no message became
-        visible. Such a check takes a thirtieth of the work.
+        If the snapshot is known, the SQL function returns immediately unless there was a commit or a message became
+        visible. Such a check needs a thirtieth of the work.
         """
         last_check = self._last_check
         known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None
@@ -116,8 +117,8 @@ class SharedCheck:
             self._handle_rows(rows)
 
     async def _check_others(self, arns: list[str], now: float) -> None:
-        """Checks queues that had no waiters at the last check. These queues are registered already, but the next time
-        of a visible message is unknown.
+        """Checks queues that had no waiters at the last check. These queues are already registered, but the check must
+        still find out when their next message becomes visible.
         """
         rows = await self._execute(POLL_QUEUES, [arns, None])
         self._last_check.add(arns, rows, now)
@@ -125,7 +126,7 @@ class SharedCheck:
 
     async def _check_new(self, queues: list[WaitedQueue]) -> None:
         """Checks newly registered queues, regardless of the last check's result. The check skips queues whose
-        registration never ended, because a sender notifies this process of each message.
+        registration has never lapsed, because a sender notifies this process of each message.
         """
         if arns := [queue.resolved.arn for queue in queues if not queue.previous_unused]:
             self._handle_rows(await self._execute(POLL_QUEUES, [arns, None]))
@@ -138,16 +139,16 @@ class SharedCheck:
         self._check_when_due(rows)
 
     def _check_when_due(self, rows: list[PolledQueueRow]) -> None:
-        """Checks when a message becomes visible.
+        """Schedules a check for the time when a message becomes visible.
 
-        Skips the check if a message is visible already, because the woken request could have to leave this message to
+        Schedules no check if a message is already visible, because the woken request may have to leave this message to
         another request.
         """
         wait_ms = rows[-1].wait_ms if rows else None
         if not wait_ms:
             return
         loop = asyncio.get_running_loop()
-        # The next check must not run before the end of the last check's time.
+        # The next check must run after the time at which the message becomes visible.
         due_at = loop.time() + (wait_ms + 1) / 1000
         if self._due_timer is not None and loop.time() < self._due_timer.when() <= due_at:
             return

@@ -1,15 +1,16 @@
-"""Timers for long polls. Waits that end at about the same time share a timer and a turn of the event loop."""
+"""Implements the timers of long polls. Waits that end at about the same time share a timer and a turn of the event
+loop."""
 
 import asyncio
 from collections.abc import Callable
 from math import ceil, floor, log2
 
 STEPS_PER_WAIT = 100
-"""A wait ends up to a hundredth of its time late: 0.125 s for a wait of 20 s."""
+"""The delay of a wait is at most a hundredth of its length, rounded down to a power of two (0.125 s for 20 s)."""
 
 
 class SharedTimer:
-    """The callbacks for one time, oldest first."""
+    """Holds the callbacks for one time, from the oldest to the newest."""
 
     __slots__ = ("at", "callbacks", "handle")
 
@@ -25,14 +26,14 @@ class SharedTimer:
 
 
 class WaitTimers:
-    """The shared timers for all waits."""
+    """Shares timers among all waits."""
 
     def __init__(self) -> None:
         self._timers: dict[float, SharedTimer] = {}
 
     def add(self, seconds: float, callback: Callable[[], object]) -> SharedTimer:
-        """Calls `callback` after this many seconds (more than 0), or slightly later."""
-        # The step is a power of two, so that waits of 14 s and of 20 s end together.
+        """Calls `callback` after `seconds` (more than 0), or slightly later."""
+        # The step is a power of two, so that waits of 14 s and waits of 20 s end together.
         step = 2.0 ** floor(log2(seconds / STEPS_PER_WAIT))
         at = ceil((asyncio.get_running_loop().time() + seconds) / step) * step
         timer = self._timers.get(at)

@@ -1,4 +1,4 @@
-"""The state of long polls, their queues, and the last shared check. See `dispatcher`."""
+"""Holds the state of long polls, of their queues, and of the last shared check. See `dispatcher`."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ WaitFuture = asyncio.Future[Woken | list[ReceivedRow]]
 
 class Waiter:
     """One request's wait. Tickets keep the order of arrival, even for requests that wait again after an empty receive.
-    `receive` is the empty receive's effect if the effect may share a call. `timer` ends the wait.
+    `receive` is the effect of the empty receive if the effect may share a call. `timer` ends the wait.
     """
 
     __slots__ = ("future", "receive", "ticket", "timer")
@@ -34,11 +34,11 @@ class Waiter:
         return True
 
     def serve(self, rows: list[ReceivedRow]) -> None:
-        """Ends the wait with a receive's rows, a header and messages."""
+        """Ends the wait with the rows of a receive: a header, and then messages."""
         self.future.set_result(rows)
 
     def time_out(self) -> None:
-        """Ends the wait after the wait time."""
+        """Ends the wait when the wait time is over."""
         self.wake(Woken.NOT)
 
     def __lt__(self, other: "Waiter") -> bool:
@@ -46,14 +46,14 @@ class Waiter:
 
 
 class WaitedQueue:
-    """A queue with waiting requests, now or a moment ago.
+    """Represents a queue that has waiting requests, or had waiting requests a moment ago.
 
-    `registered` says that the queue is registered until `renew_at`, or that the registration is under way.
-    `previous_unused` says that the previous registration ended without a notification. `woken_locally` says that a
-    sender of this process has woken a waiter since the registration. `last_empty_receive_at` is the start of the last
-    wait after an empty receive. `last_missed_wakeup` is the number of the last wake-up that found too few waiters.
-    Until `assumed_empty_until`, a new request waits without a receive, because another request's wait has just timed
-    out, or another request has got all new messages.
+    `registered` is true while the queue is registered (until `renew_at`) or the process registers it. `previous_unused`
+    is true if the previous registration ended without a notification. `woken_locally` is true if a sender of this
+    process has woken a waiter since the registration. `last_empty_receive_at` is the start of the last wait after an
+    empty receive. `last_missed_wakeup` is the number of the last wake-up that found too few waiters. Until
+    `assumed_empty_until`, a new request waits without a receive, because another request's wait has just timed out, or
+    other requests have received all new messages.
     """
 
     __slots__ = (
@@ -81,7 +81,8 @@ class WaitedQueue:
 
 
 class LastCheck:
-    """The last shared check's result. These queues have no messages before `until`, unless a commit adds messages."""
+    """Holds the result of the last shared check. The checked queues have no messages before `until`, unless a commit
+    adds messages."""
 
     __slots__ = ("arns", "snapshot", "until")
 
@@ -91,18 +92,18 @@ class LastCheck:
         self.until = float("-inf")
 
     def covers(self, arns: list[str], now: float) -> bool:
-        """Returns whether a check of these queues would have the same result if nothing was committed."""
+        """Returns whether a check of these queues would have the same result if there was no commit."""
         return now < self.until and self.arns.issuperset(arns)
 
     def update(self, arns: list[str], rows: list[PolledQueueRow], now: float) -> None:
-        """Stores a check's result. `now` is the check's start by the event loop's clock."""
+        """Stores a check's result. `now` is the start of the check, by the event loop's clock."""
         *_, summary = rows
         self.arns, self.snapshot = frozenset(arns), summary.snapshot
         self.until = now + (summary.wait_ms or 0) / 1000
 
     def add(self, arns: list[str], rows: list[PolledQueueRow], now: float) -> None:
-        """Adds a later check's result for other queues. A change after the snapshot makes the next check examine the
-        queues.
+        """Adds the result of a later check of other queues. A change after the earlier check's snapshot makes the next
+        check examine the queues.
         """
         *_, summary = rows
         self.arns |= frozenset(arns)

@@ -1,4 +1,4 @@
-"""Serves GET /metrics for Prometheus: the process's counters and the database's measurements.
+"""Serves GET /metrics for Prometheus, with the process's counters and the database's measurements.
 
     families.py      the table of metrics: types, labels and buckets
     memory.py        a process's numbers, which all processes on the port can read
@@ -10,6 +10,6 @@
     negotiation.py   reads the formats that a scraper accepts
     page.py          the route
 
-Counting a request takes less than a microsecond, because all numbers are in one array and one dictionary look-up finds
-the slots. Only a request of /metrics formats the counters.
+Counting a request takes less than a microsecond, because one array holds all numbers, and one dictionary look-up finds
+their positions. The process formats the counters only for a request of /metrics.
 """

@@ -1,8 +1,8 @@
 """Writes Prometheus's text format 0.0.4 ("Exposition formats", prometheus.io) and OpenMetrics 1.0.0 ("OpenMetrics 1.0",
 prometheus.io/docs/specs/om/open_metrics_spec).
 
-The module does not use prometheus_client. A scrape of 1,000 busy queues has 56,000 lines. In its multiprocess mode,
-prometheus_client takes 1.6 s of CPU for these lines, but this module takes 0.07 s
+This module does not use prometheus_client. A scrape of 1,000 busy queues has 56,000 lines. For these lines,
+prometheus_client in its multiprocess mode takes 1.6 s of CPU, and this module takes 0.07 s
 (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
@@ -20,21 +20,21 @@ DURATIONS: Final = "penstock_http_request_duration_seconds"
 
 
 class Exemplars:
-    """Exemplars of request durations. Only the event loop's thread uses this object."""
+    """Keeps the exemplars of request durations. Only the event loop's thread uses this object."""
 
     def __init__(self) -> None:
         self._texts: defaultdict[str, dict[int, str]] = defaultdict(dict)
 
     def add(self, labels: str, bucket: int, seconds: float) -> None:
-        """Replaces a bucket's exemplar with the current request's trace, if the trace is sampled. `labels` are the
-        series' formatted labels. `bucket` is the bucket's position.
+        """If the current request's trace is sampled, makes the trace the exemplar of a bucket. `labels` are the
+        formatted labels of the series. `bucket` is the position of the bucket.
         """
         trace = CURRENT_TRACE.get()
         if trace is not None and trace.sampled:
             self._texts[labels][bucket] = f' # {{trace_id="{trace.trace_id}"}} {seconds!r} {time():.3f}'
 
     def of(self, name: str, labels: str) -> dict[int, str]:
-        """Returns a series' exemplars by the bucket's position."""
+        """Returns the exemplars of a series by the position of the bucket."""
         return self._texts.get(labels, {}) if name == DURATIONS else {}
 
 
@@ -47,7 +47,7 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
 class ExpositionFormat(NamedTuple):
-    """A scrape's format. `is_openmetrics` selects OpenMetrics. The scrape has exemplars only if `exemplars` is
+    """A scrape's format. `is_openmetrics` selects OpenMetrics. The scrape contains exemplars only if `exemplars` is
     given."""
 
     is_openmetrics: bool = False
@@ -55,7 +55,7 @@ class ExpositionFormat(NamedTuple):
 
     @property
     def content_type(self) -> str:
-        """Returns the response's media type."""
+        """Returns the media type of the response."""
         return (
             "application/openmetrics-text; version=1.0.0; charset=utf-8"
             if self.is_openmetrics
@@ -64,7 +64,7 @@ class ExpositionFormat(NamedTuple):
 
     @property
     def end(self) -> str:
-        """Returns the text after all families. OpenMetrics ends a complete response with `# EOF`."""
+        """Returns the text that follows all families. OpenMetrics ends a complete response with `# EOF`."""
         return "# EOF\n" if self.is_openmetrics else ""
 
 
@@ -72,7 +72,7 @@ TEXT: Final = ExpositionFormat()
 
 
 def format_labels(names: Sequence[str], values: Sequence[str]) -> str:
-    """Returns `name="value",…` with escaped values."""
+    """Returns labels in the form `name="value",…`, with escaped values."""
     return ",".join(f'{name}="{escape_label_value(value)}"' for name, value in zip(names, values, strict=True))
 
 
@@ -82,7 +82,7 @@ def escape_label_value(value: str) -> str:
 
 
 def block_series(blocks: Mapping[Key, Sequence[float]]) -> Iterator[FamilySeries]:
-    """Yields each family in the blocks with its series."""
+    """Yields each family in the blocks, with its series."""
     for kind, block in BLOCKS.items():
         found = sorted((key[1:], numbers) for key, numbers in blocks.items() if key[0] == kind)
         written = [(format_labels(block.labels, values), numbers) for values, numbers in found]
@@ -94,7 +94,7 @@ def block_series(blocks: Mapping[Key, Sequence[float]]) -> Iterator[FamilySeries
 
 
 def format_family(family: Family, series: Iterable[Series], form: ExpositionFormat = TEXT) -> str:
-    """Returns a family's HELP and TYPE lines, and one line for each number."""
+    """Returns the HELP and TYPE lines of a family, and one line for each number."""
     lines = []
     for text, numbers in series:
         if family.kind == "histogram":
@@ -106,8 +106,8 @@ def format_family(family: Family, series: Iterable[Series], form: ExpositionForm
 
 
 def format_head(family: Family, form: ExpositionFormat) -> str:
-    """Returns a metric's HELP and TYPE lines. OpenMetrics removes `_total` from a counter's name, and adds a line for
-    the unit.
+    """Returns the HELP and TYPE lines of a metric. OpenMetrics removes `_total` from a counter's name, and adds a line
+    for the unit.
     """
     name = family.name
     if not form.is_openmetrics:
@@ -118,7 +118,7 @@ def format_head(family: Family, form: ExpositionFormat) -> str:
 
 
 def format_histogram(family: Family, text: str, numbers: Sequence[float], form: ExpositionFormat = TEXT) -> list[str]:
-    """Returns a histogram's lines: cumulative buckets, sum and count."""
+    """Returns the lines of a histogram: cumulative buckets, sum and count."""
     head = f"{family.name}_bucket{{{text}," if text else f"{family.name}_bucket{{"
     exemplars = form.exemplars.of(family.name, text) if form.exemplars is not None else {}
     lines = []
@@ -135,5 +135,5 @@ def format_histogram(family: Family, text: str, numbers: Sequence[float], form: 
 
 
 def format_number(value: float) -> str:
-    """Formats a number. A whole number has no decimal point."""
+    """Formats a number. The text of a whole number has no decimal point."""
     return str(int(value)) if value == int(value) else repr(float(value))

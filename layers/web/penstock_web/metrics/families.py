@@ -21,8 +21,8 @@ RUN_SECONDS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0)
 
 
 class Family(NamedTuple):
-    """A metric. `buckets` contains a histogram's upper bounds, without `+Inf`. `takes_maximum` selects the greatest
-    value of the port's processes instead of the sum.
+    """A metric. `buckets` contains the upper bounds of a histogram, without `+Inf`. `takes_maximum` means that a scrape
+    shows the greatest value of the processes on the port instead of the sum.
     """
 
     name: str
@@ -33,20 +33,20 @@ class Family(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """Returns the number of a series' numbers: one. A histogram has a sum, a count for each bucket, and a count
-        for `+Inf`."""
+        """Returns how many numbers a series has: one for a counter or gauge. A histogram has a sum, a count for each
+        bucket, and a count for `+Inf`."""
         return len(self.buckets) + 2 if self.kind == "histogram" else 1
 
 
 class Block(NamedTuple):
-    """Families with the same labels."""
+    """Groups families that have the same labels."""
 
     labels: tuple[str, ...]
     families: tuple[Family, ...]
 
     @property
     def slots(self) -> int:
-        """Returns the number of a series' numbers in all families."""
+        """Returns how many numbers a series has in all families."""
         return sum(family.slots for family in self.families)
 
     def find_slot(self, name: str) -> int:

@@ -1,10 +1,11 @@
-"""Stores a process's numbers in memory that other processes on the same port can read. A scraper cannot choose among
-processes that share a port (`up --workers`), because the kernel gives a connection to any process. Each process writes
-numbers to a file in a shared folder. The process that receives a scrape adds up all files. The sum includes an ended
-process's counters, but not the gauges. A running process locks its file, and readers check the lock.
+"""Stores the numbers of a process in memory that other processes on the same port can read. A scraper cannot choose
+among processes that share a port (`up --workers`), because the kernel can give a connection to any process. Therefore,
+each process writes its numbers to a file in a shared folder. The process that receives a scrape adds up all files. The
+sum includes the counters of ended processes, but not their gauges. A running process locks its file, and readers check
+the lock.
 
-    NAME.numbers   doubles
-    NAME.keys      a line of JSON for each block: [first slot, kind, labels...]. The last line for a slot is valid.
+    NAME.numbers doubles NAME.keys a line of JSON for each block: [first slot, kind, labels...]. If several lines have
+    the same first slot, the last line is valid.
 """
 
 import fcntl
@@ -25,18 +26,17 @@ Key = tuple[str, ...]
 """A block's key: the kind in BLOCKS and the labels' values."""
 SLOT_BYTES: Final = 8
 SPARE_SLOTS: Final = 32_768
-"""The number of slots for all blocks except the blocks of queues. 32,768 slots suffice for 2,000 combinations of
-method, action and status. Unused slots take no RAM."""
+"""The number of slots for all blocks except the blocks of queues. Unused slots need no RAM."""
 
 
 class CounterMemoryFull(Exception):  # noqa: N818 - of a table
-    """No slots are free for another block."""
+    """No slots are left for another block."""
 
 
 class CounterMemory:
-    """Slots for numbers, and the blocks that own the slots. The port's processes share `folder`. `folder` is None for a
-    single process. Only one thread writes a slot. The event loop's thread writes the requests' slots, and a worker's
-    thread writes the worker's slots.
+    """Holds slots for numbers, and the blocks that own the slots. The processes on a port share `folder`. `folder` is
+    None for a single process. Only one thread writes a slot. The event loop's thread writes the slots of requests, and
+    a worker's thread writes the slots of the worker.
     """
 
     def __init__(self, slots: int, folder: Path | None = None) -> None:
@@ -57,7 +57,7 @@ class CounterMemory:
             pages = mmap.mmap(descriptor, slots * SLOT_BYTES)
             self._key_file = _find_keys(Path(name)).open("a")
         self._slots = slots
-        # A memoryview is twice as fast as an array, and has the array methods that this module uses.
+        # A memoryview is twice as fast as an array, and has the methods of an array that this module uses.
         self.numbers = cast("array[float]", memoryview(pages).cast("d"))
 
     def allocate(self, kind: str, *labels: str) -> int:
@@ -90,7 +90,7 @@ class CounterMemory:
             self._key_file.flush()
 
     def close(self) -> None:
-        """Releases the lock. Other processes then regard this process as ended."""
+        """Releases the lock. Other processes then see that this process has ended."""
         if self._own_name is not None:
             self._key_file.close()
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # The mapping keeps the file open.
@@ -119,8 +119,8 @@ def _find_keys(numbers: Path) -> Path:
 
 
 def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
-    """Adds another process's numbers. Omits an ended process's gauges."""
-    # A process that starts has no key file yet.
+    """Adds the numbers of another process. Omits the gauges of an ended process."""
+    # A process that is starting has no key file yet.
     with suppress(FileNotFoundError), path.open("rb") as file:
         alive = is_alive(file)
         keys: dict[int, Key] = {}
@@ -136,7 +136,7 @@ def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
 
 
 def is_alive(file: Any) -> bool:
-    """Returns whether the file's process runs."""
+    """Returns whether the process that wrote the file still runs."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -146,7 +146,7 @@ def is_alive(file: Any) -> bool:
 
 
 def add_block(blocks: dict[Key, list[float]], key: Key, numbers: list[float], alive: bool) -> None:
-    """Adds another process's block to `blocks`. `alive` says whether the other process runs."""
+    """Adds the block of another process to `blocks`. `alive` says whether the other process still runs."""
     known = blocks.setdefault(key, [0.0] * len(numbers))
     position = 0
     for family in BLOCKS[key[0]].families:
@@ -156,7 +156,7 @@ def add_block(blocks: dict[Key, list[float]], key: Key, numbers: list[float], al
 
 
 def combine(family: Family, known: float, number: float, alive: bool) -> float:
-    """Combines one number of two processes. `alive` says whether the process with `number` runs."""
+    """Combines a number of two processes. `alive` says whether the process with `number` still runs."""
     if family.kind == "gauge" and not alive:
         return known
     return max(known, number) if family.takes_maximum else known + number

@@ -24,8 +24,8 @@ SLOTS_PER_QUEUE: Final = sum(BLOCKS[kind].slots for kind in ("sends", "receives"
 
 
 class Meter:
-    """Counts the process's requests, worker runs and connections, and records outages of the database. The port's
-    processes share `folder`. `folder` is None for a single process.
+    """Counts the process's requests, worker runs and connections, and records outages of the database. The processes on
+    a port share `folder`. `folder` is None for a single process.
     """
 
     def __init__(self, settings: Settings, folder: Path | None = None) -> None:
@@ -44,7 +44,7 @@ class Meter:
         self._start("exhausted")
         self._start("failed_redrives")
         self._start("fires")
-        # The counters begin at 0, so that an alert sees the first failure.
+        # The counters begin at 0, so that an alert can detect the first failure.
         for outcome in ("failed", "exhausted"):
             self._start("work", "fire", outcome)
         for outcome in ("success", "failure"):
@@ -58,7 +58,7 @@ class Meter:
 
     # --- connections -------------------------------------------------------------------------------------------------
     def count_connection(self, *, admitted: bool) -> None:
-        """Counts an open connection, and also a refused connection unless `admitted`."""
+        """Counts an open connection. If `admitted` is false, also counts a refused connection."""
         self._numbers[self._connections] += 1
         if not admitted:
             self._numbers[self._connections + 1] += 1
@@ -73,11 +73,12 @@ class Meter:
         self._numbers[self._active] += 1
 
     def request_ended(self) -> None:
-        """Removes a request from the active requests, with or without a response."""
+        """Removes a request, with or without a response, from the active requests."""
         self._numbers[self._active] -= 1
 
     def count_response(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Counts a response. `path` is an action or a route's template, so the number of paths is limited."""
+        """Counts a response. `path` is an action or a route's template, so that the number of different paths is
+        limited."""
         slots = self._requests.get((method, path, status)) or self._new_request(method, path, status)
         if slots is None:
             return
@@ -94,9 +95,9 @@ class Meter:
         named = method if method in METHODS else OTHER_METHOD
         try:
             slots = self._start("requests", named, path, str(status)), self._start("durations", named, path)
-        except CounterMemoryFull:  # A request must not fail because of metrics.
+        except CounterMemoryFull:  # A failure in the metrics must not make a request fail.
             return None
-        if named is not OTHER_METHOD:  # Clients can invent methods.
+        if named is not OTHER_METHOD:  # Clients can invent method names.
             self._requests[method, path, status] = slots
         return slots
 
@@ -109,7 +110,7 @@ class Meter:
         self._numbers[self._start("access_log")] += lines
 
     def count_unjudged(self, by: str, messages: int) -> None:
-        """Counts messages that passed filters because filters could not examine the messages."""
+        """Counts messages that passed filters because the filters could not examine them."""
         self._numbers[self._start("unjudged", by)] += messages
 
     def count_flush(self, messages: int) -> None:
@@ -118,7 +119,7 @@ class Meter:
 
     # --- workers -----------------------------------------------------------------------------------------------------
     def count_run(self, worker: str, failed: bool, seconds: float) -> None:
-        """Counts a worker's finished run."""
+        """Counts a finished run of a worker."""
         start = self._start("runs", worker, "failure" if failed else "success")
         self._numbers[start] += 1
         self._histogram(start + 1, RUN_SECONDS, seconds)
@@ -142,7 +143,7 @@ class Meter:
         self._histogram(start + 1, ATTEMPT_SECONDS, seconds)
 
     def count_failed_redrives(self, deliveries: int) -> None:
-        """Counts given-up deliveries that the dead-letter queue could not store."""
+        """Counts exhausted deliveries that could not be stored in the dead-letter queue."""
         self._numbers[self._start("failed_redrives")] += deliveries
 
     def count_exhausted(self, deliveries: int) -> None:
@@ -154,7 +155,7 @@ class Meter:
         self._histogram(self._start("fires"), LATENESS_SECONDS, max(0.0, late_seconds))
 
     def set_pool_gauges(self, stats: Mapping[str, int], timeouts: int) -> None:
-        """Sets the connection pool's gauges from psycopg_pool's statistics."""
+        """Sets the gauges of the connection pool from the statistics of psycopg_pool."""
         size, idle = stats.get("pool_size", 0), stats.get("pool_available", 0)
         waiting = stats.get("requests_waiting", 0)
         self._set("pool", value=(size, idle, size - idle, waiting))
@@ -179,7 +180,7 @@ class Meter:
 
 
 class WorkerObserver(Observer):
-    """Counts a worker's work in a meter. Only the worker's thread calls this object."""
+    """Counts the work of a worker in a meter. Only the worker's thread calls this object."""
 
     def __init__(self, meter: Meter, worker: str) -> None:
         self._meter = meter

@@ -1,4 +1,4 @@
-"""Reads the formats that a scraper accepts: OpenMetrics or Prometheus's text, with or without gzip (RFC 9110, 12.4.2,
+"""Chooses a format that a scraper accepts: OpenMetrics or Prometheus's text, with or without gzip (RFC 9110, 12.4.2,
 12.5.1 and 12.5.3).
 """
 
@@ -10,7 +10,7 @@ PLAIN: Final = ("text/plain", "text/*", "*/*")
 
 
 class Choice(NamedTuple):
-    """A header's entry: the value and parameters in lower case, and the quality from 0 to 1."""
+    """Represents an entry of a header: the value and parameters in lower case, and the quality from 0 to 1."""
 
     value: str
     parameters: dict[str, str]
@@ -32,7 +32,7 @@ def choices(header: str) -> list[Choice]:
 
 
 def wants_openmetrics(accept: str) -> bool:
-    """Returns whether the header contains OpenMetrics 1.0.0 with at least the quality of text/plain."""
+    """Returns whether the header accepts OpenMetrics 1.0.0 with at least the quality of text/plain."""
     found = choices(accept)
     named = [
         choice.quality

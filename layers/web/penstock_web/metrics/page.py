@@ -24,17 +24,16 @@ from .verdicts import VerdictReadings
 
 _find_accounts: Final = re.compile(r"arn:aws:[a-z]+:[a-z0-9-]*:([0-9]{12}):").findall
 PUBLISH_SECONDS: Final = 1.0
-"""The interval at which a process publishes its pool's numbers, because another process on the port can get the
-scrape.
+"""A process publishes its pool's numbers at this interval, because another process on the port can receive the scrape.
 """
 GZIP_LEVEL: Final = 1
-"""The fastest level. It compresses the 4.6 MB of 1,000 busy queues to 0.2 MB in 0.01 s."""
+"""The fastest level. This level compresses the 4.6 MB of 1,000 busy queues to 0.2 MB in 0.01 s."""
 ROUNDS_BETWEEN_REMOVALS: Final = 60
-"""The number of rounds of PUBLISH_SECONDS between removals of deleted queues from a full table."""
+"""After this many intervals of PUBLISH_SECONDS, the process removes deleted queues from a full table."""
 
 
 def metric_texts(meter: Meter, reading: Reading | None, form: ExpositionFormat = TEXT) -> Iterator[str]:
-    """Yields each family's text, and the end."""
+    """Yields the text of each family, and then the end of the response."""
     for family, series in block_series(meter.memory.total()):
         yield format_family(family, series, form)
     for family, series in reading_series(reading, meter.queues.label):
@@ -43,7 +42,7 @@ def metric_texts(meter: Meter, reading: Reading | None, form: ExpositionFormat =
 
 
 def keep_account(text: str, account: str) -> str:
-    """Removes the lines about other accounts' resources."""
+    """Removes the lines about resources of other accounts."""
     kept = (
         line
         for line in text.splitlines(keepends=True)
@@ -64,9 +63,9 @@ def metrics_router(
     admit: Callable[[Request], Awaitable[str | None]],
     refresh: Callable[[], Awaitable[None]] | None = None,
 ) -> APIRouter:
-    """Returns a router with the route /metrics. `admit` raises an error for a caller without the right to read
-    /metrics. `admit` returns an account if the caller may read only the account's lines, or None. `refresh` is the same
-    as in `Readings`.
+    """Returns a router with the route /metrics. `admit` raises an error if the caller may not read /metrics. If the
+    caller may read only one account's lines, `admit` returns the account, and otherwise None. `refresh` has the same
+    meaning as in `Readings`.
     """
     router = APIRouter(tags=["health"])
     verdicts = VerdictReadings(pool.call, settings.queue_in_flight_limit)
@@ -83,12 +82,12 @@ def metrics_router(
         parts: list[str] = []
         for text in metric_texts(meter, reading, form):
             parts.append(text if account is None else keep_account(text, account))
-            await asyncio.sleep(0)  # Lets other requests run.
+            await asyncio.sleep(0)  # The pause lets other requests run.
         headers = {"vary": "Accept, Accept-Encoding"}
         body = "".join(parts).encode()
         if takes_gzip(request.headers.get("accept-encoding", "")):
             headers["content-encoding"] = "gzip"
-            # The compression in a thread does not delay requests, because zlib releases the interpreter's lock.
+            # Compression in a thread does not delay requests, because zlib releases the interpreter's lock.
             body = await asyncio.to_thread(gzip.compress, body, GZIP_LEVEL)
         return Response(body, headers=headers, media_type=form.content_type)
 
@@ -96,7 +95,7 @@ def metrics_router(
 
 
 async def maintain_metrics(meter: Meter, pool: Pool) -> None:
-    """Publishes the pool's numbers, and removes deleted queues from a full table, until cancellation."""
+    """Until cancelled, publishes the pool's numbers, and removes deleted queues from a full table."""
     round_number = 0
     while True:
         publish_pool(meter, pool)

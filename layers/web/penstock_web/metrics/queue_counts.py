@@ -1,6 +1,6 @@
-"""Counts messages and database calls by queue, from operations' reports. A limited number of queues have separate
-blocks. All other queues share the block `_other`. If the table is full, the process adds deleted queues' counts to
-`_other`, so the sum over all queues never falls.
+"""Counts messages and database calls for each queue, from the reports of operations. A limited number of queues have
+separate blocks. All other queues share the block `_other`. If the table is full, the process adds the counts of deleted
+queues to `_other`, so the sum over all queues never falls.
 """
 
 from bisect import bisect_left
@@ -14,8 +14,8 @@ from .families import AGE_SECONDS, BLOCKS, DATABASE_SECONDS, INVOCATION_SECONDS
 from .memory import CounterMemory
 
 OTHER: Final = "_other"
-# Positions in the blocks of `families`. The number of the first family is at the start. A histogram has its sum, and
-# then the counts of its buckets.
+# The positions of numbers in the blocks of `families`. The number of the first family is at the start of the block. A
+# histogram has its sum, followed by the counts of its buckets.
 SEND_SUM: Final = BLOCKS["sends"].find_slot("penstock_queue_message_send_duration_seconds")
 SEND_TIMES: Final = SEND_SUM + 1
 REDELIVERED: Final = BLOCKS["receives"].find_slot("penstock_queue_messages_redelivered_total")
@@ -38,9 +38,9 @@ OLDEST_SUM: Final = _MAPPINGS.find_slot("penstock_mapping_oldest_message_age_sec
 
 
 class QueueCounts:
-    """The counters by queue. `counters` maps reports to counting functions, which also take the last database call's
-    seconds. `own_account` is an account and region. The label of a queue in `own_account` is the name. The label of any
-    other queue is the ARN.
+    """Keeps the counters of queues. `counters` maps reports to counting functions, which also take the duration of the
+    last database call in seconds. `own_account` is an account and a region. The label of a queue in `own_account` is
+    the queue's name. The label of any other queue is the queue's ARN.
     """
 
     def __init__(self, memory: CounterMemory, most_queues: int, own_account: tuple[str, str]) -> None:
@@ -63,7 +63,7 @@ class QueueCounts:
         }
 
     def count_receive_call(self, queue: NamedQueue, seconds: float) -> None:
-        """Counts a receive's database call. A long poll can make several calls."""
+        """Counts the database call of a receive. A long poll can make several calls."""
         start = self._receives.get(queue.arn)
         if start is None:
             start = self._allocate("receives", queue.arn)
@@ -73,13 +73,14 @@ class QueueCounts:
 
     # --- event source mappings ---------------------------------------------------------------------------------------
     def count_polled(self, arn: str, messages: int, filtered: int) -> None:
-        """Counts messages that a mapping received, and messages that the mapping's filter omitted."""
+        """Counts messages that a mapping received, and messages that the filter of the mapping left out."""
         start = self._start("mappings", arn)
         self._numbers[start + POLLED] += messages
         self._numbers[start + FILTERED] += filtered
 
     def count_invocation(self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float) -> None:
-        """Counts an invocation with its messages and failed messages. `oldest_seconds` is the oldest message's age."""
+        """Counts an invocation, its messages and its failed messages. `oldest_seconds` is the age of the oldest
+        message."""
         start, numbers = self._start("mappings", arn), self._numbers
         numbers[start] += 1.0
         numbers[start + FAILED_INVOCATIONS] += failed == messages
@@ -112,11 +113,11 @@ class QueueCounts:
         return start
 
     def label(self, arn: str) -> str:
-        """Returns a queue's label."""
+        """Returns the label of a queue."""
         return arn.removeprefix(self._prefix)
 
     def remove_queues(self, deleted_arns: Iterable[str]) -> None:
-        """Adds deleted queues' counts to `_other`."""
+        """Adds the counts of deleted queues to `_other`."""
         self.overflowed = False
         for arn in deleted_arns:
             self.arns.discard(arn)
@@ -148,7 +149,7 @@ class QueueCounts:
                 numbers[start + REDELIVERED] += 1.0
             else:
                 age = (row.first_received_at_ms - row.sent_at_ms) / 1000
-                if age < 0:  # The clock has moved back.
+                if age < 0:  # The system clock was set back.
                     age = 0.0
                 numbers[start + AGE_SUM] += age
                 numbers[start + AGES + bisect_left(AGE_SECONDS, age)] += 1.0
@@ -171,6 +172,6 @@ class QueueCounts:
         self._add_sent(transaction.sent)
 
     def _add_sent(self, messages: Iterable[Sent]) -> None:
-        """Counts sent messages of a call for several queues."""
+        """Counts the sent messages of a call for several queues."""
         for sent in messages:
             self._numbers[self._start("sends", sent.queue_arn)] += sent.count

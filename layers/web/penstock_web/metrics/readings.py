@@ -22,7 +22,8 @@ FRESH_SECONDS: Final = 1.0
 
 
 class Reading(NamedTuple):
-    """Rows of `queue.read_measurements` and `queue.read_installation`, and verdicts on the queues with a row."""
+    """Holds the rows of `queue.read_measurements` and `queue.read_installation`, and the verdicts on the measured
+    queues."""
 
     queues: list[MeasurementRow]
     installation: list[InstallationRow]
@@ -30,8 +31,8 @@ class Reading(NamedTuple):
 
 
 class Readings:
-    """Reads measurements. `most_queues` is the number of queues with separate rows. One row contains the sums of all
-    other queues. `refresh` returns after a new measurement of the queues.
+    """Reads measurements. `most_queues` is the number of queues that have separate rows. One row contains the sums of
+    all other queues. `refresh` returns when the queues have been measured again.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Readings:
 
     async def __call__(self) -> Reading | None:
         """Returns a reading that is at most a second old, or None if the database does not respond within 2 s. The read
-        then continues in the background.
+        continues in the background in that case.
         """
         loop = asyncio.get_running_loop()
         if self._read_task is None or (self._read_task.done() and loop.time() - self._read_at > FRESH_SECONDS):
@@ -72,7 +73,7 @@ class Readings:
 
 
 def reading_series(reading: Reading | None, label: Callable[[str], str]) -> Iterator[FamilySeries]:
-    """Yields each family's series. `label` returns the label for a queue's ARN."""
+    """Yields the series of each family. `label` returns the label for the ARN of a queue."""
     yield DATABASE_UP, [("", [float(reading is not None)])]
     if reading is not None:
         yield from queue_gauge_series(reading.queues, label)
@@ -81,7 +82,7 @@ def reading_series(reading: Reading | None, label: Callable[[str], str]) -> Iter
 
 
 def queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) -> Iterator[FamilySeries]:
-    """Yields the queue gauges' series."""
+    """Yields the series of the gauges of queues."""
     named = sorted((OTHER if row.arn is None else label(row.arn), row) for row in rows)
     labelled = [(format_labels(["queue"], [name]), row) for name, row in named]
     for family, value in QUEUE_GAUGES:
@@ -91,7 +92,7 @@ def queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) 
 
 
 def installation_gauge_series(rows: list[InstallationRow]) -> Iterator[FamilySeries]:
-    """Yields the installation gauges' series. Omits names that are unknown to this release."""
+    """Yields the series of the gauges of the installation. Omits names that this release does not know."""
     for name, (family, label) in READINGS.items():
         found = sorted((row.label, row.value) for row in rows if row.name == name)
         if found:

@@ -1,4 +1,4 @@
-"""Records each queue's receivers, and writes the records to the database every ten seconds."""
+"""Records the receivers of each queue, and writes the records to the database every ten seconds."""
 
 import asyncio
 import logging
@@ -17,12 +17,12 @@ from penstock.postgres.statements.queues import NOTE_RECEIVERS
 
 WRITE_SECONDS: Final = 10.0
 EMPTY_WRITES: Final = 6
-"""While no receiver gets messages, only every sixth interval writes."""
+"""While no receiver gets messages, the process writes only at every sixth interval."""
 MAX_RECEIVERS: Final = 10_000
-"""The most receivers that a process records between two writes."""
+"""Limits the receivers that a process records between two writes."""
 MAX_AGENT_LENGTH: Final = 200
 
-# botocore lists used features as m/ and letters. The order of the features differs between processes.
+# In the User-Agent, botocore lists used features as m/ and letters. The order of the letters differs between processes.
 _FEATURES: Final = re.compile(r"(?<=\bm/)[\w,+-]+")
 
 _log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ Write = Callable[..., Awaitable[list[Row]]]
 
 
 class Noted:
-    """A queue's receiver since the last write."""
+    """Represents a receiver of a queue since the last write."""
 
     __slots__ = ("address", "agent", "caller", "last_at", "queue_arn", "received")
 
@@ -47,13 +47,13 @@ class Noted:
 
 
 class Receivers:
-    """The process's receivers since the last write."""
+    """Collects the receivers of the process since the last write."""
 
     def __init__(self) -> None:
         self._noted: dict[tuple[object, ...], Noted] = {}
 
     def note(self, report: ReceivedBy, _seconds: float) -> None:
-        """Records a receive. Clients with equal user, program and address count as one receiver."""
+        """Records a receive. Clients with the same user, program and address count as one receiver."""
         http = report.client.http
         headers = http.headers
         key = (
@@ -71,7 +71,7 @@ class Receivers:
         noted.received += report.count
 
     async def keep(self, write: Write) -> None:
-        """Writes the records every ten seconds, or every minute if no messages are received, until cancellation."""
+        """Until cancelled, writes the records every ten seconds, or every minute if no messages are received."""
         left = EMPTY_WRITES
         while True:
             await asyncio.sleep(WRITE_SECONDS)

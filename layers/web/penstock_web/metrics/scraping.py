@@ -27,8 +27,8 @@ def read_scope(context: Context) -> Operation[str | None]:
 
 
 async def admit_scraper(request: Request) -> str | None:
-    """Returns the account whose lines the caller may read, or None for all lines. Raises an error for a refused
-    caller.
+    """Returns the account whose lines the caller may read, or None if the caller may read all lines. Raises an error if
+    the caller is refused.
     """
     runner = OperationRunner(request)
     settings = runner.context.environment.settings
@@ -42,7 +42,7 @@ async def admit_scraper(request: Request) -> str | None:
 
 
 def sends_token(request: Request, token: str) -> bool:
-    """Returns whether the request has `Authorization: Bearer` with this token."""
+    """Returns whether the request has the header `Authorization: Bearer` with this token."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     return scheme.lower() == "bearer" and hmac.compare_digest(
         given.strip().encode("latin-1"), token.encode("utf-8", "surrogateescape")
@@ -50,7 +50,7 @@ def sends_token(request: Request, token: str) -> bool:
 
 
 def refuse(request: Request) -> Operation[None]:
-    """Raises the error for a wrong or missing token. The function is an operation, because the runner counts an
-    operation's errors."""
+    """Raises the error for a wrong or missing token. The function is an operation so that the runner counts its
+    errors."""
     yield from ()
     raise InvalidClientTokenId if "authorization" in request.headers else MissingAuthenticationToken

@@ -1,4 +1,4 @@
-"""Computes verdicts on the queues in /metrics, at most every ten seconds."""
+"""Computes verdicts on queues for /metrics, at most every ten seconds."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ FRESH_SECONDS: Final = 10.0
 
 
 class Judged(NamedTuple):
-    """A queue with its verdict, and the facts behind the verdict."""
+    """Holds a queue, its verdict, and the facts behind the verdict."""
 
     arn: str
     verdict: Verdict
@@ -34,7 +34,7 @@ class Judged(NamedTuple):
 
 
 class VerdictReadings:
-    """Reads minutes and computes verdicts. `in_flight_limit` is the setting QUEUE_IN_FLIGHT_LIMIT."""
+    """Reads the minutes of queues and computes verdicts. `in_flight_limit` is the setting QUEUE_IN_FLIGHT_LIMIT."""
 
     def __init__(self, call: ExecuteStatement, in_flight_limit: int) -> None:
         self._call = call
@@ -44,8 +44,8 @@ class VerdictReadings:
         self._last: list[Judged] = []
 
     async def __call__(self, arns: Sequence[str]) -> list[Judged]:
-        """Returns verdicts that are at most ten seconds old. Returns older verdicts if the computation takes longer
-        than a second.
+        """Returns verdicts that are at most ten seconds old. If the computation takes longer than a second, returns the
+        previous verdicts.
         """
         loop = asyncio.get_running_loop()
         if self._task is None or (self._task.done() and loop.time() - self._started_at > FRESH_SECONDS):
@@ -82,12 +82,12 @@ class VerdictReadings:
             facts, group_by_queue(rows), self._in_flight_limit, TARGET_LAG_SECONDS
         ):
             found[arn] = Judged(arn, verdict, known[arn])
-            await asyncio.sleep(0)  # Lets other requests run.
+            await asyncio.sleep(0)  # The pause lets other requests run.
         return found
 
 
 def verdict_series(verdicts: Sequence[Judged], label: Callable[[str], str]) -> Iterator[FamilySeries]:
-    """Yields each family's series. `label` returns the label for a queue's ARN. Omits unknown values."""
+    """Yields the series of each family. `label` returns the label for the ARN of a queue. Omits unknown values."""
     named = sorted((label(judged.arn), judged) for judged in verdicts)
     lines = [(format_labels(["queue"], [name]), judged.verdict, judged) for name, judged in named]
     yield (

@@ -24,7 +24,7 @@ class UserPolicies(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class KeyExpiry(msgspec.Struct, forbid_unknown_fields=True):
-    """The time when a key expires. With null, the key never expires."""
+    """The time when a key expires. If the time is null, the key never expires."""
 
     expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None
 

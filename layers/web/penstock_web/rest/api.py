@@ -1,9 +1,9 @@
-"""Adds the REST API to a FastAPI application, for the container or for Mangum on Lambda.
+"""Adds the REST API to a FastAPI application, for the container or for AWS Lambda (with Mangum).
 
     add_rest_api(app, environment, run_operation)
 
-`run_operation(operation, scope)` runs an operation. In the container, the runner awaits effects and merges them with
-the effects of other requests. On Lambda, the runner runs the operation to completion without awaiting.
+`run_operation(operation, scope)` runs an operation. In the container, the runner awaits effects, and merges them with
+the effects of other requests. On Lambda, the runner runs an operation to its end without awaiting.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from . import (
 )
 from .errors import add_error_handlers
 
-BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys create --bearer`.")
+BEARER = HTTPBearer(auto_error=False, description="A key that `penstock keys create --bearer` has made.")
 
 
 ROUTES: Final[tuple[Routes, ...]] = (

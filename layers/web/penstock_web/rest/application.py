@@ -18,7 +18,7 @@ from .certificates import certificates_router
 
 
 async def entrance() -> dict[str, str]:
-    """Serves /v1 without a key. The response names the OpenAPI document."""
+    """Answers a request for /v1, without a key. The response contains the address of the OpenAPI document."""
     return {"service": "Penstock", "version": __version__, "openapi": "/v1/openapi.json", "queues": "/v1/queues"}
 
 
@@ -31,7 +31,7 @@ class RestApplication(FastAPI):
             version=__version__,
             description="Queues on plain PostgreSQL: the REST API. The SQS API is on `/`.",
             openapi_url=None,  # `describe` serves it.
-            docs_url=None,  # FastAPI's pages load scripts from other sites.
+            docs_url=None,  # FastAPI's own pages load scripts from other sites.
             redoc_url=None,
             redirect_slashes=False,
         )
@@ -44,7 +44,7 @@ class RestApplication(FastAPI):
         add_rest_api(self, environment, run_operation)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request. Adds the request id to the response, unless the caller has added the id."""
+        """Serves one request. Adds the request id to the response, unless the caller has already added it."""
         if scope["type"] == "http" and KEY not in scope:
             send = name_request(scope, send, self._environment)
         await super().__call__(scope, receive, send)
@@ -54,7 +54,8 @@ class RestApplication(FastAPI):
         return complete_document(super().openapi())
 
     async def describe(self, request: Request) -> Response:
-        """Serves the OpenAPI document without a key. The request counts against the client address's rate."""
+        """Serves the OpenAPI document without a key. The request counts towards the rate limit of the client's
+        address."""
         count_request(self._environment, request)
         if self._document is None:
             self._document = Document.of(msgspec.json.encode(self.openapi()), "application/json")

@@ -20,14 +20,14 @@ from penstock_web.routing.routes import Routes, Runner
 
 
 class Retried(msgspec.Struct):
-    """The delivery that the service makes now."""
+    """Holds the delivery that the service is about to make."""
 
     id: int
 
 
 class RetriedMany(msgspec.Struct):
-    """The number of retried deliveries. The next request passes `next` as `after`. `next` is null after the last
-    delivery.
+    """Holds the number of retried deliveries. A client passes `next` as `after` in its next request. `next` is null
+    after the last delivery.
     """
 
     retried: int
@@ -35,7 +35,7 @@ class RetriedMany(msgspec.Struct):
 
 
 class NamedEndpoint(msgspec.Struct, forbid_unknown_fields=True):
-    """A URL, exactly as in its subscription."""
+    """The URL, exactly as in its subscription."""
 
     endpoint: Annotated[str, msgspec.Meta(pattern=URL)]
 
@@ -84,7 +84,7 @@ async def list_attempts(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     before: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> AttemptPage:
-    """List delivery attempts from the newest to the oldest. With `failed`, list only failed attempts."""
+    """List delivery attempts from the newest to the oldest. If `failed` is true, list only failed attempts."""
     if since is not None and since.tzinfo is None:
         raise InvalidParameterValue("query.since: a time with an offset, such as 2030-01-31T09:00:00Z")
     operation = attempts.list_attempts(
@@ -96,8 +96,8 @@ async def list_attempts(
 # --- endpoints -------------------------------------------------------------------------------------------------------
 @routes.get("/endpoints", right=right_of(endpoints.list_endpoints), response=list[EndpointDescription])
 async def list_endpoints(runner: Runner) -> list[EndpointDescription]:
-    """List up to 1,000 URLs: paused URLs, and the URLs of the account's newest attempts. URLs with the most failures
-    come first.
+    """List up to 1,000 URLs: all paused URLs, and the URLs of the account's newest attempts. URLs with the most
+    failures come first.
     """
     return await runner.run(endpoints.list_endpoints(runner.context))
 

@@ -1,4 +1,4 @@
-"""Formats the REST API's errors. Every response that is not 2xx has the body
+"""Formats the REST API's errors. Every response without a 2xx status has the body
 `{"error":{"code","message","detail"?,"hint"?}}`.
 
 `routing.errors` maps core's typed errors to codes and statuses.
@@ -31,7 +31,7 @@ METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def error_body(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
-    """Returns an error's body. A question mark replaces an unpaired surrogate, because UTF-8 cannot encode
+    """Returns the body of an error. A question mark replaces an unpaired surrogate, because UTF-8 cannot encode
     surrogates."""
     error = {"code": code, "message": message.encode(errors="replace").decode()}
     if hint is not None:
@@ -40,11 +40,11 @@ def error_body(code: str, message: str, hint: str | None = None) -> dict[str, di
 
 
 def error_response(error: AwsError) -> JSONResponse:
-    """Returns the REST API's response for a typed error of core."""
+    """Returns the REST API's response to a typed error of the core package."""
     status, code, hint = find_row(type(error))
     headers = {}
     if status == 401:
-        headers["www-authenticate"] = "Bearer"  # RFC 9110, 11.6.1, requires this header.
+        headers["www-authenticate"] = "Bearer"  # RFC 9110, section 11.6.1, requires this header.
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(error.retry_after_seconds)
     body: dict[str, dict[str, Any]] = {**error_body(code, error.message, hint)}
@@ -87,8 +87,8 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
 
 
 def list_methods(app: FastAPI, scope: Scope) -> list[str]:
-    """Returns the path's methods for the Allow header (RFC 9110, 15.5.6). Starlette lists only the methods of the
-    path's first route.
+    """Returns the methods of the path for the Allow header (RFC 9110, 15.5.6). Starlette lists only the methods of the
+    first route with this path.
     """
     return [
         method

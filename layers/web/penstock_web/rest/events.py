@@ -20,7 +20,7 @@ ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue
 
 
 class Matched(msgspec.Struct):
-    """The bindings that an event would reach."""
+    """Holds the bindings that an event would reach."""
 
     subscriptions: list[EventSubscription]
 
@@ -63,8 +63,8 @@ async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
     raises=UNKNOWN,
 )
 async def subscribe(pattern: Pattern, runner: Runner) -> Response:
-    """Bind a queue or a URL to a pattern of routing keys. The response has an existing binding unchanged. A caller
-    without `penstock:ListSubscriptions` gets an empty body."""
+    """Bind a queue or a URL to a pattern of routing keys. If the binding already exists, the response shows it
+    unchanged. A caller without `penstock:ListSubscriptions` gets an empty body."""
     new = await runner.read(_read_subscription)
     made = await runner.run(bindings.subscribe(pattern, new, runner.context))
     return json_response(made.shown, 201, f"/v1/events/{quote(pattern, safe='')}/subscriptions/{made.id}")

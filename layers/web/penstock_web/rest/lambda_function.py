@@ -2,8 +2,8 @@
 
     handler = rest_handler()                            # functions/rest.py
 
-Mangum turns the event into an ASGI request. An operation blocks the event loop until the operation ends. The blocking
-does not delay other requests, because an execution environment serves one request at a time.
+Mangum turns the event into an ASGI request. An operation blocks the event loop until the operation ends. Other requests
+are not delayed, because an execution environment serves one request at a time.
 """
 
 import asyncio
@@ -33,15 +33,16 @@ logging.getLogger("mangum").setLevel(logging.WARNING)
 
 
 class RestHandler:
-    """Serves Lambda's invocations. The first invocation creates the application, because the application reads the
-    receipt key from the database."""
+    """Serves Lambda's invocations. The first invocation creates the application, because the application must read the
+    key for receipt handles from the database."""
 
     def __init__(self, environment: ExecutionEnvironment) -> None:
         self.environment = environment
         self._adapter: Mangum | None = None
 
     def __call__(self, event: dict[str, Any], lambda_context: Any) -> dict[str, Any]:
-        """Returns the response in the event's format: an HTTP API, a REST API, or a load balancer."""
+        """Returns the response in the format of the event, which comes from an HTTP API, a REST API or a load
+        balancer."""
         event = events.strip_stage(event)
         with event_loop():
             response = self._get_adapter()(event, lambda_context)
@@ -65,9 +66,9 @@ class RestHandler:
 
 @contextmanager
 def event_loop() -> Iterator[None]:
-    """Sets the thread's event loop for Mangum, and closes the loop at the end.
+    """Sets an event loop for the thread, which Mangum needs, and closes the loop at the end.
 
-    If no loop is set, Mangum creates one and never closes the loop.
+    If no loop is set, Mangum creates a loop and never closes it.
     """
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -79,8 +80,8 @@ def event_loop() -> Iterator[None]:
 
 
 def describe_events(application: ASGI) -> ASGI:
-    """Adds two facts about the Lambda event to each request's scope: whether the Host was checked, and the response's
-    limit.
+    """Adds two facts about the Lambda event to the scope of each request: whether the Host header was checked, and the
+    size limit of the response.
     """
 
     async def respond(scope: Scope, receive: Receive, send: Send) -> None:

@@ -33,7 +33,8 @@ MappingId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
     raises=(NoSuchQueue, ResourceConflictException, TooManyMappings),
 )
 async def create_mapping(runner: Runner) -> Response:
-    """Let a queue invoke a function or a URL. A second mapping of the same pair gets 409 `mapping_conflict`."""
+    """Let a queue invoke a function or a URL. A second mapping between the same queue and target gets 409
+    `mapping_conflict`."""
     new = await runner.read(mappings.read_mapping)
     made = await runner.run(mappings.create_mapping(new, runner.context))
     return json_response(made, 201, f"/v1/mappings/{made.id}")
@@ -46,7 +47,7 @@ async def list_mappings(
     function: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
     next: str | None = None,  # noqa: A002
 ) -> MappingList:
-    """List mappings by id, 100 on each page. `next` requests the following page."""
+    """List mappings by id, 100 on each page. `next` is the value of `next` from the previous page."""
     found = mappings.list_mappings(queue, function, next, runner.context)
     return await runner.run(found)
 
@@ -55,7 +56,7 @@ async def list_mappings(
     "/{id}", right=right_of(mappings.describe_mapping), response=ShownMapping, raises=(ResourceNotFoundException,)
 )
 async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa: A002
-    """Describe a mapping with its state and the result of the last batch."""
+    """Describe a mapping, its state and the result of its last batch."""
     return await runner.run(mappings.describe_mapping(id, runner.context))
 
 
@@ -76,6 +77,6 @@ async def change_mapping(id: MappingId, runner: Runner) -> ShownMapping | None: 
 
 @routes.delete("/{id}", right=right_of(mappings.delete_mapping), status=204, raises=(ResourceNotFoundException,))
 async def delete_mapping(id: MappingId, runner: Runner) -> None:  # noqa: A002
-    """Delete a mapping. Running invocations finish. Messages that these invocations do not delete become visible
+    """Delete a mapping. Running invocations finish. Messages that the running invocations do not delete become visible
     again."""
     await runner.run(mappings.delete_mapping(id, runner.context))

@@ -1,4 +1,4 @@
-"""Serves /v1/queues/{name}/messages/search and /failures, which read messages without a receive."""
+"""Serves /v1/queues/{name}/messages/search and /failures, which read messages without receiving them."""
 
 from typing import Annotated, Final
 
@@ -16,7 +16,8 @@ from penstock_web.routing.routes import Routes, Runner
 
 
 class FailureResponse(msgspec.Struct):
-    """The groups, from the largest to the smallest. `group_count` counts all groups among the examined messages."""
+    """Holds the groups, from the largest to the smallest. `group_count` counts all groups among the examined
+    messages."""
 
     groups: list[ShownGroup]
     group_count: int
@@ -38,8 +39,8 @@ UNKNOWN: Final = (errors.QueueDoesNotExist,)
     raises=UNKNOWN,
 )
 async def search(name: str, runner: Runner) -> SearchResponse:
-    """Find messages that match a filter, without a receive. One request examines a limited number of messages,
-    `looked_at`. `next` continues the search.
+    """Find messages that match a filter, without receiving them. A request examines a limited number of messages, which
+    `looked_at` shows. To continue the search, send `next` in another request.
     """
     request = await runner.read(searching.read_search)
     return await runner.run(searching.find_messages(name, request, runner.context))

@@ -1,4 +1,4 @@
-"""Serves /v1/queues/{name}/messages and /archive: sends, receives, deletes, hides and peeks at messages."""
+"""Serves /v1/queues/{name}/messages and /archive, which send, receive, delete, hide and peek at messages."""
 
 from typing import Annotated, Final
 
@@ -30,7 +30,7 @@ SendBody = NewMessage | Annotated[list[NewMessage], msgspec.Meta(min_length=1)]
 
 
 class Deletion(msgspec.Struct, forbid_unknown_fields=True):
-    """The messages to delete, by id or by receipt."""
+    """Lists the messages to delete, by id or by receipt."""
 
     ids: Annotated[list[MessageId], msgspec.Meta(max_length=1_000)] | None = None
     receipts: Annotated[list[str], msgspec.Meta(max_length=1_000)] | None = None
@@ -40,19 +40,19 @@ EITHER: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("ids", "rece
 
 
 class DeletedIds(msgspec.Struct):
-    """The ids of the deleted messages."""
+    """Lists the ids of the deleted messages."""
 
     deleted: list[int]
 
 
 class DeletedReceipts(msgspec.Struct):
-    """The receipts of the deleted messages."""
+    """Lists the receipts of the deleted messages."""
 
     deleted: list[str]
 
 
 class Visibility(msgspec.Struct, forbid_unknown_fields=True):
-    """The number of seconds until the message becomes visible."""
+    """Holds the number of seconds until the message becomes visible."""
 
     vt: Seconds12h
 
@@ -78,8 +78,8 @@ _read_visibility = build_reader(Visibility)
     raises=UNKNOWN,
 )
 async def send(name: str, runner: Runner, async_commit: bool = False) -> SentId | SentIds:
-    """Send one message or a list of messages. The service stores all messages or none. With `async_commit`, the
-    response does not wait for the disk.
+    """Send one message or a list of messages. The service stores either all messages or no message. With
+    `async_commit`, the response does not wait for the disk.
     """
     new, is_list = await runner.read(read_messages)
     if any(map(is_for_later, new)):
@@ -128,10 +128,10 @@ async def delete(name: str, runner: Runner) -> DeletedIds | DeletedReceipts:
 async def peek(
     name: str, runner: Runner, state: State = "visible", limit: Limit = 10, after: After = None
 ) -> list[StoredMessage]:
-    """Read messages without receiving the messages. `after` is the last id of the previous page.
+    """Read messages without receiving them. `after` is the last id of the previous page.
 
-    A page of long messages ends early, after about 4 MB or at the limit of a function's response. The last page is
-    empty.
+    A page of long messages ends early, after about 4 MB or at the response limit of a Lambda function. If a page is
+    empty, it is the last page.
     """
     return await runner.run(messages.peek(name, state, after, limit, runner.context))
 
@@ -150,7 +150,7 @@ async def delete_one(name: str, id: IdInPath, runner: Runner) -> None:  # noqa: 
     raises=(*UNKNOWN, MessageNotFound),
 )
 async def change_visibility(name: str, id: IdInPath, runner: Runner) -> Hidden:  # noqa: A002
-    """Hide a message for `vt` seconds from now. 0 makes it visible."""
+    """Hide a message for `vt` seconds from now. The value 0 makes it visible."""
     seconds = (await runner.read(_read_visibility)).vt
     return await runner.run(messages.change_visibility(name, id, seconds, runner.context))
 
@@ -160,7 +160,7 @@ async def read_archive(name: str, runner: Runner, limit: Limit = 100, after: Aft
     """List a queue's archived messages: deleted messages of a queue with the attribute `archive`. `after` is the last
     `archive_id` of the previous page.
 
-    A page of long messages ends early, after about 4 MB or at the limit of a function's response. The last page is
-    empty.
+    A page of long messages ends early, after about 4 MB or at the response limit of a Lambda function. If a page is
+    empty, it is the last page.
     """
     return await runner.run(messages.read_archive(name, after, limit, runner.context))

@@ -42,8 +42,8 @@ async def queue_metrics(
     group: Annotated[str | None, Query(description="a message group instead of the whole queue")] = None,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """Return a queue's metrics for each window and in total. `from` and `to` are RFC 3339 times. `to` defaults to
-    now. The default range is an hour, a day or 30 days, for `window` 1m, 1h or 1d. The range has at most 1,440
+    """Return the metrics of a queue, for each window and in total. `from` and `to` are RFC 3339 times. `to` defaults to
+    now. The default range is an hour, a day or 30 days, for `window` 1m, 1h or 1d. The range can have at most 1,440
     windows. CSV contains only the windows."""
     span = metrics.parse_span(window, start, end)
     found = await runner.run(metrics.read_queue_metrics(name, span, group, runner.context))
@@ -60,15 +60,15 @@ async def queue_minutes(
     end: Annotated[str | None, Query(alias="to", max_length=64)] = None,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """Count a queue's events in each minute, within the last 25 hours. `from` and `to` are RFC 3339 times and
-    default to the last hour. The range has at most 1,440 minutes. CSV contains only the minutes."""
+    """Count the events of a queue in each minute, within the last 25 hours. `from` and `to` are RFC 3339 times and
+    default to the last hour. The range can have at most 1,440 minutes. CSV contains only the minutes."""
     found = await runner.run(metrics.read_minutes(name, start, end, runner.context))
     return json_response(found) if format == "json" else csv_response(QueueMinute, found.minutes)
 
 
 @routes.get("/metrics/attention", right=right_of(read_attention), response=Attention)
 async def attention(runner: Runner) -> Response:
-    """List problems, the worst first: queues with a bad verdict or with dead letters, endpoints with exhausted
+    """List problems, the worst problems first: queues with a bad verdict or with dead letters, endpoints with exhausted
     deliveries, and paused endpoints. The list covers at most 200 queues: the queues with the most messages, the oldest
     messages, or dead letters.
     """
@@ -83,9 +83,10 @@ async def lag(
     target_lag_seconds: Annotated[int, Query(ge=1, le=86_400)] = TARGET_LAG_SECONDS,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """Report each queue's lag, the reason for the lag, and the time when consumers will have caught up. List queues by
-    name, `limit` on each page. `next`, or the header `Link` of CSV, requests the following page. `target_lag_seconds`
-    is the longest wait that `consumers_needed` allows.
+    """Report the lag of each queue, the reason for the lag, and the time when consumers will have caught up. List
+    queues by name, `limit` on each page. `next` is the value of `next` from the previous page. The header `Link` of a
+    CSV response has the address of the next page. `target_lag_seconds` is the longest wait for which `consumers_needed`
+    is computed.
     """
     page = await runner.run(metrics.read_lag(limit, next, target_lag_seconds, runner.context))
     if format == "json":
@@ -99,5 +100,5 @@ async def lag(
 def csv_response(
     kind: type[msgspec.Struct], documents: Sequence[msgspec.Struct], headers: dict[str, str] | None = None
 ) -> Response:
-    """Returns documents as CSV. Without documents, the CSV contains only the header."""
+    """Returns documents as CSV. If there are no documents, the CSV contains only the header."""
     return Response(as_csv(kind, documents), media_type=CSV, headers=headers)

@@ -20,8 +20,8 @@ _NESTED: dict[str, type[Struct]] = {
 
 
 def as_csv(kind: type[Struct], documents: Iterable[Struct]) -> str:
-    """Returns the documents as CSV (RFC 4180) with a header. Null becomes an empty cell. A forecast is represented by
-    its last point."""
+    """Returns the documents as CSV (RFC 4180) with a header. A null becomes an empty cell. The last point of a forecast
+    represents the forecast."""
     text = StringIO()
     writer = csv.writer(text)
     writer.writerow(_list_columns(kind))

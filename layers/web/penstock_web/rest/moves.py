@@ -1,4 +1,4 @@
-"""Serves /v1/queues/{name}/moves. A move takes selected messages to their source queues or to another queue."""
+"""Serves /v1/queues/{name}/moves. A move sends selected messages to their source queues or to another queue."""
 
 from typing import Final
 from uuid import UUID
@@ -15,13 +15,13 @@ from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
 
 class ContinuedMoveTask(msgspec.Struct, forbid_unknown_fields=True):
-    """`per_second` is the move's new rate. The default is the current rate."""
+    """`per_second` is the new rate of the move. The default is the current rate."""
 
     per_second: PerSecond | None = None
 
 
 class MoveTaskList(msgspec.Struct):
-    """A queue's last ten moves, from the newest to the oldest."""
+    """Lists the last ten moves of a queue, from the newest to the oldest."""
 
     moves: list[ShownMoveTask]
 
@@ -42,7 +42,7 @@ _read_continued = build_reader(ContinuedMoveTask)
     raises=(*UNKNOWN, MoveTaskConflict),
 )
 async def start_move(name: str, runner: Runner) -> Response:
-    """Start a move. A queue has one move at a time. A second move gets 409 `move_conflict`."""
+    """Start a move. A queue can have only one running move. A second move gets 409 `move_conflict`."""
     new = await runner.read(move_tasks.read_move_task)
     move = move_tasks.show_move_task(await runner.run(move_tasks.start_move_task(name, new, runner.context)))
     return json_response(move, 201, f"/v1/queues/{name}/moves/{move.id}")
@@ -72,7 +72,7 @@ async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  
     raises=(*UNKNOWN, MoveTaskNotFound, MoveTaskConflict),
 )
 async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask | None:  # noqa: A002
-    """Continue a move after its canary, or at another rate."""
+    """Continue a move after its canary messages, or at another rate."""
     per_second = (await runner.read(lambda body: _read_continued(body or b"{}"))).per_second
     row = await runner.run(move_tasks.continue_move_task(name, id, per_second, runner.context))
     return row and move_tasks.show_move_task(row)
@@ -86,6 +86,6 @@ async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask | 
     raises=(*UNKNOWN, MoveTaskNotFound, MoveTaskConflict),
 )
 async def cancel_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask | None:  # noqa: A002
-    """Stop a move after the current step. Moved messages stay in the new queue."""
+    """Stop a move after the current step. Messages that have already moved stay in the new queue."""
     row = await runner.run(move_tasks.cancel_move_task(name, id, runner.context))
     return row and move_tasks.show_move_task(row)

@@ -15,7 +15,7 @@ from penstock_web.routing.routes import Routes, Runner
 
 
 class OptedOutNumber(msgspec.Struct):
-    """A phone number that gets no text messages."""
+    """Holds a phone number that gets no text messages."""
 
     phone_number: str
 
@@ -33,7 +33,8 @@ async def list_outbox(
 ) -> list[OutgoingMessageDescription]:
     """List outgoing messages by id. `after` is the last id of the previous page.
 
-    A page has at most 512 KiB of texts and attributes, but at least one message. The last page is empty.
+    A page contains at most 512 KiB of texts and attributes, but at least one message. If a page is empty, it is the
+    last page.
     """
     return await runner.run(outbox.list_outgoing(protocol, destination, after, limit, runner.context))
 
@@ -47,6 +48,7 @@ async def list_outbox(
 async def opt_out(
     phone_number: Annotated[str, Path(pattern=r"^\+[1-9][0-9]{6,14}$")], runner: Runner
 ) -> OptedOutNumber:
-    """Opt a phone number out of text messages, like the reply STOP. SNS's OptInPhoneNumber opts the number in again."""
+    """Opt a phone number out of text messages, as the reply STOP does. The SNS action OptInPhoneNumber reverses this
+    change."""
     await runner.run(outbox.opt_number_out(phone_number, runner.context))
     return OptedOutNumber(phone_number)

@@ -14,13 +14,13 @@ from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
 
 class QueueChange(msgspec.Struct, forbid_unknown_fields=True):
-    """The attributes to change. Other attributes stay unchanged."""
+    """Holds the attributes to change. Other attributes stay unchanged."""
 
     attributes: Attributes
 
 
 class Purged(msgspec.Struct):
-    """The number of messages that a purge deleted."""
+    """Holds the number of messages that a purge deleted."""
 
     deleted: int
 
@@ -42,7 +42,7 @@ _read_change = build_reader(QueueChange)
     raises=(errors.QueueNameExists, errors.QueueDeletedRecently, errors.OverLimit),
 )
 async def create_queue(runner: Runner) -> Response:
-    """Create a queue. The name of an existing queue gets 409 `queue_exists`."""
+    """Create a queue. If a queue with this name exists, the response is 409 `queue_exists`."""
     new = await runner.read(_read_queue)
     name = await runner.run(queues.create_queue(new, runner.context))
     made = await runner.run(queues.describe_queue(name, runner.context))
@@ -55,13 +55,13 @@ async def list_queues(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     next: str | None = None,  # noqa: A002
 ) -> QueuePage:
-    """List queues by name, `limit` on each page. `next` requests the following page."""
+    """List queues by name, `limit` on each page. `next` is the value of `next` from the previous page."""
     return await runner.run(queues.list_queues(limit, next, runner.context))
 
 
 @routes.get("/{name}", right=right_of(queues.describe_queue), response=QueueDescription, raises=UNKNOWN)
 async def describe_queue(name: str, runner: Runner) -> QueueDescription:
-    """Describe a queue with its attributes and counts."""
+    """Describe a queue, its attributes and its counts."""
     return await runner.run(queues.describe_queue(name, runner.context))
 
 
@@ -91,8 +91,8 @@ async def delete_queue(name: str, runner: Runner) -> None:
     "/{name}/receivers", right=right_of(queues.list_receivers), response=list[ReceiverDescription], raises=UNKNOWN
 )
 async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]:
-    """List up to 100 consumers that received from the queue in the last day, the latest first. The list can be a
-    minute old."""
+    """List up to 100 consumers that received from the queue in the last day, starting with the latest consumer. The
+    list can be a minute old."""
     return await runner.run(queues.list_receivers(name, runner.context))
 
 
@@ -107,8 +107,8 @@ async def purge_queue(name: str, runner: Runner) -> Purged:
 
 @routes.post("/{name}/pause", right=right_of(queues.set_paused), status=204, raises=UNKNOWN)
 async def pause_queue(name: str, runner: Runner) -> None:
-    """Pause a queue. Receives return no messages, and new messages wait. Consumers can still delete messages in
-    flight."""
+    """Pause a queue. Receives return no messages, and new messages stay in the queue. Consumers can still delete
+    messages in flight."""
     operation = queues.set_paused(name, paused=True, context=runner.context)
     await runner.run(operation)
 

@@ -45,7 +45,7 @@ NewName = Annotated[str, Path(json_schema_extra={"pattern": f"^{NAME}$"})]
     raises=(ScheduleUnusable, ScheduleConflict, errors.OverLimit),
 )
 async def create_schedule(runner: Runner) -> Response:
-    """Create a schedule. The name of an existing schedule gets 409 `schedule_conflict`."""
+    """Create a schedule. If a schedule with this name exists, the response is 409 `schedule_conflict`."""
     made = await runner.run(schedules.create_schedule(await runner.read(read_schedule), runner.context))
     return json_response(made, 201, f"/v1/schedules/{made.name}")
 
@@ -138,7 +138,7 @@ async def list_runs(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     before: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> RunPage:
-    """List a schedule's runs from the newest to the oldest. `before` is the `next` of the previous page."""
+    """List a schedule's runs from the newest to the oldest. `before` is the value of `next` from the previous page."""
     return await runner.run(schedules.list_runs(name, before, limit, runner.context))
 
 

@@ -45,7 +45,7 @@ _read_subscription = build_reader(NewTopicSubscription)
     raises=(TopicLimitExceeded,),
 )
 async def create_topic(runner: Runner) -> Response:
-    """Create a topic. A second request with the same attributes and tags succeeds."""
+    """Create a topic. A second request with the same attributes and tags also succeeds."""
     new = await runner.read(_read_topic)
     made = await runner.run(topics.create_topic(new, runner.context))
     return json_response(made, 201, f"/v1/topics/{made.name}")
@@ -53,13 +53,13 @@ async def create_topic(runner: Runner) -> Response:
 
 @routes.get("", right=right_of(topics.list_topics), response=TopicList)
 async def list_topics(runner: Runner, next: str | None = None) -> TopicList:  # noqa: A002
-    """List topics by name, 100 on each page. `next` requests the following page."""
+    """List topics by name, 100 on each page. `next` is the value of `next` from the previous page."""
     return await runner.run(topics.list_topics(next, runner.context))
 
 
 @routes.get("/{topic}", right=right_of(topics.describe_topic), response=DescribedTopic, raises=(NotFound,))
 async def describe_topic(topic: str, runner: Runner) -> DescribedTopic:
-    """Describe a topic with its attributes and tags."""
+    """Describe a topic, its attributes and its tags."""
     return await runner.run(topics.describe_topic(topic, runner.context))
 
 
@@ -94,7 +94,7 @@ async def list_topic_subscriptions(
     runner: Runner,
     next: str | None = None,  # noqa: A002
 ) -> TopicSubscriptionList:
-    """List a topic's subscriptions, 100 on each page. `next` requests the following page."""
+    """List a topic's subscriptions, 100 on each page. `next` is the value of `next` from the previous page."""
     return await runner.run(topics.list_subscriptions(topic, next, runner.context))
 
 
@@ -107,12 +107,12 @@ async def list_topic_subscriptions(
     raises=(NotFound, FilterPolicyLimitExceeded, SubscriptionLimitExceeded),
 )
 async def subscribe_to_topic(topic: str, runner: Runner) -> MadeSubscription:
-    """Subscribe a queue or a URL. A URL gets a message that contains the token for the confirmation."""
+    """Subscribe a queue or a URL. The service sends the URL a message that contains the token for the confirmation."""
     new = await runner.read(_read_subscription)
     return await runner.run(topics.subscribe(topic, new, runner.context))
 
 
 @routes.delete("/{topic}/subscriptions/{id}", right=right_of(topics.unsubscribe), status=204)
 async def unsubscribe_from_topic(topic: str, id: SubscriptionId, runner: Runner) -> None:  # noqa: A002
-    """End a subscription. Ending a missing subscription succeeds."""
+    """End a subscription. Deleting a missing subscription succeeds."""
     await runner.run(topics.unsubscribe(topic, id, runner.context))

@@ -18,7 +18,7 @@ routes = Routes("transactions")
     raises=(errors.QueueDoesNotExist, errors.ReceiptHandleIsInvalid, StaleReceipt),
 )
 async def transact(runner: Runner) -> TransactionResult:
-    """Acknowledge, send and publish in one transaction. The whole transaction fails with 409 if a receipt is no
-    longer valid."""
+    """Acknowledge messages, send messages and publish messages in one transaction. The whole transaction fails with 409
+    if a receipt is no longer valid."""
     transaction = await runner.read(transactions.read_transaction)
     return await runner.run(transactions.run_transaction(transaction, runner.context))

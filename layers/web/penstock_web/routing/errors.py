@@ -1,5 +1,5 @@
-"""Maps core's typed errors to codes and statuses, for the REST API and the console. A class that is missing in
-ERROR_TABLE has the row of the nearest ancestor. The row of AwsError is `bad_request`.
+"""Maps the core package's typed errors to codes and statuses, for the REST API and the console. A class that is missing
+in ERROR_TABLE uses the row of its nearest ancestor. The row of AwsError has the code `bad_request`.
 """
 
 from penstock import errors
@@ -28,7 +28,8 @@ from penstock.sns.errors import NotFound, Throttled
 
 
 class UnsupportedMediaType(AwsError):  # noqa: N818 - called as the response is
-    """The Content-Type header does not declare JSON. Pages of other sites can send only such requests."""
+    """The Content-Type header does not declare JSON. Pages of other sites can send only requests with other content
+    types."""
 
     json_type = query_code = "UnsupportedMediaType"
     status = 415
@@ -74,15 +75,15 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     errors.AccessDenied: (403, "unauthorized", None),
     AwsError: (400, "bad_request", None),
 }
-"""Status, code and hint by class."""
+"""Maps each class to a status, a code and a hint."""
 
 
 def status_and_code(kind: type[AwsError]) -> tuple[int, str]:
-    """Returns a typed error's status and code."""
+    """Returns the status and code of a typed error."""
     status, code, _ = find_row(kind)
     return status, code
 
 
 def find_row(kind: type[AwsError]) -> tuple[int, str, str | None]:
-    """Returns a typed error's status, code and hint."""
+    """Returns the status, code and hint of a typed error."""
     return next(ERROR_TABLE[base] for base in kind.__mro__ if base in ERROR_TABLE)

@@ -1,5 +1,5 @@
 """Adds errors, and the bodies that msgspec reads and writes, to FastAPI's OpenAPI document. `make fuzz-api` searches
-for statuses that are missing in the document.
+for statuses that the document does not list.
 """
 
 from collections.abc import Mapping
@@ -19,24 +19,25 @@ Responses = dict[int | str, dict[str, Any]]
 ERROR: Final = "ErrorResponse"
 """The name of the error schema in the document."""
 UNAVAILABLE: Final = (errors.RequestTimeout, errors.InternalFailure, errors.ServiceUnavailable)
-"""Errors of every route that calls the database."""
+"""Every route that calls the database can return these errors."""
 ACCESS: Final = (
     errors.MissingAuthenticationToken, errors.InvalidClientTokenId, errors.AccessDenied, errors.MisdirectedRequest,
     errors.RequestThrottled,
 )  # fmt: skip
-"""Errors of every route for which `OperationRunner.admit` checks the caller."""
+"""Every route for which `OperationRunner.admit` checks the caller can return these errors."""
 EVERY_ROUTE: Final = (
     *ACCESS, *UNAVAILABLE, AwsError, errors.RequestEntityTooLarge, errors.ResponseTooLarge, UnsupportedMediaType
 )  # fmt: skip
-"""Errors of every route below /v1. A route without a body can also get a long body or a body that is not JSON."""
+"""Every route below /v1 can return these errors. A client can also send a long body, or a body that is not JSON, to a
+route that takes no body."""
 
 
 UNREADABLE: Final = "Done. The caller may not read the resource."
 
 
 class Problem(msgspec.Struct):
-    """An error. `detail` explains an AWS message. `hint` suggests a remedy. Errors in a schedule's expression also have
-    the error's `position`, from 0, a `suggestion` for the probable meaning, and `examples`.
+    """An error. `detail` explains an AWS message. `hint` suggests a remedy. An error in a schedule's expression also
+    has the error's `position` (from 0), a `suggestion` for the probable meaning, and `examples`.
     """
 
     code: str
@@ -49,7 +50,7 @@ class Problem(msgspec.Struct):
 
 
 class ErrorResponse(msgspec.Struct):
-    """The body of every response that is not 2xx."""
+    """The body of every response without a 2xx status."""
 
     error: Problem
 
@@ -69,7 +70,7 @@ def error_responses(*kinds: type[AwsError]) -> Responses:
 
 
 def complete_document(document: dict[str, Any]) -> dict[str, Any]:
-    """Adds the error schema to FastAPI's document. Removes FastAPI's 422, because invalid requests get 400."""
+    """Adds the error schema to FastAPI's document. Removes FastAPI's status 422, because invalid requests get 400."""
     for operations in document["paths"].values():
         for operation in operations.values():
             operation["responses"].pop("422", None)
@@ -81,14 +82,15 @@ def complete_document(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def build_schema(kind: object) -> dict[str, object]:
-    """Returns a msgspec type's JSON schema without references, because references would not resolve in the OpenAPI
+    """Returns the JSON schema of a msgspec type without references, because references would not resolve in the OpenAPI
     document."""
     (schema,), named = msgspec.json.schema_components((kind,), ref_template="{name}")
     return _inline_members(schema, named)
 
 
 def _inline_members(schema: Mapping[str, object], named: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
-    """Replaces references in a schema with the referenced schemas. Removes the code's indentation from descriptions."""
+    """Replaces references in a schema with the schemas to which they refer. Removes the code's indentation from
+    descriptions."""
     inlined = {name: _inline(value, named) for name, value in schema.items() if name != "$ref"}
     if isinstance(text := inlined.get("description"), str):
         inlined["description"] = cleandoc(text)
@@ -103,13 +105,13 @@ def _inline(part: object, named: Mapping[str, Mapping[str, object]]) -> object:
 
 
 def request_body_schema(kind: object) -> dict[str, object]:
-    """Returns a request body's schema for a route's `openapi_extra`."""
+    """Returns the schema of a request body, for a route's `openapi_extra`."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": build_schema(kind)}}}}
 
 
 def json_responses(*kinds: object, statuses: tuple[int, ...] = (200,)) -> Responses:
-    """Returns a route's `responses`. The response is one of these msgspec types for every status. If the status is 204,
-    the response has no body."""
+    """Returns the `responses` of a route. For every status, the response has one of these msgspec types. If the status
+    is 204, the response has no body."""
     schemas = [build_schema(kind) for kind in kinds]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
     responses: Responses = {status: {"content": {"application/json": {"schema": schema}}} for status in statuses}

@@ -12,7 +12,7 @@ HEADER: Final = b"x-amzn-requestid"
 
 
 def get_request_id(scope: Scope, environment: Environment) -> str:
-    """Returns a request's id. The first call creates the id."""
+    """Returns the id of a request. The first call creates the id."""
     request_id: str | None = scope.get(KEY)
     if request_id is None:
         request_id = scope[KEY] = environment.request_ids()
@@ -20,7 +20,7 @@ def get_request_id(scope: Scope, environment: Environment) -> str:
 
 
 def name_request(scope: Scope, send: Send, environment: Environment) -> Send:
-    """Returns a `send` that adds the request's id to the response's headers."""
+    """Returns a `send` that adds the request's id to the headers of the response."""
     header = HEADER, get_request_id(scope, environment).encode()
 
     async def send_with_id(message: Message) -> None:

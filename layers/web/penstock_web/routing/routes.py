@@ -1,4 +1,4 @@
-"""Declares routes with their required rights. A route checks the caller first.
+"""Declares routes with the rights that they require. A route first checks the caller.
 
     routes = Routes("queues", prefix="/queues")
 
@@ -29,15 +29,15 @@ EndpointT = TypeVar("EndpointT", bound=Endpoint)
 
 
 CHANGED: Final = (200, 204)
-"""The statuses of a route that changes a resource: 200 with the resource, and 204 for a caller who may not read the
+"""The statuses of a route that changes a resource are 200 with the resource, and 204 if the caller may not read the
 resource."""
 
 
 class RouteOptions(TypedDict, total=False):
-    """A route's declaration. `raises` lists errors besides the errors of every route. `status` is the response's
-    status. `statuses` lists the statuses of a route with several. `body` is the request's type, and `response` is the
-    response's type, or several types. `media` maps other media types of the response to schemas. `in_schema` is false
-    for a route that the OpenAPI document omits.
+    """A route's declaration. `raises` lists the errors of the route, in addition to the errors of every route. `status`
+    is the status of the response. `statuses` lists the statuses of a route that has several statuses. `body` is the
+    type of the request, and `response` is the type of the response, or several types. `media` maps other media types of
+    the response to schemas. `in_schema` is false for a route that the OpenAPI document omits.
     """
 
     right: Required[Right]
@@ -61,7 +61,7 @@ class Declared(NamedTuple):
 
 
 class Routes:
-    """The routes of one subject. `router` is FastAPI's router."""
+    """Collects the routes of one subject. `router` is FastAPI's router."""
 
     def __init__(self, tag: str, prefix: str = "") -> None:
         self.router = APIRouter(prefix=prefix, tags=[tag], route_class=AdmittingRoute)
@@ -123,7 +123,7 @@ DECLARED = "penstock_declared"
 
 
 def find_declaration(endpoint: Callable[..., object]) -> Declared:
-    """Returns a route's declaration. Raises TypeError for a route without a declaration."""
+    """Returns the declaration of a route. Raises TypeError if the route has no declaration."""
     declared: Declared | None = getattr(endpoint, DECLARED, None)
     if declared is None:
         raise TypeError(f"{endpoint.__module__}.{endpoint.__name__} requires no right: declare it with Routes")
@@ -131,7 +131,7 @@ def find_declaration(endpoint: Callable[..., object]) -> Declared:
 
 
 def describe_responses(options: RouteOptions) -> Responses:
-    """Returns a route's responses for the OpenAPI document."""
+    """Returns the responses of a route for the OpenAPI document."""
     if "response" not in options:
         return {}
     response = options["response"]
@@ -144,7 +144,8 @@ def describe_responses(options: RouteOptions) -> Responses:
 
 
 def encode_result(endpoint: Endpoint, status: int) -> Responding:
-    """Wraps a route's function. Encodes the result as a response with `status`, unless the result is a response."""
+    """Wraps the function of a route. The wrapper encodes the result as a response with `status`, unless the result is
+    already a response."""
 
     @wraps(endpoint)
     async def respond(*arguments: object, **named: object) -> Response:
@@ -158,8 +159,8 @@ def encode_result(endpoint: Endpoint, status: int) -> Responding:
 
 class AdmittingRoute(APIRoute):
     """Checks the caller's access first, so that a refused caller gets no other error. A FastAPI dependency would check
-    too late, because FastAPI reads parameters before it resolves dependencies. The routes' functions read bodies with
-    limits (`penstock.documents.decoding`).
+    too late, because FastAPI reads parameters before it resolves dependencies. The routes' functions read request
+    bodies, with limits (`penstock.documents.decoding`).
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -179,8 +180,8 @@ class AdmittingRoute(APIRoute):
 
 
 def check_parameters(request: Request, known: frozenset[str]) -> None:
-    """Raises InvalidParameterValue for an unknown parameter in the query string. Allows the parameters of a
-    signature.
+    """Raises InvalidParameterValue if the query string contains an unknown parameter. A signature's own parameters are
+    allowed.
     """
     unknown = sorted(name for name in request.query_params if name not in known and not name.startswith("X-Amz-"))
     if unknown:
@@ -189,7 +190,7 @@ def check_parameters(request: Request, known: frozenset[str]) -> None:
 
 
 async def run_route(route: APIRoute, request: Request) -> Response:
-    """Calls a route without FastAPI. The route's function takes only the runner."""
+    """Calls a route without FastAPI. The function of the route must take only the runner."""
     runner = OperationRunner(request)
     await runner.admit(find_declaration(route.endpoint).right)
     response: Response = await route.endpoint(runner)
@@ -197,7 +198,8 @@ async def run_route(route: APIRoute, request: Request) -> Response:
 
 
 async def _get_runner(request: Request) -> OperationRunner:
-    """Returns the request's runner. A coroutine, because FastAPI calls a plain function in a thread."""
+    """Returns the request's runner. This function is a coroutine, because FastAPI would call a plain function in a
+    thread."""
     runner: OperationRunner = request.scope[RUNNER_KEY]
     return runner
 
@@ -206,8 +208,8 @@ Runner = Annotated[OperationRunner, Depends(_get_runner)]
 
 
 def json_response(value: object, status: int = 200, location: str | None = None) -> Response:
-    """Encodes a value as a response. The JSON of messages stays unchanged. `location` is the Location header. If the
-    value is missing, the response has no body, and the status is 204 instead of 200.
+    """Encodes a value as a response. The JSON of messages stays unchanged. `location` is the value of the Location
+    header. If the value is missing, the response has no body, and a status of 200 becomes 204.
     """
     headers = None if location is None else {"location": location}
     if value is None:

@@ -26,29 +26,29 @@ T = TypeVar("T")
 RUNNER_KEY = "penstock.call"
 HOST_CHECKED_KEY: Final = "penstock.host_checked"
 RESPONSE_LIMIT_KEY: Final = "penstock.limits.response_limit"
-"""The scope's members that the Lambda function sets, for the fields of `HttpRequest`."""
+"""The Lambda function sets these members of the scope for the fields of `HttpRequest`."""
 COMMAND_LINE: Final = "penstock-cli/"
-"""The beginning of the command line's User-Agent."""
+"""The User-Agent of the command line begins with this text."""
 REGION_HEADER = b"penstock-region"
-"""The header with the region of a request's queues, topics and schedules. The default is QUEUE_REGION."""
+"""This header names the region of the queues, topics and schedules in a request. The default is QUEUE_REGION."""
 
 
 class RunOperation(Protocol):
-    """Runs an operation for the request with this scope and returns the result."""
+    """Runs an operation for the request that has this scope, and returns the result."""
 
     def __call__(self, operation: Operation[T], scope: Scope, /) -> Awaitable[T]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The environment and the driver of an application's routes."""
+    """Holds the environment and the driver of an application's routes."""
 
     environment: Environment
     run_operation: RunOperation
 
 
 class OperationRunner:
-    """Runs one request's operations."""
+    """Runs the operations of one request."""
 
     def __init__(self, request: Request) -> None:
         self._api: Api = request.app.state.api
@@ -73,8 +73,8 @@ class OperationRunner:
         self.context.interface = Interface.CLI if is_command_line(request) else Interface.REST
 
     async def admit(self, right: Right) -> None:
-        """Checks that the caller has the right, and sets the context's account to the caller's account. Raises
-        QUEUE_ACCESS's error for a refused caller, AccessDenied for a user without the right, and InvalidParameterValue
+        """Checks that the caller has the right, and sets the context's account to the caller's account. Raises the
+        error of QUEUE_ACCESS for a refused caller, AccessDenied for a user without the right, and InvalidParameterValue
         for an unknown region. Also raises MisdirectedRequest, RequestThrottled and UnsupportedMediaType.
         """
         http = self.context.http
@@ -94,15 +94,15 @@ class OperationRunner:
         yield from authorize_at_door(right, tuple(names.values()), self.context)
 
     async def read(self, reader: Callable[[bytes], T]) -> T:
-        """Reads the request's body with `reader`. Reads a long body in a thread, so that other requests run."""
+        """Reads the body of the request with `reader`. Reads a long body in a thread, so that other requests run."""
         body = await self._request.body()
         if len(body) <= LONG_COMPUTATION_BYTES:
             return reader(body)
         return await self.run(iter(Compute(lambda: reader(body))))
 
     async def run(self, operation: Operation[T]) -> T:
-        """Returns the operation's result. `rest.errors` turns the operation's typed errors into responses. If access
-        control is on, the audit log counts errors that refuse the caller.
+        """Returns the result of the operation. `rest.errors` turns the operation's typed errors into responses. If
+        access control is on, the audit log counts errors that refuse the caller.
         """
         if self._api.environment.access is not None:
             operation = watch_refusals(operation, self.context, self._action)
@@ -110,7 +110,8 @@ class OperationRunner:
 
 
 def read_region(http: HttpRequest, settings: Settings) -> str:
-    """Returns the region in the Penstock-Region header, or else QUEUE_REGION. Raises InvalidParameterValue."""
+    """Returns the region in the Penstock-Region header, or QUEUE_REGION if the header is missing. Raises
+    InvalidParameterValue."""
     given = http.headers.get(REGION_HEADER)
     if given is None:
         return settings.queue_region

@@ -1,1 +1,2 @@
-"""Connects the container's HTTP server with the database: runs operations and receives, and ends late requests."""
+"""Connects the container's HTTP server with the database: this package runs operations and receives, and ends late
+requests."""

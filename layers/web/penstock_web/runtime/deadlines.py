@@ -1,7 +1,7 @@
 """Limits the duration of requests, and detects disconnected clients. The process cancels a request that takes too long
-(408), and a request whose client disconnects during a wait. The time limit does not include long-poll waits or time in
-which the process was suspended. A request has an entry in a dictionary instead of a timer. The process checks the
-dictionary four times a second.
+(408), or whose client disconnects during a wait. The time limit does not count long-poll waits, or time in which the
+process was suspended. A request has an entry in a dictionary instead of a timer. The process checks the dictionary four
+times a second.
 """
 
 import asyncio
@@ -13,13 +13,13 @@ from starlette.types import Receive
 
 SWEEP_SECONDS = 0.25
 STOPPED_SECONDS = 1.0
-"""A sweep that begins later than this shows that the process was suspended or got no processor time."""
+"""If a sweep begins later than this, the process was suspended or got no processor time."""
 UNKNOWN_ACTION = "(unread)"
-"""The label of a request in metrics while the action is unknown."""
+"""Metrics use this label for a request while the action is unknown."""
 
 
 class EndReason(Enum):
-    """The reason for the early end of a request."""
+    """Says why a request ended early."""
 
     TIMED_OUT = "the request took too long"
     DISCONNECTED = "the client closed the connection"
@@ -27,7 +27,7 @@ class EndReason(Enum):
 
 
 class PendingRequest(Protocol):
-    """A running request, with methods for `Deadlines` and operations."""
+    """Declares the methods of a running request that `Deadlines` and operations use."""
 
     @property
     def may_wait(self) -> bool:
@@ -36,7 +36,7 @@ class PendingRequest(Protocol):
         """
 
     def pause(self) -> None:
-        """Pauses the deadline during a wait. A disconnect of the client ends the wait."""
+        """Pauses the deadline during a wait. If the client disconnects, the wait ends."""
 
     def resume(self) -> None:
         """Restarts the deadline after a wait."""
@@ -45,11 +45,11 @@ class PendingRequest(Protocol):
         """Ends the request early."""
 
     def stop(self) -> None:
-        """Ends the request at the end of the shutdown's time."""
+        """Ends the request when the time for the shutdown is over."""
 
 
 class DisconnectWatch:
-    """Waits for the client to disconnect, after the whole body has arrived."""
+    """Waits until the client disconnects, after the whole body has arrived."""
 
     __slots__ = ("_on_done", "_receive", "_task")
 
@@ -58,7 +58,7 @@ class DisconnectWatch:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, on_disconnect: Callable[[], None]) -> None:
-        """Starts the watch, unless it has started. The watch calls `on_disconnect` at most once."""
+        """Starts the watch if it has not started. The watch calls `on_disconnect` at most once."""
         if self._task is None:
             self._on_done = lambda task: None if task.cancelled() else on_disconnect()
             self._task = asyncio.get_running_loop().create_task(wait_for_disconnect(self._receive))
@@ -74,7 +74,7 @@ class DisconnectWatch:
 
 
 class AsgiTask:
-    """A running request of an ASGI application, in a task."""
+    """Represents a running request of an ASGI application that runs in a task."""
 
     __slots__ = (
         "_deadlines", "_task", "_watch", "end_reason", "may_wait",
@@ -125,24 +125,24 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
         self._sweep_at = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
-        # The earliest deadline is first, because all requests have the same time limit.
+        # The earliest deadline comes first, because all requests have the same time limit.
         self.due: dict[PendingRequest, float] = {}
 
     def start_request(self, receive: Receive) -> AsgiTask:
-        """Starts a request in the current task. `receive` is ASGI's function."""
+        """Starts a request in the current task. `receive` is the function from ASGI."""
         request = AsgiTask(self, receive)
         self.add(request)
         return request
 
     def add(self, request: PendingRequest) -> None:
-        """Starts a request's deadline."""
+        """Starts the deadline of a request."""
         loop = self._loop = self._loop or asyncio.get_running_loop()
         self.due[request] = loop.time() + self._seconds
         if self._timer is None:
             self._schedule_sweep(loop)
 
     def stop(self) -> None:
-        """Ends all requests at the shutdown."""
+        """Ends all requests when the time for the shutdown is over."""
         for request in list(self.due):
             request.stop()
 
@@ -150,7 +150,8 @@ class Deadlines:
         loop = asyncio.get_running_loop()
         now = loop.time()
         if (late := now - self._sweep_at) > STOPPED_SECONDS:
-            # The deadlines of database calls have passed, so these calls end now and the response is 503.
+            # The deadlines of database calls have also passed, so these calls are ending now, and the response will be
+            # 503.
             self.due = {request: due_at + late for request, due_at in self.due.items()}
         while self.due:
             request, due_at = next(iter(self.due.items()))

@@ -1,4 +1,4 @@
-"""Runs operations in the container. Performs effects, and merges the effects of concurrent requests."""
+"""Runs operations in the container. The module performs effects, and merges the effects of concurrent requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -24,15 +24,16 @@ from .receive_run import Receiver, ReceiveRun
 
 T = TypeVar("T")
 QUESTIONS_AT_ONCE = 2
-"""The most concurrent calls of other servers (`effects.Ask`), in threads. Such calls are rare."""
+"""Limits the concurrent calls of other servers (`effects.Ask`), which run in threads. These calls are rare."""
 RowT = TypeVar("RowT", bound=Row)
 ResultFuture: TypeAlias = asyncio.Future[Any]
-"""The result of one effect. Only the operation knows the result's type."""
+"""Holds the result of one effect. Only the operation knows the type of the result."""
 
 
 class Resources:
-    """The resources that a process's requests share. `observe` wraps each operation to record the operation's effects.
-    `refresh_gauges` returns after a measurement of the queues. `access_log` is None if the log is off.
+    """Holds the resources that the requests of a process share. `observe` wraps each operation so that the operation's
+    effects are recorded. `refresh_gauges` returns when the queues have been measured again. `access_log` is None if the
+    log is off.
     """
 
     def __init__(
@@ -56,7 +57,8 @@ class Resources:
         self.computations = ThreadPoolExecutor(1, "compute")
         self.questions = ThreadPoolExecutor(QUESTIONS_AT_ONCE, "ask")
         self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
-        # The functions for effects without a result. The second argument is the last database call's duration.
+        # Maps effects without a result to the functions that carry them out. The second argument is the duration of the
+        # last database call.
         self.reactions: dict[type[Effect[None]], Callable[[Any, float], object]] = {
             Wake: lambda wake, _: long_polls.wake(wake.queue_arn, wake.count, wake.woken)
         }
@@ -66,14 +68,14 @@ class Resources:
         self.reactions[Unjudged] = lambda unjudged, _: meter.count_unjudged(unjudged.by, unjudged.count)
 
     async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:
-        """Makes an unmerged call and returns the rows."""
+        """Makes a call that is not merged, and returns the rows."""
         statement, arguments = build_call(effect)
-        # A pipelined connection prepares statements. TRANSACT is worth preparing, because its text is long.
+        # A pipelined connection prepares statements. Preparing saves time for TRANSACT, because its text is long.
         call = self.pool.call_pipelined if statement is TRANSACT else self.pool.call
         return await call(statement, arguments)
 
     async def pause(self, effect: Pause, request: PendingRequest | None) -> bool:
-        """Sleeps. Returns False if the process is shutting down, or if the request may not wait. The sleep does not
+        """Sleeps. Returns False if the process is shutting down, or if the request may not wait. The pause does not
         count towards the request's deadline.
         """
         if request is not None:
@@ -107,18 +109,18 @@ class OperationRun(Generic[T]):
         self._resources = resources
         self._on_end: Callable[[OperationRun[T]], None] | None = on_end
         self._request = request
-        self._call_seconds = self._started_at = 0.0  # of the last effect
+        self._call_seconds = self._started_at = 0.0  # the seconds and the start of the last effect's call
         self._effect: Effect[Any] | None = None
         self._future: ResultFuture | None = None
-        self._receive_run: ReceiveRun | None = None  # of the last Receive
+        self._receive_run: ReceiveRun | None = None  # the run of the last Receive
         self.result: T
         self.error: BaseException | None = None
         self.is_cancelled = False
         self._is_abandoned = False  # The run was cancelled after its future had a result.
 
     def go_on(self, done: ResultFuture | None = None) -> None:
-        """Continues the operation as far as possible without waiting. `done` is the last effect's future, or None to
-        start the operation.
+        """Continues the operation as far as possible without waiting. `done` is the future of the last effect, or None
+        at the start of the operation.
         """
         self._future = result = None
         try:
@@ -164,18 +166,20 @@ class OperationRun(Generic[T]):
         raise TypeError(effect)
 
     def _return_messages(self) -> None:
-        """Makes received messages visible again, if only computations followed the receive."""
+        """Makes received messages visible again if only computations followed the receive."""
         if self._receive_run is not None and isinstance(self._effect, (Compute, Receive)):
             self._receive_run.return_messages()
 
     def discard(self) -> None:
-        """Drops an ended operation's result. Makes received messages visible again."""
+        """Drops the result of an operation that has ended. If the operation received messages, makes them visible
+        again."""
         if self._on_end is None and self.error is None and not self.is_cancelled:
             self._return_messages()
 
     def cancel(self, *, disconnected: bool) -> None:
-        """Ends a running operation. A change continues even if the client has `disconnected`, because the database may
-        already have made the change. Messages that arrive for a cancelled receive become visible for other requests.
+        """Ends a running operation. A change continues even if the client has disconnected (`disconnected`), because
+        the database may already have made the change. If messages arrive for a cancelled receive, they become visible
+        for other requests.
         """
         if self._future is None or (disconnected and isinstance(self._effect, (BatchCall, Transact))):
             return
@@ -196,8 +200,8 @@ class OperationRun(Generic[T]):
 
 
 async def run_operation(operation: Operation[T], resources: Resources, request: PendingRequest | None = None) -> T:
-    """Returns the operation's result. Raises the operation's errors, ServiceUnavailable and InternalFailure. A wait
-    does not count towards the deadline of `request`, and ends when the client disconnects.
+    """Returns the result of the operation. Raises the errors of the operation, ServiceUnavailable and InternalFailure.
+    A wait does not count towards the deadline of `request`, and ends if the client disconnects.
     """
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     run = OperationRun(operation, resources, lambda _: None if ended.done() else ended.set_result(None), request)

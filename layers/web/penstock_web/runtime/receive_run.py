@@ -1,4 +1,4 @@
-"""Runs one receive. Waits and calls again while the queue is empty."""
+"""Runs one receive. While the queue is empty, the receive waits and calls again."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,13 +18,13 @@ from .deadlines import PendingRequest
 
 ReceivedFuture: TypeAlias = asyncio.Future[Sequence[ReceivedRow]]
 
-# The result of a receive that makes no call, because the queue is known to be empty.
+# A receive that makes no call, because the queue is known to be empty, has this result.
 EMPTY_RECEIVE = ReceivedRow._make((None, 0, *[None] * (len(ReceivedRow._fields) - 2)))
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """The objects that a process's receives share. `call_alone` makes an unmerged call."""
+    """Holds the objects that all receives of a process share. `call_alone` makes a call that is not merged."""
 
     batcher: Batcher
     long_polls: LongPollDispatcher
@@ -33,11 +33,11 @@ class Receiver:
 
 
 class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
-    """One running receive, as a future of rows: a header, then messages. Messages that arrive after a cancellation
-    become visible for other requests. A wait does not count towards the deadline of `request`, and ends when the client
-    disconnects. `ticket` is the receive's place in the order of waiting receives, and stays the same after an empty
-    call. `missed_wakeups` is the dispatcher's count before the last call. `woken` is the reason for the end of the last
-    wait. `started_at` is the start of the last call, or None after a wait.
+    """Represents a running receive, as a future of rows: a header, and then messages. If messages arrive after a
+    cancellation, they become visible for other requests. A wait does not count towards the deadline of `request`, and
+    ends if the client disconnects. `ticket` is the place of this receive in the order of waiting receives, and stays
+    the same after an empty call. `missed_wakeups` is the dispatcher's count before the last call. `woken` is the reason
+    why the last wait ended. `started_at` is the start of the last call, or None after a wait.
     """
 
     __slots__ = (
@@ -69,7 +69,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self._call()
 
     def cancel(self, msg: Any = None) -> bool:
-        """Cancels the current call or wait. Passes a wake-up on to another receive."""
+        """Cancels the current call or wait. If a wake-up has already reached this receive, wakes another receive."""
         if not super().cancel(msg):
             return False
         if self._pending is not None:
@@ -79,7 +79,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
         return True
 
     def return_messages(self) -> None:
-        """Makes the messages of an ended receive visible again."""
+        """If the receive has ended, makes its messages visible again."""
         if self.done() and not self.cancelled() and self.exception() is None:
             self._receiver.batcher.return_messages(self._receive.queue, self.result()[1:])
 
@@ -116,10 +116,10 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self.set_result(rows)
 
     def _wake_others(self, messages: int) -> None:
-        """Wakes two waiting receives if the queue may have more messages. A burst of messages thus soon reaches all
-        receives. On a FIFO queue, the receive wakes others only after getting as many messages as it requested. A
-        receive with fewer messages got all available messages. A receive with all requested messages locked more
-        messages for a moment, which other receives may have skipped.
+        """Wakes two waiting receives if the queue may have more messages. In this way, a burst of messages soon reaches
+        all receives. On a FIFO queue, this receive wakes others only if it got as many messages as it requested. A
+        receive that got fewer messages took all available messages. A receive that got all requested messages briefly
+        locked further messages, which other receives may have skipped.
         """
         receive = self._receive
         if messages == receive.count if receive.queue.is_fifo else self._woken == Woken.FOR_MORE:
@@ -154,7 +154,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self.cancel()
             return
         woken = pending.result()
-        if isinstance(woken, list):  # another call has received the messages
+        if isinstance(woken, list):  # Another call has already received the messages.
             self._woken = Woken.FOR_ONE
             self._on_rows(cast("ReceivedFuture", pending))
         elif self.done():

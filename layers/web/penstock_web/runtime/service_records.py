@@ -16,8 +16,8 @@ _log = logging.getLogger(__name__)
 
 
 def log_start(settings: Settings, database: str, postgresql: str, address: str, workers: int) -> None:
-    """Logs the service's start. `database` is the database's address without a password. `postgresql` is the server's
-    version.
+    """Logs the start of the service. `database` is the address of the database without the password. `postgresql` is
+    the version of the server.
     """
     _log.info(
         "started",
@@ -34,8 +34,8 @@ def log_start(settings: Settings, database: str, postgresql: str, address: str, 
 
 
 def list_chosen_settings(settings: Settings) -> dict[str, Value]:
-    """Returns the settings that differ from the defaults, without the database's addresses. The value of a secret is
-    `(set)`.
+    """Returns the settings that differ from the defaults, without the addresses of the database. The value `(set)`
+    replaces the value of a secret.
     """
     chosen = {setting: getattr(settings, setting.attribute) for setting in SETTINGS}
     return {
@@ -52,7 +52,7 @@ def stopping_on(number: int) -> None:
 
 @contextmanager
 def log_stop() -> Iterator[None]:
-    """Logs the service's uptime and any error at the end of the block."""
+    """At the end of the block, logs the service's uptime and any error."""
     began = monotonic()
     reason: str | None = None
     try:

@@ -1,8 +1,7 @@
-"""Traces a request's operation: records a span for each database call, and names the request's span after the
-operation's reports. Names and attributes follow OpenTelemetry's semantic conventions for messaging (AWS SQS) and for
-database calls. Spans do not contain arguments of database calls. A merged call becomes a span of each request. This
-span begins when the request yields the effect, and includes the wait for earlier calls. A receive's span includes the
-wait for messages.
+"""Traces the operation of a request. Names and attributes follow OpenTelemetry's semantic conventions for messaging
+(AWS SQS) and for database calls. Spans do not contain arguments of database calls. A merged call becomes a span of each
+request that it served. This span begins when the request yields the effect, and includes the wait for earlier calls.
+The span of a receive includes the wait for messages.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,14 +33,15 @@ from .tracing import RecordedSpan, Tracing, span_context
 T = TypeVar("T")
 
 MAX_LINKS: Final = 32
-"""The most links of a receive's span. The REST API returns up to 1,000 messages, and SQS at most ten."""
+"""Limits the links of a receive's span. The REST API returns up to 1,000 messages, and SQS returns at most ten
+messages."""
 
 ENTRIES: Final[dict[str, Callable[..., SendEntry | ReceiptHandle | VisibilityEntry]]] = {
     SEND_MESSAGES.name: SendEntry,
     DELETE_MESSAGES.name: ReceiptHandle,
     CHANGE_VISIBILITIES.name: VisibilityEntry,
 }
-"""The kinds of entries with a message id."""
+"""The kinds of entries that have a message id."""
 
 _system = msgspec.json.Decoder(dict[str, str])
 
@@ -89,8 +89,8 @@ class OperationRecorder:
 
 
 def call_attributes(effect: DatabaseEffect[Row]) -> dict[str, str | int]:
-    """Returns the attributes of OpenTelemetry's semantic conventions for PostgreSQL. Only a call with several
-    entries is a batch."""
+    """Returns the attributes of OpenTelemetry's semantic conventions for PostgreSQL. Only a call with several entries
+    is a batch in these conventions."""
     name = effect.statement.name
     attributes: dict[str, str | int] = {
         "db.system.name": "postgresql",
@@ -104,8 +104,8 @@ def call_attributes(effect: DatabaseEffect[Row]) -> dict[str, str | int]:
 
 
 def record_report(report: Report, request: RecordedSpan) -> None:
-    """Names the request's span after a report of sent, received or settled messages. A transaction's span keeps the
-    route's name."""
+    """Names the request's span after a report of sent, received or settled messages. The span of a transaction keeps
+    the name of the route."""
     match report:
         case Sent(queue_arn=arn, count=count):
             set_operation(request, "send", "send", resource_name(arn), count)
@@ -127,8 +127,8 @@ def record_report(report: Report, request: RecordedSpan) -> None:
 
 
 def set_operation(request: RecordedSpan, name: str, kind: str, destination: str, count: int | None = None) -> None:
-    """Names the span `{operation name} {destination}` and sets the attributes that the conventions require.
-    `describe_action` adds the number of messages later, for actions about batches.
+    """Names the span `{operation name} {destination}` and sets the attributes that the conventions require. For actions
+    that can handle several messages, `describe_action` later adds the number of messages.
     """
     attributes: dict[str, str | int] = {
         "messaging.system": "aws_sqs",
@@ -143,7 +143,7 @@ def set_operation(request: RecordedSpan, name: str, kind: str, destination: str,
 
 
 def record_message_id(effect: Effect[object], rows: object, request: RecordedSpan) -> None:
-    """Sets the message id for a call that sent, published or settled one message."""
+    """Sets the message id for a call that sent, published or settled exactly one message."""
     if not isinstance(effect, BatchCall) or len(effect.entries) != 1:
         return
     (entry,) = effect.entries
@@ -152,13 +152,14 @@ def record_message_id(effect: Effect[object], rows: object, request: RecordedSpa
     text = None if message_id is None else str(UUID(bytes=message_id))
     if effect.statement in (SEND_MESSAGES, PUBLISH_MESSAGES):
         (row,) = cast("list[SentRow | PublishedRow]", rows)
-        text = row.message_id or text  # the id of an earlier message with the same deduplication id, if any
+        # If the message was a duplicate, the row has the id of the earlier message.
+        text = row.message_id or text
     if text is not None:
         request.set("messaging.message.id", text)
 
 
 def link_creators(request: RecordedSpan, systems: Sequence[bytes | None]) -> None:
-    """Links a send's span to the contexts in the messages (the client's AWSTraceHeader)."""
+    """Links the span of a send to the contexts in the messages (the client's AWSTraceHeader)."""
     for system in systems[:MAX_LINKS]:
         creator = creation_context(system)
         if creator is not None and creator.span_id != request.context.span_id:
@@ -166,7 +167,7 @@ def link_creators(request: RecordedSpan, systems: Sequence[bytes | None]) -> Non
 
 
 def link_senders(request: RecordedSpan, messages: Sequence[ReceivedRow]) -> None:
-    """Links a receive's span to the known spans that sent the messages."""
+    """Links the span of a receive to the known spans that sent the messages."""
     for message in messages[:MAX_LINKS]:
         sender = creation_context(message.system)
         if sender is not None:
@@ -174,11 +175,11 @@ def link_senders(request: RecordedSpan, messages: Sequence[ReceivedRow]) -> None
 
 
 def creation_context(system: str | bytes | None) -> TraceContext | None:
-    """Returns the context in a message's system attributes."""
+    """Returns the trace context from the system attributes of a message."""
     header = None if system is None else _system.decode(system).get("AWSTraceHeader")
     return None if header is None else parse_trace_header(header)
 
 
 def resource_name(arn: str) -> str:
-    """Returns the name in a queue's or topic's ARN."""
+    """Returns the name from the ARN of a queue or topic."""
     return arn.rpartition(":")[2]

@@ -21,10 +21,10 @@ from penstock_web.http.request_notes import KEY, RequestNotes
 from .tracing import RecordedSpan, Tracing
 
 REQUEST_SPAN: ContextVar[RecordedSpan | None] = ContextVar("penstock_span", default=None)
-"""The span of the task's request, if recorded."""
+"""Holds the span of the request that the current task serves, if the span is recorded."""
 
 REQUEST_ID: Final = b"x-amzn-requestid"
-# The process records requests of probes and scrapers only if the caller sends a trace.
+# The process records requests from probes and scrapers only if the caller sends a trace.
 PROBE_PATHS: Final = frozenset(("/livez", "/readyz", "/metrics"))
 SYSTEMS: Final = {"sqs": "aws_sqs", "sns": "aws.sns"}
 """`messaging.system` by service."""
@@ -35,15 +35,15 @@ OPERATIONS: Final = {
     "DeleteMessage": ("delete", "settle"),
     "ChangeMessageVisibility": ("change_visibility", "settle"),
 }
-"""The messaging operation's name and type by action."""
+"""Maps each action to the name and type of its messaging operation."""
 _HOST = re.compile(r"([A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{1,5}))?").fullmatch
 MAX_STATE_BYTES: Final = 512
 """The longest tracestate. W3C Trace Context asks implementations to propagate at least 512 characters."""
 
 
 class CallerTrace(NamedTuple):
-    """The caller's trace from the request's headers. `by_w3c` is true for traceparent. `decided` is true if the caller
-    has made the sampling decision.
+    """Holds the caller's trace from the headers of the request. `by_w3c` is true if the trace comes from the header
+    traceparent. `decided` is true if the caller has made the sampling decision.
     """
 
     context: TraceContext
@@ -53,7 +53,7 @@ class CallerTrace(NamedTuple):
 
 
 class SpanOfRequest:
-    """One request's trace. If no span is recorded, the object only passes the caller's trace to messages."""
+    """One request's trace. If no span is recorded, this object only passes the caller's trace to messages."""
 
     __slots__ = ("_context", "_span", "_tokens", "notes")
 
@@ -73,28 +73,29 @@ class SpanOfRequest:
         REQUEST_SPAN.reset(span)
 
     def end(self, method: str, response: HttpResponse | None) -> None:
-        """Ends an action's span. `response` is None if the client has disconnected."""
+        """Ends the span of an action. `response` is None if the client has disconnected."""
         if response is None:
             self.end_request(method, 0, b"")
         else:
             self.end_request(method, response.status, dict(response.headers).get(REQUEST_ID, b""))
 
     def end_request(self, method: str, status: int, request_id: bytes, route: str | None = None) -> None:
-        """Ends a request's span. `status` is 0 if there was no response."""
+        """Ends the span of a request. `status` is 0 if there was no response."""
         if self._span is not None and self.notes is not None:
             describe_action(self._span, self.notes)
             end_span(self._span, method, status, request_id, route)
 
 
 class OpenTelemetryTracer:
-    """Starts the traces of requests. Implements the RequestTracer of `http.request_notes`."""
+    """Starts the traces of requests. The class implements the RequestTracer of `http.request_notes`."""
 
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
 
     def begin(self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str) -> SpanOfRequest | None:
-        """Returns a request's trace. None means that neither the request nor the messages have a trace. If the caller's
-        trace is not recorded, the messages get an unsampled trace header. X-Amzn- Trace-Id is passed on unchanged.
+        """Returns the trace of a request. If the result is None, neither the request nor the messages have a trace. If
+        the caller's trace is not recorded, the messages get an unsampled trace header. The header X-Amzn-Trace-Id
+        reaches the messages unchanged.
         """
         caller = read_caller_trace(headers)
         if caller is None:
@@ -138,7 +139,7 @@ class TracedApplication:
 
 
 class ResponseRecorder:
-    """Reads the response's status and request id. The status is 0 if there was no response."""
+    """Notes the status and the request id of the response. The status is 0 if there was no response."""
 
     __slots__ = ("_send", "request_id", "status")
 
@@ -156,8 +157,8 @@ class ResponseRecorder:
 
 
 def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | None:
-    """Returns the caller's span from traceparent, or else from X-Amzn-Trace-Id. Ignores repeated traceparent
-    headers.
+    """Returns the caller's span from the header traceparent, or from X-Amzn-Trace-Id if traceparent is missing. Ignores
+    repeated traceparent headers.
     """
     parents, states, amazons = [], [], []
     for name, value in headers:
@@ -171,14 +172,15 @@ def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | N
         state = b",".join(states)
         return CallerTrace(found, state.decode("latin-1") if len(state) <= MAX_STATE_BYTES else "", True, True)
     if amazons and (found := parse_trace_header(amazons[0].decode("latin-1"))) is not None:
-        # If Sampled is missing or "?", this service makes the sampling decision.
+        # If the Sampled field is missing or "?", this service makes the sampling decision.
         decided = b"Sampled=0" in amazons[0] or found.sampled
         return CallerTrace(found, "", False, decided)
     return None
 
 
 def initial_span_name(method: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
-    """Returns the span's first name: the action, or else the method. Paths would make too many names."""
+    """Returns the first name of a span: the action, or the method if the action is unknown. Paths would create too many
+    different names."""
     for name, value in headers:
         if name == b"x-amz-target":
             return value[:128].decode("latin-1").rpartition(".")[2]
@@ -188,7 +190,7 @@ def initial_span_name(method: str, headers: Sequence[tuple[bytes, bytes]]) -> st
 def request_attributes(
     method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
 ) -> dict[str, str | int]:
-    """Returns the attributes of OpenTelemetry's HTTP server conventions. Omits the query string, because it can
+    """Returns the attributes of OpenTelemetry's conventions for HTTP servers. Omits the query string, because it can
     contain a message or a signature."""
     attributes: dict[str, str | int] = {"http.request.method": method, "url.path": path, "url.scheme": "http"}
     if peer:
@@ -202,7 +204,7 @@ def request_attributes(
 
 
 def describe_action(span: RecordedSpan, notes: RequestNotes) -> None:
-    """Adds attributes from an action's request. Names the span if the action has no reports."""
+    """Adds attributes from the request of an action. If the action has no reports, also names the span."""
     action = notes.action
     if notes.error:
         span.set("error.type", notes.error)
@@ -226,8 +228,8 @@ def is_of_batches(action: AnyAction) -> bool:
 
 
 def name_action(span: RecordedSpan, action: AnyAction, destination: str) -> None:
-    """Names the span of an action about messages `{operation name} {destination}`. Names any other span after the
-    action.
+    """If the action handles messages, names its span `{operation name} {destination}`. Names the span of any other
+    action after the action.
     """
     name, kind = OPERATIONS.get(action.name.removesuffix("Batch"), (action.name, ""))
     span.is_named = True
@@ -256,8 +258,8 @@ def end_span(span: RecordedSpan, method: str, status: int, request_id: bytes, ro
 
 
 def find_route(scope: Scope) -> str | None:
-    """Returns the route's full template, such as `/v1/queues/{name}`. FastAPI's route contains only the path below
-    the prefix."""
+    """Returns the full template of the route, such as `/v1/queues/{name}`. The route object of FastAPI contains only
+    the path below the prefix."""
     below = getattr(scope.get("route"), "path", None)
     if below is None:
         return None

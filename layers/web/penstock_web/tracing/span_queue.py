@@ -1,6 +1,6 @@
 """Sends ended spans to the collector from a bounded queue, in a thread. A request never waits for the collector,
-because the end of a span only appends the span to the queue. A full queue drops and counts spans. OpenTelemetry's
-BatchSpanProcessor does not report dropped spans, and waits 30 s for a hanging collector during shutdown
+because the end of a span only appends the span to the queue. If the queue is full, the service drops and counts spans.
+OpenTelemetry's BatchSpanProcessor does not report dropped spans, and waits 30 s for a hanging collector during shutdown
 (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
@@ -15,19 +15,19 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 MAX_QUEUED_SPANS: Final = 4_096
-"""The most spans in the queue. 4,096 spans take about 8 MB."""
+"""Limits the spans in the queue."""
 BATCH_SPANS: Final = 256
-"""The most spans in one request to the collector. Encoding 256 spans delays the process by about 5 ms, in small
+"""Limits the spans in one request to the collector. Encoding 256 spans delays the process by about 5 ms, in small
 steps."""
 PAUSE_SECONDS: Final = 0.25
 LOG_INTERVAL_SECONDS: Final = 60.0
-"""The shortest time between two log lines about dropped spans."""
+"""Sets the shortest time between two log lines about dropped spans."""
 
 _log = logging.getLogger(__name__)
 
 
 class SpanQueue(SpanProcessor):
-    """Sends spans to the collector through `exporter`. `dropped` counts dropped spans."""
+    """Sends spans to the collector through `exporter`. `dropped` is the number of dropped spans."""
 
     def __init__(self, exporter: SpanExporter, most_spans: int = MAX_QUEUED_SPANS) -> None:
         self._exporter = exporter
@@ -43,7 +43,7 @@ class SpanQueue(SpanProcessor):
         self._thread.start()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Has no effect. Only ended spans enter the queue."""
+        """Has no effect. Only spans that have ended enter the queue."""
 
     def on_end(self, span: ReadableSpan) -> None:
         """Adds the span to the queue. Drops the span if the queue is full."""
@@ -55,7 +55,7 @@ class SpanQueue(SpanProcessor):
             self._awake.set()
 
     def close(self, seconds: float) -> None:
-        """Sends queued spans for at most `seconds`. Drops all other spans, and spans that end later."""
+        """Sends queued spans for at most `seconds`. Drops the remaining spans, and spans that end later."""
         self._stopping = True
         self._awake.set()
         self._thread.join(seconds)
@@ -66,7 +66,7 @@ class SpanQueue(SpanProcessor):
             self._drop(remaining)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 - OpenTelemetry's form
-        """Returns whether the queue is empty. `close` sends the queued spans."""
+        """Returns whether the queue is empty. When the process ends, `close` sends the queued spans."""
         return not self._spans
 
     def _run(self) -> None:

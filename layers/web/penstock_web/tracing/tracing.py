@@ -1,6 +1,7 @@
 """Records spans with OpenTelemetry. The process samples new traces at random. Traces that a caller has started keep the
-caller's decision. The process decides before creating a span. An unrecorded request therefore costs only the reading of
-headers and a random number. OpenTelemetry's sampler would cost a span.
+sampling decision of the caller. The process makes its sampling decision before it creates a span. Therefore, a request
+that is not recorded costs only the reading of its headers and a random number. OpenTelemetry's sampler would also cost
+the creation of a span.
 """
 
 import random
@@ -25,7 +26,7 @@ from penstock.settings import Settings
 from .span_queue import SpanQueue
 
 EXPORT_SECONDS: Final = 5.0
-"""The longest time for one request to the collector, including retries. The process then drops the spans."""
+"""Limits the time for one request to the collector, including retries. After this time, the process drops the spans."""
 DEFAULT_NAME: Final = "penstock"
 SDK_RESOURCE: Final = Resource(
     {
@@ -35,12 +36,12 @@ SDK_RESOURCE: Final = Resource(
     }
 )
 FLUSH_SECONDS: Final = 2.0
-"""The longest time for queued spans at the end of the process."""
+"""Limits the time for sending queued spans at the end of the process."""
 
 
 class RecordedSpan:
-    """A running span. Implements `penstock.observing.trace_context.Span`. `is_named` says whether the span has the
-    final name. `messages` is the number of messages, or None if unknown.
+    """A running span. Implements `penstock.observing.trace_context.Span`. `is_named` says whether the span already has
+    its final name. `messages` is the number of messages, or None if it is not known.
     """
 
     __slots__ = ("context", "is_named", "messages", "span")
@@ -69,7 +70,7 @@ class Tracing:
     def __init__(self, settings: Settings, exporter: SpanExporter) -> None:
         self._rate = settings.otlp_sample_rate
         self._span_queue = SpanQueue(exporter)
-        # The process calls `close`. The provider's shutdown hook would wait for the collector.
+        # The process calls `close` itself. The provider's shutdown hook would wait for the collector.
         self._provider = TracerProvider(ALWAYS_ON, build_resource(settings), shutdown_on_exit=False)
         self._provider.add_span_processor(self._span_queue)
         self._tracer = self._provider.get_tracer("penstock", __version__)
@@ -87,7 +88,7 @@ class Tracing:
     def start_request_span(
         self, name: str, attributes: Mapping[str, Value], parent: TraceContext | None, state: str
     ) -> RecordedSpan:
-        """Starts the span of a request to the service. `state` is the caller's tracestate."""
+        """Starts the span of a request to the service. `state` is the tracestate of the caller."""
         return self._start(name, SpanKind.SERVER, attributes, None if parent is None else remote_parent(parent, state))
 
     def start_call_span(self, parent: RecordedSpan, name: str, attributes: Mapping[str, Value]) -> RecordedSpan:
@@ -95,12 +96,13 @@ class Tracing:
         return self._start(name, SpanKind.CLIENT, attributes, trace.set_span_in_context(parent.span, Context()))
 
     def root(self, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
-        """Starts the span of an activity that sends messages, in a new trace. Returns None if unsampled."""
+        """Starts the span of an activity that sends messages, in a new trace. Returns None if the trace is not
+        sampled."""
         return self._start(name, SpanKind.PRODUCER, attributes, None) if self.should_record() else None
 
     def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
-        """Starts the span of a request to another server. The span is in the trace of the message, and has a link to
-        the message's span. Returns None if unsampled.
+        """Starts the span of a request to another server. The span belongs to the trace of the message, and has a link
+        to the span of the message. Returns None if the trace is not sampled.
         """
         if not cause.sampled:
             return None
@@ -125,8 +127,9 @@ class Tracing:
 
 
 def build_resource(settings: Settings) -> Resource:
-    """Returns the spans' resource. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override these values. A non-default
-    OTLP_SERVICE_NAME overrides both. `service.instance.id` is random (OpenTelemetry semantic conventions, "Service").
+    """Returns the OpenTelemetry resource of the spans. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override these
+    values. If OTLP_SERVICE_NAME differs from the default, it overrides both. `service.instance.id` is random
+    (OpenTelemetry semantic conventions, "Service").
     """
     ours = Resource(
         {
@@ -140,12 +143,12 @@ def build_resource(settings: Settings) -> Resource:
 
 
 def remote_parent(context: TraceContext, state: str = "") -> Context:
-    """Returns an OpenTelemetry context with another process's span."""
+    """Returns an OpenTelemetry context that contains a span of another process."""
     return trace.set_span_in_context(trace.NonRecordingSpan(span_context(context, state)), Context())
 
 
 def span_context(context: TraceContext, state: str = "") -> trace.SpanContext:
-    """Returns another process's span context. Ignores an invalid tracestate (W3C Trace Context)."""
+    """Returns the span context of another process. Ignores an invalid tracestate (W3C Trace Context)."""
     return trace.SpanContext(
         int(context.trace_id, 16),
         int(context.span_id, 16),
@@ -156,7 +159,7 @@ def span_context(context: TraceContext, state: str = "") -> trace.SpanContext:
 
 
 def open_tracing(settings: Settings) -> Tracing:
-    """Returns the tracing for the collector at OTLP_ENDPOINT. The collector can start later."""
+    """Returns the tracing for the collector at OTLP_ENDPOINT. The collector can also start later."""
     exporter = OTLPSpanExporter(
         endpoint=settings.otlp_endpoint,
         insecure=not settings.otlp_endpoint.startswith("https://"),

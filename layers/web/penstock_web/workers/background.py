@@ -1,12 +1,12 @@
-"""Runs the container's background workers. Each worker calls a scheduled function's `run_once` in a loop, in a thread.
-`_next_pause` returns the worker's pause after a run. While LISTEN works, a worker without work sleeps:
+"""Runs the container's background workers. Each worker runs a scheduled function's `run_once` repeatedly, in a thread.
+`_next_pause` returns the pause after a run. While LISTEN works, a worker that has no work sleeps:
 
     deliver, fire, move   until a notification, or until the next delivery or schedule is due
     maintain, measure     for the interval in the settings, or after a round without changes until the next change
     measure               also until a scrape of /metrics
 
 The check of the LISTEN connection (`database.listener`) finds lost notifications and other processes' changes, and
-wakes the workers with due work. If LISTEN does not work, the workers sleep for the time in the settings.
+wakes the workers with due work. If LISTEN does not work, a worker sleeps for the time in the settings.
 """
 
 import asyncio
@@ -33,30 +33,31 @@ from penstock_web.metrics.meter import Meter, WorkerObserver
 
 from .worker import Worker
 
-# A run ends after a minute in which no work was due, or at this limit. An earlier end would wait for the slowest
-# endpoint.
+# A run ends after a minute in which no delivery was due, or at this limit. If a run ended earlier, it would have to
+# wait for the slowest endpoint.
 MAX_DELIVERY_RUN_SECONDS = 3600.0
-# A run ends when no work is due, or at this limit.
+# A run ends when no schedule is due, or at this limit.
 MAX_FIRING_RUN_SECONDS = 3600.0
-# The longest run of a worker that takes turns, because the process gets too few connections.
+# If the process has too few connections, workers take turns, and a run has this limit.
 MAX_TURN_SECONDS = 2.0
-# After a stop, the deliverer has this time to write known outcomes. Then the process cancels the current query.
+# After a stop, the deliverer has this time to write the outcomes that it knows. After that time, the process cancels
+# the current query.
 SETTLE_SECONDS = 0.4
-# The longest pause of a worker that notifications wake. `maintain` then removes old rows: of deduplication, of runs and
-# of deleted queues.
+# Limits the pause of a worker that notifications wake. Even without notifications, `maintain` then removes old rows of
+# deduplication, of runs and of deleted queues.
 MAX_PAUSE_SECONDS = 3600.0
-# The factor for the pause after a round without expired rows.
+# After a round that found no expired rows, the pause is longer by this factor.
 IDLE_PAUSE_FACTOR = 5
-# `deliver` runs every second for this time, to register for a notification before the long pause.
+# For this time, `deliver` runs every second, so that it registers for a notification before the long pause.
 REGISTERING_SECONDS = 2.0
-# `deliver` then sleeps for this time, and registers again before the end of the minute. See queue.next_delivery.
+# Then `deliver` sleeps for this time, so that it registers again before the end of the minute. See queue.next_delivery.
 REGISTERED_SECONDS = 45.0
-# A scrape waits this long for the gauges of an idle process.
+# A scrape waits at most this long for the gauges of an idle process.
 REFRESH_SECONDS = 1.0
 
 
 class DeliveryWorker(Worker):
-    """Makes deliveries. A publication in this or another process wakes the worker."""
+    """Makes deliveries. A publication in this process or another process wakes the worker."""
 
     reports_progress = True
     call_factor = 1
@@ -76,7 +77,7 @@ class DeliveryWorker(Worker):
         return self._deliverer.run_once(settings, connection, MAX_TURN_SECONDS if self.takes_turns else None)
 
     def stop(self) -> None:
-        """Stops the worker, after the deliverer has written the outcomes of finished deliveries."""
+        """Stops the worker after the deliverer has written the outcomes of finished deliveries."""
         self._deliverer.stop()
         self._stopping.set()
         self._wake_event.set()
@@ -103,8 +104,8 @@ class DeliveryWorker(Worker):
 
 
 class FiringWorker(Worker):
-    """Fires schedules. The worker sleeps until the next schedule is due. A change to an earlier time wakes the
-    worker.
+    """Fires schedules. The worker sleeps until the next schedule is due. If a change makes that time earlier, the
+    change wakes the worker.
     """
 
     reports_progress = True
@@ -139,8 +140,8 @@ class FiringWorker(Worker):
 
 
 class MoveTaskWorker(Worker):
-    """Runs message move tasks. The start of a task, in this or another process, wakes the worker after a pause.
-    Otherwise a small task would end before the caller can list or cancel the task.
+    """Runs message move tasks. When a task starts, in this process or another process, the worker wakes after a pause.
+    Without the pause, a small task would end before the caller can list or cancel the task.
     """
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter) -> None:
@@ -193,31 +194,33 @@ class MaintenanceWorker(Worker):
 
 
 PARTS = ("rounds", "minutes")
-"""The counts for the two parts of the worker `measure`. One part measures all queues, and the other part updates the
-minutes.
+"""These counts belong to the two parts of the worker `measure`. One part measures all queues, and the other part
+updates the minutes.
 """
 
 
 class MeasurementWorker(Worker):
-    """Measures queues for /metrics. Sleeps after a round in which nothing changed."""
+    """Measures queues for /metrics. After a round in which no queue changed, the worker sleeps."""
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter) -> None:
-        # The database stores the time of the next round. Two checks in each interval ensure that a process starts the
-        # round on time.
+        # The database stores the time of the next round. Two checks in each interval make sure that some process starts
+        # the round on time.
         super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter)
         self._long_polls = long_polls
         self._activity = activity
-        # The last known change before each part. The parts have separate pauses, so a run can do only one part.
+        # The last known change before each part of the worker. The parts have separate pauses, so a run may do only one
+        # part.
         self._known: dict[str, tuple[int | None, int]] = {}
         # The last known change before the current round. A round over many queues takes several runs.
         self._round_known: tuple[int | None, int] | None = None
-        # Events of the SQL interface that filters could not examine. The thread counts, and the event loop reports.
+        # Counts the events of the SQL interface that filters could not examine. The worker's thread counts, and the
+        # event loop reports the count.
         self._unjudged = 0
         self._run_ended = asyncio.Event()
         long_polls.on_wake(measure.MEASUREMENTS, self.wake)
 
     async def refresh(self) -> None:
-        """Wakes a sleeping worker and waits for a new measurement, at most a second."""
+        """Wakes the worker if it sleeps, and waits at most a second for a new measurement."""
         if self._activity.end_wait(self.wake):
             self._run_ended.clear()
             self.wake()
@@ -254,7 +257,7 @@ def choose_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
 
 
 def check_webhook_settings(settings: Settings) -> None:
-    """Raises SettingError for invalid networks or secrets at the start, instead of at the first webhook."""
+    """Raises SettingError at the start if networks or secrets are invalid, instead of at the first webhook."""
     try:
         read_networks(settings.webhook_allow_cidrs)
     except ValueError as error:
@@ -268,7 +271,7 @@ def check_webhook_settings(settings: Settings) -> None:
 def workers(
     settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter, tracer: Tracer | None = None
 ) -> tuple[list[Worker], MeasurementWorker]:
-    """Returns all workers of the container, and the worker `measure` separately."""
+    """Returns all workers of the container, and separately the worker `measure`."""
     delivery = [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
     firing = [FiringWorker(settings, long_polls, meter, tracer)] if settings.queue_schedule_enabled else []
     measurement = MeasurementWorker(settings, long_polls, activity, meter)

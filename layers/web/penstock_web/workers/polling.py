@@ -1,6 +1,7 @@
-"""Runs the container's worker `poll`: penstock.workers.poll over the same calls as requests. The worker reads the list
-of mappings every 5 seconds, or once a minute if there are no mappings. Changes wake the worker. The worker writes a
-heartbeat only every second time. Each commit makes the next long-poll check examine every queue with waiting requests.
+"""Runs the container's worker `poll`, which runs penstock.workers.poll and makes the same calls as requests. The worker
+reads the list of mappings every 5 seconds, or once a minute if there are no mappings. A change to a mapping wakes the
+worker. The worker writes a heartbeat only in every second round. The reason is that each commit makes the next
+long-poll check examine every queue with waiting requests.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -20,13 +21,13 @@ T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
 
 MAPPINGS: Final = "mappings"
-"""The name of event source mappings in NOTIFY (queue.create_mapping and others). A queue's name in NOTIFY is the
-ARN.
+"""NOTIFY uses this name for event source mappings (queue.create_mapping and other functions). For a queue, NOTIFY uses
+the ARN.
 """
 
 
 class ContainerService:
-    """Merges mappings' calls with requests' calls. Mappings' receives wait like long polls."""
+    """Merges the calls of mappings with the calls of requests. The receives of mappings wait like long polls."""
 
     claim_seconds = 5.0
     idle_seconds = 60.0
@@ -40,7 +41,7 @@ class ContainerService:
         return self._resources.meter.queues
 
     async def run(self, operation: Operation[T]) -> T:
-        """Returns the operation's result."""
+        """Returns the result of the operation."""
         return await run_operation(operation, self._resources)
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
@@ -54,7 +55,7 @@ class ContainerService:
 
 @asynccontextmanager
 async def polling(environment: Environment, resources: Resources) -> AsyncIterator[Poller]:
-    """Polls for event source mappings until the end of the block."""
+    """Polls for event source mappings until the block ends."""
     poller = Poller(environment, ContainerService(resources))
     resources.long_polls.on_wake(MAPPINGS, poller.wake)
     try:

@@ -23,10 +23,10 @@ from penstock_web.metrics.meter import Meter
 RunOnce = Callable[[Settings, "psycopg.Connection[Row]"], Counts]
 
 CANCEL_SECONDS = 0.5
-# The pauses after failures in a row. After the first failure, the connection was usually lost, and a new one works. The
-# later pauses follow only outages, and the LISTEN connection's return ends them.
+# The pauses after consecutive failures. Usually, the first failure means that the connection was lost, and a new
+# connection works. The later pauses follow only outages, and end when the LISTEN connection is open again.
 FAILURE_PAUSES_SECONDS = (0.1, 1.0, 2.0, 5.0)
-# Workers that take turns log in for each run. They pause at least this time.
+# Workers that take turns open a connection for each run. Therefore, their pauses last at least this long.
 SHORTEST_TURN_PAUSE_SECONDS = 3.0
 
 _log = logging.getLogger(__name__)
@@ -34,8 +34,8 @@ _log = logging.getLogger(__name__)
 
 class Worker:
     """Calls `run_once` repeatedly, even after a failure, and pauses for `pause_seconds` between calls. If
-    `reports_progress` is set, `run_once` reports counts during a run. Otherwise the worker reports the counts at the
-    end. `call_factor` multiplies the time limit of a request's call for the worker's calls.
+    `reports_progress` is true, `run_once` reports counts during a run. Otherwise, the worker reports the counts at the
+    end of the run. The time limit of the worker's calls is `call_factor` times the time limit of a request's call.
     """
 
     reports_progress = False
@@ -50,14 +50,14 @@ class Worker:
         self._connection: LimitedConnection | None = None
         self._is_connecting = False
         self.pool: Pool | None = None
-        """The requests' connections. Requests give up a connection if the worker gets no connection."""
+        """The requests' connections. If the worker gets no connection, requests give up a connection."""
         self._stopping = asyncio.Event()
         self._wake_event = asyncio.Event()
         self._resting = False
         self._failures = 0
 
     async def run(self) -> None:
-        """Returns soon after `stop`."""
+        """Runs the worker until `stop`."""
         failures = 0
         while not self._stopping.is_set():
             pause_seconds = FAILURE_PAUSES_SECONDS[min(failures, 1)]
@@ -98,7 +98,7 @@ class Worker:
         else:
             self._meter.outage.fails(self._name, error)
         if self._connection is not None and find_error_meaning(error).ends_connection:
-            # The server may be a standby since a failover, so the next run connects again.
+            # The server may have become a standby, so the next run connects again.
             self._connection.close()
 
     def close_idle(self) -> bool:
@@ -110,12 +110,12 @@ class Worker:
 
     @property
     def takes_turns(self) -> bool:
-        """Returns whether workers take turns, because the process gets too few connections. A run must then be short
-        and close the connection."""
+        """Returns whether workers take turns, because the process has too few connections. In that case, a run must be
+        short, and must close the connection."""
         return self.pool is not None and self.pool.is_short
 
     def _log_failure(self, error: Exception) -> None:
-        """Logs the first, second, fourth, eighth … consecutive failure. A permanent failure therefore does not fill the
+        """Logs the first, second, fourth, eighth … consecutive failure, so that a permanent failure does not fill the
         disk.
         """
         self._meter.outage.works(self._name)
@@ -141,7 +141,7 @@ class Worker:
 
     def _cancel(self) -> None:
         if self._connection is not None and not self._connection.closed:
-            with suppress(psycopg.Error):  # A server or a pooler that is down has no query to cancel.
+            with suppress(psycopg.Error):  # If a server or a pooler is down, there is no query to cancel.
                 self._connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def _run(self) -> None:
@@ -178,8 +178,8 @@ class Worker:
 
 
 def is_outage(error: Exception) -> bool:
-    """Returns whether the database is unusable. An error that would occur again, such as a table that refuses a change,
-    is not an outage. psycopg raises OperationalError for some of these errors.
+    """Returns whether the error means that the database is unusable. An error that would occur again, such as the error
+    of a table that refuses a change, is not an outage. psycopg raises OperationalError for some of these errors.
     """
     if not isinstance(error, psycopg.Error) or error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
