@@ -1,6 +1,6 @@
 """Tests the bare INSERT on a real server. The benchmarks compare the INSERT's CPU time with a send's.
 
-Also tests the benchmark for the pytest fixtures in docs/guides/testing.md with a few tests.
+Also tests the benchmark for the pytest fixtures (benchmarks/README.md) with a few tests.
 """
 
 import os
