@@ -11,21 +11,25 @@ from .studies import checks, fairness, fan_out, growth, hostile, jobs, long_poll
 from .studies.study import STUDIES as TABLE
 from .studies.study import Bench, Findings, Study
 
-# Name, default (which has the option's type), help. The results include the values.
+# Name, default and help of each option. The default has the option's type. The results include the values.
 SIZES: tuple[tuple[str, int | float, str], ...] = (
-    ("messages", 100_000, "messages of one run of the table"),
+    ("messages", 100_000, "messages in each run of the table's scenarios"),
     ("repeat", 3, "runs of each figure; the median counts"),
-    ("body-bytes", 100, "bodies in the table"),
-    ("samples", 300, "messages of idle_latency"),
+    ("body-bytes", 100, "bytes of a body in the table's scenarios"),
+    ("samples", 300, "messages in each run of idle_latency"),
     ("processes", 1, "processes of the load generator"),
-    ("scale", 1.0, "multiplies sizes and durations of all scenarios; 0.02 for a first look"),
-    ("rate", 0.0, "messages a second in the table and the application mode; 0: closed loop, adaptive"),
+    ("scale", 1.0, "factor for sizes and durations of all scenarios; 0.02 for a quick trial"),
+    (
+        "rate",
+        0.0,
+        "messages a second; 0: a closed loop in the table's scenarios, an adaptive rate in the application mode",
+    ),
     ("jobs-scale", 5, "sizes of bullmq-bench's scenarios, as multiples of the originals"),
     ("jobs-repeat", 5, "runs of bullmq-bench's scenarios"),
-    ("discard-slowest", 1, "of them are left out"),
-    ("queen-consumers", 60, "consumers of each of its two groups"),
+    ("discard-slowest", 1, "number of the slowest runs of bullmq-bench's scenarios to leave out"),
+    ("queen-consumers", 60, "consumers in each of the application mode's two groups"),
     ("queen-acks", 10, "messages that a consumer acknowledges with one call, 1 to 10"),
-    ("queen-seconds", 600.0, "how long the application mode is pushed over its rate"),
+    ("queen-seconds", 600.0, "seconds for which the application mode's producers exceed the consumers' rate"),
 )
 
 
@@ -33,15 +37,21 @@ def arguments(argv: Sequence[str] | None, description: str) -> argparse.Namespac
     """Parses the arguments. Commas or spaces separate names. Unknown names end the program."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=description)
     add = parser.add_argument
-    add("--scenario", nargs="+", default=["all"], help=f"of {', '.join((*GROUPS, *STUDIES))}")
-    add("--peers", nargs="*", default=["all"], help=f"of all, none, {', '.join(PEERS)}")
-    add("--connections", nargs="+", type=int, default=[16], help="of the scenarios of the table")
+    add("--scenario", nargs="+", default=["all"], help=f"names of {', '.join((*GROUPS, *STUDIES))}")
+    add("--peers", nargs="*", default=["all"], help=f"names of all, none, {', '.join(PEERS)}")
+    add("--connections", nargs="+", type=int, default=[16], help="numbers of connections in the table's scenarios")
     for name, default, text in SIZES:
         add(f"--{name}", type=type(default), default=default, help=f"{text} (default: {default:g})")
     add("--busy", choices=["mark", "wait", "refuse"], default="mark", help="what to do when the host is busy")
     add("--endpoint", default="", help="measure a running service, e.g. http://127.0.0.1:9324")
-    add("--pid", nargs="*", type=int, default=[], help="its processes (roots of trees)")
-    add("--database", default="", help="DSN of its database, for the CPU of PostgreSQL")
+    add(
+        "--pid",
+        nargs="*",
+        type=int,
+        default=[],
+        help="process ids of the running service (roots of process trees)",
+    )
+    add("--database", default="", help="DSN of the running service's database, for the CPU of PostgreSQL")
     add("--no-penstock", action="store_true", help="measure the peers only")
     add("--no-results", action="store_true", help="write neither a raw run nor a summary")
     options = parser.parse_args(argv)
@@ -76,12 +86,10 @@ def run_program(main: Callable[[list[str]], int], bench: Bench) -> Findings:
 
 
 PROGRAMS = [
-    Study(
-        "fairness", "how long quiet tenants wait beside a noisy one", partial(run_program, fairness.main), alone=True
-    ),
+    Study("fairness", "waits of quiet tenants beside a noisy tenant", partial(run_program, fairness.main), alone=True),
     Study(
         "schedules",
-        "how late schedules fire, and what idle ones cost",
+        "lag of schedules, and cost of idle schedules",
         partial(run_program, schedules.main),
         alone=True,
     ),

@@ -57,7 +57,7 @@ def postmaster_of(dsn: str) -> int:
 def settings_of(dsn: str) -> dict[str, str]:
     """Returns the settings in the configuration file and on the command line.
 
-    Values have no suffix, and the units of `-c name=value`.
+    Values are in the units that `-c name=value` assumes for numbers without a unit.
     """
     query = "select name, setting from pg_settings where source in ('configuration file', 'command line')"
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -89,8 +89,9 @@ def data_folder(dsn: str) -> Path:
 def administrator_dsn(dsn: str) -> str:
     """Returns the DSN of a role that can create databases.
 
-    If the role in `dsn` cannot, the role is the superuser `postgres` on the server's socket. `penstock up` does not
-    give its role this right. Only root and the server's user can enter the socket's folder.
+    If the role in `dsn` cannot create databases, the function returns the DSN of the superuser `postgres` on the
+    server's socket. The role of `penstock up` cannot create databases. Only root and the server's user can enter the
+    socket's folder.
     """
     query = "select rolsuper or rolcreatedb from pg_roles where rolname = current_user"
     with psycopg.connect(dsn, autocommit=True) as connection:

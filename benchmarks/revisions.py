@@ -2,11 +2,11 @@
 
     python -m benchmarks.revisions BASE [NEW…] --scenario send_1,receive_delete_1 --rounds 20 --connections 16,64
 
-Each commit gets a separate work tree and environment, and a running service with a separate database; all services
-run all the time, and their order changes each round, since the machine's speed changes within the hour. The result
-for a NEW is the median of its quotients with BASE over all rounds. With `--log FILE`, the program writes every round
-as a line of JSON to the file. With `--plain`, each service uses a PostgreSQL with its defaults
-(`peers/plain_postgres.py`). With `--waiting N`, another queue holds N messages.
+Each commit has a separate work tree and environment, and a running service with a separate database. All services run
+all the time. The order of the services changes each round, because the machine's speed changes within an hour. The
+result for a NEW is the median of its quotients with BASE over all rounds. With `--log FILE`, the program writes every
+round as a line of JSON to the file. With `--plain`, each service uses a PostgreSQL with its defaults
+(`peers/plain_postgres.py`). With `--waiting N`, N messages wait in another queue.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def running(revision: str, tree: Path, fleet: Fleet, plain: bool) -> Iterator[Pe
     """Yields a commit's service from a new work tree. The work tree's `make` builds its environment."""
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, revision], cwd=ROOT, check=True)
     try:
-        # Every revision runs on this interpreter: another build of Python can take a seventh more CPU.
+        # All revisions run on the same interpreter, because another build of Python can take a seventh more CPU.
         interpreter = "PYTHON={}/bin/python{}.{}".format(sys.base_prefix, *sys.version_info)
         subprocess.run(["make", "--silent", "-C", tree, interpreter, ".venv/service.stamp"], check=True)
         service = (PlainPostgres if plain else Penstock)(fleet, programs=tree / ".venv/bin")
@@ -104,17 +104,18 @@ def plans(scenario: Scenario, connections: Sequence[int], messages: int, samples
 @app.command()
 def main(  # noqa: PLR0913, PLR0917 - options of the command
     base: str,
-    new: Annotated[list[str] | None, typer.Argument(help="one or more; HEAD by default")] = None,
-    scenario: Annotated[str, typer.Option(help="names, with commas between them")] = "send_1,receive_delete_1",
+    new: Annotated[list[str] | None, typer.Argument(help="one or more commits; HEAD by default")] = None,
+    scenario: Annotated[str, typer.Option(help="names of scenarios, separated by commas")] = "send_1,receive_delete_1",
     rounds: Annotated[int, typer.Option(min=2)] = 10,
-    connections: Annotated[str, typer.Option(help="numbers, with commas between them")] = "16",
+    connections: Annotated[str, typer.Option(help="numbers of connections, separated by commas")] = "16",
     messages: Annotated[
-        int, typer.Option(help="of each run; in shorter runs the rounds of the workers weigh more")
+        int,
+        typer.Option(help="messages in each run; in short runs, the background workers use a larger share of the CPU"),
     ] = 40_000,
-    samples: Annotated[int, typer.Option(help="messages of each run of idle_latency")] = 300,
-    plain: Annotated[bool, typer.Option("--plain", help="on a PostgreSQL with its defaults")] = False,
-    waiting: Annotated[int, typer.Option(help="messages that another queue holds")] = 0,
-    log: Annotated[Path | None, typer.Option(help="file that every round is appended to")] = None,
+    samples: Annotated[int, typer.Option(help="messages in each run of idle_latency")] = 300,
+    plain: Annotated[bool, typer.Option("--plain", help="use a PostgreSQL with its defaults")] = False,
+    waiting: Annotated[int, typer.Option(help="number of messages that wait in another queue")] = 0,
+    log: Annotated[Path | None, typer.Option(help="file to which the program appends every round")] = None,
 ) -> None:
     """Prints a line for each NEW with BASE, NEW, their quotient, and both latencies."""
     revisions = [base, *(new or ["HEAD"])]

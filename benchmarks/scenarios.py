@@ -54,17 +54,22 @@ SCENARIOS = {
         Scenario("cycle", "send 1, receive 1, delete 1 on each connection", (flows.cycle,), RECEIVES),
         Scenario(
             "fifo_cycle",
-            "the same on a FIFO queue, with 64 message groups for each connection",
+            "send 1, receive 1, delete 1 on a FIFO queue, with 64 message groups for each connection",
             (flows.fifo_cycle,),
             RECEIVES,
             fifo=True,
         ),
         Scenario(
             "warski",
-            "half the connections send bulks of random 1-10, half receive 10 and delete, at once",
+            "half the connections send batches of 1 to 10, while the other half receive 10 and delete",
             (flows.send_random_bulks, flows.receive_delete_tens),
             RECEIVES,
         ),
-        Scenario("idle_latency", "one long-polling consumer, one send now and then", (), RECEIVES),
+        Scenario(
+            "idle_latency",
+            "a consumer in a long poll, and a single send each time that the consumer waits",
+            (),
+            RECEIVES,
+        ),
     )
 }

@@ -58,7 +58,7 @@ Written by `python -m benchmarks.costs.functions --cold {cold} --warm {warm} --m
 docs/explain/functions_latency.md`.
 
 """
-# The last run on an idle machine.
+# The note quotes the last run on an idle machine.
 BUSY_NOTE = """ The processor times are therefore upper bounds, and
   the table has no latencies. On 2026-11-26, on an idle Intel Xeon and with `DATABASE_URL` as a variable, the functions'
   cold p50 was 184 to 341 ms (Rest: 543), and their warm p50 0.7 to 4 ms (SqsSendMessage and SqsReceiveMessage: 1.8,

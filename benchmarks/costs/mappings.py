@@ -26,7 +26,7 @@ from benchmarks.load.fleet import Fleet
 from benchmarks.penstock import Penstock
 
 SETTLE_SECONDS: Final = 75.0
-"""The seconds after which the registrations of long polls become rarer."""
+"""After this many seconds without messages, the process registers long polls less often."""
 IDLE: Final = """
 with made as (
     insert into queue.queues (account_id, region, name, shards, attributes)
@@ -115,22 +115,24 @@ def measure_latency(endpoint: str, took: list[float], rate: int, seconds: int) -
 
 
 def measure_idle(penstock: Penstock, mappings: int, seconds: int) -> None:
-    """Prints the CPU without messages, and with one message a second, each with and without the mappings."""
+    """Prints the CPU without messages, and with one message a second. Measures both loads with and without the
+    mappings.
+    """
     with psycopg.connect(penstock.dsn, autocommit=True) as connection:
         connection.execute(IDLE.encode(), [mappings])
         connection.execute("notify penstock, 'mappings'")
         connection.execute("select queue.create('another')")
         time.sleep(SETTLE_SECONDS)
-        print(f"{mappings} mappings that wait, of a core: {cpu_shares(penstock, seconds)}", flush=True)
+        print(f"{mappings} idle mappings, share of a core: {cpu_shares(penstock, seconds)}", flush=True)
 
         def send() -> None:
             connection.execute("select queue.send('another', '1')")
 
-        print(f"beside a message a second: {cpu_shares(penstock, seconds, send)}", flush=True)
+        print(f"the same with one message a second: {cpu_shares(penstock, seconds, send)}", flush=True)
         connection.execute("update queue.event_source_mapping set enabled = false")
         connection.execute("notify penstock, 'mappings'")
         time.sleep(SETTLE_SECONDS)
-        print(f"the same without the mappings: {cpu_shares(penstock, seconds, send)}")
+        print(f"one message a second without the mappings: {cpu_shares(penstock, seconds, send)}")
 
 
 def cpu_shares(penstock: Penstock, seconds: int, each_second: Callable[[], None] = lambda: None) -> str:

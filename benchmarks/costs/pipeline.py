@@ -108,11 +108,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--messages", default="1000000", help="sizes, separated by commas; default: %(default)s")
     made.add_argument("--days", type=int, default=7)
     made.add_argument("--queues", type=int, default=9)
-    made.add_argument("--filled", default="", metavar="DSN,DSN", help="databases that are filled already")
+    made.add_argument("--filled", default="", metavar="DSN,DSN", help="databases that already contain a history")
     made.add_argument("--busy-hour", default="", metavar="SIZES", help="messages of one queue, all in one hour")
     made.add_argument("--groups", type=int, default=0, help="with --busy-hour: message groups")
     made.add_argument("--deltas", action="store_true", help="measure runs after the first one instead")
-    made.add_argument("--once", action="store_true", help="leave the second run of the job out")
+    made.add_argument("--once", action="store_true", help="skip the second run of the job")
     made.add_argument("--no-sql", action="store_true", help="leave plain SQL out")
     made.add_argument("--load", action="store_true", help="measure the service instead")
     made.add_argument(
@@ -170,7 +170,7 @@ def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]
 def measure_deltas(dsn: str, messages: int) -> dict[str, object]:
     """Measures the first run, a run without changes, and a run after the end of a three-day-old message.
 
-    The runs have no span.
+    The runs have no time range, so the second and the third run read only changes.
     """
     line: dict[str, object] = {"messages": messages}
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -184,7 +184,7 @@ def measure_deltas(dsn: str, messages: int) -> dict[str, object]:
 
 
 def changed_rows(connection: psycopg.Connection[Any]) -> dict[str, float]:
-    """Returns the number of rows that the last run read, and the number of windows that it added, changed or
+    """Returns the number of rows that the last run read, and the number of windows that the run added, changed or
     removed.
     """
     row = connection.execute(
@@ -311,7 +311,7 @@ def measure_under_load(prefix: list[str]) -> dict[str, object]:
 
 
 def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[JobObservation, list[int]]:
-    """Returns the observation of the job, and the message rates of the runs that began and ended during the job."""
+    """Returns the job's samples, and the message rates of the load's runs that began and ended during the job."""
     ended, observations, rates = threading.Event(), list[JobObservation](), list[int]()
 
     def work() -> None:

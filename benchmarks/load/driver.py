@@ -25,7 +25,7 @@ queue_numbers = itertools.count(1)
 @dataclass(frozen=True, slots=True)
 class Callers:
     """The keys of the callers that create and use queues, and the queue policy. `owner` creates the queues, and also
-    uses them without `user`.
+    uses the queues if `user` is None.
     """
 
     owner: Key | None = None

@@ -91,7 +91,7 @@ class Fleet:
             process.kill()
 
     def _expect(self, pipes: list[Pipe], word: str) -> None:
-        """Waits until each process has sent this word.
+        """Waits until each process has sent `word`.
 
         Raises RuntimeError with the reason if a process has failed.
         """
@@ -99,7 +99,7 @@ class Fleet:
             try:
                 reply = pipe.recv()
             except EOFError:
-                reply = "ended early; its own output says why"
+                reply = "ended early; its output has the reason"
             if reply != word:
                 raise RuntimeError(f"load process: {reply}")
 
@@ -161,7 +161,7 @@ async def open_connections(order: PhaseOrder, tally: Tally) -> list[Connection]:
 
 
 async def run_flows(order: PhaseOrder, phase: Phase, connections: list[Connection]) -> None:
-    """Runs the flows. A broken connection counts as a bad response, while the others continue."""
+    """Runs the flows. A broken connection counts as a bad response, while the other connections continue."""
     if order.idle_samples:
         await IdleQueue(phase, order.idle_samples).run(*connections)
         return

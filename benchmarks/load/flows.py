@@ -32,9 +32,9 @@ from .wire import (
 class Pace:
     """Generates one load process's arrivals: independent messages at an average of `rate` a second (Poisson).
 
-    The process's connections claim arrivals in turn. If all connections are busy, a request is late. Its latency then
-    counts from its due time, and so includes an independent client's wait. Timers wake up to 1 ms late, which also
-    counts against the service.
+    The process's connections claim arrivals in turn. If all connections are busy, a request is late. The latency of a
+    late request also counts from the due time, and therefore includes the wait of an independent client. Timers wake up
+    to 1 ms late, which also counts against the service.
     """
 
     def __init__(self, rate: float, seed: int = 1) -> None:
@@ -43,7 +43,7 @@ class Pace:
         self._next_at = 0.0
 
     def start(self) -> None:
-        """Starts the clock: all arrivals are due from now on."""
+        """Starts the clock: the first arrival follows this call."""
         self._next_at = perf_counter()
 
     def timed(self, request: Request, messages: int) -> Request | Due:
@@ -206,7 +206,7 @@ def cycle(phase: Phase) -> Flow:
 
 
 def fifo_cycle(phase: Phase) -> Flow:
-    """Is like `cycle`, but uses a FIFO queue. Each connection has separate groups and deduplication ids."""
+    """Repeats the calls of `cycle` on a FIFO queue. Each connection has separate groups and deduplication ids."""
     connection = f"{random.getrandbits(64):x}"
     numbers = count()
     return send_receive_delete(

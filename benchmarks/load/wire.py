@@ -61,9 +61,9 @@ def signing_key(secret: str, day: str, service: str) -> bytes:
 
 
 # --- wire ------------------------------------------------------------------------------------------------------------
-# Writes and reads SQS JSON 1.0 over HTTP/1.1 as bytes. Each request is built once, and responses are decoded only
-# partly.
-# A client library costs far more CPU than the service, so the benchmark would measure the library.
+# Writes and reads SQS JSON 1.0 over HTTP/1.1 as bytes. The module builds each request once, and decodes only a part of
+# each response. A client library uses far more CPU than the service, so a benchmark with a client library would measure
+# the library.
 
 ACCOUNT = "000000000000"
 CREDENTIAL = f"{ACCOUNT}/20260101/us-east-1/sqs/aws4_request"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .cpu import host_times
 
-BUSY_SHARE = 0.10  # Figures are marked if other programs use more than this share of all cores.
+BUSY_SHARE = 0.10  # The report marks figures if other programs use more than this share of all cores.
 SAMPLE_SECONDS = 1.0
 
 
@@ -56,18 +56,16 @@ def machine() -> dict[str, object]:
 def is_optimised() -> bool:
     """Returns whether the interpreter was built with profile-guided optimisation.
 
-    The option is `--enable-optimizations` (https://docs.python.org/3/using/configure.html). Debian and Ubuntu run
-    `make profile-opt` without the option (Debian's changelog, python3.8 3.8.0~b2-4). Their patch adds the installation
-    scheme `deb_system`, which identifies their interpreters.
+    The option is `--enable-optimizations` (https://docs.python.org/3/using/configure.html). Debian and Ubuntu run `make
+    profile-opt` without the option (Debian's changelog, python3.8 3.8.0~b2-4). Debian's patch adds the installation
+    scheme `deb_system`, which identifies the interpreters of Debian and Ubuntu.
     """
     options = shlex.split(sysconfig.get_config_var("CONFIG_ARGS") or "")
     return "--enable-optimizations" in options or "deb_system" in sysconfig.get_scheme_names()
 
 
 def interpreter_text(machine: Mapping[str, object]) -> str:
-    """Returns the interpreter's implementation, version and build. Results from before the build was recorded have only
-    a version.
-    """
+    """Returns the interpreter's implementation, version and build. Old results contain only a version."""
     name = f"{machine.get('python_implementation', 'Python')} {machine.get('python', 'of unknown version')}"
     if "python_optimised" not in machine:
         return f"{name}, of unknown build"

@@ -46,8 +46,8 @@ class Latency:
 class Outcome:
     """The outcome of a run.
 
-    `messages` is the number of messages sent (send scenarios) or received and deleted (all others) within
-    `elapsed_seconds`.
+    `messages` is the number of messages within `elapsed_seconds`: sent messages in send scenarios, and received and
+    deleted messages in all other scenarios.
     """
 
     system: str
@@ -90,7 +90,7 @@ class Outcome:
 
     @property
     def valid(self) -> bool:
-        """Returns whether the run moved messages without lost, duplicated or malformed messages."""
+        """Returns whether the run moved messages, lost and duplicated none of them, and received no bad response."""
         return self.messages > 0 and self.bad_answers == 0 and (self.verdict is None or self.verdict.clean)
 
 
@@ -101,7 +101,7 @@ def latency_of(seconds: Sequence[float]) -> Latency:
 
 
 StageCallback = Callable[[str], None]
-"""The run calls this function with each stage, outside the measured time."""
+"""The run calls this function at each stage, outside the measured time."""
 
 
 def ignore_stages(stage: str) -> None:

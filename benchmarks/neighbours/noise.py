@@ -2,7 +2,7 @@
 
     python -m benchmarks.neighbours.noise '{"kind": "polls", …}'           # an `Order`; the study starts it
 
-The process prints `ready` after its beginning, and its results (`Done`) at the end.
+The process prints `ready` after its start, and its results (`Done`) at the end.
 """
 
 import asyncio
@@ -34,7 +34,9 @@ SLOW_SECONDS = 5.0
 
 
 class Order(msgspec.Struct):
-    """Describes the task: `count` connections of this kind. `names` are queues, a topic or a routing key."""
+    """Describes a noise: `count` connections that make requests of the kind `kind`. `names` are queues, a topic or a
+    routing key.
+    """
 
     kind: str
     endpoint: str

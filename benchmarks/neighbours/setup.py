@@ -24,7 +24,7 @@ POLLED_QUEUES = 100
 ROUTING_KEY = "events"
 DELAY_SECONDS = 15  # the seconds from the start of a noise until its schedules fire
 
-# The account's maximum number of schedules. All are due in the same second of each minute.
+# The account's maximum number of schedules. All schedules are due in the same second of each minute.
 FILL = """
 insert into queue.schedule (account_id, region, name, api, expression_kind,
     expression, canonical, timezone, target, next_fire_at,
@@ -91,7 +91,7 @@ def rest(service: Penstock, account: Account, method: str, path: str, document: 
         try:
             urllib.request.urlopen(request, timeout=60).close()
         except urllib.error.HTTPError as error:
-            # The setup exceeds the quota, so a refused request is retried.
+            # The setup exceeds the quota, so the function retries refused requests.
             if error.code != HTTPStatus.TOO_MANY_REQUESTS:
                 raise
             time.sleep(int(error.headers["Retry-After"]))

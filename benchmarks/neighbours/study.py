@@ -138,7 +138,9 @@ def measure(quotas: Mapping[str, str], bench: Bench) -> Findings:
 
 
 def order(number: int) -> list[str]:
-    """Returns the phases of a round. Each round begins with another phase, and every second round is reversed."""
+    """Returns the phases of a round. Each round begins with a different phase, and every second round reverses the
+    order.
+    """
     names = list(PHASES)
     names = names[number % len(names) :] + names[: number % len(names)]
     return names[::-1] if number % 2 else names
@@ -182,13 +184,13 @@ def marks_of(rounds: Sequence[Mapping[str, Phase]]) -> list[str]:
 STUDIES = [
     Study(
         "neighbours",
-        f"what one account notices of another one that may make {QUOTA} requests a second",
+        f"effect of a noisy account on a quiet account, with a quota of {QUOTA} requests a second",
         partial(measure, {"QUOTA_REQUESTS_PER_SECOND": f"{QUOTA}"}),
         alone=True,
     ),
     Study(
         "neighbours_unlimited",
-        "what one account notices of another one without a quota of requests",
+        "effect of a noisy account on a quiet account, without a quota of requests",
         partial(measure, {}),
         alone=True,
     ),

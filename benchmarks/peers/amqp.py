@@ -136,7 +136,7 @@ class Channel(asyncio.Protocol):
     async def _expect(self, wanted: Method) -> None:
         received = await self._answers.get()
         if received != wanted:
-            raise OSError(f"the broker said {received} and not {wanted}")
+            raise OSError(f"the broker sent {received} instead of {wanted}")
 
     def data_received(self, data: bytes) -> None:
         buffer, at = self._buffer + data, 0

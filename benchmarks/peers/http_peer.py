@@ -138,5 +138,5 @@ class Moto(HttpPeer):
             "version": MOTO_VERSION,
             "server": f"waitress {WAITRESS}",
             "storage": "memory",
-            "most messages of a run": MAX_MESSAGES,
+            "most messages in a run": MAX_MESSAGES,
         }

@@ -29,7 +29,7 @@ class Shape:
     size: int
     sends: bool
     receives: bool
-    single: bool = False  # one caller, whatever the plan's connections
+    single: bool = False  # one caller, regardless of the plan's connections
     idle: bool = False  # single messages with pauses, for a waiting consumer
 
 
@@ -57,8 +57,8 @@ class LibraryPeer:
 
     name: str
     library_counts = True
-    pushes = False  # whether a waiting consumer gets messages at once, which idle_latency needs
-    max_messages = EVERYTHING  # the limit of a run, for libraries that take minutes
+    pushes = False  # whether a waiting consumer receives new messages at once, as idle_latency requires
+    max_messages = EVERYTHING  # the limit of messages in a run, for libraries that take minutes
     meter: Meter
     command: list[str]
 

@@ -203,5 +203,5 @@ def document_of(plan: Plan) -> str:
 
 
 def add_cpu(reading: Reading, cpu_seconds: float) -> Reading:
-    """Returns a reading with `cpu_seconds` more for PostgreSQL."""
+    """Returns the reading with `cpu_seconds` added to PostgreSQL's CPU."""
     return replace(reading, cpu_seconds={"postgresql": reading.cpu_seconds["postgresql"] + cpu_seconds})

@@ -1,6 +1,6 @@
 -- Implements the well-known design of pgmq for this benchmark. Each queue has a table. `vt` is the time at which a
--- message becomes visible again. A read is one UPDATE … RETURNING of rows from a FOR UPDATE SKIP LOCKED. The parameter
--- of the functions is the queue's name, so they build their statements at run time, like the extension's functions.
+-- message becomes visible again. A read is one UPDATE … RETURNING of the rows that a SELECT … FOR UPDATE SKIP LOCKED
+-- returns. The functions take the queue's name, and build their statements at run time, like the extension's functions.
 create schema pgmq;
 
 create function pgmq.create_queue(p_queue text) returns void language plpgsql as $$

@@ -134,7 +134,7 @@ def source(goals: Sequence[Results]) -> str:
         if (system.get("median") or {}).get(FIGURE)
     )
     busy = (
-        f"Other programs used them too during these runs: {', '.join(marks['busy host'])}."
+        f"Other programs also used the cores during these runs: {', '.join(marks['busy host'])}."
         if marks["busy host"]
         else ""
     )

@@ -12,8 +12,8 @@ from benchmarks.measure.outcome import Outcome
 
 from .summary import RAW, write_summary
 
-FOREIGN_SHARE = 0.10  # A figure is marked if other programs used more than this share of all cores.
-SHORT_CPU_SECONDS = 1.0  # Below this, the CPU figure is coarse, because /proc counts 1/100 s for each process.
+FOREIGN_SHARE = 0.10  # The report marks a figure if other programs used more than this share of all cores.
+SHORT_CPU_SECONDS = 1.0  # A CPU figure below this limit is coarse, because /proc counts 1/100 s for each process.
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Goal:
     p99_ms: float = 0.0
 
 
-CONNECTIONS = 16  # The goals are set for this number.
+CONNECTIONS = 16  # The goals apply to this number of connections.
 GOALS = {
     "send_1": Goal(15_000, 0.060),
     "send_10": Goal(50_000, 0.020),
@@ -81,7 +81,7 @@ def marks_of(runs: Sequence[Outcome]) -> list[str]:
 
 
 def penstock_valid(runs: Iterable[Outcome]) -> bool:
-    """Returns whether all runs of Penstock were valid. Peers' errors are only marked."""
+    """Returns whether all runs of Penstock were valid. The report only marks peers' errors."""
     return all(run.valid for run in runs if run.system == "penstock")
 
 

@@ -119,7 +119,7 @@ def write_summary(raw: Path, path: Path = RESULTS) -> Path | None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Writes the summaries of the named raw runs. Of several runs of a scenario, the last one remains."""
+    """Writes the summaries of the given raw runs. If a scenario has several runs, only the last summary remains."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report.summary")
     parser.add_argument("raw", nargs="+", type=Path)
     for raw in parser.parse_args(argv).raw:

@@ -32,7 +32,9 @@ MESSAGES = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A kind of checks. With `policy`, the queue has a policy, and the caller belongs to another account."""
+    """A service with particular checks. With `policy`, the queue has a policy, and the caller belongs to another
+    account.
+    """
 
     name: str
     settings: Mapping[str, str]
@@ -73,7 +75,7 @@ def policy_for(account: str) -> str:
 
 
 def start(variant: Variant, bench: Bench) -> Penstock:
-    """Starts a service. The load is signed if the variant requires signatures."""
+    """Starts a service. The load generator signs requests if the variant requires signatures."""
     service = bench.another_penstock(variant.settings)
     if variant.settings:
         owner = service.make_key(ACCOUNT)
@@ -120,4 +122,4 @@ def row_of(scenario: str, name: str, base: Sequence[Cost], found: Sequence[Cost]
     }
 
 
-STUDIES = [Study("checks", "what signatures and policies cost a message", measure, alone=True)]
+STUDIES = [Study("checks", "CPU of signatures and policies for each message", measure, alone=True)]

@@ -57,7 +57,7 @@ class LoadedQueue:
     def _run(self, order: PhaseOrder) -> Tally:
         tally = self._bench.fleet.run(order)
         if tally.bad_answers:
-            raise RuntimeError(f"the backlog could not be made: {tally.bad_samples}")
+            raise RuntimeError(f"the study could not create the backlog: {tally.bad_samples}")
         return tally
 
     def run(self, scenario: Scenario, plan: Plan) -> Outcome:
@@ -134,4 +134,11 @@ def row_of(name: str, found: list[tuple[Outcome, Outcome]]) -> Row:
     }
 
 
-STUDIES = [Study("hostile", "5 M messages wait, 50,000 in flight, a foreign old snapshot", measure, alone=True)]
+STUDIES = [
+    Study(
+        "hostile",
+        "5 M messages wait, 50,000 are in flight, and another session holds an old snapshot",
+        measure,
+        alone=True,
+    )
+]

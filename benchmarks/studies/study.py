@@ -149,7 +149,7 @@ def facts_of(system: System) -> Document:
 
 
 def interleaved(scenario: Scenario, systems: list[System], plan: Plan, repeats: int) -> list[RepeatedRuns]:
-    """Runs each system in turn, after a small warm-up. The order is reversed every second time."""
+    """Runs each system in turn, after a small warm-up. Every second round reverses the order."""
     small = Plan(plan.connections, max(100, plan.messages // 10), plan.body_bytes, max(10, plan.idle_samples // 10))
     for system in systems:
         system.run(scenario, small)
