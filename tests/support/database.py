@@ -57,7 +57,7 @@ def end_sessions(administrator: psycopg.Connection[Any], database: str | None = 
     ]
     administrator.execute(
         "select pg_stat_clear_snapshot()"
-    )  # Without this call, a transaction would get the same snapshot of sessions again.
+    )  # Without this call, a transaction would read the same snapshot of sessions again.
     left = administrator.execute("select pid from pg_stat_activity where pid = any (%s)", (ended,)).fetchall()
     assert not left
     return len(ended)
@@ -95,7 +95,7 @@ def memory_directory() -> Path | None:
 
 
 def _compact(dsn: str) -> None:
-    """Compacts pg_proc. After a migration three quarters of the table are empty, and each test would copy the empty
+    """Compacts pg_proc. After a migration, three quarters of pg_proc are empty, and each test would copy the empty
     part.
     """
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -111,11 +111,11 @@ def running_test_server() -> Iterator[TestServer]:
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(memory_directory()))
         server = stack.enter_context(running_postgres(state, SystemAccount.choose(), source, _TEST_SETTINGS))
-        # A minute, because a busy machine must not fail a test.
+        # The timeout is a minute, because a busy machine must not fail a test.
         pooler = stack.enter_context(running_pgbouncer(state, server, "*", query_wait_seconds=60))
         connection = psycopg.connect(server.superuser_dsn(), autocommit=True)
         administration = stack.enter_context(connection)
-        administration.execute(f"revoke pg_monitor from {ROLE}")  # Penstock must not need this right.
+        administration.execute(f"revoke pg_monitor from {ROLE}")  # Penstock must work without this right.
         administration.execute(f"create database {TEMPLATE} template template0 owner {ROLE}".encode())
         migrate(server.service_dsn(TEMPLATE), role=ROLE)
         _compact(server.superuser_dsn(TEMPLATE))

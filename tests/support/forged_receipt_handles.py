@@ -128,7 +128,9 @@ def systematic(handle: str) -> list[str]:
 
 
 def forgeries(seed: int, number: int, mine: list[str], foreign: list[str]) -> Iterator[str]:
-    """Yields `number` forgeries. `mine` are real handles of this queue, `foreign` of other queues or installations."""
+    """Yields `number` forgeries. `mine` contains real handles of the tested queue. `foreign` contains real handles of
+    other queues or installations.
+    """
     rng, real, kinds = Random(seed), set(mine), cycle(KINDS)
     while number:
         forged = next(kinds)(rng, mine, foreign)

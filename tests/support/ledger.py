@@ -6,7 +6,7 @@ an actor dies in between, the outcome is unknown, and the ledger accepts any out
 
     sending -> sent | withdrawn (rolled back)            deleting -> deleted | kept (not deleted by this call)
     delivered: a receive between `begun` and `ended` returned the message and hides it for `seconds`
-    released:  the message is about to be visible or deleted, so any consumer may get it
+    released:  the message is about to be visible or deleted, so any consumer may receive it
     forgotten: the database crashed, and may have lost receives that began before
     rewound:   the database returned to an earlier state, so later acknowledgements may be lost
 """
@@ -126,7 +126,7 @@ class Ledger:
                 if message.deleted_at is not None and begun > message.deleted_at:
                     detail = f"{body}: deleted {message.deleted_at:.3f}, received {begun:.3f} to {ended:.3f}"
                     self._findings.append((ended, "resurrected", detail))
-                # The two receives overlap, whichever came first.
+                # The two receives overlap, regardless of their order.
                 held = message.begun > self._forgotten and ended < message.until
                 if held and message.ended < begun + seconds:
                     detail = (
@@ -159,8 +159,8 @@ class Ledger:
             self._findings = [found for found in self._findings if found[1] != "overlapping" or found[0] < since]
 
     def unanswered_receive(self, begun: float) -> None:
-        """Notes that a receive began at that time and gets no response. Its messages are unknown, and it may still hand
-        out messages for a short time.
+        """Notes that a receive began at `begun` and has no response. The received messages are unknown, and the receive
+        may still take effect for a short time.
 
         The call may also be a send that receives messages for a waiting request.
         """
@@ -171,8 +171,8 @@ class Ledger:
         """Notes that since `cut` the database has its state of `moment` or later, after a restore or a failover to a
         late standby.
 
-        Between the two times, sends may be lost, deletes and moves undone, and receives not counted. Violations since
-        `cut` do not count, because the ledger did not know the database's state.
+        Between `moment` and `cut`, sends may be lost, deletes and moves may be undone, and receives may not be counted.
+        Violations since `cut` do not count, because the ledger did not know the database's state.
         """
         until = cut + NOTED_SECONDS
         with self._lock:
@@ -209,7 +209,7 @@ class Ledger:
                 message.deleted_at = now
 
     def kept(self, bodies: Iterable[str]) -> None:
-        """Notes that the call has not deleted the messages. Another call did or will."""
+        """Notes that the call has not deleted the messages. Another call has deleted or will delete the messages."""
         with self._lock:
             for body, message in ((b, self._messages[b]) for b in bodies if b in self._messages):
                 message.deleting -= 1
@@ -291,13 +291,13 @@ class Ledger:
         return (too_often or too_early) and not message.miscounted
 
     def _may_have_been_received(self, sent_at: float, moved_at: float) -> bool:
-        """Returns whether a receive without a response may have handed out a message that existed between these
-        moments.
+        """Returns whether a receive without a response may have received a message that existed between `sent_at` and
+        `moved_at`.
         """
         return any(begun <= moved_at and sent_at <= given_up + LATE_SECONDS for begun, given_up in self._unanswered)
 
     def _check_order(self, bodies: Sequence[str]) -> None:
-        """Checks that each earlier message of the group is done or precedes in the batch."""
+        """Checks that each earlier message of the group is done, or precedes the message in the batch."""
         for group in {m.group for m in map(self._messages.get, bodies) if m and m.group is not None}:
             batch = [body for body in bodies if body in self._messages and self._messages[body].group == group]
             orders = [self._messages[body].order for body in batch if self._messages[body].sent]

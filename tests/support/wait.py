@@ -4,10 +4,10 @@ import inspect
 import time
 from collections.abc import Callable
 
-# Only a broken test gets this far, even on a machine that is busy with other work.
+# Only a broken test reaches this limit, even on a machine that is busy with other work.
 MAX_SECONDS = 300
-# The pause between two checks, because a caller without pauses takes CPU from the processes that it waits for.
-# A long wait checks less often: after a twentieth of that time, up to the longest pause.
+# The caller pauses between two checks, because a caller without pauses would take CPU from the processes that it waits
+# for. The pause is a twentieth of the time since the start, but not longer than MAX_PAUSE_SECONDS.
 PAUSE_SECONDS = 0.005
 MAX_PAUSE_SECONDS = 0.025
 
@@ -24,7 +24,7 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 
 def _describe(condition: Callable[[], object]) -> str:
-    """The source of a condition, and the local variables that it reads."""
+    """Returns the source of a condition, and the local variables that the condition reads."""
     try:
         return f"{inspect.getsource(condition).strip()} with {dict(inspect.getclosurevars(condition).nonlocals)}"
     except (OSError, TypeError):

@@ -29,7 +29,7 @@ OURS = Source("our choice")
 
 
 class Change(Enum):
-    """Changes to a member that do not set a new value."""
+    """Names the changes to a member that do not set a new value."""
 
     ABSENT = "absent"
 

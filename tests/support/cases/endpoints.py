@@ -1,7 +1,7 @@
 """Sends requests to the service's endpoints as bytes: AWS JSON, Query and REST-JSON, in the container and on Lambda.
 
-A member may have any type, because botocore does not validate these requests. Access control is off, so a signature
-only names the caller in its scope.
+A member may have any type, because botocore does not validate these requests. Access control is off, so the service
+reads only the caller from a signature.
 """
 
 import json
@@ -30,7 +30,7 @@ class Received(NamedTuple):
 
 
 class Endpoint:
-    """One deployment in one protocol: json, query or rest."""
+    """Calls one deployment in one protocol: json, query or rest."""
 
     def __init__(self, deployment: str, protocol: str, endpoint_url: str) -> None:
         self.name = f"{deployment} {protocol}"

@@ -1,7 +1,7 @@
 """Creates the resources that cases name, such as <topic>, when a case first names them.
 
-All resources belong to one account. Each case gets a separate <new-…>, because the case changes or deletes it. <name>
-is an unused name.
+All resources belong to one account. Each case receives a separate <new-…>, because the case changes or deletes the
+resource. <name> is an unused name.
 """
 
 import json
@@ -25,7 +25,7 @@ class Resources:
         self._numbers = count(1)
 
     def filled_in(self, members: Members) -> Members:
-        """Replaces each <…> by the resource's name. All <name> in one request are the same name."""
+        """Replaces each <…> by the resource's name. Every <name> in one request becomes the same name."""
         names: dict[str, str] = {}
 
         def fill_in(found: re.Match[str]) -> str:

@@ -25,8 +25,8 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 @app.command()
 def main(
-    seconds: Annotated[int, typer.Option(min=1, max=3600, help="how long there are faults")] = 60,
-    seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
+    seconds: Annotated[int, typer.Option(min=1, max=3600, help="duration of the faults in seconds")] = 60,
+    seed: Annotated[int, typer.Option(help="seed of an earlier run, to repeat that run; 0 selects a random seed")] = 0,
     only: Annotated[str, typer.Option(help="names of faults, separated by commas")] = "",
 ) -> None:
     """Runs random faults and reports violations in the ledgers."""

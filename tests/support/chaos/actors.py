@@ -33,7 +33,7 @@ _LARGEST_BACKLOG: Final = 2000
 
 @contextmanager
 def run_actors(traffic: Traffic) -> Iterator[None]:
-    """Runs all actors to the end of the block."""
+    """Runs all actors until the end of the block."""
     run: list[Callable[[Actor], None]] = [
         *[produce] * 2,
         *[consume] * 3,
@@ -96,7 +96,7 @@ class Actor:
         return [f"{run}-{self.serial - n}" for n in range(count, 0, -1)]
 
     def wait_for_room(self, queue: str) -> bool:
-        """Returns whether the actor may send. Waits briefly if it may not."""
+        """Returns whether the actor may send. Waits briefly if the actor may not send."""
         if self.traffic.stopped_sending.is_set() or self.traffic.backlog(queue) > _LARGEST_BACKLOG:
             self.traffic.stopped.wait(0.05)
             return False
@@ -116,10 +116,10 @@ class Actor:
 
     @contextmanager
     def may_receive(self, queue: str) -> Iterator[None]:
-        """Makes a call that may hand out the queue's messages. If the response is lost, the handed-out messages are
+        """Makes a call that can receive the queue's messages. If the response is lost, the received messages are
         unknown.
 
-        A send can also hand out messages: its transaction may receive messages for waiting long polls
+        A send can also receive messages, because its transaction receives messages for waiting long polls
         (`direct_handoff`). If the response is lost, the sender gets an error, but the long poll continues normally.
         """
         begun = time.time()
@@ -227,7 +227,7 @@ def produce_fifo(actor: Actor) -> None:
 
 
 def consume(actor: Actor) -> None:
-    """Receives messages and deletes most of them. Deletes some with an earlier receipt handle."""
+    """Receives messages and deletes most of them. Deletes some of the messages with an earlier receipt handle."""
     messages = actor.receive("standard", VISIBILITY_SECONDS)
     chosen = []
     for message in messages:
@@ -276,7 +276,9 @@ def consume_given_up(actor: Actor) -> None:
 
 
 def publish(actor: Actor) -> None:
-    """Publishes without retries. If the response is lost, the publication has reached all of its targets, or none."""
+    """Publishes without retries. If the response is lost, the publication has reached all of its targets or none of
+    them.
+    """
     if not actor.wait_for_room("events-a"):
         return
     (body,) = actor.bodies(1)

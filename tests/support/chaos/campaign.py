@@ -21,7 +21,7 @@ from tests.support.ledger import Ledger
 # a killed worker's webhooks after their lease of 30 s.
 RECOVERY_SECONDS: Final = 90
 DRAIN_SECONDS: Final = 180
-# The report shows at most this many details of a ledger.
+# The maximum number of a ledger's details in the report.
 _MOST_DETAILS: Final = 40
 Say = Callable[[str], object]
 _KINDS: Final = ("send", "receive", "delete", "publish")
@@ -29,7 +29,7 @@ _KINDS: Final = ("send", "receive", "delete", "publish")
 
 @dataclass
 class Report:
-    """The results of a run.
+    """Contains the results of a run.
 
     `violations` maps ledgers and names to counts. `recovery` lists the seconds of each recovery by fault. `background`
     lists the seconds between a fault and the schedule's next firing. `seconds` is the duration of the campaign.
@@ -66,7 +66,7 @@ def play(
     say: Say = print,
     patient: bool = True,
 ) -> Report:
-    """Runs traffic and the faults, one after the other, until the time is over or no fault is left.
+    """Runs traffic and the faults, one after the other, until the time is over or all faults have run.
 
     Without `patient`, a killed worker's webhook leases end at once instead of after 30 s.
     """
@@ -99,7 +99,9 @@ def play(
 
 
 def _play_faults(scene: Scene, faults: Iterable[Fault], end: float, report: Report, say: Say) -> None:
-    """Runs the faults until the time `end`, or until an error occurs. Each fault waits for the recovery."""
+    """Runs the faults until the time `end`, or until an error occurs. After each fault, the function waits for the
+    recovery.
+    """
     servers, traffic = scene.servers, scene.traffic
     looked, crashes = time.time(), servers.crashes()
     for fault in faults:
@@ -108,7 +110,7 @@ def _play_faults(scene: Scene, faults: Iterable[Fault], end: float, report: Repo
         begun = time.time()
         try:
             recovers_from = fault.run(scene)
-        # The report must keep the ledgers' violations, so this error only ends the run.
+        # The report must keep the ledgers' violations, so an error of a fault only ends the run.
         except psycopg.Error as error:
             report.errors.append(f"{fault.name} could not be done: {error!r}")
             break
@@ -132,7 +134,7 @@ def _recover(
 ) -> None:
     """Waits until calls of each kind succeed, schedules fire, and each service is ready.
 
-    Empties `back_at`, which contains the time at which the database took connections again.
+    Empties `back_at`, which contains the time at which the database accepted connections again.
     """
     deadline = time.time() + RECOVERY_SECONDS
     ends: dict[str, float | None] = {}

@@ -110,7 +110,7 @@ def _lose(scene: Scene, lie: str, endpoint: Endpoint) -> float:
 
 
 def _sql(scene: Scene, query: str, times: int = 1, then: str = "") -> float:
-    """Repeats `query` for up to ten seconds, until it has affected this many rows, and then runs `then`."""
+    """Repeats `query` for up to ten seconds, until the query has affected `times` rows, and then runs `then`."""
     with scene.servers.database() as connection:
         until, rows = time.time() + 10, 0
         while rows < times and time.time() < until:

@@ -53,8 +53,8 @@ class Scene:
         return self.rig.sandbox
 
     def database_is_back(self) -> None:
-        """Notes the time at which the killed database takes connections again, to exclude PostgreSQL's start from later
-        delays.
+        """Notes the time at which the killed database accepts connections again, to exclude PostgreSQL's start from
+        later delays.
         """
         self.database_back_at.append(time.time())
 
@@ -146,7 +146,7 @@ def stop_database(scene: Scene) -> float:
 
 
 def stop_backend(scene: Scene) -> float:
-    """Stops one session, which keeps its locks. Only the client's timeout ends the wait."""
+    """Stops one session, which keeps its locks. Only a client's timeout ends a wait for these locks."""
     _, *processes = scene.rig.database_processes()
     return _stop(scene, [scene.random.choice(processes)], 1, 12)
 
@@ -186,7 +186,7 @@ def swallow_connections(scene: Scene) -> float:
 
 
 def black_hole(scene: Scene) -> float:
-    """Also swallows the data of new connections for a time."""
+    """Also discards the data of new connections for some time."""
     proxy = scene.proxy()
     proxy.swallow(new_too=True)
     scene.pause(1, 8)
@@ -218,7 +218,7 @@ def open_transaction(scene: Scene) -> float:
     return time.time()
 
 
-# A maintenance command gives way to other work, so these errors are normal.
+# Maintenance commands may fail with these errors, because other work takes precedence.
 _LOST_LOCKS: Final = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
 
 
@@ -270,7 +270,7 @@ def restore(scene: Scene) -> float:
     moment, dump = time.time(), rig.state / "queue.dump"
     command: list[str | Path] = [rig.primary.binaries.path("pg_dump"), "--format=custom", "--schema=queue"]
     command += ["--no-owner", f"--dbname={rig.primary.service_dsn()}", f"--file={dump}"]
-    # PostgreSQL has crashed without a fault, and `play` reports it.
+    # A failed dump means that PostgreSQL crashed without a fault. `play` reports the crash.
     if subprocess.run(command, check=False).returncode != 0:
         wait_for_database(rig)
         moment = time.time()

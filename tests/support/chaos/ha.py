@@ -35,7 +35,7 @@ _WRITABLE_SECONDS: Final = 60
 
 
 class HighlyAvailable(ChaosInstallation):
-    """Runs two services. Their database address lists all members of the cluster."""
+    """Runs two services. The services' database address lists all members of the cluster."""
 
     def __init__(self, cluster: Cluster, services: list[ServiceProcess]) -> None:
         super().__init__(services)
@@ -113,8 +113,8 @@ def hang_machine(scene: Scene) -> float:
     """Stops all processes of the primary while its kernel acknowledges packets. Kills them when another member is the
     primary.
 
-    Without the kill, an asynchronous primary would acknowledge writes that no replica gets, until Patroni notices the
-    new primary. A watchdog prevents such writes (Patroni's documentation, "Watchdog support").
+    Without the kill, an asynchronous primary would acknowledge writes that no replica receives, until Patroni notices
+    the new primary. A watchdog prevents such writes (Patroni's documentation, "Watchdog support").
     """
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
@@ -144,7 +144,8 @@ def _wait_for_another(cluster: Cluster, former: Member) -> float:
 
 
 def _rewind(scene: Scene, cut: float) -> None:
-    """Tells the ledgers the time of the last change that the new primary has replayed. Later messages may be missing.
+    """Tells the ledgers the time of the last change that the new primary has replayed. Messages after that time may be
+    missing.
 
     With a synchronous standby, only receives from standard queues may be missing, because such receives do not wait for
     a standby.
@@ -173,8 +174,8 @@ FAULTS: Final = (
 
 @app.command()
 def main(
-    rounds: Annotated[int, typer.Option(min=1, help="how often each fault, in each mode")] = 1,
-    seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
+    rounds: Annotated[int, typer.Option(min=1, help="number of runs of each fault in each mode")] = 1,
+    seed: Annotated[int, typer.Option(help="seed of an earlier run, to repeat that run; 0 selects a random seed")] = 0,
     record: Annotated[bool, typer.Option("--record", help="add the runs to docs/reliability")] = False,
 ) -> None:
     """Runs failovers and switchovers with asynchronous and synchronous standbys, and reports violations in the

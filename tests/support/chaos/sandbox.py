@@ -91,7 +91,8 @@ class Sandbox:
 def enter_sandbox() -> Sandbox | None:
     """Restarts the program in a sandbox.
 
-    Returns None if this user or machine does not support a sandbox. Prints the reason if root can fix it.
+    Returns None if this user or machine does not support a sandbox. Prints the reason if root can change the machine so
+    that it supports a sandbox.
     """
     if os.geteuid() != 0 or not all(map(shutil.which, _TOOLS)):
         return None
@@ -105,7 +106,7 @@ def enter_sandbox() -> Sandbox | None:
         _run("mount", "-t", "tmpfs", "-o", f"size={_DISK_SIZE},mode=711", "penstock-chaos", disk)
         return Sandbox(Path(disk), *packages)
     if subprocess.run(["unshare", "--net", "--mount", "true"], check=False).returncode != 0:
-        sys.stderr.write("no faults that need root: this root may make no namespaces\n")
+        sys.stderr.write("no faults that need root: this root user may not create namespaces\n")
         return None
     command = [sys.executable, "-m", "tests.support.chaos", *sys.argv[1:]]
     with tempfile.TemporaryDirectory(prefix="penstock-chaos-") as mount_point:

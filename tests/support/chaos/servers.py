@@ -1,4 +1,4 @@
-"""Runs PostgreSQL, PgBouncer, two services, and proxies between them that can lie.
+"""Runs PostgreSQL, PgBouncer, two services, and proxies between them that imitate faulty networks.
 
 services ── proxy ── PgBouncer ── proxy ── PostgreSQL        calls
 services ─────────────────────── proxy ── PostgreSQL         merged calls, LISTEN
@@ -50,7 +50,7 @@ STARTS = 10
 
 
 class ServiceProcess:
-    """Runs a service process, which restarts at the same port."""
+    """Runs a service process, which restarts on the same port."""
 
     def __init__(self, database_url: str, direct_url: str, log: Path, settings: dict[str, str]) -> None:
         self.port = free_port()
@@ -77,7 +77,7 @@ class ServiceProcess:
                     env={**os.environ, **self._settings, **(code or {})},
                 )
             os.close(ready_fd)
-            said = os.read(ready, 1)  # A process that has exited writes the line b"".
+            said = os.read(ready, 1)  # The line is b"" if the process has exited.
             os.close(ready)
             if said:
                 return self.process
@@ -231,7 +231,7 @@ def _pooler(state: Path, server: Postgres, port: int = 0) -> AbstractContextMana
 
 @contextmanager
 def running_servers(sandbox: Sandbox | None = None, **settings: str) -> Iterator[Servers]:
-    """Runs all servers with a migrated schema. Stops them at the end, whatever their state is.
+    """Runs all servers with a migrated schema. Stops all servers at the end, even if a fault is active.
 
     `settings` contains environment variables for the services.
     """
@@ -257,7 +257,7 @@ def running_servers(sandbox: Sandbox | None = None, **settings: str) -> Iterator
 
 
 def _is_recovering(error: psycopg.OperationalError) -> bool:
-    """Returns whether the server is running but does not take connections yet."""
+    """Returns whether the server is running but does not accept connections yet."""
     words = ("not yet accepting connections", "starting up", "in recovery mode", "shutting down")
     return any(each in str(error) for each in words)
 

@@ -49,7 +49,7 @@ class RefusedError(Exception):
 
 
 class HungError(Exception):
-    """Neither the client nor the server sent data for a minute. That is a fault in the service."""
+    """Neither the client nor the server sent data for a minute. The silence is a fault in the service."""
 
 
 class Connection:
@@ -101,7 +101,7 @@ FAILING_SHARE: Final = 0.02
 
 class Endpoint:
     """`came` counts the arrivals of each message. `loses` makes the endpoint respond without noting the message, as a
-    negative control. `lost` counts these messages.
+    negative control. `lost` counts the messages that the endpoint did not note.
 
     The endpoint calls `first` when a message arrives for the first time.
     """
@@ -156,7 +156,7 @@ class Target(Endpoint):
     """Receives a mapping's batches."""
 
     def response(self, text: str) -> tuple[int, bytes]:
-        """Fails some invocations, some messages temporarily, and messages that begin with NEVER always."""
+        """Fails some invocations, fails some messages temporarily, and always fails messages that begin with NEVER."""
         if random.random() < FAILING_SHARE:
             return 500, b"fails\n"
         failed = []
@@ -207,8 +207,8 @@ _COUNTS: Final = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVi
 
 @dataclass
 class Traffic:
-    """The actors' shared state. `calls` maps each kind of call to the start and end times of its last successful
-    call.
+    """Contains the state that the actors share. `calls` maps each kind of call to the start and end times of its last
+    successful call.
     """
 
     ports: list[int]
@@ -258,8 +258,8 @@ class Traffic:
         connection.close()
 
     def rewound(self, moment: float, cut: float) -> None:
-        """Notes that the database returned, at the time `cut`, to its state at `moment`. Messages from the time in
-        between may be lost or redelivered.
+        """Notes that the database returned, at the time `cut`, to its state at `moment`. Messages from the time between
+        `moment` and `cut` may be lost or redelivered.
         """
         for ledger in self.ledgers.values():
             ledger.rewound(moment, cut)

@@ -62,7 +62,9 @@ def relay(host: str, port: int) -> Iterator[int]:
 
 @contextmanager
 def running_sam(dsn: str) -> Iterator[str]:
-    """Yields SAM's address. `dsn` leads to the database through PgBouncer. SAM uses images that are already present."""
+    """Yields SAM's address. `dsn` connects to the database through PgBouncer. SAM uses images that are already
+    present.
+    """
     host, parts = bridge(), urlsplit(dsn)
     port = free_port()
     with relay(host, parts.port or 5432) as reached, tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
-"""Defines the calls of every SQS client, and the results that the client must get.
+"""Defines the calls of every SQS client, and the results that the client must receive.
 
-A scenario is a generator, which yields calls with boto3's names and gets their responses. Clients of every kind
+A scenario is a generator, which yields calls with boto3's names and receives their responses. Clients of every kind
 (blocking, asyncio, command line) can therefore run the same scenario. The expected facts come from the SQS Developer
-Guide. This module runs in environments with old clients too, so it imports only the standard library.
+Guide. The module imports only the standard library, because environments with old clients also run the module.
 """
 
 from __future__ import annotations

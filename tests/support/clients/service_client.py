@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 
 class Deployment(Protocol):
-    """An installation with an address, such as tests.support.programs.penstock_up.Up."""
+    """Describes an installation that has an address, such as tests.support.programs.penstock_up.Up."""
 
     @property
     def address(self) -> str: ...

@@ -1,4 +1,6 @@
-"""Lets a worker's tasks report to the test. Workers import this module, so it imports only the standard library."""
+"""Lets a worker's tasks report to the test. The module imports only the standard library, because workers import the
+module.
+"""
 
 from __future__ import annotations
 

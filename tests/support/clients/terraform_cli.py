@@ -72,7 +72,7 @@ class Terraform:
     def run(
         self, *arguments: str, codes: tuple[int, ...] = (0,), changed: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Returns the finished process. Its exit code must be one of `codes`."""
+        """Returns the finished process. The exit code must be one of `codes`."""
         done = subprocess.run(
             ["terraform", *arguments, "-no-color"],
             cwd=self._folder,
@@ -85,7 +85,9 @@ class Terraform:
         return done
 
     def apply(self, *options: str, changed: bool = False) -> str:
-        """Applies the files. Operations mostly wait, so more than Terraform's 10 run in parallel."""
+        """Applies the files. Operations mostly wait, so Terraform runs more of them in parallel than its default of
+        10.
+        """
         return self.run("apply", "-auto-approve", "-parallelism=30", *options, changed=changed).stdout
 
     def plan(self, *, changed: bool = False) -> int:

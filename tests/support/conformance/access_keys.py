@@ -17,7 +17,7 @@ OWNER, PARTNER = "000000000000", "111122223333"
 
 
 def new_key(database: Database, account: str, user: str | None = None) -> tuple[str, str]:
-    """Creates a key like the command line does. Returns its id and secret."""
+    """Creates a key as the command line does. Returns the key's id and secret."""
     with key_ring(database) as ring:
         made = ring.create(account, "", bearer=False, user=user)
     return made.key_id, made.secret

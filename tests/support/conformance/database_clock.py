@@ -40,7 +40,7 @@ _FIRST_RECEIVED = """
 
 
 class Clock:
-    """The clock of one database. `dsn` must belong to the superuser."""
+    """Moves the clock of one database. `dsn` must connect as the superuser."""
 
     def __init__(self, dsn: str) -> None:
         self.connection: psycopg.Connection[Any] = psycopg.connect(dsn, autocommit=True)
@@ -68,7 +68,9 @@ class Clock:
         self._value("select queue.maintain_queue(q.queue_id) from queue.queues q where q.arn = %(arn)s", arn=arn)
 
     def move(self, arn: str) -> int:
-        """Runs one source's message move tasks until no message can move. Returns the number of moved messages."""
+        """Runs one source's message move tasks until they can move no more messages. Returns the number of moved
+        messages.
+        """
         moved = 0
         while step := self._value(
             "select (select s.moved from queue.run_move_task(t.task_id, 100) s) from queue.move_task t"
@@ -82,7 +84,7 @@ class Clock:
         return self._value("select clock_timestamp()")
 
     def stored_since(self, moment: Any) -> int:
-        """Returns the number of messages, queues and attributes that were stored after the moment."""
+        """Returns the number of messages, queues and attributes that were stored after `moment`."""
         return int(
             self._value(
                 "select (select count(*) from queue.log where sent_at > %(t)s)"
@@ -110,7 +112,7 @@ class Clock:
         )
 
     def waiting(self, endpoint: str, kind: str) -> list[str]:
-        """Returns the texts of this kind that wait for delivery to an endpoint."""
+        """Returns the texts of the kind `kind` that wait for delivery to an endpoint."""
         texts = self._value(
             "select array(select n.raw from queue.outgoing_delivery w join queue.notice n using (notice_id)"
             " where w.endpoint = %(endpoint)s and n.kind = %(kind)s order by w.delivery_id)",

@@ -1,4 +1,4 @@
-"""Runs Penstock as the container and as the Lambda functions. Both have an endpoint for clients."""
+"""Runs Penstock as the container and as the Lambda functions. Both deployments have an endpoint for clients."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -25,7 +25,7 @@ NO_WAITING_PERIODS = {"QUEUE_PURGE_INTERVAL_SECONDS": "0", "QUEUE_RECREATE_INTER
 
 @contextmanager
 def container(database: Database, variables: Mapping[str, str]) -> Iterator[str]:
-    """Runs `penstock up` as a process, through PgBouncer, with a direct address for LISTEN. Yields its endpoint URL."""
+    """Runs `penstock up` as a process, through PgBouncer, with a direct address for LISTEN. Yields the endpoint URL."""
     addresses = {"DATABASE_URL": database.pooled_dsn, "DATABASE_DIRECT_URL": database.api_dsn}
     settings = {**IDLE_WORKERS, **addresses, "QUEUE_METRICS_TOKEN": SCRAPE_TOKEN, **variables}
     with running_up(settings) as endpoint_url:
@@ -43,7 +43,7 @@ def _workers_rest(endpoint_url: str) -> bool:
 
 @contextmanager
 def functions(database: Database, variables: Mapping[str, str]) -> Iterator[str]:
-    """Runs the Lambda functions behind an HTTP server. Yields its endpoint URL."""
+    """Runs the Lambda functions behind an HTTP server. Yields the server's endpoint URL."""
     with FunctionServer(database.pooled_dsn, variables=variables) as deployment:
         yield deployment.endpoint_url
 

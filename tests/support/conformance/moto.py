@@ -22,7 +22,7 @@ class Call(NamedTuple):
 
 
 def call_outcome(client: Any, case: Call, name: str) -> str:
-    """Returns `ok` or the error code. Moto lacks some actions and crashes at some requests."""
+    """Returns `ok` or the error code. Moto lacks some actions and crashes on some requests."""
     try:
         case.action(client, name)
     except ClientError as error:

@@ -2,8 +2,8 @@
 
 Also computes the MD5 of message attributes by the Developer Guide ("Calculating the MD5 message digest for message
 attributes"), independently of Penstock. The attributes are sorted by name. For each attribute the input contains the
-name, the data type, one byte for the transport type (1 String and Number, 2 Binary) and the value. The name, the data
-type and the value each follow their length (4 bytes, big endian).
+name, the data type, one byte for the transport type (1 String and Number, 2 Binary) and the value. A length of 4 bytes
+(big endian) precedes the name, the data type and the value.
 """
 
 import hashlib
@@ -86,7 +86,7 @@ def refused(code: str, status: int = 400) -> tuple[int, str, str]:
 
 def largest_batch(binary: bool) -> list[dict[str, Any]]:
     """Returns ten messages with ten attributes each. Bodies, and the attributes' names, types and values, have
-    1,048,576 bytes in all.
+    1,048,576 bytes in total.
 
     With `binary` the values are base64.
     """
@@ -140,7 +140,7 @@ class RequestWriter:
         return Request(headers=headers, body=json.dumps(given).encode())
 
     def by_query(self, action: str, given: Members, path: str = "/") -> Request:
-        """Writes an SQS request like botocore 1.31.80."""
+        """Writes an SQS request in the form of botocore 1.31.80."""
         operation = service_model("query", self.service).operation_model(action)
         form = botocore.serialize.create_serializer("query", include_validation=False)
         written: Mapping[str, str] = form.serialize_to_request(_with_bytes(given), operation)["body"]

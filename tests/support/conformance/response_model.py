@@ -50,7 +50,7 @@ def assert_empty(protocol: str, action: str, body: bytes, service: str) -> None:
 def checked(shape: Any, value: Any, path: str) -> set[str]:
     """Returns the members of a value in AWS JSON. Fails for unknown or empty members.
 
-    The response itself may be empty; the caller checks that.
+    The caller checks whether the response itself may be empty.
     """
     assert value not in ("", [], {}, None) or (path == "" and value == {}), f"{path} is empty"
     if shape.type_name == "structure":

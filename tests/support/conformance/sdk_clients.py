@@ -1,7 +1,7 @@
 """Provides SDK clients.
 
-For SQS, botocore uses AWS JSON, or Query with the model of 1.31.80. For SNS it uses Query, or JSON with a changed
-model. For EventBridge Scheduler it uses REST-JSON.
+For SQS, botocore uses AWS JSON, or Query with the model of 1.31.80. For SNS, botocore uses Query, or JSON with a
+changed model. For EventBridge Scheduler, botocore uses REST-JSON.
 
 Every client stores the last raw response, because botocore omits parts of the response (`__type`).
 """

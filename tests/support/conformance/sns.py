@@ -76,7 +76,9 @@ class Sns:
 
     # --- errors ------------------------------------------------------------------------------------------------------
     def refusal(self, method: str, **parameters: Any) -> tuple[str, int, str]:
-        """Returns an error's code, status and text. In JSON too, the code is the Query protocol's."""
+        """Returns an error's code, status and text. The code is the Query protocol's code, even if the response is
+        JSON.
+        """
         with pytest.raises(ClientError) as caught:
             getattr(self.client, method)(**parameters)
         response = self._made[1]

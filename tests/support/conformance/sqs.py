@@ -40,7 +40,7 @@ class Refusal(NamedTuple):
 
 @dataclass
 class Sqs:
-    """One deployment in one protocol for one caller. `settings` contains environment variables of the service."""
+    """Calls one deployment in one protocol for one caller. `settings` contains environment variables of the service."""
 
     deployments: Deployments
     clock: Clock

@@ -19,14 +19,15 @@ BLOCKS_6 = (
     "::1/128", "::/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "2002::/16",
     "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8", "4000::/3", "8000::/3", "c000::/3",
 )  # fmt: skip
-# Metadata and other services of cloud providers. Most of them give the machine's credentials to any local program.
+# Metadata and other services of cloud providers. Most of these services give the machine's credentials to any local
+# program.
 CLOUDS = (
     "169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.169.123", "169.254.169.253", "100.100.100.200",
     "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::253", "fd20:ce::254",
 )  # fmt: skip
 METADATA, LOOPBACK, PRIVATE = "169.254.169.254", "127.0.0.1", "10.0.0.1"
 TARGETS = (METADATA, LOOPBACK, PRIVATE, "192.168.1.1")
-# A public address. No test connects to it.
+# A public address. No test connects to this address.
 PUBLIC = "8.8.8.8"
 
 
@@ -68,8 +69,8 @@ NAMES = (
     "two.example", "xn--e1afmkfd.example", "127.0.0.1.nip.example", "169.254.169.254.sslip.example",
     "a" * 60 + ".example",
 )  # fmt: skip
-# Texts that are not plain http(s) URLs: with user information, a non-ASCII host or a wrong syntax. In others the host
-# is a public address.
+# Texts that are not plain http(s) URLs: with user information, a non-ASCII host or a wrong syntax. Some of the texts
+# have a public address as their host.
 ODD = (
     "http://user@127.0.0.1/", "http://user:password@127.0.0.1/", "http://8.8.8.8@127.0.0.1/",
     "http://127.0.0.1@8.8.8.8/", "http://8.8.8.8#@127.0.0.1/", "http://8.8.8.8?@127.0.0.1/",

@@ -1,4 +1,4 @@
-"""Inserts notices and deliveries like a publish."""
+"""Inserts notices and deliveries as a publish does."""
 
 import json
 import uuid

@@ -27,7 +27,7 @@ class Example:
 
 @dataclass(frozen=True)
 class PolicyCase:
-    """A message, and whether the policy accepts it."""
+    """Contains a message, and whether the policy accepts the message."""
 
     name: str
     policy: str

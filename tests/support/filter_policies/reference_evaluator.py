@@ -25,7 +25,7 @@ RESERVED |= {"cidr", "=", "<", "<=", ">", ">="}
 
 @dataclass(frozen=True)
 class Leaf:
-    """A value in a message, with its property names and its index in each array that contains the value."""
+    """Represents a value in a message, with its property names and its index in each array that contains the value."""
 
     names: tuple[str, ...]
     value: Any

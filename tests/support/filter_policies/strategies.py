@@ -1,7 +1,7 @@
 """Generates filter policies and messages for comparisons: every operator with every value, and random structures.
 
-The structures have only a few values, because the comparison is about positions. All policies are valid except for
-AWS's limits.
+The structures have only a few values, because the comparison is about positions. All policies are valid, although some
+may exceed AWS's limits.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""Runs Lambda execution environments against PgBouncer. Each keeps one connection and makes one call at a time.
+"""Runs Lambda execution environments against PgBouncer. Each environment keeps one connection and makes one call at a
+time.
 
     python -m tests.support.functions.many_environments URL ARN COUNT
 
@@ -43,7 +44,7 @@ class FailedError(Exception):
 
 @dataclass
 class Seen:
-    """The outcomes of the requests. Times come from `time.time`."""
+    """Records the outcomes of the requests. The times come from `time.time`."""
 
     ledger: Ledger = field(default_factory=Ledger)
     successes: list[float] = field(default_factory=list)
@@ -71,7 +72,7 @@ class Turns:
 
 
 class Environment:
-    """Runs requests until no turn is left."""
+    """Runs requests until `turns` allows no further request."""
 
     def __init__(self, url: str, arn: str, number: int, seen: Seen, turns: Turns) -> None:
         self._handler = Handler(None, None, ExecutionEnvironment({"DATABASE_URL": url, **QUIET}))

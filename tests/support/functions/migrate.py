@@ -37,7 +37,7 @@ def migrate_function(folder: Path, **variables: str) -> Function:
 
 @asynccontextmanager
 async def invokable(function: Function) -> AsyncIterator[tuple[Fleet, str]]:
-    """Yields the fleet, and an endpoint whose Invoke calls the function by any name.
+    """Yields the fleet, and an endpoint whose Invoke accepts any name for the function.
 
     The status is 200 even if the function fails. X-Amz-Function-Error names the error ("Invoke", Lambda API Reference).
     """

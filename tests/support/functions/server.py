@@ -34,7 +34,7 @@ from tests.support.local_lambda.events import Event, EventForm, Request, Respons
 ROOT = Path(__file__).resolve().parents[3]
 FUNCTIONS = ROOT / "functions"
 
-# AWS writes MB, which may mean 1,000,000 or 1,048,576 bytes. The smaller limit applies here, so AWS accepts every
+# AWS writes MB, which can mean 1,000,000 or 1,048,576 bytes. The smaller limit applies here, so AWS accepts every
 # request that this server accepts.
 LAMBDA_BYTES = 6_000_000
 LOAD_BALANCER_BYTES = 1_000_000
@@ -172,7 +172,8 @@ class FunctionServer:
         if self.event_form.startswith("alb") and len(request.body) > LOAD_BALANCER_BYTES:
             return Response(413, [], b"")
         try:
-            # An HTTP API chooses the function by the decoded path. Other sources choose by the path as it was sent.
+            # An HTTP API chooses the function by the decoded path. All other event sources choose the function by the
+            # path as the client sent it.
             path = unquote(request.path) if self.event_form == "http_api" else request.path
             return response_of(self.functions.invoke(function_for(replace(request, path=path)), event))
         except TooLargeError as error:

@@ -46,8 +46,8 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 @app.command()
 def main(
-    seconds: Annotated[int, typer.Option(min=10, max=7200, help="for each value of QUEUE_ACCESS")] = 30,
-    seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
+    seconds: Annotated[int, typer.Option(min=10, max=7200, help="duration for each value of QUEUE_ACCESS")] = 30,
+    seed: Annotated[int, typer.Option(help="seed of an earlier run, to repeat that run; 0 selects a random seed")] = 0,
     access: Annotated[str, typer.Option(help="only this value of QUEUE_ACCESS: off or sigv4")] = "",
 ) -> None:
     """Sends random requests and reports faults in the responses."""

@@ -35,7 +35,7 @@ _TEMPLATE: Final = Path(__file__).with_name("patroni.yml.tmpl")
 
 @dataclass
 class Member:
-    """A PostgreSQL server and its Patroni. `process` is Patroni."""
+    """Represents a PostgreSQL server and its Patroni. `process` is Patroni."""
 
     name: str
     folder: Path

@@ -26,7 +26,7 @@ Object = Mapping[str, Any]
 
 
 class ChartError(Exception):
-    """Helm failed. The text is its error output."""
+    """Helm failed. The exception's text is Helm's error output."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def lint(values: str) -> str:
 SCHEMAS = ROOT / ".tools/helm/kubernetes.json"
 CHECKER = ROOT / ".tools/python/bin/check-jsonschema"
 CUSTOM = {"ServiceMonitor", "ScaledObject", "TriggerAuthentication"}
-# These types accept two JSON types, but the document names only one.
+# Each of these types accepts two JSON types, but Kubernetes' document names only one JSON type.
 EITHER = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ["integer", "string"],
     "io.k8s.apimachinery.pkg.api.resource.Quantity": ["number", "string"],

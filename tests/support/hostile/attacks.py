@@ -1,6 +1,7 @@
 """Generates hostile requests as bytes for a socket. The same seed gives the same requests.
 
-The service must respond to each request with status 4xx and change nothing. Well-formed HTTP suits any deployment.
+The service must respond to each request with status 4xx and change nothing. Tests can send the requests with
+well-formed HTTP to any deployment.
 """
 
 import json
@@ -74,7 +75,8 @@ def wrong_type(rng: Random, target: Target) -> Attack:
     rest = json.dumps({key: value for key, value in members.items() if key != name})[1:-1].encode()
     bad = rng.choice((json.dumps(rng.choice(WRONG[kind])).encode(), rng.choice(RAW[kind])))
     if name == "QueueNamePrefix" and bad in values.SURROGATES:
-        # These values are valid JSON. No queue name has such a prefix, so the service would respond with an empty list.
+        # Escaped surrogates are valid JSON. No queue name begins with a surrogate, so the service would respond with an
+        # empty list.
         bad = b"x"
     body = b"{" + first + rest + (b"," if rest else b"") + b'"' + name.encode() + b'":' + bad + b"}"
     return Attack(f"type {action}.{name}", by_json(action, body))
@@ -128,7 +130,7 @@ LARGE_EVERY = 400
 
 
 def attacks(seed: int, number: int, target: Target) -> Iterator[Attack]:
-    """Yields `number` hostile requests. Every four-hundredth request has megabytes."""
+    """Yields `number` hostile requests. Every four-hundredth request contains several megabytes."""
     rng = Random(seed)
     makers = [make for weight, make in KINDS for _ in range(weight)]
     for count in range(number):

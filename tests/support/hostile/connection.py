@@ -14,8 +14,8 @@ JSON = b"application/x-amz-json-1.0"
 
 
 class Attack(NamedTuple):
-    """`data` is a whole request. `http` means well-formed HTTP. `silent` means that the service may close the
-    connection without a response.
+    """`data` is a whole request. `http` means that the request is well-formed HTTP. `silent` means that the service may
+    close the connection without a response.
     """
 
     kind: str

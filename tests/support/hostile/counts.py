@@ -1,6 +1,6 @@
 """Counts the different attacks of each kind that the tests try: `python -m tests.support.hostile.counts`.
 
-A case counts once, whatever the number of its deployments, protocols and ways. A test compares
+A case counts once, even if tests send it to several deployments or in several protocols. A test compares
 docs/operate/security_tests.md with these counts.
 """
 
@@ -32,7 +32,7 @@ FUZZED, FUZZED_SLOWLY = ((1, 1_500), (2, 800)), (3, 50_000)
 
 
 def distinct(cases: Iterable[bytes]) -> int:
-    """Counts different values by their hashes, because some values have megabytes."""
+    """Counts different values by their hashes, because some values contain megabytes."""
     return len({sha256(case).digest() for case in cases})
 
 

@@ -16,8 +16,8 @@ Members = dict[str, Any]
 
 
 class Target(NamedTuple):
-    """The resources to attack: a standard and a FIFO queue, a receipt handle of the standard queue, a standard and a
-    FIFO topic, and the queue's subscription to the standard topic.
+    """Names the resources to attack: a standard and a FIFO queue, a receipt handle of the standard queue, a standard
+    and a FIFO topic, and the queue's subscription to the standard topic.
     """
 
     url: str
@@ -30,8 +30,8 @@ class Target(NamedTuple):
 
 
 class Poison(NamedTuple):
-    """An action, its valid members, and the values of its invalid member. Without a member, several members are invalid
-    together.
+    """Defines an action, its valid members, and the values of its invalid member. Without a member name, several
+    members are invalid together.
     """
 
     action: str

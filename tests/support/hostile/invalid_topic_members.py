@@ -144,7 +144,9 @@ def structured(rng: Random) -> str:
 
 
 def attributes(rng: Random) -> dict[str, Any]:
-    """Returns invalid attributes, but not more than ten, because SNS has no such limit."""
+    """Returns at most ten attributes, some of which are invalid. Unlike SQS, SNS does not limit the number of
+    attributes.
+    """
     found = values.message_attributes(rng)
     while len(found) > 10:
         found = values.message_attributes(rng)

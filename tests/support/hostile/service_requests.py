@@ -1,7 +1,7 @@
 """Generates hostile requests to the REST API and EventBridge Scheduler.
 
-REST requests contain documents that docs/ does not allow. A request to EventBridge Scheduler has one invalid member;
-the limits come from the EventBridge Scheduler API reference.
+REST requests contain documents that docs/ does not allow. A request to EventBridge Scheduler has one invalid member.
+The limits come from the EventBridge Scheduler API reference.
 """
 
 import json

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 FORM_HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 REST_HEAD = b"POST /v1/queues/none/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-# AWS's protocols take the fast path, and the REST API's requests take ASGI.
+# Requests in AWS's protocols use the fast path, and the REST API's requests use ASGI.
 HEADS = {"aws": FORM_HEAD, "rest": REST_HEAD}
 PRIZE_QUEUE = "prize"
 PRIZE = b"GET /?Action=CreateQueue&QueueName=%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % PRIZE_QUEUE.encode()

@@ -13,13 +13,13 @@ from zoneinfo import ZoneInfo
 import psycopg
 
 Connection = psycopg.Connection[Any]
-# The most messages in one row, which is the most in one receive.
+# The maximum number of messages in one row, which is also the maximum of one receive.
 TOGETHER = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span of whole days in a time zone. A day has 23 to 25 hours."""
+    """Represents a span of whole days in a time zone. A day has 23 to 25 hours."""
 
     first_day: date
     days: int = 1
@@ -39,7 +39,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """The size of a random history. One of three queues is FIFO, one has groups, and one has no groups."""
+    """Defines the size of a random history. One of three queues is FIFO, one has groups, and one has no groups."""
 
     messages: int
     queues: int = 9
@@ -164,12 +164,12 @@ def write(connection: Connection, span: Span, mixture: Mixture, part_rows: int =
 
 
 def write_steady(connection: Connection, span: Span, rate: int) -> int:
-    """Writes `rate` messages each minute. All are sent at once. The nth is received after n ms and deleted one second
-    later.
+    """Writes `rate` messages for each minute. All messages of a minute have the same send time. The nth message is
+    received after n ms and deleted one second later.
 
-    Returns the queue's id. Each window has `rate` arrivals a minute and ends empty. For n messages a minute, the
-    percentile p of the wait is ceil(p n / 100) ms in windows of every length. The percentile of the lag is one second
-    longer.
+    Returns the queue's id. Each window has `rate` arrivals a minute, and the queue is empty at the window's end. For n
+    messages a minute, the percentile p of the wait is ceil(p n / 100) ms in windows of every length. The percentile of
+    the lag is one second longer.
     """
     (queue_id,) = make_queues(connection, 1)
     make_partitions(connection, span)

@@ -27,7 +27,7 @@ WEEK: Final = 7 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Each minute's events, and the depth at the end of the minute."""
+    """Contains each minute's events, and the depth at the end of the minute."""
 
     arrivals: Ints
     drained: Ints
@@ -76,7 +76,7 @@ def diurnal(random: np.random.Generator, minutes: int) -> Made:
 
 
 def weekly(random: np.random.Generator, minutes: int) -> Made:
-    """Arrivals are like `diurnal` on five days of the week, and few at the weekend."""
+    """On five days of the week, arrivals are as in `diurnal`. At the weekend, few messages arrive."""
     wave = 1 + 0.7 * np.sin(2 * np.pi * _hours(minutes) / 24)
     workday = (np.arange(minutes) // DAY) % 7 < 5
     return queue(random, 100 * wave * np.where(workday, 1, 0.3), np.full(minutes, 110.0))
@@ -162,7 +162,7 @@ STEP_MINUTES = STEP // MINUTE
 
 @dataclass(slots=True)
 class Score:
-    """The score of one process's forecasts. Errors are mean absolute errors over an hour, in messages."""
+    """Contains the score of one process's forecasts. Errors are mean absolute errors over an hour, in messages."""
 
     told: int = 0
     asked: int = 0

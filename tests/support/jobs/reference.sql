@@ -109,7 +109,7 @@ total as (
         sum(p.expired) as expired, sum(p.moved) as moved, sum(p.depth) as depth, sum(p.waiting) as waiting
     from part p join oracle_calendar c on c.minute = p.minute
     group by c.size, p.queue_id, p.group_id, c.starts_at, c.ends_at, c.whole),
-calm as (       -- windows of a queue in which nothing happened, while something is there
+calm as (       -- windows without events of a queue that contains messages
     select distinct c.size, q.queue_id, c.starts_at, c.ends_at
     from oracle_calendar c cross join (select distinct k.queue_id from oracle_minute k) q
     where c.whole and c.starts_at <= now()),

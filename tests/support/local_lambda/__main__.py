@@ -30,7 +30,7 @@ from .idle_network import HOST, IdleNetwork, address_of, through
 from .limits import IDLE_CONNECTION_SECONDS
 from .template import Stack, TemplateError, read_balancer, read_stack
 
-# The value in samconfig.toml. The environment variable QUEUE_ACCESS overrides it.
+# The value in samconfig.toml. The environment variable QUEUE_ACCESS overrides the value.
 PARAMETERS = {"Access": "off"}
 
 
@@ -52,7 +52,9 @@ async def forgetful_network(database_url: str, options: argparse.Namespace) -> A
     target = None if options.idle_loss == "none" else address_of(database_url)
     if target is None:
         if options.idle_loss != "none":
-            logging.warning("the functions reach the database directly: its address does not allow otherwise")
+            logging.warning(
+                "the functions connect directly to the database, because its address excludes the simulated network"
+            )
         yield database_url
         return
     listener = listening_socket(HOST, 0, reuse_port=False)
@@ -115,9 +117,11 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--alb", type=Path, default=root / "infra/alb/template.yaml", help="the load balancer's rules")
     parser.add_argument("--python", type=Path, default=root / ".tools/lambda/bin/python", help="with awslambdaric")
-    parser.add_argument("--port", type=int, default=9324, help="of the HTTP API")
-    parser.add_argument("--alb-port", type=int, default=9325, help="of the load balancer")
-    parser.add_argument("--most", type=int, default=10, help="concurrency of the account; more at once are refused")
+    parser.add_argument("--port", type=int, default=9324, help="port of the HTTP API")
+    parser.add_argument("--alb-port", type=int, default=9325, help="port of the load balancer")
+    parser.add_argument(
+        "--most", type=int, default=10, help="concurrency of the account, above which invocations are refused"
+    )
     recycle = "replace an execution environment after this many invocations; 0: never"
     parser.add_argument("--recycle", type=int, default=1000, metavar="INVOCATIONS", help=recycle)
     parser.add_argument(
@@ -126,19 +130,24 @@ def parse_arguments() -> argparse.Namespace:
         default="reset",
         help="effect on connections to the database that were idle for too long",
     )
-    parser.add_argument("--idle-seconds", type=float, default=IDLE_CONNECTION_SECONDS, help="how long that is")
+    parser.add_argument(
+        "--idle-seconds",
+        type=float,
+        default=IDLE_CONNECTION_SECONDS,
+        help="time after which a connection is idle for too long",
+    )
     parser.add_argument(
         "--parameter",
         type=name_and_value,
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="of the template, such as GatewayConcurrency=4; again for each",
+        help="parameter of the template, such as GatewayConcurrency=4; may be repeated",
     )
     pause = "seconds between two invocations of a scheduled function, instead of its rate"
     parser.add_argument("--schedules-pause", type=float, metavar="SECONDS", help=pause)
-    parser.add_argument("--data-dir", type=absolute_path, help="where the database lives")
-    parser.add_argument("--ephemeral", action="store_true", help="forget the database at the end")
+    parser.add_argument("--data-dir", type=absolute_path, help="folder of the database")
+    parser.add_argument("--ephemeral", action="store_true", help="delete the database at the end")
     return parser.parse_args()
 
 

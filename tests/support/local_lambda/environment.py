@@ -11,8 +11,8 @@ system is read-only and /tmp is a new, empty file system of 512 MB. The isolatio
 machine on which users may create namespaces. On other machines functions can write everywhere, but write no bytecode,
 and the module logs a warning.
 
-The processes get invocations from the Runtime API, and post the results to it ("Using the Lambda runtime API for custom
-runtimes", Lambda Developer Guide). Each environment's number is the prefix of its paths.
+The processes receive invocations from the Runtime API, and post the results to it ("Using the Lambda runtime API for
+custom runtimes", Lambda Developer Guide). Each environment's number is the prefix of its paths.
 """
 
 import asyncio
@@ -43,12 +43,12 @@ _log = logging.getLogger(__name__)
 
 @cache
 def is_possible(python: Path) -> bool:
-    """Returns whether this user can start such processes on this machine. Logs the reason if not."""
+    """Returns whether this user can start such processes on this machine. Logs the reason if the user cannot."""
     command = [*_command(python, []), "/bin/sh", "-c", ":"]
     done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
     if done.returncode != 0:
         reason = done.stderr.strip().rpartition("\n")[2]
-        _log.warning("functions can write everywhere here, not to /tmp alone: %s", reason)
+        _log.warning("functions can write everywhere on this machine, not only to /tmp: %s", reason)
     return done.returncode == 0
 
 
@@ -68,7 +68,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Invocation(NamedTuple):
-    """An event for a process, and the future result. `deadline_ms` is in milliseconds since 1970."""
+    """Contains an event for a process, and the future result. `deadline_ms` is in milliseconds since 1970."""
 
     request_id: str
     event: bytes
@@ -146,7 +146,7 @@ class ExecutionEnvironment:
         return response_bytes
 
     async def next(self) -> Invocation:
-        """Returns the next invocation for the process. The process is frozen until then."""
+        """Returns the next invocation for the process. The process is frozen until the next invocation."""
         if self._invocations.empty():
             self._signal(signal.SIGSTOP)
         return await self._invocations.get()

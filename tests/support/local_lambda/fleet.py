@@ -33,11 +33,11 @@ SHARED = ""
 
 
 class Fleet:
-    """All execution environments of a stack.
+    """Runs all execution environments of a stack.
 
     `max_concurrency` is the account's concurrency. The number of processes may be twice as high. An environment ends
-    after `recycle_after` invocations; 0 means never. Lambda replaces environments every few hours ("Understanding the
-    Lambda execution environment lifecycle").
+    after `recycle_after` invocations, or never if `recycle_after` is 0. Lambda replaces environments every few hours
+    ("Understanding the Lambda execution environment lifecycle").
     """
 
     def __init__(
@@ -144,8 +144,8 @@ _log = logging.getLogger(__name__)
 async def run_schedules(schedules: Sequence[Schedule], invoke: Invoke, pause_seconds: float | None = None) -> None:
     """Invokes the scheduled functions until cancellation.
 
-    With `pause_seconds`, each invocation starts this long after the end of the previous one, whatever the schedule's
-    rate is.
+    With `pause_seconds`, each invocation starts this number of seconds after the end of the previous invocation,
+    regardless of the schedule's rate.
     """
     async with asyncio.TaskGroup() as tasks:
         for schedule in schedules:

@@ -13,7 +13,7 @@ https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-troublesho
 troubleshoot issues for API Gateway endpoints that integrate with Lambda?" (throttled: Internal server error),
 https://repost.aws/knowledge-center/api-gateway-internal-server-error; "Troubleshoot your Application Load Balancers",
 https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-troubleshooting.html. The last page
-does not mention throttled functions. 502 is its status for other errors of the Lambda service.
+does not mention throttled functions. For other errors of the Lambda service, the page names status 502.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ BALANCER: Final = FrontKind("alb_multi_value", BALANCER_REQUEST_BYTES, BALANCER_
 
 
 class FrontEnd:
-    """An ASGI application that invokes functions.
+    """Implements an ASGI application that invokes functions.
 
     `choose` returns the name of a request's function, or None if no function serves the request.
     """

@@ -1,6 +1,6 @@
 """Imitates a network between functions and database that silently forgets idle connections.
 
-    reset      A client that sends on a forgotten connection gets a RST, as behind a Network Load Balancer.
+    reset      A client that sends on a forgotten connection receives a RST, as behind a Network Load Balancer.
     silence    The network drops the data on a forgotten connection, like firewalls and NAT gateways.
 
 A frozen environment sends no keepalives, so its connections are idle between two invocations. The sources are in
@@ -29,7 +29,7 @@ _DATABASE_PORT: Final = 5432
 
 
 class Link:
-    """A client's connection and its connection to the database. `used_at` is the time of the last data."""
+    """Joins a client's connection and a connection to the database. `used_at` is the time of the last data."""
 
     def __init__(self, network: IdleNetwork) -> None:
         self.network = network
@@ -37,7 +37,7 @@ class Link:
         self.is_forgotten = False
 
     def passes(self) -> bool:
-        """Returns whether the network still passes data on."""
+        """Returns whether the network still forwards data."""
         now = self.network.clock()
         if now - self.used_at > self.network.idle_seconds and not self.is_forgotten:
             self.is_forgotten = True
@@ -47,7 +47,7 @@ class Link:
 
 
 class End(asyncio.Protocol):
-    """One connection of a link. `other` is the link's other connection, or None until it exists."""
+    """Handles one connection of a link. `other` is the link's other connection, or None until it exists."""
 
     transport: asyncio.Transport
 
@@ -108,7 +108,7 @@ class ClientEnd(End):
 
 
 class IdleNetwork:
-    """Passes on bytes between its port and the database. `target` is the database's host and port. `clock` returns
+    """Forwards bytes between its port and the database. `target` is the database's host and port. `clock` returns
     seconds.
 
     `forgotten` counts the forgotten connections.

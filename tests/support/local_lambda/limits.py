@@ -12,7 +12,7 @@ https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-funct
     Maximum size of the request body: 1 MB. Maximum size of the response JSON: 1 MB
 "Introducing NLB TCP configurable idle timeout",
 https://aws.amazon.com/blogs/networking-and-content-delivery/introducing-nlb-tcp-configurable-idle-timeout/
-    The load balancer forgets a connection after 350 idle seconds. A client that then sends data gets a RST.
+    The load balancer forgets a connection after 350 idle seconds. A client that then sends data receives a RST.
 
 A size is the length of the event or the result as JSON, in which a body may be base64.
 
@@ -51,7 +51,7 @@ class FunctionError(InvocationError):
 
 
 class ResultTooLargeError(FunctionError):
-    """The caller does not get the result. AWS's runtime exits if the Runtime API refuses a result."""
+    """The caller does not receive the result. AWS's runtime exits if the Runtime API refuses a result."""
 
 
 class TooManyRequestsError(InvocationError):

@@ -1,4 +1,4 @@
-"""Starts a command that can write only to /tmp. This script has few imports.
+"""Starts a command that can write only to /tmp.
 
     python mount_read_only.py FOLDER:FOLDER… COMMAND …      folders below /tmp stay at their paths
 
@@ -67,5 +67,5 @@ if __name__ == "__main__":
     _, folders, *command = sys.argv
     directory = os.getcwd()  # noqa: PTH109 - as above
     make_read_only(folders.split(":"))
-    os.chdir(directory)  # The file system is now mounted at this place.
+    os.chdir(directory)  # The working folder is now on a new mount.
     os.execv(command[0], command)

@@ -111,7 +111,7 @@ RULE, GROUP, LISTENER = (f"AWS::ElasticLoadBalancingV2::{kind}" for kind in ("Li
 
 
 class Rule(NamedTuple):
-    """Conditions that must all match: patterns for a header's value, patterns for the path, and methods.
+    """Contains conditions that must all match: patterns for a header's value, patterns for the path, and methods.
 
     An empty condition always matches.
     """
@@ -164,7 +164,7 @@ def rule_of(values: Values, properties: Mapping[str, Any], targets: Mapping[str,
             case "http-request-method":
                 methods = tuple(condition["HttpRequestMethodConfig"]["Values"])
             case field:
-                raise TemplateError(f"conditions of {field} are not understood here")
+                raise TemplateError(f"conditions of {field} are not supported")
     function = targets[target_group(values, properties["Actions"])]
     return Rule(int(values.resolve(properties["Priority"])), function, header, header_values, paths, methods)
 
@@ -228,8 +228,8 @@ class Function(NamedTuple):
 
 
 class Route(NamedTuple):
-    """A route of the HTTP API, such as GET /schedules/{name}. The path `$default` matches requests that match no other
-    route.
+    """Describes a route of the HTTP API, such as GET /schedules/{name}. The path `$default` matches requests that match
+    no other route.
     """
 
     method: str
@@ -250,7 +250,7 @@ class Stack:
 
 
 def read_stack(build: Path, parameters: Mapping[str, str], variables: Mapping[str, str]) -> Stack:
-    """Returns the stack in a folder that `sam build` wrote. Each function gets `variables` in addition to the
+    """Returns the stack in a folder that `sam build` wrote. Each function receives `variables` in addition to the
     template's variables.
 
     Raises TemplateError.

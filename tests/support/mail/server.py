@@ -33,7 +33,7 @@ GREYLISTED = "450 4.2.0 greylisted, try again"
 
 @dataclass
 class Received:
-    """A mail that the server accepted, even if the response was lost."""
+    """Represents a mail that the server accepted, even if the response was lost."""
 
     sender: str
     recipients: list[str]
@@ -55,9 +55,9 @@ class Received:
 class MailServer:
     """`received` is in the order of arrival. `asked` counts RCPT commands by recipient.
 
-    The names in REPLIES and these names select a response: `greylisted` is refused once; `slow` gets no response to
-    DATA before `release`; for `lost` (once) and `deaf` (always) the server accepts the mail but closes the connection
-    without a response; `spam` is refused at DATA.
+    The names in REPLIES and some other names select a response. `greylisted` is refused once. `slow` receives no
+    response to DATA before `release`. For `lost` (once) and `deaf` (always), the server accepts the mail but closes the
+    connection without a response. `spam` is refused at DATA.
     """
 
     port: int = 0

@@ -173,7 +173,7 @@ _numbers = count(1)
 
 
 class Harness:
-    """The service, its clients, and the functions that it may invoke."""
+    """Contains the service, its clients, and the functions that the service may invoke."""
 
     def __init__(self, service: Service, functions: Functions, dsn: str) -> None:
         self.service = service
@@ -208,7 +208,7 @@ class Harness:
         return self._of_nothing
 
     def last_result(self, uuid: str) -> str:
-        """Returns the result of the mapping's last batch. Only the REST API shows this result."""
+        """Returns the result of the mapping's last batch. Only the REST API shows the result."""
         return str(httpx.get(f"{self.service.url}/v1/mappings/{uuid}").json()["last_result"])
 
     def get(self, uuid: str) -> dict[str, Any]:

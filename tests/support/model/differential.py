@@ -1,8 +1,8 @@
 """Sends the same requests in JSON and in Query, each in a separate account of one deployment, and compares the
 responses and the resulting state.
 
-Before the comparison, values that must differ (ids, handles, times, accounts) get the same name on both sides, and
-known differences between the protocols are removed. Comments name the sources of these differences.
+Before the comparison, values that must differ (ids, handles, times, accounts) receive the same name on both sides, and
+known differences between the protocols are removed. Comments name the sources of the known differences.
 """
 
 import json
@@ -27,14 +27,14 @@ TIMES = {
     "LastModifiedTimestamp",
     "StartedTimestamp",
 }
-# The service generates these ids. They are named in the order of their first appearance.
+# The service generates these ids. The comparison names the ids in the order of their first appearance.
 IDS = {"MessageId": "message", "ReceiptHandle": "handle", "TaskHandle": "task", "SequenceNumber": "number"}
 _ID = re.compile(r"[A-Za-z0-9_=-]{20,}")
 CODE_OF_TYPE = {error.json_type: error.query_code for error in ERRORS.values()}
 
 
 class Outcome(NamedTuple):
-    """A response without the values that must differ."""
+    """Contains a response without the values that must differ."""
 
     result: Any = None
     error: tuple[str, int, str, str] | None = None
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
 
 @dataclass
 class Side:
-    """One protocol and one account."""
+    """Represents one side of the comparison: one protocol and one account."""
 
     protocol: str
     account: str
@@ -141,7 +141,7 @@ class Side:
 
 @dataclass
 class Pair:
-    """Both sides and their common clock."""
+    """Contains both sides and their common clock."""
 
     json: Side
     query: Side

@@ -15,7 +15,7 @@ HALF_A_DAY = 12 * HOUR
 SOURCES = {"plain": "dead", "other": "dead", "line.fifo": "dead.fifo"}  # with their dead-letter queues
 QUEUES = (*SOURCES, "dead", "dead.fifo")
 
-# Most actions use few queues, so that these queues get many events.
+# Most actions use few queues, so that these queues have many events.
 names = st.sampled_from(("plain", "plain", "plain", "line.fifo", "line.fifo", "line.fifo", *QUEUES))
 protocols = st.sampled_from(("json", "query"))
 picks = st.integers(0, 39)
@@ -39,7 +39,7 @@ SEVERAL = {
 ELEVEN = {f"a{number}": TEXT["kind"] for number in range(11)}
 TRACE = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a994272793"}}
 
-# Possible faults in a message. Some are faults only on some queues.
+# Possible faults in a message, some of which are faults only on some queues.
 FLAWS: tuple[Mapping[str, Any], ...] = (
     {"MessageBody": ""},
     {"MessageBody": "a\x01b"},

@@ -120,7 +120,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, seconds=g.visibilities, protocol=g.protocols)
     def receive_ten(self, name: str, seconds: int | None, protocol: str) -> None:
-        """Is a second rule for receives, so that Hypothesis draws them twice as often."""
+        """Receives messages like another rule, so that Hypothesis draws receives twice as often."""
         self.receive(name, 10, seconds, protocol)
 
     @rule(name=g.names, actions=g.actions, another=st.booleans(), protocol=g.protocols)
@@ -213,7 +213,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
     # --- time --------------------------------------------------------------------------------------------------------
     @rule(seconds=g.pauses, protocol=g.protocols)
     def advance(self, seconds: int, protocol: str) -> None:
-        """Advances the clock. The worker then expires messages."""
+        """Advances the clock. After the clock has advanced, the worker expires messages."""
         self.protocol = protocol
         self.pass_time(seconds)
         self.check(*map(self.name, g.QUEUES))

@@ -1,9 +1,10 @@
 """Models Amazon SQS: the queues of an account, and the effect of each request.
 
 The model follows the SQS API reference, the Developer Guide and docs/reference/errors.md, independently of the
-service's responses. A method returns the possible Query codes of a refused request, or no codes for an accepted one. It
-returns several codes if several parts are wrong and AWS does not document the order of checks. The model checks that a
-free choice by the service, such as the order of a standard queue, is allowed, and then adopts the choice.
+service's responses. A method returns the possible Query codes of a refused request, or no codes for an accepted
+request. The method returns several codes if several parts are wrong and AWS does not document the order of checks. The
+model checks that a free choice by the service, such as the order of a standard queue, is allowed, and then adopts the
+choice.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ ACCEPTED: Codes = frozenset()
 
 
 class Handle(NamedTuple):
-    """The meaning of a receipt handle: a message in a queue, and the number of its receive."""
+    """Represents the meaning of a receipt handle: a message in a queue, and the number of its receive."""
 
     queue: Queue
     message: Message
@@ -37,7 +38,7 @@ class Handle(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A message that a move task has taken out of its queue, and its destination."""
+    """Represents a message that a move task has taken out of its queue, and its destination."""
 
     message: Message
     target: str
@@ -49,7 +50,7 @@ def allow(*codes: str) -> Codes:
 
 @dataclass
 class Model:
-    """All queues of one account. Only `arn_of` and `now`, in whole seconds, come from outside."""
+    """Models all queues of one account. The caller supplies only `arn_of` and `now` (whole seconds)."""
 
     arn_of: Callable[[str], str]
     now: int = 0
@@ -160,7 +161,9 @@ class Model:
         return self.missing(name) | (allow(BAD_VALUE) if lacking else ACCEPTED)
 
     def sent(self, name: str, entry: Mapping[str, Any], response: Mapping[str, Any]) -> None:
-        """Applies an accepted message. Stores the message, or checks that a duplicate gets its original's response."""
+        """Applies an accepted message. Stores the message, or checks that the response to a duplicate equals its
+        original's response.
+        """
         queue = self.queues[name]
         number = response.get("SequenceNumber")
         if not queue.fifo:
@@ -199,7 +202,8 @@ class Model:
     def received(
         self, name: str, most: int, seconds: int | None, response: Sequence[tuple[str, str]], arrivals: set[str]
     ) -> list[Message]:
-        """Checks that a response is allowed, and returns its messages. `response` has their ids and handles.
+        """Checks that a response is allowed, and returns its messages. `response` contains the messages' ids and
+        handles.
 
         The response must contain all available messages. AWS may return fewer messages from a short poll, but Penstock
         returns all. `arrivals` lists the ids of new messages in the dead-letter queue.
@@ -221,7 +225,7 @@ class Model:
     def _move_to_dead_letter_queue(
         self, queue: Queue, target: Queue | None, due: list[list[Message]], arrivals: set[str], complete: bool
     ) -> None:
-        """Moves messages to the dead-letter queue. A receive that got all requested messages may have skipped some
+        """Moves messages to the dead-letter queue. A receive that returned all requested messages may have skipped some
         lines.
         """
         for line in due:
@@ -337,9 +341,9 @@ def arrived(message: Message, source: Queue, now: int) -> Message:
     """Returns a message in its dead-letter queue. The receive count continues (ReceiveMessage, ApproximateReceiveCount:
     "across all queues").
 
-    On a standard queue the times remain. On a FIFO queue they restart (Developer Guide, "Using dead-letter queues").
-    The MessageId becomes the deduplication id ("Configure a dead-letter queue redrive"), and the sequence number is
-    unknown before a receive.
+    On a standard queue the times remain. On a FIFO queue the times restart (Developer Guide, "Using dead-letter
+    queues"). The MessageId becomes the deduplication id ("Configure a dead-letter queue redrive"), and the sequence
+    number is unknown before a receive.
     """
     new = message.moved(
         sent_at=message.sent_at, visible_at=now, earlier_receives=message.earlier_receives + message.receive_count

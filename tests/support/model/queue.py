@@ -39,7 +39,7 @@ class Counts(NamedTuple):
 
 @dataclass(eq=False)
 class Message:
-    """A message in a queue. `system` contains the constant system attributes."""
+    """Represents a message in a queue. `system` contains the constant system attributes."""
 
     message_id: str
     body: str
@@ -50,7 +50,7 @@ class Message:
     receive_count: int = 0
     first_received_at: int | None = None
     earlier_receives: int = 0  # in queues that moved the message to a dead-letter queue
-    seen_first_at: int | None = None  # over all these queues
+    seen_first_at: int | None = None  # across all queues that have contained the message
     handle: str | None = None  # from the last receive
     # Times in the service's responses, which must not change.
     observed: dict[str, int] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Message:
         return Message(**{**kept, "system": dict(self.system), **changes})
 
     def seen(self) -> dict[str, Any]:
-        """Returns everything that a receiver sees, except handle, times and sender."""
+        """Returns everything that a receiver sees, except the handle, the times and the sender."""
         count = str(self.earlier_receives + self.receive_count)
         response: dict[str, Any] = {
             "MessageId": self.message_id,
@@ -80,7 +80,7 @@ class Message:
 
 
 class Original(NamedTuple):
-    """The first message with a deduplication id, and the end of the id's validity."""
+    """Represents the first message with a deduplication id, and the end of the id's validity."""
 
     message_id: str
     sequence_number: str
@@ -96,7 +96,7 @@ class Redrive(NamedTuple):
 
 @dataclass(eq=False)
 class Queue:
-    """A queue with its messages. A re-created queue is another object."""
+    """Represents a queue with its messages. A re-created queue is another object."""
 
     name: str
     arn: str
@@ -128,8 +128,8 @@ class Queue:
 
     def counts(self, now: int) -> Counts:
         """Returns the counts in GetQueueAttributes. Only a message without receives counts as delayed. A message behind
-        others in its group counts as visible. A message past its retention period does not count, also before the
-        worker has expired it.
+        others in its group counts as visible. A message past its retention period does not count, even before the
+        worker has expired the message.
         """
         overdue = self.overdue(now)
         kept = [m for m in self.messages if m not in overdue]

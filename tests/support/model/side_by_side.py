@@ -28,7 +28,7 @@ _numbers = count(1)
 
 
 class Stored(NamedTuple):
-    """A message in the tables."""
+    """Represents a message in the tables."""
 
     message_id: str
     body: str
@@ -38,7 +38,9 @@ class Stored(NamedTuple):
 
 @dataclass
 class ServiceUnderTest:
-    """One deployment in both protocols for one caller. `offset` is the total of the clock's advances in seconds."""
+    """Calls one deployment in both protocols for one caller. `offset` is the total of the clock's advances in
+    seconds.
+    """
 
     json: Sqs
     query: Sqs
@@ -140,8 +142,8 @@ class SideBySide:
         return response
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any] | Refusal:
-        """Makes a request in the protocol of this step."""
-        if self.service.is_too_slow:  # The rest of the example proves nothing.
+        """Makes a request in the current step's protocol."""
+        if self.service.is_too_slow:  # The rest of the example cannot show a fault.
             reject()
         self.intact = False
         response = self.service.call(self.protocol, method, **parameters)
@@ -158,7 +160,7 @@ class SideBySide:
         return self.call(codes, method, QueueUrl=f"http://sqs/{ACCOUNT}/{name}", **parameters)
 
     def check(self, *names: str) -> None:
-        """Checks that all attributes and counts of the queues equal the model's."""
+        """Checks that all attributes and counts of the queues equal the model's attributes and counts."""
         for name in names:
             response = self.on(name, self.model.missing(name), "get_queue_attributes", AttributeNames=["All"])
             if response is None:
@@ -302,7 +304,7 @@ class SideBySide:
         return FORGED if kind == 3 or not handles else handles[-1 - (number + kind) % len(handles)]
 
     def one_a_message(self, handles: Iterable[str]) -> set[str]:
-        """Returns the last of these handles for each message, and all unknown handles."""
+        """Returns the last of the given handles for each message, and all unknown handles."""
         known = self.model.handles
         last = {known[text].message: text for text in handles if text in known}
         return {text for text in handles if text not in known or text in last.values()}

@@ -7,8 +7,8 @@ flushed), a failover or restore to the copy, and the skip of ids that follows.
 
 The model has these parts of the real storage:
 
-    log     messages with consecutive ids; the cursor is the last id that was handed out, and the highest lease
-    lease   messages that were handed out together: the remaining ids, the timeout's state, and a unique nonce
+    log     messages with consecutive ids; the cursor is the last id that was delivered, and the highest lease
+    lease   messages that were delivered together: the remaining ids, the timeout's state, and a unique nonce
     side    the slow path: messages whose visibility was changed, with their original ids
     group   a FIFO queue with one message group: ids, receive counts, the timeout's state
     fence   after a failover, ids skip all ids that were given out, as soon as a process notices the failover
@@ -25,7 +25,9 @@ JUMP: Final = 100
 
 
 class Handle(NamedTuple):
-    """The content of a receipt handle. `uid` identifies the message, and `pos` its lease. `pos` is 0 for FIFO."""
+    """Represents the content of a receipt handle. `uid` identifies the message, and `pos` its lease. `pos` is 0 for
+    FIFO.
+    """
 
     pos: int
     id: int
@@ -35,7 +37,7 @@ class Handle(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A message in the slow path or in a FIFO queue."""
+    """Represents a message in the slow path or in a FIFO queue."""
 
     id: int
     uid: int
@@ -66,7 +68,7 @@ class StoredDatabase(NamedTuple):
 
     @property
     def pos(self) -> int:
-        """Returns the cursor: the last position that was handed out."""
+        """Returns the cursor, which is the last position that was delivered."""
         return max((lease.pos for lease in self.leases), default=0)
 
     def uid(self, id_: int) -> int | None:
@@ -106,7 +108,7 @@ class Rules:
 
 
 class ViolationError(Exception):
-    """A forbidden state. `path` lists the steps that lead to it."""
+    """A forbidden state. `path` lists the steps that lead to the state."""
 
     def __init__(self, what: str, path: tuple[str, ...] = ()) -> None:
         super().__init__(what, path)
@@ -188,7 +190,7 @@ def _send(state: SystemState, rules: Rules) -> SystemState:
 
 
 def _receive(state: SystemState, rules: Rules, consumer: int, count: int) -> SystemState:
-    """Hands out messages. Receives from standard queues are not on the disk yet."""
+    """Delivers messages. Receives from standard queues need not be on the disk yet."""
     hand_out = _receive_group if rules.fifo else _receive_log
     new, handles = hand_out(state, count)
     for handle in handles:

@@ -1,7 +1,7 @@
-"""A TCP proxy that imitates faulty networks, poolers and frozen servers: it keeps connections open but passes no data
-on.
+"""Imitates faulty networks, poolers and frozen servers with a TCP proxy, which keeps connections open but forwards no
+data.
 
-A killed process sends a RST, which both sides notice. This proxy's faults are silent.
+A killed process sends a RST, which both sides notice. The proxy's faults are silent.
 """
 
 import asyncio
@@ -13,13 +13,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 CHUNK = 65_536
-# The target keeps a swallowed connection for this time, and then notices the loss, as it would with keepalives.
+# The target keeps a silent connection for this time. The target then notices the loss, as it would with keepalives.
 TARGET_NOTICES_SECONDS = 20.0
 NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class Link:
-    """A client's connection and its connection to the target."""
+    """Joins a client's connection and its connection to the target."""
 
     def __init__(self, client: asyncio.StreamWriter, target: asyncio.StreamWriter) -> None:
         self.writers = (client, target)
@@ -40,14 +40,14 @@ class Link:
 
 
 class LyingProxy:
-    """Passes on the bytes sent to `port`. Unless its docstring differs, a fault affects only the connections that are
-    open at its time.
+    """Forwards the bytes sent to `port`. Unless its docstring differs, a fault affects only the connections that are
+    open when the fault begins.
     """
 
     def __init__(self, host: str, port: int) -> None:
         self.target = (host, port)
         self.links: set[Link] = set()
-        self._lost_links: set[Link] = set()  # The proxy closes these connections only at the end.
+        self._lost_links: set[Link] = set()  # The proxy closes lost connections only at the end.
         self.delay_seconds = 0.0
         self._swallows_new = False
         self._loop = asyncio.new_event_loop()
@@ -62,8 +62,8 @@ class LyingProxy:
 
     # --- faults ------------------------------------------------------------------------------------------------------
     def swallow(self, *, new_too: bool = False) -> None:
-        """Acknowledges all data but passes none on. With `new_too`, the proxy swallows the data of later connections
-        too.
+        """Acknowledges all data but forwards no data. With `new_too`, the proxy also discards the data of later
+        connections.
 
         The target continues the client's work, with its locks, until TARGET_NOTICES_SECONDS have passed.
         """
@@ -80,7 +80,7 @@ class LyingProxy:
         self._loop.call_later(TARGET_NOTICES_SECONDS, link.leave_target)
 
     def pass_new(self) -> None:
-        """Ends the fault for new connections. Swallowed connections stay silent forever."""
+        """Ends the fault for new connections. Connections that `swallow` has silenced stay silent forever."""
 
         async def change() -> None:
             self._swallows_new = False

@@ -31,17 +31,17 @@ from tests.support.programs.penstock_up import running
 
 # The timeout of a block, even on an overloaded machine.
 SECONDS = 300
-# These pages have a new PostgreSQL, with its superuser's address in ADMIN_URL. The first page begins without a
-# database, and the other one after the first page's steps.
+# The pages in OWN_CLUSTER have a new PostgreSQL, with its superuser's address in ADMIN_URL. FIRST begins without a
+# database, and the other page begins after the steps of FIRST.
 FIRST = "docs/guides/your_database.md"
 OWN_CLUSTER = (FIRST, "docs/guides/share_database.md")
-# This page uses the data folder of `penstock up`.
+# TRIAL uses the data folder of `penstock up`.
 TRIAL = "docs/guides/transactions.md"
 
 
 @dataclass(frozen=True)
 class PageInstallation:
-    """The environment variables for the page's commands, and the ports that replace the page's ports."""
+    """Contains the environment variables for the page's commands, and the ports that replace the page's ports."""
 
     variables: dict[str, str]
     ports: defaultdict[str, int]
@@ -76,7 +76,7 @@ def installation(found: list[Block], server: TestServer) -> Iterator[PageInstall
 
 @contextmanager
 def trial() -> Iterator[PageInstallation]:
-    """Runs `penstock up` with its own PostgreSQL, and its data in the home folder."""
+    """Runs `penstock up`, which starts PostgreSQL and keeps its data in the home folder."""
     ports: defaultdict[str, int] = defaultdict(free_port)
     # The name is short, because a socket's path has at most 107 bytes.
     with TemporaryDirectory(prefix="reader-") as home:

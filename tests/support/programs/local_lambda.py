@@ -16,7 +16,7 @@ from tests.support.functions.server import ROOT
 
 @dataclass(frozen=True)
 class Gateway:
-    """The addresses of the HTTP API and the load balancer."""
+    """Contains the addresses of the HTTP API and the load balancer."""
 
     http_api: str
     balancer: str

@@ -1,6 +1,6 @@
 """Runs a service in a separate process on a free port.
 
-The processes are forked from one that has imported the service (multiprocessing's "forkserver"), because a new
+The processes are forked from a process that has imported the service (multiprocessing's "forkserver"), because a new
 interpreter spends about a second of CPU on the import. `penstock_up.py` starts `penstock up` as users do.
 """
 
@@ -109,7 +109,7 @@ def running_up(variables: Mapping[str, str]) -> Iterator[str]:
         _forked(command, {**os.environ, **variables}, outputs) as process,
         os.fdopen(os.dup(printed.fileno())) as lines,
     ):
-        assert lines.readline().startswith("penstock ready"), "it did not start"
+        assert lines.readline().startswith("penstock ready"), "the service did not start"
         yield f"http://127.0.0.1:{port}"
         process.terminate()
         process.join(30)

@@ -18,7 +18,7 @@ COMMAND = [sys.executable, "-m", "penstock_web.cli"]
 
 
 class Up:
-    """A running `penstock up`."""
+    """Represents a running `penstock up`."""
 
     def __init__(self, *arguments: str, port: int, log: IO[bytes], **variables: str) -> None:
         self.port = port
@@ -36,7 +36,7 @@ class Up:
         self.lines = [self.process.stdout.readline().rstrip() for _ in range(4)]
         if not self.lines[3]:
             self.process.wait()
-            pytest.fail(f"it did not start: {self.log()}")
+            pytest.fail(f"`penstock up` did not start: {self.log()}")
         self.dsn = self.lines[1].removeprefix("database ")
 
     def log(self) -> str:

@@ -1,7 +1,7 @@
 """Runs a worker in a separate process that a test may kill: `python -m tests.support.programs.schedule_worker DSN
 SECONDS`.
 
-The worker's clock is wrong by this many seconds: Python code gets the wrong time.
+The worker's clock is wrong by SECONDS: Python code reads the wrong time.
 """
 
 import datetime as dt

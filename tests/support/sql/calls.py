@@ -1,4 +1,4 @@
-"""Calls the storage's SQL functions with types like the service: arrays in, rows out.
+"""Calls the storage's SQL functions with the service's types: arrays as parameters, and rows as results.
 
 Also runs a call that waits for a lock, in a separate thread and on a separate connection.
 """
@@ -248,14 +248,16 @@ def history(connection: Connection, arn: str) -> dict[str, int]:
 
 
 def check_tenants_again(connection: Connection, arn: str) -> None:
-    """Ends the quarter of a second during which a queue's tenants are not checked again."""
+    """Resets the time of a queue's last tenant check, because Penstock makes at most one check in a quarter of a
+    second.
+    """
     connection.execute(
         "update queue.noisy_neighbors set judged_at = '-infinity' where queue_id = %s", (queue_id(connection, arn),)
     )
 
 
 def received_seconds_ago(connection: Connection, seconds: int) -> None:
-    """Sets every lease's first receive to this long ago, so that results do not depend on the test's duration."""
+    """Moves every lease's first receive to `seconds` ago, so that results do not depend on the test's duration."""
     connection.execute(
         "update queue.lease set first_received_at = clock_timestamp() - make_interval(secs => %s) "
         "where first_received_at is not null",

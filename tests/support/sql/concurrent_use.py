@@ -34,8 +34,8 @@ PAUSE_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Plan:
-    """The numbers of actors and calls. `groups` 0 means a standard queue. `maximum` is maxReceiveCount in a redrive
-    policy.
+    """Defines the numbers of actors and calls. A `groups` of 0 means a standard queue. `maximum` is maxReceiveCount in
+    a redrive policy.
 
     With `tenants`, messages in a standard queue have groups. The first tenant sends four of five messages.
     """
@@ -53,7 +53,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results, after the last delete and the last maintenance."""
+    """Contains the results after the last delete and the last maintenance."""
 
     findings: Findings
     errors: list[str]
@@ -66,7 +66,7 @@ class Outcome:
 
 @dataclass
 class SharedState:
-    """The actors' shared state."""
+    """Contains the state that the actors share."""
 
     dsn: str
     plan: Plan
@@ -84,7 +84,7 @@ class SharedState:
             connection.close()
 
     def guarded(self, actor: Callable[[SharedState, int], None], number: int) -> None:
-        """Runs an actor. An error ends the actor and the run fails."""
+        """Runs an actor. An error ends the actor, and the run fails."""
         try:
             actor(self, number)
         except Exception as error:  # noqa: BLE001 - every error is a finding
@@ -93,7 +93,7 @@ class SharedState:
 
 
 def send_share(state: SharedState, number: int) -> None:
-    """Sends a sender's share as single messages and batches. Some are rolled back, some are delayed, and some are in a
+    """Sends a sender's share as single messages and batches. Rolls some messages back, delays some, and sends some in a
     transaction that stays open for a while.
     """
     rnd = random.Random(f"{state.plan.seed} sender {number}")
@@ -109,8 +109,8 @@ def send_share(state: SharedState, number: int) -> None:
             serial += size
             finish = begin_send(state, rnd, connections[len(held)], bodies)
             if rnd.random() < 0.1 and not held and not state.plan.groups:
-                # The transaction stays open while the other connection continues. FIFO queues exclude this case,
-                # because the other connection would wait for the transaction's locks.
+                # The transaction stays open while the other connection continues. The plan has no such transactions for
+                # FIFO queues, because the other connection would wait for the transaction's locks.
                 held.append(finish)
                 continue
             finish()
@@ -197,7 +197,7 @@ def receive_once(state: SharedState, rnd: random.Random, connection: Connection)
 
 
 def acknowledge(state: SharedState, rnd: random.Random, connection: Connection, deliveries: list[Delivery]) -> None:
-    """Sometimes changes the visibility of some messages. Then deletes all messages or the first half."""
+    """Sometimes changes the visibility of some messages. Then deletes all messages or the first half of them."""
     if deliveries and rnd.random() < 0.05:
         hide(state, connection, deliveries[:1], 0)
         deliveries = deliveries[1:]
@@ -232,7 +232,7 @@ def remove(state: SharedState, connection: Connection, deliveries: list[Delivery
 
 
 def maintain_until_stopped(state: SharedState, number: int) -> None:
-    """Runs maintenance without a pause, a process that waits for messages, and a foreign transaction with an old
+    """Runs maintenance without a pause, a process that waits for messages, and an unrelated transaction with an old
     snapshot.
     """
     with state.connection(autocommit=True) as connection, state.connection() as foreign:

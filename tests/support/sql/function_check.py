@@ -7,7 +7,7 @@
                their owner's rights set their search_path.
     analysis   plpgsql_check finds no fault, if the server has this extension.
 
-The program prints each fault. The exit code is 1 after a fault.
+The program prints each fault. The exit code is 1 if the program found a fault.
 """
 
 import os
@@ -165,7 +165,7 @@ def check_catalogue(connection: psycopg.Connection[Any], directory: Path) -> Ite
 
 
 def analyse(connection: psycopg.Connection[Any]) -> Iterator[str]:
-    """Yields plpgsql_check's reports, or nothing if the extension is missing."""
+    """Yields plpgsql_check's reports. Yields no reports if the extension is missing."""
     available = connection.execute("select from pg_available_extensions where name = 'plpgsql_check'").fetchone()
     if available is None:
         return
@@ -187,7 +187,7 @@ def findings(directory: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """Prints all faults. Returns 1 if there are any."""
+    """Prints all faults. Returns 1 if the check found a fault."""
     found = list(findings(find_sql_directory()))
     for finding in found:
         sys.stdout.write(f"{finding}\n")

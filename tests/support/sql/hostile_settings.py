@@ -88,7 +88,7 @@ def give_all(
     role: str,
     settings: Iterable[Setting] = WRITABLE,
 ) -> dict[str, str]:
-    """Applies all settings. For libpq, returns the environment variables that apply them."""
+    """Applies all settings. For libpq, returns the environment variables that apply the settings."""
     variables: dict[str, str] = {}
     for setting in settings:
         for name, value in give(administration, place, setting, database, role).items():

@@ -25,7 +25,7 @@ HIDDEN_SECONDS = 3600  # No consumer sees a message again before the drain.
 
 @dataclass
 class Round:
-    """One run until the kill. `number` differs for each round, so the bodies of all rounds differ."""
+    """Represents one run until the kill. `number` differs for each round, so the bodies of all rounds differ."""
 
     dsn: str
     arn: str
@@ -40,7 +40,7 @@ class Round:
         with suppress(psycopg.OperationalError), psycopg.connect(self.dsn, autocommit=True) as connection:
             serial = 0
             while not self.stop.is_set():
-                # The groups belong only to this round. A receive without a response blocks its groups until the drain.
+                # Each round has separate groups. A receive without a response blocks its groups until the drain.
                 group = f"{self.number}-{rnd.randrange(4)}" if self.arn.endswith(".fifo") else None
                 bodies = [f"{self.number}-{actor}-{serial + i}" for i in range(rnd.choice((1, 10)))]
                 serial += len(bodies)
@@ -72,7 +72,7 @@ class Round:
 
 
 def delete(connection: Connection, ledger: Ledger, deliveries: list[calls.Delivery]) -> None:
-    """Deletes all of these messages and tells the ledger."""
+    """Deletes the messages and tells the ledger."""
     bodies = calls.bodies(deliveries)
     ledger.deleting(bodies)
     outcomes = calls.delete(connection, deliveries)

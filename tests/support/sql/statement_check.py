@@ -43,7 +43,7 @@ from pg_proc p where p.pronamespace::regnamespace || '.' || p.proname = %s
 
 
 class Function(NamedTuple):
-    """A function in the catalogue. The column of a scalar result has the function's name."""
+    """Represents a function in the catalogue. The column of a scalar result has the function's name."""
 
     parameters: list[str]
     defaults: int

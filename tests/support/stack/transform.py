@@ -1,7 +1,7 @@
 """Prints the result of SAM's transform for the template on standard input, as JSON. The program needs the Python in
 .tools/sam.
 
-It uses CloudFormation's code for `Transform: AWS::Serverless-2016-10-31`, with parameters NAME=VALUE.
+The program uses CloudFormation's code for `Transform: AWS::Serverless-2016-10-31`, with parameters NAME=VALUE.
 """
 
 import json

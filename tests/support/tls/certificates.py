@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 class Certificate(NamedTuple):
-    """A certificate and its private key, both in PEM."""
+    """Contains a certificate and its private key, both in PEM."""
 
     certificate: str
     key: str

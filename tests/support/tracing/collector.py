@@ -18,13 +18,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-# Only a broken test waits this long.
+# Only a broken test reaches this limit.
 MAX_SECONDS = 60
 
 
 class Collector(TraceServiceServicer):
-    """`spans` are in the order of arrival, and `resources` by attribute. While `open` is not set, the collector does
-    not respond.
+    """`spans` are in the order of arrival. `resource` maps the resource's attributes to their values. While `open` is
+    not set, the collector does not respond.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Collector(TraceServiceServicer):
         return self.wait(lambda s: s.trace_id.hex() == trace_id and s.kind == Span.SPAN_KIND_SERVER)
 
     def calls(self, request: Span) -> list[Span]:
-        """Returns a request's database calls. They ended, and were exported, before the request."""
+        """Returns a request's database calls. The calls' spans arrive before the request's span."""
         return [span for span in self.spans if span.parent_span_id == request.span_id]
 
 

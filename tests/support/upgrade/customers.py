@@ -2,7 +2,7 @@
 
 The clients have only the retries of every SDK. An error that reaches a client is a failure.
 
-Also reads the SQL calls of a release's statements and the columns that they get. It calls nothing.
+Also reads the SQL calls of a release's statements and the columns that the calls return. The module does not run the calls.
 """
 
 import json
@@ -40,7 +40,7 @@ Actor = Callable[["Customers"], None]
 
 @dataclass
 class Customers:
-    """The clients' shared state. A client that sees another `generation` opens new connections."""
+    """Contains the state that the clients share. A client that sees another `generation` opens new connections."""
 
     address: str
     ledgers: dict[str, Ledger] = field(default_factory=lambda: {name: Ledger() for name in QUEUES})

@@ -5,7 +5,7 @@
 
 Each run has two consumer groups with a queue each: 600 seconds of messages, and then the work on the backlog. The
 records contain the rate of arrivals and the backlog. The module computes the other values of a minute: deletes are
-arrivals minus growth. Dead letters arrive in proportion to the deletes; the records count them in the backlog.
+arrivals minus growth. Dead letters arrive in proportion to the deletes. The records count dead letters in the backlog.
 """
 
 import json
@@ -35,7 +35,9 @@ Series = list[tuple[float, float]]
 
 @dataclass
 class Record:
-    """A queue in a run. `pushes` is the number of seconds with arrivals. Series contain seconds and values."""
+    """Represents a queue in a run. `pushes` is the number of seconds with arrivals. Series contain seconds and
+    values.
+    """
 
     name: str
     fifo: bool

@@ -19,7 +19,7 @@ LONGEST_DRAIN = 300
 TOLERANCE = 0.2
 LEAST_BACKLOG = 10
 AFTER = timedelta(seconds=20)
-"""The time between the end of a minute and the question."""
+"""The time between the end of a minute and the verdict."""
 
 
 @dataclass

@@ -27,7 +27,7 @@ class Plan:
     """Describes a queue's use. Three functions of the minute of the day return arrivals a minute, consumers, and
     seconds for a message.
 
-    `bad_share` is the share of messages that never succeed. `consumers` also gets the number of waiting messages.
+    `bad_share` is the share of messages that never succeed. `consumers` also receives the number of waiting messages.
     `partial_seconds` is the interval at which the current minute's row is kept, or 0.
     """
 
@@ -43,7 +43,7 @@ class Plan:
 
 @dataclass
 class Day:
-    """The stored rows, and the number of visible messages at the end of each minute."""
+    """Contains the stored rows, and the number of visible messages at the end of each minute."""
 
     minutes: list[Minute] = field(default_factory=list)
     visible: list[int] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Day:
 
 @dataclass
 class Returning:
-    """Messages that become visible at a step. `bad` counts the others by their number of receives."""
+    """Counts the messages that become visible at a step. `bad` counts bad messages by their number of receives."""
 
     at: int
     good: int = 0

@@ -156,7 +156,7 @@ def hostile_texts(number: int) -> list[str]:
 
 @dataclass
 class Console:
-    """A service with its console, a signed-in browser, and an SQS client."""
+    """Contains a service with its console, a signed-in browser, and an SQS client."""
 
     database: Database
     service: Service

@@ -83,7 +83,7 @@ class FakeDatabase:
 
 
 class NoMessages:
-    """A database for long polls without messages."""
+    """Imitates a database for long polls without messages."""
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         return []

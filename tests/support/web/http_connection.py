@@ -21,9 +21,9 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Transport(asyncio.Transport):
-    """A client's connection: the written bytes, and whether the server has ended or closed its side.
+    """Represents a client's connection: the written bytes, and whether the server has ended or closed its side.
 
-    After the end, the protocol `lingering` reads on. The former protocol then ignores the bytes from `say`.
+    After the end, the protocol `lingering` reads further data. The former protocol then ignores the bytes from `say`.
     """
 
     def __init__(self, address: str = "127.0.0.1") -> None:
@@ -72,7 +72,7 @@ class Transport(asyncio.Transport):
 
 
 class Client:
-    """A connection to a server with this application."""
+    """Represents a connection to a server with this application."""
 
     def __init__(
         self, application: Application, aws_application: AwsApplication | None = None, limits: HttpLimits | None = None
@@ -126,7 +126,7 @@ async def response(send: Send, body: bytes, *headers: tuple[bytes, bytes], statu
 
 
 class SlowClient:
-    """A client that reads slowly. `unread` is the number of written bytes that the client has not read."""
+    """Represents a client that reads slowly. `unread` is the number of written bytes that the client has not read."""
 
     def __init__(self, unread: int) -> None:
         self.unread = unread

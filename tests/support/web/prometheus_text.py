@@ -11,7 +11,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Scrape:
-    """The samples in a response."""
+    """Contains the samples in a response."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -29,7 +29,7 @@ LARGEST_BYTES: Final = 600_000
 
 
 class Picture(NamedTuple):
-    """A picture's file name, page below /console, and theme."""
+    """Defines a picture's file name, page below /console, and theme."""
 
     name: str
     path: str
@@ -106,7 +106,7 @@ update queue.event_source_mapping set last_result = 'OK',
 
 
 class PicturedInstallation:
-    """A running service and its clients."""
+    """Contains a running service and its clients."""
 
     def __init__(self, up: Up) -> None:
         import boto3
@@ -153,7 +153,7 @@ class PicturedInstallation:
 
 
 def typical(there: PicturedInstallation) -> None:
-    """Fills an installation: orders are processed, news are sent, and a report is scheduled for the night."""
+    """Fills an installation: orders are processed, news is sent, and a report is scheduled for the night."""
     for name in ("orders-dead", "mails", "invoices", "thumbnails", "reports", "imports.fifo"):
         there.http.post("/v1/queues", json={"name": name}).raise_for_status()
     orders = there.queue("orders", "orders-dead")
@@ -193,7 +193,7 @@ def typical(there: PicturedInstallation) -> None:
 
 
 def trouble(there: PicturedInstallation) -> None:
-    """Lets handlers fail in three ways, and moves one message back to see whether it succeeds now."""
+    """Makes handlers fail in three ways, and moves one message back to see whether it succeeds now."""
     typical(there)
     orders = there.queue("orders", "orders-dead")
     failing = [{"order": n, "error": "payment timed out", "customer": f"c{n}"} for n in range(26)]
@@ -256,7 +256,7 @@ def take(browser: Browser, there: PicturedInstallation, pictures: tuple[Picture,
 
 
 def main() -> None:
-    """Writes the pictures. Raises SystemExit if they are too large for the repository."""
+    """Writes the pictures. Raises SystemExit if the pictures are too large for the repository."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.webp"):
@@ -273,7 +273,7 @@ def main() -> None:
     size = sum(file.stat().st_size for file in folder.glob("*.webp"))
     sys.stdout.write(f"{size:,} bytes in {folder}\n")
     if size > LARGEST_BYTES:
-        sys.exit(f"these are more than {LARGEST_BYTES:,} bytes")
+        sys.exit(f"the pictures have more than {LARGEST_BYTES:,} bytes")
 
 
 if __name__ == "__main__":

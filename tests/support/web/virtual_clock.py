@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class VirtualSelector(selectors.DefaultSelector):
-    """Jumps to the next timer where the loop would sleep."""
+    """Jumps to the next timer instead of sleeping."""
 
     now = 0.0
 
@@ -20,7 +20,7 @@ class VirtualSelector(selectors.DefaultSelector):
         ready = super().select(0)
         if not ready:
             if timeout is None:
-                raise RuntimeError("everybody waits for something that never happens")
+                raise RuntimeError("all tasks wait for an event that never happens")
             self.now += max(timeout, 0.0)
         return ready
 

@@ -30,7 +30,7 @@ _DEPTH = 8
 
 
 class Function(NamedTuple):
-    """A function or method below layers/."""
+    """Names a function or method below layers/."""
 
     file: str
     line: int
@@ -42,7 +42,7 @@ class Function(NamedTuple):
 
 @dataclass
 class Walk:
-    """The functions that were called during one request, in order, including the event loop's other work.
+    """Records the functions that were called during one request, in order, including the event loop's other work.
 
     `carriers` are the functions whose arguments contained one of `texts`. `statements` are the statements in any
     function's arguments.
@@ -96,7 +96,7 @@ class Recorder:
         self._walk: Walk | None = None
 
     def profile(self, frame: FrameType, event: str, _: object) -> None:
-        """Is a profiler for `sys.setprofile`."""
+        """Implements a profiler for `sys.setprofile`."""
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(_ROOTS):
             return
@@ -150,7 +150,7 @@ def recorded_service(database: Database, monkeypatch: pytest.MonkeyPatch) -> Ite
 
     async def serve() -> None:
         loop, signals = asyncio.get_running_loop(), server.StopSignals()
-        monkeypatch.setattr(server, "StopSignals", lambda: signals)  # A thread does not get the process's signals.
+        monkeypatch.setattr(server, "StopSignals", lambda: signals)  # A thread does not receive the process's signals.
         ends.append(lambda: loop.call_soon_threadsafe(signals.stop.set))
         loop.call_soon(sys.setprofile, recorder.profile)
         await server.run(environment, listener, ready.set)

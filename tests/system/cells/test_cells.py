@@ -49,7 +49,7 @@ def block(language: str, words: str) -> str:
 
 
 class Cells(NamedTuple):
-    """The addresses of HAProxy, the two services and the regions' databases."""
+    """Contains the addresses of HAProxy, the two services and the regions' databases."""
 
     url: str
     services: dict[str, str]
@@ -57,7 +57,7 @@ class Cells(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A client's resources at the time of the split."""
+    """Contains a client's resources at the time of the split."""
 
     url: str
     handle: str

@@ -45,7 +45,7 @@ from tests.support.wait import wait_until
 
 
 class GoProgram:
-    """A running program that reads calls and prints one response a line."""
+    """Represents a running program that reads calls and prints one response a line."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdin
@@ -126,8 +126,8 @@ def test_pubsub(up: Deployment, tmp_path: Path) -> None:
 # Calls KEDA's scaler for SQS (tests/support/clients/keda, built by `make clients`) like KEDA's operator.
 #
 # Source: KEDA's page "AWS SQS Queue". The queue length is ApproximateNumberOfMessages. By default, KEDA adds in-flight
-# messages. If configured, KEDA also adds delayed messages. The scaler scales from zero when the length exceeds
-# activationQueueLength.
+# messages. KEDA also adds delayed messages if its configuration requests them. The scaler scales from zero when the
+# length exceeds activationQueueLength.
 
 KEDA = ROOT / ".tools/clients/keda/scaler"
 

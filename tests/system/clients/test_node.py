@@ -97,7 +97,7 @@ def test_sdk(up: Deployment, package: str, errors: dict[str, str]) -> None:
     refused: dict[str, Any] = {"countsWhenPurged": [0, 0], **errors}
     if os.environ.get("PENSTOCK_DEPLOYMENT") == "lambda":
         # The load balancer refuses bodies over 1 MB with 413 (AWS: "Use Lambda functions as targets of an Application
-        # Load Balancer"). Each SDK names the 413 differently.
+        # Load Balancer"). Each SDK has a different name for status 413.
         assert found["errors"].pop("longBatch") != refused.pop("longBatch")
     assert found == {**SCENARIO, "errors": refused}
 
@@ -168,8 +168,8 @@ BATCH = 10
 ALTERED = 8  # Each signature version has four messages, with and without a subject.
 OF_AWS, OF_OURS = "sns.us-east-1.amazonaws.com", "queues.example.com"
 
-# Publish accepts these characters. They come from all Unicode planes, and include characters that JSON and the string
-# to sign escape differently.
+# Publish accepts these characters. The characters come from all Unicode planes, and include characters that JSON and
+# the string to sign escape differently.
 _SPECIAL = '\n\n\r\t "\\/<>&=%+{}\u0085\u2028\u2029\u00a0\ufeff\ufffd\U0001f600é\u0301'
 _PLANES = ((0x20, 0x7E), (0xA0, 0x17F), (0x600, 0x6FF), (0x4E00, 0x9FFF), (0xE000, 0xF8FF), (0x1F300, 0x1FAFF))
 
@@ -201,7 +201,9 @@ def entries(random: Random) -> list[dict[str, Any]]:
 
 
 def published(up: Deployment, number: int) -> Iterator[dict[str, str]]:
-    """Publishes `number` random messages, half for each signature version. Yields them as a queue received them."""
+    """Publishes `number` random messages, half for each signature version. Yields the messages as a queue received
+    them.
+    """
     options = {"endpoint_url": up.address, "region_name": "us-east-1"}
     options |= {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
     sns, sqs = boto3.client("sns", **options), boto3.client("sqs", **options)

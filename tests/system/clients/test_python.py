@@ -235,8 +235,7 @@ def test_the_order_of_a_fifo_group_outlives_a_failure(up: Deployment, sqs: Any, 
 
 
 # --- schedules -------------------------------------------------------------------------------------------------------
-# Tests schedules with boto3 from end to end. The messages of a schedule arrive, as the EventBridge Scheduler User
-# Guide says.
+# Tests schedules with boto3 from end to end. The EventBridge Scheduler User Guide describes the messages of a schedule.
 #
 # The schedules have a near time. A schedule fires even if that time passes before it is created.
 
@@ -276,8 +275,8 @@ def once(scheduler: Any, name: str, target: dict[str, Any], **more: Any) -> date
 
 
 def test_a_schedule_fires_into_a_queue(sqs: Any, scheduler: Any) -> None:
-    """The schedule fires once, with its context attributes. The schedule is then deleted, as ActionAfterCompletion
-    says.
+    """The schedule fires once, with its context attributes. The service then deletes the schedule, because
+    ActionAfterCompletion is DELETE.
     """
     url = sqs.create_queue(QueueName="fired")["QueueUrl"]
     text = '{"for": "<aws.scheduler.scheduled-time>", "by": "<aws.scheduler.schedule-arn>"}'
@@ -292,7 +291,7 @@ def test_a_schedule_fires_into_a_queue(sqs: Any, scheduler: Any) -> None:
 
 
 def test_a_schedule_publishes_to_a_topic(up: Deployment, sqs: Any, scheduler: Any) -> None:
-    """The topic's subscribers get a notification. The completed schedule stays."""
+    """The topic's subscribers receive a notification. The completed schedule stays."""
     with client("sns", up) as sns:
         topic = sns.create_topic(Name="scheduled-news")["TopicArn"]
         url = sqs.create_queue(QueueName="subscribed")["QueueUrl"]

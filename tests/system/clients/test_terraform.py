@@ -102,7 +102,7 @@ def test_created_resources_read_back_as_configured(made: Terraform, sqs: Any) ->
 
 def test_changed_resources_read_back_as_configured(changed: Terraform, sqs: Any) -> None:
     assert changed.plan(changed=True) == NO_CHANGES
-    assert changed.plan() == CHANGES  # An empty plan proves something only after this check.
+    assert changed.plan() == CHANGES  # A plan with the old files must find changes.
     assert attributes(sqs, CHANGED) == CHANGED
     assert tags(sqs, "every-number") == {"kept": "changed", "new": "", "owner": "terraform"}
 
@@ -167,7 +167,7 @@ def test_created_topics_read_back_as_configured(made_topics: Terraform, sns: Any
 
 def test_changed_topics_read_back_as_configured(changed_topics: Terraform, sns: Any) -> None:
     assert changed_topics.plan(changed=True) == NO_CHANGES
-    assert changed_topics.plan() == CHANGES  # An empty plan proves something only after this check.
+    assert changed_topics.plan() == CHANGES  # A plan with the old files must find changes.
     attributes = sns.get_topic_attributes(TopicArn=f"{TOPIC}orders")["Attributes"]
     assert (attributes["DisplayName"], attributes["SignatureVersion"]) == ("All orders", "2")
     found = subscriptions(sns, "orders")
@@ -238,7 +238,7 @@ def test_created_schedules_read_back_as_configured(made_schedules: Terraform, sc
 
 def test_changed_schedules_read_back_as_configured(changed_schedules: Terraform, scheduler: Any) -> None:
     assert changed_schedules.plan(changed=True) == NO_CHANGES
-    assert changed_schedules.plan() == CHANGES  # An empty plan proves something only after this check.
+    assert changed_schedules.plan() == CHANGES  # A plan with the old files must find changes.
     found = scheduler.get_schedule(**EVERYTHING)
     assert (found["State"], found["ScheduleExpressionTimezone"]) == ("ENABLED", "UTC")
     assert "Description" not in found

@@ -34,8 +34,8 @@ BODIES: dict[str, Callable[[int], object]] = {
 }
 LONGEST_MS = 120_000
 A_MILLION = 2_422
-"""The slow test has this many times as many dead letters, 1,000,286, and takes two minutes: `make test-browser
-ARGS="-m slow"`.
+"""The slow test multiplies the number of dead letters by A_MILLION. The test has 1,000,286 dead letters, and takes two
+minutes: `make test-browser ARGS="-m slow"`.
 """
 
 
@@ -90,7 +90,7 @@ def visible(sqs: Any, url: str) -> int:
 
 
 class Triage:
-    """A user at the keyboard, and the duration of each step."""
+    """Imitates a user at the keyboard, and measures the duration of each step."""
 
     def __init__(self, page: Any, service: Service, times: int) -> None:
         self.page = page

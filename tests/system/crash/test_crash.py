@@ -64,8 +64,9 @@ select body, count(*) from (select body from queue.log union all select body fro
 
 @dataclass
 class Newspaper:
-    """A topic and its queues in an installation that the test damages. `acknowledged` contains the texts of successful
-    publishes."""
+    """Represents a topic and its queues in an installation that the test damages. `acknowledged` contains the texts of
+    successful publishes.
+    """
 
     installation: CrashInstallation
     queues: int
@@ -142,7 +143,7 @@ def survive(state: Path, queues: int, rounds: int) -> Counter[str]:
             for number, victim in enumerate(islice(cycle(VICTIMS), rounds)):
                 text = json.dumps({"issue": number})
                 under_way = pool.submit(paper.publish, text)
-                time.sleep(rng.uniform(0, duration))  # The kill may strike at any moment during the publish.
+                time.sleep(rng.uniform(0, duration))  # The kill can happen at any moment during the publish.
                 paper.strike(victim, text, under_way)
         paper.check()
         return paper.outcomes

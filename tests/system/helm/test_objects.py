@@ -169,7 +169,7 @@ def rendered_for(server: Postgres, pooler_port: int) -> Rendered:
 
 
 def start(pod: Object, secret: dict[str, str], **more: str) -> subprocess.Popen[str]:
-    """Starts the pod's container as a process. The process gets the secrets' keys that the container names."""
+    """Starts the pod's container as a process. The process receives the secrets' keys that the container names."""
     variables = {
         name: value if isinstance(value, str) else secret[value[1]] for name, value in environment(pod).items()
     }
@@ -190,7 +190,7 @@ def is_ready(port: int) -> bool:
 
 def test_the_migration_makes_a_key_with_which_the_service_lets_in(server: Postgres) -> None:
     secret = {"password": server.password, "QUEUE_ENCRYPTION_KEY": KEY}
-    # PgBouncer has its own image. test_promises.py compares its variables.
+    # PgBouncer runs in a separate image. test_promises.py compares its variables.
     with running_pooler(server) as pooler_port:
         objects = rendered_for(server, pooler_port)
         migration = start(objects.pods["penstock-migrate"], secret)

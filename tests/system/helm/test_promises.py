@@ -236,7 +236,7 @@ def test_no_pod_goes_before_another_is_ready(rendered: Rendered) -> None:
 
 
 def test_a_database_that_is_away_restarts_nothing_and_takes_no_pod_out(rendered: Rendered) -> None:
-    """A pod gets its first request after its database responded once."""
+    """A pod receives its first request after its database has responded once."""
     probes = container(rendered.pods["penstock-service"])
     assert probes["livenessProbe"]["httpGet"]["path"] == probes["readinessProbe"]["httpGet"]["path"] == "/livez"
     assert probes["startupProbe"]["httpGet"]["path"] == "/readyz"

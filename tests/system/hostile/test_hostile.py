@@ -32,8 +32,8 @@ from tests.support.programs.penstock_service import running_service
 # --- hostile ---------------------------------------------------------------------------------------------------------
 # Sends hostile requests from a seed to the service. Each response is 4xx, and the database does not change.
 #
-# 50,000 hostile names, attributes and bodies must cause no SQL error in PostgreSQL's log (checked by `clean_log` after
-# this module) and no response that is not 4xx or takes longer than 50 ms.
+# 50,000 hostile names, attributes and bodies must cause no SQL error in PostgreSQL's log (`clean_log` checks the log
+# after this module). Each response must be 4xx and take at most 50 ms.
 
 # Processes write to these tables without requests: worker states, listening processes, and measurements. The audit
 # records users' attempts.
@@ -41,7 +41,7 @@ OF_PROCESSES = {"worker_position", "watcher", "measurement", "reading", "activit
 
 
 class Arena(NamedTuple):
-    """A new installation, whose deployments contain resources for the attacks."""
+    """Provides a new installation, whose deployments contain resources for the attacks."""
 
     deployments: Deployments
     clock: Clock
@@ -113,7 +113,7 @@ BUSY_MS = 500.0
 
 
 class Time(NamedTuple):
-    """The milliseconds until the response, and the service's CPU milliseconds."""
+    """Contains the milliseconds until the response, and the service's CPU milliseconds."""
 
     wall: float
     cpu: float
@@ -175,14 +175,14 @@ PATIENCE_SECONDS = 20
 
 
 class Responses(NamedTuple):
-    """The statuses of all responses, except 100, until the service closes the connection."""
+    """Contains the statuses of all responses, except 100, until the service closes the connection."""
 
     name: str
     statuses: tuple[int, ...]
 
 
 class Listener(NamedTuple):
-    """A service that does not verify signatures, and a check for a successful attack."""
+    """Calls a service that does not verify signatures, and checks whether an attack succeeded."""
 
     address: tuple[str, int]
     http: httpx.Client
@@ -198,8 +198,9 @@ class Listener(NamedTuple):
 
     @staticmethod
     def read(connection: socket.socket, case: SmugglingCase) -> bytes:
-        """Reads until the service closes the connection. Returns empty at the end, even if the service closed with
-        unread data."""
+        """Reads until the service closes the connection. Returns b"" at the end, even if the service closed the
+        connection with unread data.
+        """
         try:
             return connection.recv(65_536)
         except ConnectionResetError:

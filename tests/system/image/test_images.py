@@ -116,7 +116,7 @@ def wait_for_end(pid: int) -> None:
 
 @pytest.fixture
 def volume(tmp_path: Path) -> Iterator[Path]:
-    """Makes a volume whose owner is the owner of the image's folder, like an engine."""
+    """Makes a volume whose owner is the owner of the image's folder, as an engine does."""
     path = tmp_path / "volume"
     path.mkdir()
     os.chown(path, USER, USER)

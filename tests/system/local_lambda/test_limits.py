@@ -200,11 +200,11 @@ def exists(path: str) -> bool:
 #
 # Source: "Introducing NLB TCP configurable idle timeout",
 # https://aws.amazon.com/blogs/networking-and-content-delivery/introducing-nlb-tcp-configurable-idle-timeout/. The
-# default is 350 s without traffic. A later sender gets a RST.
+# default is 350 s without traffic. A client that sends later receives a RST.
 
 
 class Clock:
-    """A clock that only the test advances."""
+    """Imitates a clock that only the test advances."""
 
     now = 0.0
 

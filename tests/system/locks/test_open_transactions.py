@@ -1,6 +1,6 @@
 """Tests an application's open transaction. The transaction keeps its locks, and the service continues all other work.
 
-A request that waits for such a lock gets 503 and Retry-After. Requests that do not need the lock are fast.
+A request that waits for one of the locks receives 503 and Retry-After. Requests that do not need the lock are fast.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ACCOUNT = "000000000000"
 
 @pytest.fixture
 def service(database: Database) -> Iterator[Service]:
-    # The limit tolerates a slow machine. Without protection, calls would also wait this long for a connection.
+    # The limit tolerates a slow machine. Without protection, calls would also wait until the limit for a connection.
     settings = {"QUEUE_SHARDS": "1", "QUEUE_POOL_TIMEOUT_MS": "20000"}
     with running_service(database.pooled_dsn, database.api_dsn, **settings) as service:
         yield service
@@ -149,7 +149,9 @@ def test_many_locked_queues_leave_connections_for_the_others(
             free = [threads.submit(call.send, "free", "m") for _ in range(10)]
             for sent in free:
                 sent.result()
-            assert any(call.is_ready() for _ in range(10)), "a check that is slow goes on, and answers the next one"
+            assert any(call.is_ready() for _ in range(10)), (
+                "a slow check continues, and its result answers the next check"
+            )
             for each in sends:
                 assert_refused(each.result())
             statuses = {each.result().status_code for each in receives}

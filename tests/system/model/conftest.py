@@ -1,4 +1,4 @@
-"""Provides a new installation for the model, which alone moves the installation's clock."""
+"""Provides a new installation for the model. Only the model moves the installation's clock."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ WHERE = Statement("pg_catalog.inet_server_port", (), Port)
 
 
 class Pair:
-    """A primary and its standby. `address` names both hosts, the standby first."""
+    """Contains a primary and its standby. `address` names both hosts, the standby first."""
 
     def __init__(self, primary: Postgres, standby: Path, port: int) -> None:
         self.primary = primary
@@ -137,7 +137,7 @@ def test_a_copy_of_the_server_is_another_database(pair: Pair) -> None:
     """The copy has the same names, oids, system identifier, roles and secrets. Both servers accept writes.
 
     A service whose two addresses reach different servers does not start. If new direct connections reach the copy
-    later, for example after a failover, requests get 503 until all addresses reach the same server.
+    later, for example after a failover, requests receive 503 until all addresses reach the same server.
     """
     address = pair.primary.service_dsn()
     copy = address.replace(f":{pair.primary.port}/", f":{pair.port}/")
@@ -172,7 +172,8 @@ def test_a_copy_of_the_server_is_another_database(pair: Pair) -> None:
 # --- silent connections ----------------------------------------------------------------------------------------------
 # Tests connections that stop responding while TCP still acknowledges data: a frozen pooler or a hung server.
 #
-# Every wait has a limit. The client gets 503 with Retry-After, and the service returns to servers that respond again.
+# Every wait has a limit. The client receives 503 with Retry-After, and the service returns to servers that respond
+# again.
 
 CALL_SECONDS = 0.5
 
@@ -227,7 +228,7 @@ def test_a_functions_call_ends_and_the_next_one_works(database: Database, proxy:
 def test_a_function_asks_a_connection_that_was_idle(
     database: Database, proxy: LyingProxy, monkeypatch: pytest.MonkeyPatch, driver: str
 ) -> None:
-    """A load balancer forgot the connection while the process was frozen. The client gets no error."""
+    """A load balancer forgot the connection while the process was frozen. The client receives no error."""
     with psycopg.connect(database.api_dsn) as connection:
         info = connection.info
         address = f"host=127.0.0.1 port={proxy.port} user={info.user} password={info.password} dbname={info.dbname}"
@@ -364,7 +365,7 @@ def send(http: httpx.Client, body: str) -> httpx.Response:
 
 
 def test_the_service_goes_on(database: Database, service: Service, proxy: LyingProxy) -> None:
-    """Running calls get 503. Later sends, receives, schedules and measurements use new connections."""
+    """Running calls receive 503. Later sends, receives, schedules and measurements use new connections."""
     sqs: Any = service.sqs()
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     with service.http() as http:

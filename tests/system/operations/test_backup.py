@@ -38,14 +38,16 @@ ACCOUNT = SystemAccount.choose()
 
 
 class Deployment(NamedTuple):
-    """A service on one of the databases, a client, and the client's key."""
+    """Contains a service on one of the databases, a client, and the client's key."""
 
     sqs: Any
     key: tuple[str, str]
 
 
 class Sent(NamedTuple):
-    """The clients' state: handles by body from receives before and after the restored moment, and a FIFO send."""
+    """Contains the clients' state: handles by body from receives before and after the restored moment, and a FIFO
+    send.
+    """
 
     handles: dict[str, str]
     lost_handles: dict[str, tuple[str, str]]

@@ -152,7 +152,7 @@ DEPLOYMENTS = {"container": ask_container, **{f"functions by {driver}": ask_func
 
 @pytest.fixture(scope="module")
 def usual(postgres: TestServer) -> dict[str, str]:
-    """Each deployment's responses on a database with default settings."""
+    """Returns each deployment's responses on a database with default settings."""
     found = {}
     for name, ask_it in DEPLOYMENTS.items():
         with postgres.database() as database:
@@ -238,7 +238,8 @@ def test_a_users_session_gets_and_stores_the_same(
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
             call_sql(database, variables)
         return
-    if setting[0] == "default_transaction_isolation":  # Such a session can send, but receives fail (QU004).
+    # A session with this setting can send, but cannot receive (QU004).
+    if setting[0] == "default_transaction_isolation":
         with pytest.MonkeyPatch.context() as patch:
             for name, value in variables.items():
                 patch.setenv(name, value)

@@ -37,7 +37,7 @@ OWNER, REGION = "111111111111", "eu-west-1"
 
 
 class MigratedDatabase(NamedTuple):
-    """The addresses of an empty database for the superuser, the migrating role and an application."""
+    """Contains the addresses of an empty database for the superuser, the migrating role and an application."""
 
     superuser: str
     migrating: str
@@ -205,8 +205,9 @@ def write(file: Path, password: str) -> None:
 
 
 def test_a_password_in_a_file_changes_under_traffic(database: Database, tmp_path: Path) -> None:
-    """Sends continue while the password changes. The test then ends all connections, and the next sends need
-    new ones."""
+    """Sends continue while the password changes. The test then ends all connections, and the next sends need new
+    connections.
+    """
     file = tmp_path / "password"
     write(file, "first")
     place = {name: value for name, value in conninfo_to_dict(database.api_dsn).items() if name != "password"}

@@ -59,7 +59,7 @@ class Plan:
 
 
 class Process:
-    """A process that runs several environments (many_environments.py)."""
+    """Represents a process that runs several environments (many_environments.py)."""
 
     def __init__(self, url: str, arn: str, environments: int) -> None:
         command = [sys.executable, "-m", "tests.support.functions.many_environments", url, arn, str(environments)]
@@ -82,8 +82,9 @@ class Process:
 
 @dataclass
 class Stage:
-    """The running programs and their results. `outages` lists when each outage began, and when the service accepted
-    calls again."""
+    """Contains the running programs and their results. `outages` lists when each outage began, and when the service
+    accepted calls again.
+    """
 
     server: Postgres
     stack: ExitStack
@@ -215,7 +216,7 @@ def test_two_hundred_environments(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 # --- full pool -------------------------------------------------------------------------------------------------------
-# Tests that callers in every deployment get 503 and Retry-After when every server connection is in use.
+# Tests that callers in every deployment receive 503 and Retry-After when every server connection is in use.
 
 FULL_POOL = 1
 RESERVE = 2  # pgbouncer.ini.tmpl

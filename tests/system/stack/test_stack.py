@@ -63,7 +63,9 @@ def test_cloudformation_accepts_the_stack(template: dict[str, Any]) -> None:
 
 
 def physical_names(template: dict[str, Any], stack: str) -> Iterator[tuple[str, str]]:
-    """Yields the type and the explicit name of each resource in a stack with this name. Such names must be unique."""
+    """Yields the type and the explicit name of each resource in a stack with this name. Explicit names must be
+    unique.
+    """
     for resource in template["Resources"].values():
         kind = resource["Type"].rpartition("::")[2]
         for name in {f"{kind}Name", f"{resource['Type'].split('::')[1]}Name", "LogGroupName", "Name"}:
@@ -286,8 +288,9 @@ def test_the_http_api_logs_requests_but_nothing_of_messages() -> None:
 
 
 def test_the_function_that_migrates_is_called_by_nobody_else() -> None:
-    """The stack has one migration function, whose separate role reads one secret. The stack lets no service
-    invoke it."""
+    """The stack has one migration function, whose separate role reads one secret. No permission in the stack lets a
+    service invoke the function.
+    """
     resources = resources_of((ROOT / "infra/migrate/template.yaml").read_text())
     found = kinds(resources)
     assert found == {"Lambda::Function": 1, "Lambda::LayerVersion": 1, "IAM::Role": 1, "Logs::LogGroup": 1}

@@ -1,5 +1,6 @@
-"""Tests that the Terraform module accepts every setting by name, and that its plan refuses values that the service
-would refuse."""
+"""Tests that the Terraform module accepts every setting by name. Also tests that its plan refuses values that the
+service would refuse.
+"""
 
 from __future__ import annotations
 

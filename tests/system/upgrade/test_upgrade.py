@@ -30,7 +30,7 @@ from tests.support.upgrade.release import environment_of, make_next, name_versio
 # --- rolling ---------------------------------------------------------------------------------------------------------
 # Tests a rolling upgrade under load: migrate, start new processes beside the old processes, stop the old processes.
 #
-# The old processes run the previous release's code (tests/support/upgrade/release.py). Clients only notice SDK retries.
+# The old processes run the previous release's code (tests/support/upgrade/release.py). Clients notice only SDK retries.
 # Every acknowledged message arrives. A FIFO queue's messages arrive once and in order.
 
 WORKERS = 2
@@ -39,7 +39,7 @@ MESSAGES = 300  # The consumers delete this many messages from each queue in eac
 
 @dataclass
 class Fleet:
-    """One release's processes, which share a port (SO_REUSEPORT) like processes behind a load balancer."""
+    """Represents one release's processes, which share a port (SO_REUSEPORT) like processes behind a load balancer."""
 
     port: int
     environment: Mapping[str, str]
@@ -57,7 +57,7 @@ class Fleet:
             )
             self.processes.append(process)
             os.close(ready_fd)
-            assert os.read(ready, 1) == b"1", "it did not start"
+            assert os.read(ready, 1) == b"1", "the processes did not start"
             os.close(ready)
 
     def stop_one(self) -> None:
@@ -76,7 +76,7 @@ class Fleet:
 
 @dataclass
 class Installation:
-    """A database behind PgBouncer that starts with the previous release, and both releases' processes."""
+    """Represents a database behind PgBouncer that starts with the previous release, and both releases' processes."""
 
     server: Postgres
     old: Fleet

@@ -1,8 +1,8 @@
 """Defines cases of EventBridge Scheduler's twelve actions. The limits follow from the traits in botocore's model.
 
-An absent or wrong member gets ValidationException in AWS's format ("1 validation error detected: …"), with all
-violations in one text. The response to a value of a wrong type is SerializationException. The service ignores unknown
-members. Names are case-sensitive.
+The response to an absent or wrong member is ValidationException in AWS's format ("1 validation error detected: …"). One
+text contains all violations. The response to a value of a wrong type is SerializationException. The service ignores
+unknown members. Names are case-sensitive.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,9 @@
-"""Derives cases of SNS from botocore's model. Each member of each action is absent, null, empty, of a wrong type, in
-another letter case, duplicated, or beyond the model's limits.
+"""Derives cases of SNS from botocore's model. In each case, one member of an action is absent, null, empty, of a wrong
+type, in another letter case, duplicated, or beyond the model's limits.
 
-An absent required member or a broken limit gets ValidationError in AWS's format. AWS's SDKs do not use JSON for SNS.
-Penstock therefore answers requests that only JSON can express (null, wrong types) by the rules of AWS JSON.
+The response to an absent required member or a broken limit is ValidationError in AWS's format. AWS's SDKs do not use
+JSON for SNS. Penstock therefore answers requests that only JSON can express (null, wrong types) by the rules of AWS
+JSON.
 """
 
 from collections.abc import Iterator
@@ -102,11 +103,11 @@ USUALLY: dict[str, tuple[Response, Source]] = {
 """The responses to usual requests that fail, by action."""
 
 PUBLIC = ("ConfirmSubscription", "Unsubscribe")
-"""Actions without a signature, because subscribers follow links to them."""
+"""Actions that need no signature, because subscribers call them with links."""
 
 ITEMS: dict[str, Any] = {"Tags": [TAG]}
 MOST_COMPARED = 600
-"""The number of compared characters. Longer texts repeat a value that Penstock shortens."""
+"""The number of compared characters. AWS repeats long values in longer texts, but Penstock shortens the values."""
 NO_ARN = "Invalid parameter: {} Reason: An ARN must have at least 6 elements, not 1"
 ARNS: dict[str, Source] = {
     "TopicArn": report("aws-samples/amazon-rekognition-video-analyzer", 41),
@@ -220,7 +221,9 @@ INVALID_NUMBER = Response("InvalidParameterValue")
 
 
 def _without(action: str, member: Member, missing: Response) -> Response:
-    """Returns the response to a request without the member. Some required members are optional in the model."""
+    """Returns the response to a request without the member. SNS requires some members that are optional in the
+    model.
+    """
     return NEEDED.get((action, member.path), missing)
 
 

@@ -1,8 +1,8 @@
-"""Derives cases of SQS from botocore's model. Each member of each action is absent, null, empty, of a wrong type, in
-another letter case, or duplicated.
+"""Derives cases of SQS from botocore's model. In each case, one member of an action is absent, null, empty, of a wrong
+type, in another letter case, or duplicated.
 
 The response to an absent required member is MissingParameter, and to a value of a wrong type SerializationException.
-The model has no limits. This module defines the limits of numbers; messages.py and queues.py define all other limits.
+The model has no limits. This module defines the limits of numbers. messages.py and queues.py define all other limits.
 """
 
 from collections.abc import Iterator
@@ -195,7 +195,7 @@ def _numbers(action: str, member: Member, case: Any) -> Iterator[Case]:
     name = member.path.rpartition("/")[2]
     least, most = RANGES.get(name, (1, MOST.get(action, 500)))
     if "/0/" in member.path:
-        return  # The batch succeeds, although this entry fails.
+        return  # The batch succeeds, although one of its entries fails.
     for number in (least - 1, most + 1, 2**40):
         only = "json" if number > 10**10 else ""
         yield case(

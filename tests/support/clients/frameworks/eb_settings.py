@@ -1,4 +1,4 @@
-"""Django settings of django-eb-sqs. boto3 gets its endpoint and credentials from the environment."""
+"""Contains the Django settings of django-eb-sqs. boto3 reads its endpoint and credentials from the environment."""
 
 from __future__ import annotations
 

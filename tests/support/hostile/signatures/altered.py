@@ -72,8 +72,8 @@ def signatures(signer: Signer) -> Forgeries:
 
 
 def dates(signer: Signer) -> Forgeries:
-    """Yields wrong dates. A header signature is valid for 15 minutes either way, and a query-string signature for
-    X-Amz-Expires seconds, at most 604,800 ("Troubleshoot signed requests").
+    """Yields wrong dates. A header signature is valid for 15 minutes before and after its time, and a query-string
+    signature for X-Amz-Expires seconds, at most 604,800 ("Troubleshoot signed requests").
     """
     # The query-string signature, which is valid for 60 seconds, has expired too.
     yield from signer.each(Recipe(seconds=-16 * 60), "16 minutes ago")

@@ -208,7 +208,8 @@ def payload_hashes(signer: Signer) -> Forgeries:
             yield f"{form}, {name}", request
             yield (f"{form}, {name}, another body", request._replace(body=request.body.replace(b"signed", b"forged")))
         yield from signer.headers(Recipe(payload=value), f"{name}, not said")
-        if name != "of nothing":  # The hash of an empty body is right there.
+        # The signer's request with a query-string signature has an empty body, whose hash would be right.
+        if name != "of nothing":
             yield f"address, {name}", signer.address(Recipe(payload=value))
     for form, request in (("json", signer.json()), ("form", signer.form())):
         body = request.body
@@ -292,7 +293,7 @@ def methods(signer: Signer) -> Forgeries:
 
 
 # --- kinds -----------------------------------------------------------------------------------------------------------
-# Each kind yields SQS requests with invalid signatures. The service must refuse all of them.
+# Each kind yields SQS requests with invalid signatures. The service must refuse all of these requests.
 #
 #     Signer(...).json()      a valid AWS JSON request with an Authorization header
 #     Signer(...).form()      the request in the Query protocol
@@ -306,7 +307,7 @@ KINDS: dict[str, Callable[[Signer], Forgeries]] = {
     "session tokens": requests.session_tokens, "other schemes": requests.other_schemes, "hosts": requests.hosts,
     "payload hashes": requests.payload_hashes, "queries": requests.queries, "paths": requests.paths,
 }  # fmt: skip
-# These requests reach only an HTTP server unchanged.
+# Only an HTTP server receives these requests unchanged.
 WIRE_KINDS: dict[str, Callable[[Signer], Forgeries]] = {
     "folded headers": requests.folded_headers,
     "methods": requests.methods,

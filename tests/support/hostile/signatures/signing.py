@@ -1,4 +1,4 @@
-"""Implements Signature Version 4 by AWS's description. A test can do every step wrongly.
+"""Implements Signature Version 4 by AWS's description. A test can make any step wrong.
 
 The source is "Create a signed AWS API request" (IAM User Guide). The signer supports only paths of unreserved
 characters, and headers without runs of spaces.
@@ -204,14 +204,14 @@ def flips(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
 
 # --- bearer keys -----------------------------------------------------------------------------------------------------
 # Generates invalid bearer keys for the REST API: invalid Authorization headers, and credentials in other places. RFC
-# 6750, 2.1, defines the valid form: `Authorization: Bearer` and the key. Penstock does not support a form (2.2) or the
-# query string (2.3). The scheme may have any letter case (RFC 9110, 11.1).
+# 6750, 2.1, defines the valid form: `Authorization: Bearer` and the key. Penstock does not accept a key in a form (2.2)
+# or in the query string (2.3). The scheme may have any letter case (RFC 9110, 11.1).
 
 Header = tuple[str, str]
 
 
 class Attempt(NamedTuple):
-    """A request that lists queues, with its headers and its query string."""
+    """Describes a request that lists queues, with its headers and its query string."""
 
     name: str
     headers: tuple[Header, ...]

@@ -119,7 +119,9 @@ FUNCTION = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function"
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Deployment]:
-    """Runs a container, because only containers poll here. No server answers at the address of its functions."""
+    """Runs a container, because functions do not poll in these tests. No server listens at the address of the
+    container's functions.
+    """
     with running("--ephemeral", QUEUE_LAMBDA_ENDPOINT="http://127.0.0.1:1") as up:
         yield up
 
@@ -158,7 +160,7 @@ def test_created_resources_read_back_as_configured(made: Terraform, functions: A
 
 def test_changed_resources_read_back_as_configured(changed: Terraform, functions: Any) -> None:
     assert changed.plan(changed=True) == NO_CHANGES
-    assert changed.plan() == CHANGES  # An empty plan proves something only after this check.
+    assert changed.plan() == CHANGES  # A plan with the old files must find changes.
     found = mapping(functions, f"{FUNCTION}:other:live")
     assert (found["State"], found["BatchSize"], found["MaximumBatchingWindowInSeconds"]) == ("Enabled", 5, 0)
     assert (found["FunctionResponseTypes"], found["ScalingConfig"]) == ([], {"MaximumConcurrency": 1000})
