@@ -2,7 +2,8 @@
 
 The clients have only the retries of every SDK. An error that reaches a client is a failure.
 
-Also reads the SQL calls of a release's statements and the columns that the calls return. The module does not run the calls.
+Also reads the SQL calls of a release's statements and the columns that the calls return. The module does
+not run the calls.
 """
 
 import json
