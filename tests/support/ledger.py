@@ -152,7 +152,8 @@ class Ledger:
     def forgotten(self, until: float | None = None, since: float = math.inf) -> None:
         """Notes that messages received before now, or before `until`, may be received again at once.
 
-        `since` is the earliest moment of the crash. Redeliveries between `since` and this call are no violations.
+        `since` is the earliest moment of the crash. Redeliveries between `since` and the current time are not
+        violations.
         """
         with self._lock:
             self._forgotten = until or self.clock()

@@ -115,7 +115,7 @@ def find_offences(path: str, source: str) -> list[Offence]:
 
 
 def list_files(paths: Iterable[str]) -> list[str]:
-    """Returns the files with prose below these paths, or in the whole repository."""
+    """Returns the files with prose below the given paths, or in the whole repository."""
     listed = subprocess.run(["git", "ls-files", "--", *paths], cwd=ROOT, check=True, capture_output=True, text=True)
     names = listed.stdout.splitlines()
     return [

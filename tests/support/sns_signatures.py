@@ -1,4 +1,4 @@
-"""Verifies SNS messages by AWS's documentation, without the signer's code.
+"""Verifies SNS messages according to AWS's documentation, without the signer's code.
 
 The signed members have a fixed order. The signed text contains each member's name, a line feed, its value and a line
 feed. Subject is signed only if the message has a subject. Version 1 uses RSA with SHA-1, and version 2 RSA with SHA-256

@@ -217,7 +217,7 @@ def problem(value: str, shown: str, constraint: str) -> str:
 
 
 def violations(*problems: str) -> str:
-    """Returns the text of an error with these violations. AWS does not document the order of violations, so tests
+    """Returns the text of an error with the given violations. AWS does not document the order of violations, so tests
     compare them as a set.
     """
     number = len(problems)

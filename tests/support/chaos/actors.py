@@ -120,7 +120,7 @@ class Actor:
         unknown.
 
         A send can also receive messages, because its transaction receives messages for waiting long polls
-        (`direct_handoff`). If the response is lost, the sender gets an error, but the long poll continues normally.
+        (`direct_handoff`). If the response is lost, the sender receives an error, but the long poll continues normally.
         """
         begun = time.time()
         try:
@@ -203,7 +203,7 @@ def _send_batch(actor: Actor, queue: str, bodies: list[str]) -> None:
 
 
 def produce_fifo(actor: Actor) -> None:
-    """Sends a batch to one of this actor's groups, and retries until the service acknowledges the batch."""
+    """Sends a batch to one of the actor's groups, and retries until the service acknowledges the batch."""
     queue = "fifo.fifo"
     if not actor.wait_for_room(queue):
         return

@@ -183,7 +183,7 @@ def _drain(traffic: Traffic, report: Report) -> None:
 
 
 def _stop_ticking(traffic: Traffic) -> None:
-    """Waits until a schedule's tick arrives that was sent after this call."""
+    """Waits for a schedule's tick that the service sends after the start of the wait."""
     since, deadline = time.time(), time.time() + RECOVERY_SECONDS
     while not traffic.works_since("tick", since) and time.time() < deadline:
         time.sleep(0.05)

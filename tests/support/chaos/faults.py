@@ -146,7 +146,7 @@ def stop_database(scene: Scene) -> float:
 
 
 def stop_backend(scene: Scene) -> float:
-    """Stops one session, which keeps its locks. Only a client's timeout ends a wait for these locks."""
+    """Stops one session, which keeps its locks. Only a client's timeout ends a wait for the session's locks."""
     _, *processes = scene.rig.database_processes()
     return _stop(scene, [scene.random.choice(processes)], 1, 12)
 
@@ -218,7 +218,7 @@ def open_transaction(scene: Scene) -> float:
     return time.time()
 
 
-# Maintenance commands may fail with these errors, because other work takes precedence.
+# A maintenance command may fail with one of the following errors, because other work takes precedence.
 _LOST_LOCKS: Final = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
 
 
@@ -326,7 +326,7 @@ QUICK: Final = (
 
 
 def drop_packets(scene: Scene) -> float:
-    """Drops all packets between clients and the pooler, or the database, for a while. The clients get no error."""
+    """Drops all packets between clients and the pooler, or the database, for a while. The clients receive no error."""
     port = scene.proxy().port
     scene.sandbox.drop(f"tcp dport {port}", f"tcp sport {port}")
     scene.pause(1, 20)

@@ -79,7 +79,7 @@ class Sandbox:
         time.sleep(_CLOCK_SECONDS + 0.2)
 
     def drop(self, *packets: str) -> None:
-        """Drops the packets that match one of these nft expressions, and passes all others."""
+        """Drops the packets that match one of the given nft expressions, and passes all other packets."""
         lines = [f"add table {_TABLE}", f"delete table {_TABLE}", f"add table {_TABLE}"]
         lines.append(f"add chain {_TABLE} input {{ type filter hook input priority 0; }}")
         lines += [f"add rule {_TABLE} input {which} drop" for which in packets]

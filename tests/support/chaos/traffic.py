@@ -53,7 +53,7 @@ class HungError(Exception):
 
 
 class Connection:
-    """Serves one thread. `begun` is the start of the last call that got a response."""
+    """Serves one thread. `begun` is the start of the last call that received a response."""
 
     def __init__(self, ports: list[int], first: int = 0) -> None:
         self._ports = cycle(ports[first % len(ports) :] + ports[: first % len(ports)])

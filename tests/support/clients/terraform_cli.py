@@ -51,7 +51,7 @@ def mirror() -> Path:
 
 
 class Terraform:
-    """Runs Terraform in a new folder with these files, but without the user's settings."""
+    """Runs Terraform in a new folder with the given files, but without the user's settings."""
 
     def __init__(self, up: Deployment, folder: Path, *files: str) -> None:
         assert shutil.which("terraform"), "`make clients` needs terraform on the PATH"

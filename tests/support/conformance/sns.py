@@ -53,7 +53,7 @@ class Sns:
         return dict(self.client.get_topic_attributes(TopicArn=topic)["Attributes"])
 
     def queue(self, topic: str, suffix: str = "", **attributes: str) -> tuple[str, str]:
-        """Subscribes a new queue with these `attributes`. Returns the queue's URL and the subscription's ARN."""
+        """Subscribes a new queue with the given `attributes`. Returns the queue's URL and the subscription's ARN."""
         url = self.sqs.create_fifo() if suffix else self.sqs.create()
         return url, self.subscribe(topic, self.sqs.arn(url), **attributes)
 

@@ -129,7 +129,7 @@ class Sqs:
         return list(response.get("Messages", []))
 
     def receive(self, url: str, number: int = 1, **more: Any) -> list[dict[str, Any]]:
-        """Receives exactly this many messages with one or more requests."""
+        """Receives exactly `number` messages with one or more requests."""
         found: list[dict[str, Any]] = []
 
         def enough() -> bool:

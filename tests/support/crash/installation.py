@@ -34,7 +34,7 @@ class CrashInstallation:
         self.up = self._start()
 
     def kill_database(self) -> None:
-        """Kills the postmaster and all its children. Returns when all of these processes have exited."""
+        """Kills the postmaster and all its children. Returns when the postmaster and its children have exited."""
         postmaster = int((self.state / "postgres/data/postmaster.pid").read_text().split("\n")[0])
         everybody = [postmaster, *_children(postmaster)]
         for pid in everybody:

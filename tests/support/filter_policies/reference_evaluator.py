@@ -1,7 +1,7 @@
 """Evaluates a filter policy by the SNS Developer Guide, independently of Penstock's compiled form.
 
-For each message, the evaluator parses the policy and tries every way to fulfil it. It supports only valid policies and
-small messages.
+For each message, the evaluator parses the policy and tries every way to fulfil it. The evaluator supports only valid
+policies and small messages.
 
 aws_examples.py names the pages. The rules for objects in arrays come from the README of github.com/aws/event-ruler,
 "JSON Array Matching": two keys must not match in different elements of one array.

@@ -77,7 +77,7 @@ async def running(*functions: Function, most: int = 4, recycle_after: int = 0) -
 async def running_stack(
     folder: Path, parameters: Mapping[str, str], variables: Mapping[str, str], *names: str
 ) -> AsyncIterator[Fleet]:
-    """Runs these functions of template.yaml with these parameters. `folder` must be an empty folder."""
+    """Runs the given functions of template.yaml with the given parameters. `folder` must be an empty folder."""
     stack = read_stack(from_sources(folder), {"Access": "off", **parameters}, variables)
     async with running(*(stack.functions[name] for name in names)) as fleet:
         yield fleet

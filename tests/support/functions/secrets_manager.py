@@ -59,7 +59,7 @@ class SecretsManager:
 
 
 def sign_by_botocore(url: str, headers: dict[str, str], body: bytes) -> str:
-    """Returns botocore's Authorization header for a request to Secrets Manager with these headers."""
+    """Returns botocore's Authorization header for a request to Secrets Manager with the given headers."""
     kept = ("content-type", "x-amz-target")
     request = AWSRequest("POST", url, data=body, headers={name: headers[name] for name in kept})
     at = datetime.strptime(headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)

@@ -6,8 +6,8 @@
 `event_form` selects API Gateway's or the load balancer's events. As in the load balancer's rules, X-Amz-Target selects
 the action's function, and the gateway serves other requests. The server calls the functions in `functions/` in this
 process. As on Lambda, an execution environment serves one request at a time. The server reuses idle environments, and
-creates more up to a limit. It refuses events and results that exceed AWS's limits. `penstock.limits.response_limit`
-names the sources.
+creates more up to a limit. The server refuses events and results that exceed AWS's limits.
+`penstock.limits.response_limit` names the sources.
 """
 
 import json
@@ -34,7 +34,7 @@ from tests.support.local_lambda.events import Event, EventForm, Request, Respons
 ROOT = Path(__file__).resolve().parents[3]
 FUNCTIONS = ROOT / "functions"
 
-# AWS writes MB, which can mean 1,000,000 or 1,048,576 bytes. The smaller limit applies here, so AWS accepts every
+# AWS writes MB, which can mean 1,000,000 or 1,048,576 bytes. The server applies the smaller limit, so AWS accepts every
 # request that this server accepts.
 LAMBDA_BYTES = 6_000_000
 LOAD_BALANCER_BYTES = 1_000_000

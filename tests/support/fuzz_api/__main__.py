@@ -48,7 +48,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 def main(
     seconds: Annotated[int, typer.Option(min=10, max=7200, help="duration for each value of QUEUE_ACCESS")] = 30,
     seed: Annotated[int, typer.Option(help="seed of an earlier run, to repeat that run; 0 selects a random seed")] = 0,
-    access: Annotated[str, typer.Option(help="only this value of QUEUE_ACCESS: off or sigv4")] = "",
+    access: Annotated[str, typer.Option(help="test only one value of QUEUE_ACCESS: off or sigv4")] = "",
 ) -> None:
     """Sends random requests and reports faults in the responses."""
     seed = seed or random.SystemRandom().randrange(1, 2**31)
@@ -57,7 +57,7 @@ def main(
 
 
 def fuzz(access: str, seconds: int, seed: int) -> bool:
-    """Returns whether all responses with this value of QUEUE_ACCESS are as documented."""
+    """Returns whether all responses with the given value of QUEUE_ACCESS are as documented."""
     typer.echo(f"QUEUE_ACCESS={access}, {seconds} s, seed {seed}")
     encryption_key = b64encode(secrets.token_bytes(32)).decode()
     settings: dict[str, str] = {**SETTINGS, "QUEUE_ACCESS": access, "QUEUE_ENCRYPTION_KEY": encryption_key}

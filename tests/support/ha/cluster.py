@@ -107,7 +107,7 @@ class Cluster:
         return next((member for member in self.members if _status(member, "primary") == 200), None)
 
     def wait_for(self, standbys: int) -> Member:
-        """Waits for a primary with this many standbys, and returns the primary."""
+        """Waits for a primary with the given number of standbys, and returns the primary."""
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
             primary = self.primary()

@@ -52,7 +52,7 @@ class Rendered:
             yield from pod["spec"]["containers"]
 
     def selected(self, selector: Mapping[str, str]) -> set[str]:
-        """Returns the names of the workloads whose pods have these labels."""
+        """Returns the names of the workloads whose pods have the given labels."""
         return {name for name, pod in self.pods.items() if selector.items() <= pod["metadata"]["labels"].items()}
 
 

@@ -1,7 +1,7 @@
 """Counts the different attacks of each kind that the tests try: `python -m tests.support.hostile.counts`.
 
 A case counts once, even if tests send it to several deployments or in several protocols. A test compares
-docs/operate/security_tests.md with these counts.
+docs/operate/security_tests.md with the counts.
 """
 
 import sys
@@ -60,7 +60,7 @@ def counts() -> dict[str, int]:
 
 
 def fuzzed(*runs: tuple[int, int]) -> int:
-    """Returns the number of different requests in these runs. Each run is a seed and a number."""
+    """Returns the number of different requests in the given runs. Each run is a seed and a number."""
     target = Target(
         URL, f"{URL}.fifo", ARN, "handle", TOPIC, f"{TOPIC}.fifo", f"{TOPIC}:00000000-0000-4000-8000-000000000000"
     )

@@ -6,7 +6,7 @@ request, the prize.
     whole     The server responds once. The prize is a part of the body.
     twins     The server responds to the request and to the prize, as a control.
 
-RFC 9112 and, where it is named, RFC 9110 define the right behaviour. If these RFCs let a server repair or refuse a
+RFC 9112 and, where it is named, RFC 9110 define the right behaviour. If the RFCs let a server repair or refuse a
 request, Penstock's server refuses the request ("may refuse").
 """
 

@@ -122,7 +122,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--most", type=int, default=10, help="concurrency of the account, above which invocations are refused"
     )
-    recycle = "replace an execution environment after this many invocations; 0: never"
+    recycle = "number of invocations after which an execution environment is replaced; 0 means never"
     parser.add_argument("--recycle", type=int, default=1000, metavar="INVOCATIONS", help=recycle)
     parser.add_argument(
         "--idle-loss",

@@ -6,8 +6,8 @@ folder is the code, its path contains the layers, and it has the environment var
 runs ("Understanding the Lambda execution environment lifecycle",
 https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html).
 
-As on Lambda, the process can write only to /tmp (same page). It has a separate mount namespace, in which every file
-system is read-only and /tmp is a new, empty file system of 512 MB. The isolation needs Linux 5.12, and root or a
+As on Lambda, the process can write only to /tmp (same page). The process has a separate mount namespace, in which every
+file system is read-only and /tmp is a new, empty file system of 512 MB. The isolation needs Linux 5.12, and root or a
 machine on which users may create namespaces. On other machines functions can write everywhere, but write no bytecode,
 and the module logs a warning.
 
@@ -43,7 +43,9 @@ _log = logging.getLogger(__name__)
 
 @cache
 def is_possible(python: Path) -> bool:
-    """Returns whether this user can start such processes on this machine. Logs the reason if the user cannot."""
+    """Returns whether the current user can start isolated processes on this machine. Logs the reason if the user
+    cannot.
+    """
     command = [*_command(python, []), "/bin/sh", "-c", ":"]
     done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -53,7 +55,9 @@ def is_possible(python: Path) -> bool:
 
 
 def command_prefix(python: Path, keep: Sequence[Path]) -> list[str | Path]:
-    """Returns the prefix of a command for such a process. `keep` lists folders below /tmp that the process needs."""
+    """Returns the prefix of a command for an isolated process. `keep` lists folders below /tmp that the process
+    needs.
+    """
     return _command(python, keep) if is_possible(python) else []
 
 

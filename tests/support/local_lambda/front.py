@@ -192,5 +192,5 @@ async def read_request(http: HttpRequest) -> Request:
 
 
 def error_response(status: int, text: str) -> HttpResponse:
-    """Returns the front end's own error response."""
+    """Returns an error response that the front end itself creates."""
     return HttpResponse(f'{{"message":"{text}"}}', status, media_type="application/json")

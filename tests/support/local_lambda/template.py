@@ -335,7 +335,9 @@ def check_package_size(name: str, folders: Iterable[Path]) -> None:
 
 @cache
 def content_bytes(folder: Path) -> int:
-    """Returns the size of all files in a folder. A link counts as a link, as in an archive."""
+    """Returns the size of all files in a folder. A link counts with its own size instead of its target's size, as in an
+    archive.
+    """
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_symlink() or path.is_file())
 
 

@@ -240,7 +240,7 @@ class Harness:
 
 @contextmanager
 def running_harness(postgres: TestServer, **settings: str) -> Iterator[Harness]:
-    """Runs a service with these settings on a new database, and a server for its functions."""
+    """Runs a service with the given settings on a new database, and a server for its functions."""
     with (
         postgres.database() as database,
         running_functions() as functions,

@@ -19,7 +19,7 @@ from tests.support.conformance.sdk_clients import Response
 from tests.support.conformance.sqs import REGION, read_refusal
 from tests.support.model.requests import NAMES, Act, Ref
 
-# The comparison ignores differences of milliseconds in these times.
+# Times in which the comparison ignores differences of milliseconds.
 TIMES = {
     "SentTimestamp",
     "ApproximateFirstReceiveTimestamp",
@@ -27,7 +27,7 @@ TIMES = {
     "LastModifiedTimestamp",
     "StartedTimestamp",
 }
-# The service generates these ids. The comparison names the ids in the order of their first appearance.
+# Ids that the service generates. The comparison names the ids in the order of their first appearance.
 IDS = {"MessageId": "message", "ReceiptHandle": "handle", "TaskHandle": "task", "SequenceNumber": "number"}
 _ID = re.compile(r"[A-Za-z0-9_=-]{20,}")
 CODE_OF_TYPE = {error.json_type: error.query_code for error in ERRORS.values()}
@@ -78,7 +78,7 @@ class Side:
         return f"arn:aws:sqs:{REGION}:{self.account}:{self.prefix}{queue}"
 
     def fill(self, value: Any, url: Any) -> Any:
-        """Returns the request with this side's values for its refs. `url` is the request's queue."""
+        """Returns the request after replacing its refs by this side's values. `url` is the request's queue."""
         if isinstance(value, Ref):
             owned = value.kind == "handle" and value.queue == "" and isinstance(url, Ref)
             return self.look_up(value._replace(queue=url.queue) if owned else value)

@@ -60,7 +60,7 @@ class Message:
         return self.system.get("MessageGroupId", "")
 
     def moved(self, **changes: Any) -> Message:
-        """Returns the message in another queue, without receives."""
+        """Returns a copy of the message for another queue, with a receive count of 0."""
         kept = {"message_id": self.message_id, "body": self.body, "attributes": self.attributes}
         return Message(**{**kept, "system": dict(self.system), **changes})
 

@@ -1,11 +1,11 @@
 """Models the storage as a small state machine, to try every order of its steps.
 
 A state contains a database, its copy (a standby or a dump), and the clients' knowledge: handles, and acknowledged calls
-with these handles. `steps` yields all possible next steps: a send, a receive, a delete with any of a consumer's
-handles, a visibility change, a timeout, cleaning, a crash of the server (which loses receives that no later commit has
-flushed), a failover or restore to the copy, and the skip of ids that follows.
+with the handles. `steps` yields all possible next steps: a send, a receive, a delete with any of a consumer's handles,
+a visibility change, a timeout, cleaning, a crash of the server (which loses receives that no later commit has flushed),
+a failover or restore to the copy, and the skip of ids that follows.
 
-The model has these parts of the real storage:
+The model has the following parts of the real storage:
 
     log     messages with consecutive ids; the cursor is the last id that was delivered, and the highest lease
     lease   messages that were delivered together: the remaining ids, the timeout's state, and a unique nonce
@@ -253,8 +253,8 @@ def _receive_group(state: SystemState, count: int) -> tuple[StoredDatabase, list
 
 
 def _delete(state: SystemState, rules: Rules, consumer: int, handle: Handle) -> SystemState:
-    """Deletes a message with any of a consumer's handles, even an old one. Deletes nothing if the message is gone or
-    the handle is invalid.
+    """Deletes a message with any of a consumer's handles, even an old one. Has no effect if the message is gone or the
+    handle is invalid.
     """
     old = state.database
     new = _delete_from_group(old, rules, handle) if rules.fifo else _delete_from_log(old, rules, handle)

@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 CHUNK = 65_536
-# The target keeps a silent connection for this time. The target then notices the loss, as it would with keepalives.
+# The time for which the target keeps a silent connection. The target then notices the loss, as it would with
+# keepalives.
 TARGET_NOTICES_SECONDS = 20.0
 NO_LINGER = struct.pack("ii", 1, 0)
 
@@ -88,8 +89,8 @@ class LyingProxy:
         self._run(change())
 
     def vanish(self) -> list[int]:
-        """Returns the ports of the connected clients, whose packets the caller drops. The proxy ignores these
-        connections from then on.
+        """Returns the ports of the connected clients, whose packets the caller drops. The proxy ignores the clients'
+        connections afterwards.
 
         The target notices the loss later, as in `swallow`.
         """

@@ -100,7 +100,7 @@ def running_service(
 
 @contextmanager
 def running_up(variables: Mapping[str, str]) -> Iterator[str]:
-    """Runs `penstock up` on an existing, migrated database with these environment variables. Yields its address."""
+    """Runs `penstock up` on an existing, migrated database with the given environment variables. Yields its address."""
     port = free_port()
     printed, stdout = _processes.Pipe(duplex=False)
     outputs = [stdout, Connection(os.dup(2), readable=False)]
@@ -137,7 +137,7 @@ def _forked(
 
 
 def _run(command: list[str], environment: dict[str, str], files: list[Connection], ready: Connection | None) -> None:
-    """Runs `penstock COMMAND` in the new process with this environment and these files."""
+    """Runs `penstock COMMAND` in the new process with the given environment and files."""
     os.environ.clear()
     os.environ.update(environment)
     for number, file in enumerate(files):

@@ -23,7 +23,7 @@ class Up:
     def __init__(self, *arguments: str, port: int, log: IO[bytes], **variables: str) -> None:
         self.port = port
         self.address = f"http://127.0.0.1:{port}"
-        # A file, because a pipe without a reader would block the process.
+        # The log goes to a file, because a pipe without a reader would block the process.
         self._log = log
         self.process = subprocess.Popen(
             [*COMMAND, "up", "--port", str(port), *arguments],
@@ -58,7 +58,7 @@ class Up:
 
 @contextmanager
 def running(*arguments: str, port: int | None = None, **variables: str) -> Iterator[Up]:
-    """Runs `penstock up` with these arguments and environment variables, and stops it with SIGTERM."""
+    """Runs `penstock up` with the given arguments and environment variables, and stops it with SIGTERM."""
     with tempfile.TemporaryFile() as log:
         up = Up(*arguments, port=port or free_port(), log=log, **variables)
         try:

@@ -152,7 +152,7 @@ CLOCKS: list[tuple[str, str, str, list[str]]] = [
     ("45 1 * * *", LORD_HOWE, "2026-04-04 12:00", ["2026-04-04 14:45:00", "2026-04-05 15:15:00"]),
     ("*/15 * * * *", LORD_HOWE, "2026-04-04 14:45", ["2026-04-04 15:30:00", "2026-04-04 15:45:00"]),
     ("*/15 * * * *", LORD_HOWE, "2026-10-03 15:15", ["2026-10-03 15:30:00", "2026-10-03 15:45:00"]),
-    # These days have no midnight: 29 March in Beirut, 6 September in Santiago, and 8 March 2026 in Havana.
+    # Some days have no midnight: 29 March in Beirut, 6 September in Santiago, and 8 March 2026 in Havana.
     ("0 0 * * *", BEIRUT, "2026-03-28 12:00", ["2026-03-29 21:00:00", "2026-03-30 21:00:00"]),
     ("0 0 * * *", "America/Santiago", "2026-09-05 12:00", ["2026-09-07 03:00:00", "2026-09-08 03:00:00"]),
     ("0 0 8 3 *", "America/Havana", "2026-01-01 00:00", ["2027-03-08 05:00:00", "2028-03-08 05:00:00"]),
@@ -162,7 +162,7 @@ CLOCKS: list[tuple[str, str, str, list[str]]] = [
     ("30 1,2,3 * * *", "Antarctica/Troll", "2026-03-29 00:00", ["2026-03-29 01:30:00", "2026-03-29 23:30:00"]),
     # The clock changes by a whole day: Samoa had no 30 December 2011.
     ("0 12 * * *", "Pacific/Apia", "2011-12-29 23:00", ["2011-12-30 22:00:00", "2011-12-31 22:00:00"]),
-    # These zones have offsets of a quarter of an hour.
+    # The following zones have offsets of a quarter of an hour.
     ("0 9 * * *", "Asia/Kathmandu", "2026-01-01 00:00", ["2026-01-01 03:15:00", "2026-01-02 03:15:00"]),
 ]  # fmt: skip
 

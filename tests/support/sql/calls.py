@@ -145,7 +145,7 @@ def send_entry(entry: Entry, arn: str) -> SendEntry:
 def send(
     connection: Connection, arn: str, *bodies: str, delay: int | None = None, group: str | None = None
 ) -> list[Sent]:
-    """Sends bodies. FIFO messages get different deduplication ids. Other messages get their groups in the system
+    """Sends bodies. FIFO messages have different deduplication ids. Other messages have their groups in the system
     attributes.
     """
     fifo = arn.endswith(".fifo")

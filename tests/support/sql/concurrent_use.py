@@ -109,8 +109,8 @@ def send_share(state: SharedState, number: int) -> None:
             serial += size
             finish = begin_send(state, rnd, connections[len(held)], bodies)
             if rnd.random() < 0.1 and not held and not state.plan.groups:
-                # The transaction stays open while the other connection continues. The plan has no such transactions for
-                # FIFO queues, because the other connection would wait for the transaction's locks.
+                # The transaction stays open while the other connection continues. The plan excludes FIFO queues from
+                # open transactions, because the other connection would wait for the transaction's locks.
                 held.append(finish)
                 continue
             finish()

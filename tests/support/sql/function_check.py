@@ -34,7 +34,7 @@ _DROP = re.compile(r"^drop function .*;$|^do \$\$ begin\b.*\n(?:    .*\n)+end \$
 _PARAMETER = re.compile(r"\bp_[a-z0-9_]+")
 _COMMENT = re.compile(r"--[^\n]*")
 _NAME = re.compile(r"\bqueue\.[a-z_0-9]+")
-# Indexes and a trigger need these functions, so a release cannot change the functions.
+# Functions that indexes and a trigger need, so that a release cannot change the functions.
 _MADE_BY_MIGRATION = frozenset(
     {
         "queue.time_key",

@@ -57,7 +57,7 @@ create or replace function evil.octet_length(text) returns int language sql as $
 create or replace function evil.to_jsonb(text) returns jsonb language sql as $$ select null::jsonb $$;
 create or replace function evil.cardinality(anyarray) returns int language sql as $$ select 0 $$
 """
-"""PostgreSQL finds these functions first if `evil` precedes pg_catalog in search_path."""
+"""Functions that PostgreSQL finds first if `evil` precedes pg_catalog in search_path."""
 
 
 def give(

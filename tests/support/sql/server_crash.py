@@ -81,7 +81,7 @@ def delete(connection: Connection, ledger: Ledger, deliveries: list[calls.Delive
 
 
 def run_until_killed(data: Path, round_: Round, deletes: int, actors: int = 4) -> None:
-    """Runs the actors until this many deletes were acknowledged, and then kills the server."""
+    """Runs the actors until the server has acknowledged the given number of deletes, and then kills the server."""
     threads = round_.start(actors)
     wait_until(lambda: round_.deletes >= deletes or round_.stop.is_set())
     kill_server(data)

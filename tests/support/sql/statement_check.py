@@ -17,7 +17,7 @@ PYTHON_TYPES: dict[str, type] = {
     "smallint": int, "integer": int, "bigint": int, "double precision": float, "text": str, "boolean": bool,
     "bytea": bytes, "uuid": UUID, "timestamp with time zone": datetime, "jsonb": dict,
 }  # fmt: skip
-# Entries may contain bytes of these types, from which the service makes arrays: UTF-8, JSON, and a UUID's 16 bytes.
+# Types of the bytes that entries may contain, from which the service makes arrays: UTF-8, JSON, and a UUID's 16 bytes.
 BYTES_TOO = {"text", "jsonb", "uuid"}
 
 _FUNCTION = """

@@ -24,7 +24,9 @@ FOREIGN_VARIABLES = {
 
 @contextmanager
 def temporary_files() -> Iterator[Path]:
-    """Yields a folder for TMPDIR. Its path is short enough for a socket, and PostgreSQL's user can enter it."""
+    """Yields a folder for TMPDIR. The folder's path is short enough for a socket, and PostgreSQL's user can enter
+    it.
+    """
     with tempfile.TemporaryDirectory(prefix="kit-", dir="/tmp", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o711)
         yield Path(name)

@@ -74,7 +74,7 @@ class Customers:
         assert not self.errors, self.errors
 
     def progress(self, messages: int) -> None:
-        """Waits until this many more messages in each queue are deleted."""
+        """Waits until the clients have deleted the given number of further messages from each queue."""
         goals = {name: self.tally[name] + messages for name in QUEUES}
         self.wait_for(lambda tally: all(tally[name] >= goal for name, goal in goals.items()))
 

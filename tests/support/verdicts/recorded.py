@@ -35,8 +35,8 @@ Series = list[tuple[float, float]]
 
 @dataclass
 class Record:
-    """Represents a queue in a run. `pushes` is the number of seconds with arrivals. Series contain seconds and
-    values.
+    """Represents a queue in a run. `pushes` is the number of seconds with arrivals. Each series contains pairs of a
+    second and a value.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Record:
         return list(accumulate(rates, initial=0.0))
 
     def arrivals(self, first: float, end: float) -> float:
-        """Returns the number of arrivals between these seconds."""
+        """Returns the number of arrivals between the given seconds."""
         last = len(self.sent) - 1
         return self.sent[min(int(end), last)] - self.sent[min(int(first), last)]
 

@@ -24,7 +24,7 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass
 class Plan:
-    """Describes a queue's use. Three functions of the minute of the day return arrivals a minute, consumers, and
+    """Describes a queue's use. Three functions map a minute of the day to the arrivals a minute, the consumers, and the
     seconds for a message.
 
     `bad_share` is the share of messages that never succeed. `consumers` also receives the number of waiting messages.

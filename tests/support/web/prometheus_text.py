@@ -26,11 +26,11 @@ class Scrape:
                 self.samples[key] = float(value)
 
     def value(self, name: str, **labels: str) -> float:
-        """Returns the sample with exactly these labels."""
+        """Returns the sample with exactly the given labels."""
         return self.samples[name, tuple(sorted(labels.items()))]
 
     def has(self, name: str, **labels: str) -> bool:
-        """Returns whether a sample with exactly these labels exists."""
+        """Returns whether a sample with exactly the given labels exists."""
         return (name, tuple(sorted(labels.items()))) in self.samples
 
     def values(self, name: str, label: str) -> dict[str, float]:

@@ -41,7 +41,7 @@ DEFAULT_TARGET = {"RoleArn": "arn:aws:iam::000000000000:role/scheduler"}
 
 
 def block(language: str, words: str) -> str:
-    """Returns the page's only block in this language that contains these words."""
+    """Returns the page's only block in the given language that contains the given words."""
     (found,) = [
         text for text in re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL) if words in text
     ]

@@ -60,7 +60,7 @@ def test_a_server_that_accepts_no_writes_yet_is_asked_again(database: Database) 
 
 
 def commands(words: str) -> dict[int, str]:
-    """Returns the command lines that contain these words, by process id."""
+    """Returns the command lines that contain the given words, by process id."""
     found = {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():

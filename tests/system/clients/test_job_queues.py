@@ -237,7 +237,7 @@ def test_groups_of_a_fifo_queue(up: Deployment, connection: Connection) -> None:
 # --- frameworks ------------------------------------------------------------------------------------------------------
 # Tests loafer-ng, taskiq-aio-sqs, django-eb-sqs, sqs-extended-client, and Airflow's hooks, operator and sensor.
 #
-# Each worker receives its messages, retries failed ones, and leaves its queues empty.
+# Each worker receives its messages, retries failed messages, and leaves its queues empty.
 
 PYTHON = ROOT / ".tools/clients/clients-frameworks/bin/python"
 PACKAGE = "tests.support.clients.frameworks"

@@ -203,8 +203,9 @@ def received(up: Deployment, queue: str) -> dict[str, Any]:
 
 @pytest.mark.clients
 def test_temporary_queues(up: Deployment) -> None:
-    """Twenty requests get their responses through virtual queues, which temporary-queues-client maps to one
-    real queue."""
+    """Twenty requests receive their responses through virtual queues, which temporary-queues-client maps to one real
+    queue.
+    """
     create(up, "java-requests")
     assert printed(java_command("temporary", "Temporary", up.address, queue_url(up, "java-requests"))) == {"right": 20}
     assert counts(up, "java-requests") == ["0", "0", "0"]

@@ -168,8 +168,8 @@ BATCH = 10
 ALTERED = 8  # Each signature version has four messages, with and without a subject.
 OF_AWS, OF_OURS = "sns.us-east-1.amazonaws.com", "queues.example.com"
 
-# Publish accepts these characters. The characters come from all Unicode planes, and include characters that JSON and
-# the string to sign escape differently.
+# Characters that Publish accepts. The characters come from all Unicode planes, and include characters that JSON and the
+# string to sign escape differently.
 _SPECIAL = '\n\n\r\t "\\/<>&=%+{}\u0085\u2028\u2029\u00a0\ufeff\ufffd\U0001f600é\u0301'
 _PLANES = ((0x20, 0x7E), (0xA0, 0x17F), (0x600, 0x6FF), (0x4E00, 0x9FFF), (0xE000, 0xF8FF), (0x1F300, 0x1FAFF))
 

@@ -134,8 +134,9 @@ def test_every_page_can_be_read_and_used_without_scripts(browser: Any, console: 
 
 
 def test_no_text_of_a_message_runs(browser: Any, console: Service) -> None:
-    """The test shows 1,000 bodies and attributes in lists. It also shows every twentieth on a separate page and in the
-    copy form, and every tenth in the URL."""
+    """The test shows 1,000 bodies and attributes in lists. The test also shows every twentieth text on a separate page
+    and in the copy form, and every tenth text in the URL.
+    """
     shown = 0
     with opened(browser) as page:
         page.goto(f"{console.url}/console/queues/hostile/messages")

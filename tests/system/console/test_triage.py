@@ -1,5 +1,6 @@
-"""Triages a dead-letter queue by keyboard in a real browser: failures, reasons, redrive of one message, redrive of the
-others."""
+"""Triages a dead-letter queue by keyboard in a real browser: failures, reasons, redrive of one message, and redrive of
+the other messages.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +137,7 @@ class Triage:
         self.mark("copied as Markdown")
 
     def redrive_the_group(self) -> None:
-        """Redrives one message first, and the others after the first message has returned."""
+        """Redrives one message first, and the other messages after the first message has returned."""
         self.press("r")
         self.page.wait_for_url(re.compile("/console/queues/jobs-dead/redrive"))
         assert self.focused() == "Redrive one first"
@@ -146,7 +147,8 @@ class Triage:
         self.press("j")
         assert self.focused() == "Continue"
         self.press("Enter")
-        if self.times > 1:  # Only these messages are redriven: at 50 a second, all messages would take hours.
+        # The slow test waits only for the first hundred messages, because all messages would take hours at 50 a second.
+        if self.times > 1:
             self.page.locator("td[data-label=Moved]", has_text=re.compile(r"^\s*\d{3,}")).first.wait_for()
             self.mark("a hundred are back")
             return

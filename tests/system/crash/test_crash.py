@@ -187,7 +187,7 @@ def test_acknowledged_messages_survive_a_crash(server: Postgres, state: Path, na
     findings = ledger.findings()
     assert findings.violations == {}
     assert findings.sent > ROUNDS * 20
-    # In each round, at most one call by each actor got no response. A call covers at most 10 messages.
+    # In each round, at most one call by each actor received no response. A call covers at most 10 messages.
     assert findings.unknown_sends <= ROUNDS * 40
     assert findings.unknown_deletes <= ROUNDS * 40
 
@@ -321,7 +321,7 @@ def number_or_time(db: Connection, query: LiteralString) -> datetime:
 
 
 def until_fired(dsn: str, count: int) -> None:
-    """Returns when this many occurrences have fired. Fails if no occurrence fires for a minute."""
+    """Returns when the given number of occurrences has fired. Fails if no occurrence fires for a minute."""
     with psycopg.connect(dsn, autocommit=True) as db:
         last = now = number_or_time(db, "select clock_timestamp()")
         before = -1

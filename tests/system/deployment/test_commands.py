@@ -209,7 +209,7 @@ def test_commands_run_in_the_order_of_the_pages(clone: Path) -> None:
 #
 # Each command runs in a bare clone until Ctrl-C.
 
-# A newcomer's shell does not set these variables.
+# Variables that a newcomer's shell does not set.
 OWN_VARIABLES = ("AWS_", "DATABASE_", "MAKE", "MFLAGS", "PENSTOCK_", "PYTEST_", "QUEUE_", "VIRTUAL_ENV", "XDG_")
 
 
@@ -299,7 +299,7 @@ def test_the_page_has_the_listed_commands() -> None:
 
 
 def test_make_run_and_make_metrics(bare_clone: Path) -> None:
-    """The test uses its own port and database, because other programs may use the defaults."""
+    """The test uses a separate port and database, because other programs may use the defaults."""
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     with running(bare_clone, f'make run ARGS="--ephemeral --port {port}"', r"\ndatabase (\S+).*\n") as printed:

@@ -35,7 +35,7 @@ from tests.support.programs.penstock_service import running_service
 # 50,000 hostile names, attributes and bodies must cause no SQL error in PostgreSQL's log (`clean_log` checks the log
 # after this module). Each response must be 4xx and take at most 50 ms.
 
-# Processes write to these tables without requests: worker states, listening processes, and measurements. The audit
+# Tables that processes write to without requests: worker states, listening processes, and measurements. The audit
 # records users' attempts.
 OF_PROCESSES = {"worker_position", "watcher", "measurement", "reading", "activity", "minute", "receiver", "audit"}
 
@@ -77,7 +77,7 @@ def arena(postgres: TestServer) -> Iterator[Arena]:
 
 
 def is_refused(attack: Attack, outcome: Outcome) -> bool:
-    """Returns whether the status is 4xx. A client that disconnects during a request gets no response."""
+    """Returns whether the status is 4xx. A client that disconnects during a request receives no response."""
     return 400 <= outcome.status < 500 or (attack.silent and outcome.status == 0)
 
 
@@ -97,7 +97,7 @@ def test_hostile_requests_are_refused(arena: Arena) -> None:
 
 
 def test_functions_refuse_them_too(arena: Arena) -> None:
-    """API Gateway would pass these requests to a function."""
+    """The test sends only requests that API Gateway would pass to a function."""
     tried = attacks(seed=2, number=800, target=arena.target())
     assert_refused(arena, "lambda", (attack for attack in tried if attack.http and len(attack.data) < 2**20))
 
@@ -107,8 +107,7 @@ LONGEST_MS = 50.0
 # The test retries a slower request and takes the shortest time, because other programs share the machine.
 SUSPICIOUS_MS = 20.0
 TRIES = 8
-# On a machine that is always busy, the test limits the service's CPU time to MILLISECONDS and the wall time to this
-# value.
+# On a machine that is always busy, the test limits the service's CPU time to LONGEST_MS and the wall time to BUSY_MS.
 BUSY_MS = 500.0
 
 

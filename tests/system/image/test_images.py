@@ -1,7 +1,7 @@
 """Tests the images from `make image`, which buildah starts without an engine: `make test-image`.
 
-With isolation `chroot`, buildah gives a container its own file system, user and environment, but the host's processes
-and network. The tests therefore end a container's process by its id.
+With isolation `chroot`, buildah gives a container a separate file system, user and environment, but the host's
+processes and network. The tests therefore end a container's process by its id.
 """
 
 from __future__ import annotations
@@ -149,8 +149,9 @@ def receive(sqs: Any, url: str) -> list[str]:
 
 
 def test_alone_it_is_closed_and_keeps_its_data(volume: Path) -> None:
-    """The container keeps its data after a stop. It also keeps its data after SIGKILL of all its processes, when
-    another program has the server's process id."""
+    """The container keeps its data after a stop. The container also keeps its data after SIGKILL of all its processes,
+    when another program has the server's process id.
+    """
     with started("localhost/penstock:alone", volume) as first:
         key = first.key
         sqs = first.sqs(key)

@@ -19,7 +19,7 @@ def shared(postgres: TestServer) -> Iterator[Database]:
 
 @pytest.fixture(scope="module")
 def gateway(shared: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """Runs this checkout's functions, keeps them warm, and invokes the scheduled ones repeatedly."""
+    """Runs this checkout's functions, keeps them warm, and invokes the scheduled functions repeatedly."""
     build = from_sources(tmp_path_factory.mktemp("build"))
     addresses = {"DATABASE_URL": shared.pooled_dsn, "DATABASE_DIRECT_URL": shared.api_dsn}
     with running_gateway(build, "--most", "20", "--schedules-pause", "1", **addresses) as gateway:

@@ -148,7 +148,7 @@ async def test_a_forgotten_environment_is_made_anew(code: Path) -> None:
 
 
 async def test_instead_of_a_rate_one_after_the_other() -> None:
-    """The schedule's rate is one day, but this test sets the pause to zero. Two invocations never overlap."""
+    """The schedule's rate is one day, but the test sets the pause to zero. Two invocations never overlap."""
     running, seen = 0, asyncio.Semaphore(0)
 
     async def invoke(name: str, event: object) -> bytes:

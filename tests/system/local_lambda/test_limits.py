@@ -156,7 +156,7 @@ async def test_an_environment_ends_after_so_many_invocations(code: Path, recycle
     assert [pids.count(pid) for pid in dict.fromkeys(pids)] == same
 
 
-needs_namespaces = pytest.mark.skipif(not is_possible(PYTHON), reason="this user may make no mount namespaces")
+needs_namespaces = pytest.mark.skipif(not is_possible(PYTHON), reason="this user may not create mount namespaces")
 
 
 @needs_namespaces
@@ -322,7 +322,7 @@ async def send(fleet: Fleet) -> int:
         # The call was running when the connection broke, so the outcome is unknown (docs/operate/lambda_limits.md).
         ("psycopg", "reset", [503, 200]),
         pytest.param("psycopg", "silence", [503, 200], marks=pytest.mark.slow),
-        # BEGIN got no response, so the call had no effect, and the driver retries it.
+        # BEGIN received no response, so the call had no effect, and the driver retries it.
         ("pg8000", "reset", [200, 200]),
         pytest.param("pg8000", "silence", [200, 200], marks=pytest.mark.slow),
     ],

@@ -97,8 +97,9 @@ def test_a_mib_goes_in_and_out(deployments: dict[str, Any], deployment: str, cha
 
 
 def test_a_mib_is_refused_by_the_load_balancer(deployments: dict[str, Any]) -> None:
-    """The status is 413, because the load balancer refuses bodies over 1 MB ("Use Lambda functions as targets"). The
-    load balancer also cannot receive such a message."""
+    """The status is 413, because the load balancer refuses bodies over 1 MB ("Use Lambda functions as targets"). A
+    client also cannot receive the longest message through the load balancer.
+    """
     sqs = deployments["balancer"]
     url = sqs.create_queue(QueueName="mib-balancer")["QueueUrl"]
     with pytest.raises(ClientError) as caught:
@@ -115,8 +116,8 @@ def test_a_mib_is_refused_by_the_load_balancer(deployments: dict[str, Any]) -> N
 def test_just_below_the_limit_it_comes_and_just_above_it_stays(
     deployments: dict[str, Any], deployment: str, limit: int
 ) -> None:
-    """All messages have the same number of escapes. A receive returns all messages that fit, and one fewer if the
-    messages are a few characters longer.
+    """All messages have the same number of escapes. A receive returns all messages that fit. If the messages are a few
+    characters longer, the receive returns one message fewer.
 
     A quote has four bytes in the response. The response's other text has up to 3,500 bytes.
     """

@@ -22,7 +22,7 @@ ACCOUNT = "000000000000"
 
 @pytest.fixture
 def service(database: Database) -> Iterator[Service]:
-    # The limit tolerates a slow machine. Without protection, calls would also wait until the limit for a connection.
+    # The timeout tolerates a slow machine. Without protection, calls would wait for a connection until the timeout.
     settings = {"QUEUE_SHARDS": "1", "QUEUE_POOL_TIMEOUT_MS": "20000"}
     with running_service(database.pooled_dsn, database.api_dsn, **settings) as service:
         yield service

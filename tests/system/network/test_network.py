@@ -220,7 +220,7 @@ def test_a_functions_call_ends_and_the_next_one_works(database: Database, proxy:
     if driver == "psycopg":
         with pytest.raises(ServiceUnavailable):
             function.call(SERIES, (1, 1))
-    assert function.call(SERIES, (2, 2)) == [(2,)]  # With pg8000, BEGIN got no response, so the driver retries it.
+    assert function.call(SERIES, (2, 2)) == [(2,)]  # With pg8000, BEGIN received no response, so the driver retries it.
     function.close()
 
 

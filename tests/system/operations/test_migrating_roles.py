@@ -53,7 +53,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Postgres]:
 
 @contextmanager
 def empty_database(cluster: Postgres, attributes: str) -> Iterator[MigratedDatabase]:
-    """Yields a database whose owner has these attributes, and an application's login that is not yet in a group."""
+    """Yields a database whose owner has the given attributes, and an application's login that is not yet in a group."""
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
         for role in ROLES:
             administrator.execute(f"drop role if exists {role}".encode())

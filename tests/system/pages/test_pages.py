@@ -1,7 +1,8 @@
 """Runs every page's code blocks in order, on a fresh installation: README.md and docs/ (`make test-docs`). The guides
 also run one after the other on one installation.
 
-Each block that cannot run here is one skipped test, so pytest's summary counts them by reason.
+Each block that cannot run in the test's environment is one skipped test, so pytest's summary counts the blocks by
+reason.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from tests.support.pages.script import ROOT, Block, blocks, missing_lines, pages
 ALL = {page: blocks(page) for page in pages()}
 RUN = [page for page, found in ALL.items() if any(block.is_run for block in found)]
 NOT_RUN = [block for found in ALL.values() for block in found if block.kind == "not run"]
-# These blocks take minutes with Spark, so only `make test-slow` runs them.
+# Pages whose blocks take minutes with Spark, so that only `make test-slow` runs the blocks.
 SLOW = ("docs/operate/metrics_job.md", "docs/guides/export.md")
 # The pages for users in the site's order. The pages in OTHERS need another installation: Spark takes minutes,
-# OWN_CLUSTER begins on a PostgreSQL without Penstock's roles, and only a new service process gets a collector.
+# OWN_CLUSTER begins on a PostgreSQL without Penstock's roles, and only a new service process exports to a collector.
 NAVIGATION = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
 OTHERS = {*SLOW, *OWN_CLUSTER, "docs/guides/tracing.md"}
 GUIDES = [f"docs/{page}" for page, _ in list_pages(NAVIGATION[:2]) if f"docs/{page}" not in OTHERS]

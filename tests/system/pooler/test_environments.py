@@ -123,7 +123,9 @@ class Stage:
         self.outages.append((disaster, begun, time.time()))
 
     def progress(self, requests: int) -> None:
-        """Waits for this many more transactions. Records the number of server connections during the wait."""
+        """Waits for the given number of further transactions. Records the number of server connections during the
+        wait.
+        """
         with psycopg.connect(self.server.superuser_dsn(), autocommit=True) as connection:
             goal = transactions(connection) + requests
             deadline = time.monotonic() + 120

@@ -51,7 +51,7 @@ def template(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def test_cloudformation_accepts_the_stack(template: dict[str, Any]) -> None:
-    """AWS does not raise these quotas. SAM and loops multiply the templates' size."""
+    """AWS does not raise the quotas. SAM and loops multiply the templates' size."""
     text = json.dumps(template)
     assert text.count("{{resolve:") <= 60
     assert len(text) <= 1_000_000

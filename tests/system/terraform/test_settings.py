@@ -1,5 +1,5 @@
-"""Tests that the Terraform module accepts every setting by name. Also tests that its plan refuses values that the
-service would refuse.
+"""Tests that the Terraform module accepts every setting by name. Also tests that the module's plan refuses values that
+the service would refuse.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def module(tmp_path: Path) -> Path:
 
 
 def evaluate(module: Path, expression: str, settings: Mapping[str, str], secrets: Mapping[str, str]) -> Any:
-    """Evaluates an expression with these variables, without a provider or an account."""
+    """Evaluates an expression with the given variables, without a provider or an account."""
     variables = {"defaults": {"QUEUE_ACCESS": "sigv4"}, "settings": settings, "secret_settings": secrets}
     (module / "x.tfvars.json").write_text(json.dumps(variables))
     (module / "cli.rc").touch()

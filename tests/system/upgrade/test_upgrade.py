@@ -34,7 +34,7 @@ from tests.support.upgrade.release import environment_of, make_next, name_versio
 # Every acknowledged message arrives. A FIFO queue's messages arrive once and in order.
 
 WORKERS = 2
-MESSAGES = 300  # The consumers delete this many messages from each queue in each phase.
+MESSAGES = 300  # The number of messages that the consumers delete from each queue in each phase.
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Installation:
     new: Fleet
 
     def migrate(self, fleet: Fleet) -> float:
-        """Migrates with these processes' code. Returns the seconds."""
+        """Migrates with the processes' code. Returns the seconds."""
         began = time.monotonic()
         subprocess.run([*COMMAND, "migrate"], env=dict(fleet.environment), check=True, stdout=subprocess.DEVNULL)
         return time.monotonic() - began
@@ -261,7 +261,7 @@ def calls(previous: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def before(postgres: TestServer, previous: Path, calls: list[str]) -> Results:
-    """Returns the previous release's results on its own schema."""
+    """Returns the previous release's results on the previous release's schema."""
     with postgres.database(template="template0") as database:
         return after_migration(database, previous, calls)
 

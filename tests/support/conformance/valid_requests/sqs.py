@@ -96,7 +96,7 @@ def two_queues(sqs: Sqs) -> Members:
 
 
 def sources(sqs: Sqs, number: int = 1) -> str:
-    """Creates a dead-letter queue with this many source queues and a message. Returns its URL."""
+    """Creates a dead-letter queue with the given number of source queues and a message. Returns its URL."""
     dead = sqs.create()
     policy = json.dumps({"deadLetterTargetArn": sqs.arn(dead), "maxReceiveCount": 1})
     for url in [sqs.create(RedrivePolicy=policy) for _ in range(number)]:

@@ -307,7 +307,7 @@ KINDS: dict[str, Callable[[Signer], Forgeries]] = {
     "session tokens": requests.session_tokens, "other schemes": requests.other_schemes, "hosts": requests.hosts,
     "payload hashes": requests.payload_hashes, "queries": requests.queries, "paths": requests.paths,
 }  # fmt: skip
-# Only an HTTP server receives these requests unchanged.
+# Kinds whose requests only an HTTP server receives unchanged.
 WIRE_KINDS: dict[str, Callable[[Signer], Forgeries]] = {
     "folded headers": requests.folded_headers,
     "methods": requests.methods,

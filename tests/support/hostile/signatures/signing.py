@@ -231,7 +231,7 @@ def forgeries(key: str, others: dict[str, str]) -> Iterator[Attempt]:
     key_id, _, secret = key.partition(".")
     hashed = sha256(secret.encode()).hexdigest()
     tokens = {
-        # These keys come first, because the service looks up only a limited number of unknown ids.
+        # The keys in `others` come first, because the service looks up only a limited number of unknown ids.
         **others,
         **{f"character {place}": changed for place, changed in flips(key)},
         **{f"cut to {length}": key[:length] for length in range(len(key))},
