@@ -23,7 +23,7 @@ _OF_FORMATS: Final = {
 }
 
 ACCEPTED: Final[dict[str, str]] = {}
-"""Valid texts by setting. A process can start with all of them together."""
+"""Valid texts by setting. A process can start with all of the valid texts together."""
 
 REFUSED: Final[dict[str, str]] = {}
 """Invalid texts by setting. Settings that accept every text, and secrets, are missing."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 # Only a broken test reaches this limit, even on a machine that is busy with other work.
 MAX_SECONDS = 300
 # The caller pauses between two checks, because a caller without pauses would take CPU from the processes that it waits
-# for. The pause is a twentieth of the time since the start, but not longer than MAX_PAUSE_SECONDS.
+# for. The pause is a twentieth of the time since the start, between PAUSE_SECONDS and MAX_PAUSE_SECONDS.
 PAUSE_SECONDS = 0.005
 MAX_PAUSE_SECONDS = 0.025
 

@@ -71,7 +71,7 @@ def move_early(scene: Scene) -> float:
 
 
 def fire_twice(scene: Scene) -> float:
-    """Fires one occurrence twice, and skips another one."""
+    """Fires one occurrence twice, and skips another occurrence."""
     return _sql(
         scene,
         "update queue.schedule set next_fire_at = next_fire_at - interval '3 seconds',"

@@ -110,8 +110,8 @@ def kill_machine(scene: Scene) -> float:
 
 
 def hang_machine(scene: Scene) -> float:
-    """Stops all processes of the primary while its kernel acknowledges packets. Kills them when another member is the
-    primary.
+    """Stops all processes of the primary while its kernel acknowledges packets. Kills the processes when another member
+    is the primary.
 
     Without the kill, an asynchronous primary would acknowledge writes that no replica receives, until Patroni notices
     the new primary. A watchdog prevents such writes (Patroni's documentation, "Watchdog support").

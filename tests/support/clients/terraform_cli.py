@@ -85,7 +85,7 @@ class Terraform:
         return done
 
     def apply(self, *options: str, changed: bool = False) -> str:
-        """Applies the files. Operations mostly wait, so Terraform runs more of them in parallel than its default of
+        """Applies the files. Operations mostly wait, so Terraform runs more operations in parallel than its default of
         10.
         """
         return self.run("apply", "-auto-approve", "-parallelism=30", *options, changed=changed).stdout

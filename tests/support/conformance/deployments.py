@@ -18,7 +18,7 @@ IDLE_WORKERS = {
 }
 SCRAPE_TOKEN = "scrape"
 
-# DEFAULT keeps AWS's limits (one purge and one re-creation in 60 s). NO_WAITING_PERIODS removes the limits.
+# DEFAULT keeps AWS's limits (one purge and one re-creation of a queue in 60 s). NO_WAITING_PERIODS removes the limits.
 DEFAULT: Mapping[str, str] = {}
 NO_WAITING_PERIODS = {"QUEUE_PURGE_INTERVAL_SECONDS": "0", "QUEUE_RECREATE_INTERVAL_SECONDS": "0"}
 

@@ -31,7 +31,7 @@ def publish(  # noqa: PLR0913 - a row has many columns
     text: str = "hello",
     attributes: dict[str, Any] | None = None,
 ) -> uuid.UUID:
-    """Publishes one notice to all endpoints, with `copies` deliveries each. Returns its message id."""
+    """Publishes one notice to all endpoints, with `copies` deliveries each. Returns the notice's message id."""
     message_id = uuid.uuid4()
     sns = kind != "event"
     with db.transaction():

@@ -189,7 +189,7 @@ EXAMPLES = (
         rejects_bodies=(NO_STORE_BODY, {**NO_STORE_BODY, "store": None}, {**NO_STORE_BODY, "store": ""}),
     ),
     Example(
-        "exists: false, which wants at least one attribute",
+        "exists: false, which requires at least one attribute",
         {"store": [{"exists": False}]},
         accepts=(WITHOUT_STORE,),
         rejects=(WITH_STORE, {}),

@@ -40,7 +40,7 @@ def invoke(functions: Functions, request: Request, name: str | None = None) -> R
 
 
 def call(functions: Functions, action: str, **members: Any) -> Any:
-    """Calls an action that must succeed. Returns its result, or None."""
+    """Calls an action that must succeed. Returns the action's result, or None."""
     response = invoke(functions, json_request(action, **members))
     assert response.status == 200, response.body
     return json.loads(response.body) if response.body else None

@@ -134,7 +134,7 @@ def fill(http: httpx.Client, queue: str, count: int) -> list[int]:
 
 @contextmanager
 def filled_again(up: Up, headers: dict[str, str]) -> Iterator[None]:
-    """Refills the queues repeatedly, because random requests purge and delete them."""
+    """Refills the queues repeatedly, because random requests purge and delete queues."""
     ended = Event()
 
     def keep() -> None:

@@ -65,7 +65,7 @@ def environment(pod: Object) -> dict[str, Any]:
     """Returns the variables of a pod's only container. A value is text, or (secret, key)."""
     found: dict[str, Any] = {}
     for variable in container(pod)["env"]:
-        assert variable["name"] not in found, "Kubernetes takes the last one, and warns"
+        assert variable["name"] not in found, "Kubernetes uses the last variable, and warns"
         if "value" in variable:
             found[variable["name"]] = variable["value"]
         else:

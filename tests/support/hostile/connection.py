@@ -1,6 +1,4 @@
-"""Defines a hostile request, and sends attacks in sequence on one connection with a measurement of each response
-time.
-"""
+"""Defines a hostile request, and sends attacks in sequence on one connection. Measures each response time."""
 
 import re
 import socket
@@ -92,7 +90,7 @@ class Connection:
         try:
             connection.sendall(attack.data)
         except (ConnectionError, BrokenPipeError):
-            # A response can exist, because the service may have refused the request before reading all of it.
+            # The service may have sent a response, because it can refuse a request before reading the whole request.
             if attack.silent:
                 return
             raise

@@ -43,7 +43,9 @@ def refused() -> Iterator[SmugglingCase]:
 
 # --- Content-Length --------------------------------------------------------------------------------------------------
 def lengths() -> Iterator[SmugglingCase]:
-    """RFC 9110, 8.6: Content-Length consists of digits. Any other value is an unrecoverable error (RFC 9112, 6.3)."""
+    """RFC 9110, 8.6: Content-Length consists of digits. A value that contains other characters is an unrecoverable
+    error (RFC 9112, 6.3).
+    """
     for value in (
         b"+3", b"-3", b"0x3", b"3.0", b"3 3", b"3;3", b"3a", b"a3", b"3_0", b"_3", b"1e1", b"0b11", b"0o3", b"3-3",
         b"(3)", b'"3"', b"\xd9\xa3", b"\xc2\xb3", b"3\x0b", b"3\x0c", b"3\x00", b"\x003", b"18446744073709551619",

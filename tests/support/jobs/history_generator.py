@@ -39,7 +39,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """Defines the size of a random history. One of three queues is FIFO, one has groups, and one has no groups."""
+    """Defines the size of a random history. Of every three queues, one queue is FIFO, one standard queue has groups,
+    and one standard queue has no groups.
+    """
 
     messages: int
     queues: int = 9
@@ -104,8 +106,8 @@ select t + interval '2 seconds', t + n * interval '1 millisecond', %(queue)s, 1,
 from generate_series(%(from_at)s::timestamptz, %(to_at)s::timestamptz - interval '1 second', interval '1 minute') t,
     generate_series(1, %(rate)s) n"""
 
-# Of ten messages that were received together, each waits a millisecond longer than the previous one. Waits and
-# processing times have long tails.
+# Of ten messages that were received together, each message waits a millisecond longer than the previous message. Waits
+# and processing times have long tails.
 _BUSY = f"""
 with drawn as (
     select r, %(from_at)s::timestamptz + (r - 1) * interval '1 hour' / %(rows)s as sent_at,

@@ -1,9 +1,9 @@
 """Runs execution environments and the Lambda Runtime API.
 
-An execution environment is a process of awslambdaric, which serves one invocation at a time. As on Lambda, its working
-folder is the code, its path contains the layers, and it has the environment variables in the Lambda Developer Guide
-("Using Lambda environment variables", "Defined runtime"). The process is frozen between invocations: no thread or timer
-runs ("Understanding the Lambda execution environment lifecycle",
+An execution environment is a process of awslambdaric, which serves one invocation at a time. As on Lambda, the
+process's working folder is the code, and its path contains the layers. The process has the environment variables in the
+Lambda Developer Guide ("Using Lambda environment variables", "Defined runtime"). The process is frozen between
+invocations: no thread or timer runs ("Understanding the Lambda execution environment lifecycle",
 https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html).
 
 As on Lambda, the process can write only to /tmp (same page). The process has a separate mount namespace, in which every
@@ -11,8 +11,8 @@ file system is read-only and /tmp is a new, empty file system of 512 MB. The iso
 machine on which users may create namespaces. On other machines functions can write everywhere, but write no bytecode,
 and the module logs a warning.
 
-The processes receive invocations from the Runtime API, and post the results to it ("Using the Lambda runtime API for
-custom runtimes", Lambda Developer Guide). Each environment's number is the prefix of its paths.
+The processes receive invocations from the Runtime API, and post the results to the Runtime API ("Using the Lambda
+runtime API for custom runtimes", Lambda Developer Guide). Each environment's number is the prefix of its paths.
 """
 
 import asyncio
@@ -218,7 +218,7 @@ class RuntimeApi:
         )
 
     async def next(self, request: Request) -> Response:
-        """Waits for an invocation and returns it to the process."""
+        """Waits for an invocation, and returns the invocation to the process."""
         environment = self._environment(request)
         invocation = await environment.next()
         name = environment.function.name

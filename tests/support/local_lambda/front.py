@@ -156,8 +156,8 @@ def broadness(route: Route) -> tuple[bool, int, int, bool]:
 
 
 def route_pattern(path: str) -> re.Pattern[str]:
-    """Returns a pattern for a route's path: `{name}` matches one segment, `{name+}` one or more, and `$default` any
-    path.
+    """Returns a pattern for a route's path: `{name}` matches one segment, `{name+}` matches one or more segments, and
+    `$default` matches any path.
     """
     if path == DEFAULT_ROUTE:
         return re.compile(".*")

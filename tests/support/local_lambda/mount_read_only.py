@@ -49,7 +49,7 @@ def make_read_only(keep: list[str]) -> None:
 
 
 def _unshare(libc: Any) -> None:
-    """Creates a mount namespace, and for a user other than root also a user namespace with the same user."""
+    """Creates a mount namespace. For a user other than root, also creates a user namespace with the same user."""
     user, group = os.getuid(), os.getgid()
     _check(libc.unshare(_CLONE_NEWNS if user == 0 else _CLONE_NEWNS | _CLONE_NEWUSER), "unshare")
     if user != 0:

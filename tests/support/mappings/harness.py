@@ -62,8 +62,8 @@ class Functions:
     """`functions` maps names to functions. `most_at_once` is the largest number of concurrent invocations.
 
     `authorize` raises Refusal for a call that must be refused. `timeouts` maps function names to responses of
-    GetFunctionConfiguration. For other names the response is empty. `missing` lists functions that Lambda reports as
-    missing.
+    GetFunctionConfiguration. For names that `timeouts` lacks, the response is empty. `missing` lists functions that
+    Lambda reports as missing.
     """
 
     url: str = ""

@@ -107,7 +107,7 @@ class Side:
 
     def canonical(self, value: Any, name: str = "") -> Any:
         """Returns the value in a form that both sides share. Query's XML cannot distinguish an empty list or map from a
-        missing one.
+        missing list or map.
         """
         if isinstance(value, dict):
             members = {key: self.canonical(member, key) for key, member in value.items()}

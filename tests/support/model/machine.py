@@ -93,8 +93,8 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, noisy=st.integers(0, 2), busy=st.integers(0, 5), quiet=g.sound_messages, protocol=g.protocols)
     def burst(self, name: str, noisy: int, busy: int, quiet: g.Outline, protocol: str) -> None:
-        """Sends sixty messages in one group, whose messages keep consumers busy, and then messages in other groups, and
-        receives them.
+        """Sends sixty messages in one group, whose messages keep consumers busy, and then messages in other groups.
+        Receives the messages.
         """
         self.protocol, full = protocol, self.name(name)
         self.send_outlines(name, [g.Outline(group=noisy)] * 60)

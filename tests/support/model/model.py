@@ -206,7 +206,7 @@ class Model:
         handles.
 
         The response must contain all available messages. AWS may return fewer messages from a short poll, but Penstock
-        returns all. `arrivals` lists the ids of new messages in the dead-letter queue.
+        returns all of them. `arrivals` lists the ids of new messages in the dead-letter queue.
         """
         queue = self.queues[name]
         target, maximum = self.dead_letter_queue(queue)
@@ -254,7 +254,7 @@ class Model:
 
     def delete(self, name: str, text: str) -> Codes:
         """Checks DeleteMessage. On a standard queue any handle of a message deletes the message. On a FIFO queue only
-        the last receive's handle deletes it, until the visibility timeout ends.
+        the last receive's handle deletes a message, until the visibility timeout ends.
         """
         handle = self.look_up(name, text)
         if handle is None:
@@ -305,8 +305,8 @@ class Model:
         return codes
 
     def movable(self, name: str, destination: str | None) -> tuple[list[list[Moved]], bool]:
-        """Returns the messages that a task may move by line, with their destination, and whether all of them can be
-        received now.
+        """Returns, by line, the messages that a task may move and their destination. Also returns whether all of the
+        messages can be received now.
         """
         queue, lines, whole = self.queues[name], [], True
         for head in queue.heads(self.now):

@@ -178,7 +178,7 @@ def _failures(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemSta
 
 # --- what clients do -------------------------------------------------------------------------------------------------
 def _send(state: SystemState, rules: Rules) -> SystemState:
-    """Sends a message. The acknowledgement follows when this commit and every earlier one are on the disk."""
+    """Sends a message. The acknowledgement follows when the commit and every earlier commit are on the disk."""
     uid, old = state.next_uid, state.database
     id_ = max(old.last_id, old.pos, *(id_ for id_, _ in old.log), 0) + 1
     new = old._replace(last_id=id_, sent=old.sent | {uid})

@@ -161,7 +161,7 @@ def _served(command: re.Match[str], ports: Ports) -> str:
 
 
 def write_script(found: list[Block], folder: Path, ports: Ports) -> Path:
-    """Writes a file for each block, and the script that runs them in order. The last line of `at` names the running
+    """Writes a file for each block, and a script that runs the files in order. The last line of `at` names the running
     block.
     """
     script = folder / "page.sh"

@@ -148,7 +148,7 @@ def begin_send(state: SharedState, rnd: random.Random, connection: Connection, b
 
 def make_entries(plan: Plan, rnd: random.Random, bodies: list[str]) -> list[Entry]:
     """Returns entries. Some messages for standard queues have a delay. A call to a FIFO queue usually has one group,
-    and sometimes two or three.
+    and sometimes has two or three groups.
     """
     if not plan.groups:
         delay = 1 if rnd.random() < 0.03 else None

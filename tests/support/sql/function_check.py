@@ -125,7 +125,7 @@ def read_parameters(definition: str) -> list[str]:
 def check_parameters(name: str, header: str, parameters: list[str]) -> Iterator[str]:
     """Yields faults in the parameters that a function's comment names.
 
-    `-- queue.f(a, b): …` lists all of them in words. A word such as p_a is a parameter's name.
+    `-- queue.f(a, b): …` lists all of the parameters in words. A word such as p_a is a parameter's name.
     """
     comment = " ".join(line.removeprefix("--").strip() for line in header.splitlines())
     listed = re.match(rf"{re.escape(name)}\(([^)]*)\)", comment)

@@ -1,4 +1,4 @@
-"""Creates two releases for the upgrade tests: the previous release and the next one.
+"""Creates two releases for the upgrade tests: the previous release and the next release.
 
 The first release will be 0.1.0. Until then the previous release is a copy of this checkout, and the next release is a
 copy of that copy with changes that a release may contain: another migration, a renamed function, and the old name in

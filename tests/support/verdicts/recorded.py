@@ -27,7 +27,7 @@ GROUPS = ("backlog of the first group", "backlog of the second group")
 WINDOW = 150.0
 """The growth in this many seconds before and after a moment determines the queue's state."""
 STEADY = 0.02
-"""A backlog is steady if it grows or shrinks by less than this part of the arrivals."""
+"""A backlog is steady if it grows or shrinks by less than this share of the arrivals."""
 FIRST_MINUTE, LATEST = 2, 5
 
 Series = list[tuple[float, float]]

@@ -193,7 +193,7 @@ def typical(there: PicturedInstallation) -> None:
 
 
 def trouble(there: PicturedInstallation) -> None:
-    """Makes handlers fail in three ways, and moves one message back to see whether it succeeds now."""
+    """Makes handlers fail in three ways, and moves one message back, to show whether the message succeeds now."""
     typical(there)
     orders = there.queue("orders", "orders-dead")
     failing = [{"order": n, "error": "payment timed out", "customer": f"c{n}"} for n in range(26)]

@@ -42,7 +42,8 @@ class Function(NamedTuple):
 
 @dataclass
 class Walk:
-    """Records the functions that were called during one request, in order, including the event loop's other work.
+    """Records the functions that were called during one request, in order. The functions include the event loop's other
+    work.
 
     `carriers` are the functions whose arguments contained one of `texts`. `statements` are the statements in any
     function's arguments.

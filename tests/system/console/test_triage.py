@@ -57,7 +57,7 @@ def service(postgres: TestServer, times: int) -> Iterator[Service]:
 
 
 def fill(service: Service) -> None:
-    """Receives the messages in `jobs` once without a delete. The next receive moves them to `jobs-dead`."""
+    """Receives the messages in `jobs` once without a delete. The next receive moves the messages to `jobs-dead`."""
     sqs = service.sqs()
     dead = sqs.create_queue(QueueName="jobs-dead")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]

@@ -197,8 +197,9 @@ def test_acknowledged_messages_survive_a_crash(server: Postgres, state: Path, na
 
 CLOCKS_SECONDS = (3600, -3600, 0, 1800)
 
-# One third are one-time schedules, one third cron expressions with catch-up, and one third rates. Half of the
-# occurrences were missed, and the other half is in the future. The expected rows are pairs of a name and a time.
+# One third of the schedules are one-time schedules, one third have cron expressions with catch-up, and one third have
+# rates. Half of the occurrences were missed, and the other half is in the future. The expected rows are pairs of a name
+# and a time.
 _EXPECTED = """
 create table public.expected as
 select n, format('s%%s', n) as name, n %% 3 as kind, t as at

@@ -69,7 +69,7 @@ def test_producer_and_worker(up: Up, programs: dict[str, Program]) -> None:
 
 
 def test_fifo(up: Up, programs: dict[str, Program]) -> None:
-    """A second run prints the same, because the deduplication from the first run does not drop its messages."""
+    """A second run prints the same output, because the deduplication from the first run does not drop its messages."""
     for program in (programs["fifo"], run(up, "fifo")):
         assert printed(program) == [
             "sent 5 events, each of them twice",

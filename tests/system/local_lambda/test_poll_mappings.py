@@ -270,7 +270,7 @@ async def test_one_invocation_fires_what_is_written_meanwhile(database: Database
 
 async def test_one_invocation_works_on_tasks_that_begin_meanwhile(database: Database, tmp_path: Path) -> None:
     async with invoked_once(database, tmp_path, "Move", "Gateway") as (fleet, invocation):
-        for number in range(2):  # The second invocation begins when the first one ends.
+        for number in range(2):  # The second invocation begins when the first invocation ends.
             with psycopg.connect(database.api_dsn, autocommit=True) as db:
                 dead, source = dead_queue(db, f"-{number}", "jobs")
                 poison(db, source, dead, "letter")

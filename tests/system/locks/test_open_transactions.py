@@ -78,8 +78,9 @@ def assert_refused(response: httpx.Response) -> None:
 
 
 def test_an_open_delete_holds_up_only_deletes_of_its_lease(call: Caller, application: psycopg.Connection[Any]) -> None:
-    """One receive returns ten messages. The open transaction deletes one of them. The service merges the other nine
-    deletes with deletes in another queue."""
+    """One receive returns ten messages. The open transaction deletes one of the messages. The service merges the other
+    nine deletes with deletes in another queue.
+    """
     for queue in ("orders", "others"):
         call("CreateQueue", QueueName=queue)
         call.send(queue, *"0123456789")

@@ -184,7 +184,7 @@ def keys(signer: Signer) -> Forgeries:
 
 
 def unknown_keys(signer: Signer) -> Forgeries:
-    """Yields unknown key ids: a valid id with each character changed, and others.
+    """Yields unknown key ids: a valid id with each character changed, and other ids.
 
     After 50 failures within ten seconds, the service makes the client's address wait.
     """

@@ -193,7 +193,7 @@ UNHASHED = (
 
 def payload_hashes(signer: Signer) -> Forgeries:
     """Changes payload hashes. The last line of the canonical request is the SHA-256 of the body. Only S3 accepts other
-    values.
+    values in the last line.
     """
     other = {
         "of nothing": sha256(b"").hexdigest(), "of another body": sha256(b"x").hexdigest(), "zeros": "0" * 64,
