@@ -7,7 +7,7 @@ an actor dies in between, the outcome is unknown, and the ledger accepts any out
     sending -> sent | withdrawn (rolled back)            deleting -> deleted | kept (not deleted by this call)
     delivered: a receive between `begun` and `ended` returned the message and hides it for `seconds`
     released:  the message is about to be visible or deleted, so any consumer may receive it
-    forgotten: the database crashed, and may have lost receives that began before
+    forgotten: the database crashed, and may have lost receives that began before the crash
     rewound:   the database returned to an earlier state, so later acknowledgements may be lost
 """
 

@@ -1,11 +1,11 @@
 """Runs producers and consumers, which continue during all faults and note every event in ledgers.
 
-standard   sends batches; deletes most messages, some with an earlier receipt handle, and leaves others for redelivery
-fifo       sends batches to the producer's groups, and retries with the same deduplication ids until acknowledged
-poison     never deletes: each message moves to the dead-letter queue after two receives
-mapped     a mapping posts batches to a target; messages that the target never handles become dead letters
-events     each publication reaches two queues and a webhook, or no target
-ticks      a schedule fires every second
+standard   The actors send batches, delete most messages (some with an earlier receipt handle), and leave the rest.
+fifo       The actors send batches, and retry with the same deduplication ids until the service acknowledges them.
+poison     The actors never delete. Each message moves to the dead-letter queue after two receives.
+mapped     A mapping posts batches to a target. Messages that the target never handles become dead letters.
+events     Each publication reaches two queues and a webhook, or no target.
+ticks      A schedule fires every second.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 HOW tells how the test runs each command. The test fails for a command without an entry.
 
-    Run         it runs, and succeeds; `more`: arguments for this machine; `instead`: its places in place of others
-    Refused     it runs until AWS's CLI, or SAM's, finds no credentials; `instead`: arguments in place of questions
-    Elsewhere   the named file, which a make target runs, has the text that shows it
-    Parsed      bash parses it: what it needs is not here
+    Run         The command runs and succeeds. `more` adds arguments. `instead` replaces parts of the command.
+    Refused     The command runs until the CLI of AWS or SAM finds no credentials. `instead` replaces arguments.
+    Elsewhere   A make target runs the command or its equivalent. `file` must contain `text`.
+    Parsed      Bash only parses the command, because the test's machine lacks a requirement.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ HOW: dict[str, How] = {
     "aws lambda invoke": Elsewhere("tests/system/local_lambda/test_migrate.py", "test_the_documented_command"),
     ".venv/bin/python -m infra.generate.gradual": Run(),
     "make lambda": Elsewhere("tests/system/deployment/test_commands.py", "make lambda ARGS"),
-    "sam local start-api": Parsed("it needs Docker; `make clients DEPLOYMENT=sam-local` runs it"),
+    "sam local start-api": Parsed("the command needs Docker; `make clients DEPLOYMENT=sam-local` runs it"),
 }  # fmt: skip
 
 
