@@ -57,7 +57,7 @@ def end_sessions(administrator: psycopg.Connection[Any], database: str | None = 
     ]
     administrator.execute(
         "select pg_stat_clear_snapshot()"
-    )  # Without this call, a transaction would read the same snapshot of sessions again.
+    )  # Without the call, a transaction would read the same snapshot of sessions again.
     left = administrator.execute("select pid from pg_stat_activity where pid = any (%s)", (ended,)).fetchall()
     assert not left
     return len(ended)
@@ -115,7 +115,7 @@ def running_test_server() -> Iterator[TestServer]:
         pooler = stack.enter_context(running_pgbouncer(state, server, "*", query_wait_seconds=60))
         connection = psycopg.connect(server.superuser_dsn(), autocommit=True)
         administration = stack.enter_context(connection)
-        administration.execute(f"revoke pg_monitor from {ROLE}")  # Penstock must work without this right.
+        administration.execute(f"revoke pg_monitor from {ROLE}")  # Penstock must work without the rights of pg_monitor.
         administration.execute(f"create database {TEMPLATE} template template0 owner {ROLE}".encode())
         migrate(server.service_dsn(TEMPLATE), role=ROLE)
         _compact(server.superuser_dsn(TEMPLATE))

@@ -63,7 +63,7 @@ class Scene:
         (docs/explain/internals.md).
 
         The ledgers also excuse calls that begin before `until`, and redeliveries between `since`, the earliest moment
-        of the crash, and this call.
+        of the crash, and the current time.
         """
         for ledger in self.traffic.ledgers.values():
             ledger.forgotten(until, since)

@@ -94,7 +94,7 @@ class Connection:
 
 
 NEVER: Final = "never-"
-"""A mapping's target never handles messages that begin with this text."""
+"""A mapping's target never handles messages that begin with NEVER."""
 FAILING_SHARE: Final = 0.02
 """The share of invocations that fail as a whole, and the share of messages that fail temporarily."""
 
@@ -274,7 +274,7 @@ class Traffic:
             self.calls.setdefault(kind, deque(maxlen=20_000)).append((begun, time.time()))
 
     def works_since(self, kind: str, since: float) -> float | None:
-        """Returns the end time of the first successful call of this kind that began after `since`."""
+        """Returns the end time of the first successful call of the given kind that began after `since`."""
         with self._lock:
             return min((ended for begun, ended in self.calls.get(kind, ()) if begun >= since), default=None)
 

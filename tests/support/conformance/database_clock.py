@@ -97,8 +97,8 @@ class Clock:
         )
 
     def is_called(self, function: str, since: Any) -> bool:
-        """Returns whether a session has called this SQL function after `since`, and has called no other function since
-        then.
+        """Returns whether a session has called the SQL function `function` after `since`, and has called no other
+        function since that call.
 
         `function` is a regular expression.
         """

@@ -69,7 +69,7 @@ class Sqs:
         return self._other(account=account or self.account, region=region or self.region)
 
     def with_key(self, key_id: str, secret: str) -> Sqs:
-        """Returns a caller with this access key in the same deployment."""
+        """Returns a caller with the given access key in the same deployment."""
         return self._other(account=key_id, secret=secret)
 
     def with_settings(self, settings: Mapping[str, str]) -> Sqs:

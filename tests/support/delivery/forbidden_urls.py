@@ -27,7 +27,7 @@ CLOUDS = (
 )  # fmt: skip
 METADATA, LOOPBACK, PRIVATE = "169.254.169.254", "127.0.0.1", "10.0.0.1"
 TARGETS = (METADATA, LOOPBACK, PRIVATE, "192.168.1.1")
-# A public address. No test connects to this address.
+# A public address. No test connects to the public address.
 PUBLIC = "8.8.8.8"
 
 
@@ -49,7 +49,7 @@ def number_forms(text: str) -> list[str]:
 
 
 def embedded(text: str) -> list[str]:
-    """Returns IPv6 addresses that lead to this IPv4 address: mapped, compatible, translated, NAT64, 6to4, Teredo,
+    """Returns IPv6 addresses that lead to the given IPv4 address: mapped, compatible, translated, NAT64, 6to4, Teredo,
     ISATAP.
     """
     a, b, c, d = IPv4Address(text).packed

@@ -55,7 +55,7 @@ def function_for(request: Request) -> str:
         return "rest"
     kind, label = find_rest_resource(request.path) or ("", None)
     route = BY_ROUTE.get((request.method, kind, label is not None))
-    route = None if route in MAPPING_ACTIONS else route  # Only the container serves this path.
+    route = None if route in MAPPING_ACTIONS else route  # Only the container serves the path.
     action = route or BY_TARGET.get(request.header("x-amz-target").encode())
     return f"{action.service}/{file_name(action.name)}" if action else "gateway"
 
@@ -215,7 +215,7 @@ class _Connection(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         address = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        forwarded = ("X-Forwarded-Proto", "http")  # API Gateway and load balancers add this header.
+        forwarded = ("X-Forwarded-Proto", "http")  # API Gateway and load balancers add the header X-Forwarded-Proto.
         headers = (*self.headers.items(), forwarded)
         self._write(self.server.deployment.response(Request(self.command, address.path, address.query, headers, body)))
 

@@ -28,7 +28,7 @@ class Request:
     body: bytes = b""
 
     def header(self, name: str) -> str:
-        """Returns the first header with this name in lower case, or an empty string."""
+        """Returns the first header with the given name in lower case, or an empty string."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
@@ -39,7 +39,7 @@ class Response:
     body: bytes
 
     def header(self, name: str) -> str:
-        """Returns the only header with this name in lower case. Fails if the header is missing or repeated."""
+        """Returns the only header with the given name in lower case. Fails if the header is missing or repeated."""
         (value,) = [value for key, value in self.headers if key.lower() == name]
         return value
 

@@ -6,7 +6,7 @@ are busy. Reserved concurrency limits a function's environments. All other funct
 ("Understanding Lambda function scaling", https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html). Unlike
 Lambda, the fleet does not subtract reserved concurrency from the account's concurrency.
 
-Also invokes the scheduled functions, like EventBridge Scheduler. A failed invocation is only logged.
+Also invokes the scheduled functions, like EventBridge Scheduler. The fleet only logs a failed invocation.
 """
 
 import asyncio
@@ -144,7 +144,7 @@ _log = logging.getLogger(__name__)
 async def run_schedules(schedules: Sequence[Schedule], invoke: Invoke, pause_seconds: float | None = None) -> None:
     """Invokes the scheduled functions until cancellation.
 
-    With `pause_seconds`, each invocation starts this number of seconds after the end of the previous invocation,
+    With `pause_seconds`, each invocation starts that number of seconds after the end of the previous invocation,
     regardless of the schedule's rate.
     """
     async with asyncio.TaskGroup() as tasks:

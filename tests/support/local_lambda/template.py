@@ -33,7 +33,7 @@ _NAMED = re.compile(r"\$\{([A-Za-z0-9:]+)\}")
 
 
 class TemplateError(ValueError):
-    """The template uses a feature that this module does not implement."""
+    """The template uses a feature that the module does not implement."""
 
 
 class Values:

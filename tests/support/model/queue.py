@@ -186,15 +186,15 @@ class Queue:
                     message.visible_at = message.sent_at + self.seconds("DelaySeconds")
 
     def original(self, scope: str, deduplication_id: str, now: int) -> Original | None:
-        """Returns the first message with this deduplication id, if it was sent in the last five minutes. The message
-        may be deleted.
+        """Returns the first message with the given deduplication id, if a sender sent the message in the last five
+        minutes. The message may be deleted.
         """
         found = self.originals.get((scope, deduplication_id))
         return found if found and now < found.until else None
 
 
 def defaults(name: str) -> dict[str, str]:
-    """Returns the default attributes for a queue with this name."""
+    """Returns the default attributes for a queue with the given name."""
     return {**DEFAULTS, **(FIFO_DEFAULTS if name.endswith(".fifo") else {})}
 
 

@@ -182,7 +182,7 @@ class SideBySide:
         self.check(full)
 
     def attributes(self, name: str, drawn: dict[str, Any]) -> dict[str, str]:
-        """Returns the drawn attributes that this queue may have. Only FIFO queues have FIFO attributes. Queues that
+        """Returns the drawn attributes that the queue may have. Only FIFO queues have FIFO attributes. Queues that
         receive moved messages have no delay, because AWS does not document whether the delay applies.
         """
         attributes = {key: value for key, value in drawn.items() if key != "redrive"}

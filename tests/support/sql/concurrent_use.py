@@ -125,7 +125,7 @@ def begin_send(state: SharedState, rnd: random.Random, connection: Connection, b
     entries = make_entries(state.plan, rnd, bodies)
     for entry in entries:
         state.ledger.sending([entry.body], entry.group)
-    if rnd.random() < 0.05:  # This part of the transaction fails and is rolled back.
+    if rnd.random() < 0.05:  # Rolls back a send to a savepoint.
         connection.execute("savepoint part")
         part = entries[0]._replace(body="never", deduplication=f"never {bodies[0]}")
         calls.send_entries(connection, state.arn, [part])

@@ -22,7 +22,7 @@ Connection = psycopg.Connection[Any]
 
 
 def nearest_rank(values: Sequence[int], share: float) -> int:
-    """Returns the smallest value such that at least this share of all values is not larger."""
+    """Returns the smallest value such that at least the given share of all values is not larger."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(round(share * len(ordered), 9)) - 1)]
 
@@ -124,7 +124,7 @@ def add_minutes(db: Connection, queue_id: int, minutes: Sequence[Minute]) -> Non
 
 
 def add_messages(db: Connection, name: str, count: int, entered_at: datetime) -> None:
-    """Adds visible messages with this send time."""
+    """Adds visible messages with the given send time."""
     db.execute("select from queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))", (name, count))
     db.execute(
         "update queue.log l set sent_at = %s from queue.queues q where q.queue_id = l.queue_id and q.name = %s",

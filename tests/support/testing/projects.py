@@ -59,7 +59,7 @@ def left(temporary: Path) -> list[str]:
 
 
 def servers(temporary: Path) -> list[int]:
-    """Returns the processes of test servers in this folder."""
+    """Returns the processes of test servers in the given folder."""
     done = subprocess.run(
         ["pgrep", "-f", f"penstock_web.testing {temporary}/"], capture_output=True, text=True, check=False
     )

@@ -69,7 +69,7 @@ class Record:
         return max(at(self.backlog, second) - self.dead(second), 0)
 
     def expected(self, second: float) -> set[Kind]:
-        """Returns the queue's correct states at this second, from the messages before and after it."""
+        """Returns the queue's correct states at the given second, from the messages before and after it."""
         if self.waiting(second) < LEAST_BACKLOG:
             return {Kind.OK, Kind.IDLE}
         is_over = second >= self.pushes

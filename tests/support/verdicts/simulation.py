@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from penstock.verdicts import Facts, Kind, Minute
 
 STEP_SECONDS = 5
-MANY_TIMES = 50  # A message's receives are counted up to this number.
+MANY_TIMES = 50  # The largest number of receives that the simulation counts for a message.
 START = datetime(2026, 11, 2, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
@@ -51,7 +51,7 @@ class Day:
     """The current minute's row by second of the day."""
 
     def at_second(self, second: int, minutes: int = 120) -> list[Minute]:
-        """Returns the stored rows at this second, including the known part of the current minute."""
+        """Returns the stored rows at the given second, including the known part of the current minute."""
         rows = self.until(second // 60, minutes)
         known = self.partial.get(second)
         return [*rows, known] if known and second % 60 else rows

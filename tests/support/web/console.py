@@ -21,12 +21,12 @@ def pictures(page: str) -> dict[str, ET.Element]:
 
 
 def of_class(picture: ET.Element, name: str) -> list[ET.Element]:
-    """Returns a picture's elements with this CSS class."""
+    """Returns a picture's elements with the given CSS class."""
     return [element for element in picture.iter() if name in element.get("class", "").split()]
 
 
 def table(page: str, kind: str) -> list[dict[str, str]]:
-    """Returns the rows of the first table with this CSS class by column head. A picture becomes `(picture)`."""
+    """Returns the rows of the first table with the given CSS class, by column head. A picture becomes `(picture)`."""
     match = re.search(rf'<table class="{kind}".*?</table>', page, re.DOTALL)
     if match is None:
         return []
@@ -100,7 +100,7 @@ class ConsoleClient:
         return self.http.get(path, headers={"accept": "text/html", **headers})
 
     def post(self, path: str, origin: str | None = None, **form: object) -> httpx.Response:
-        """Submits a form from a page with this origin. None means the service's origin."""
+        """Submits a form from a page with the given origin. None means the service's origin."""
         return self.http.post(path, data=form, headers={"origin": self.url if origin is None else origin})
 
     def sign_in(self, key: str, secret: str = "") -> httpx.Response:
@@ -182,7 +182,7 @@ class Console:
 
 
 def build_form(name: str) -> dict[str, str]:
-    """Returns fields that are valid in every form, for the queue, topic or schedule with this name."""
+    """Returns fields that are valid in every form, for the queue, topic or schedule with the given name."""
     url = "http://127.0.0.1/"
     return {
         "name": name, "typed": name, "status": "paused", "state": "enabled", "id": "1", "body": "x", "queue": name,

@@ -72,7 +72,7 @@ class Transport(asyncio.Transport):
 
 
 class Client:
-    """Represents a connection to a server with this application."""
+    """Represents a connection to a server with the given application."""
 
     def __init__(
         self, application: Application, aws_application: AwsApplication | None = None, limits: HttpLimits | None = None

@@ -107,7 +107,7 @@ class Recorder:
             self._walk.enter(frame)
 
     def has_called(self, statement: Statement[Any]) -> bool:
-        """Returns whether the recorded request has called the database with this statement."""
+        """Returns whether the recorded request has called the database with the given statement."""
         return self._walk is not None and statement in self._walk.statements
 
     def end(self) -> None:

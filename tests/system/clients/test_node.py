@@ -24,7 +24,7 @@ from tests.support.sns_signatures import verify
 from tests.support.wait import wait_until
 
 _LONG = "AWS.SimpleQueueService."
-# The client raises this error. The value is the error's class in version 3, and the error's code in version 2.
+# Errors that the client raises. The value is the error's class in version 3, and the error's code in version 2.
 ERRORS = {
     "unknownQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),
     "deletedQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),
@@ -156,7 +156,8 @@ def test_squiss(up: Deployment) -> None:
 # --- sns validator ---------------------------------------------------------------------------------------------------
 # Runs AWS's validator for SNS messages in JavaScript (sns-validator) on messages that the service sent to a queue.
 #
-# The validator requires https and, by default, an AWS host in the certificate's URL. SNS_CERT_HOST sets this host.
+# The validator requires https and, by default, an AWS host in the certificate's URL. SNS_CERT_HOST sets the host in the
+# URL.
 #
 # The module also tests topics with boto3 and the SDK for JavaScript: queues, filters, FIFO, batches, and an endpoint
 # that confirms its subscription.

@@ -237,7 +237,7 @@ def test_the_order_of_a_fifo_group_outlives_a_failure(up: Deployment, sqs: Any, 
 # --- schedules -------------------------------------------------------------------------------------------------------
 # Tests schedules with boto3 from end to end. The EventBridge Scheduler User Guide describes the messages of a schedule.
 #
-# The schedules have a near time. A schedule fires even if that time passes before it is created.
+# The schedules fire soon after their creation. A schedule fires even if its time passes before its creation.
 
 ROLE = "arn:aws:iam::000000000000:role/scheduler"
 SOON = timedelta(seconds=2)

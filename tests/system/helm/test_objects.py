@@ -132,8 +132,9 @@ def test_names_begin_with_the_release(release: str, name: str) -> None:
 
 
 def test_long_names_are_names_of_dns() -> None:
-    """A name has at most 63 characters ("Object Names and IDs", kubernetes.io). Helm's limit for a release's name is
-    53."""
+    """A name has at most 63 characters ("Object Names and IDs", kubernetes.io). Helm's limit for a release's name is 53
+    characters.
+    """
     objects = render("everything", {"keda": {"consumers": []}}, release="r" * 53)
     names = [each["metadata"]["name"] for each in objects.objects]
     assert max(map(len, names)) == 63
@@ -144,7 +145,7 @@ def test_long_names_are_names_of_dns() -> None:
 # Runs the chart's containers as processes, with their commands and variables, on PostgreSQL behind the image's
 # PgBouncer.
 #
-# Helm renders the chart, whose hosts and ports are values. This module then starts the rendered containers without a
+# Helm renders the chart, whose hosts and ports are values. The module then starts the rendered containers without a
 # cluster.
 
 

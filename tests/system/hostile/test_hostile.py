@@ -167,7 +167,7 @@ def test_50_000_hostile_requests_are_refused_in_50_ms(arena: Arena, capsys: pyte
 # Tests that no request hides inside or behind another request: the cases in `smuggled_requests.py` over a socket, in
 # both protocols.
 
-# This request makes the service close the connection, if the connection is still open.
+# The request makes the service close a connection that is still open.
 NEXT = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 REFUSALS = {400, 431, 501, 505}
 PATIENCE_SECONDS = 20

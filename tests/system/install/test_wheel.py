@@ -63,7 +63,7 @@ def uv() -> str:
 
 
 def interpreter(version: str) -> str:
-    """Returns this version's interpreter from PATH or pyenv. Skips the test if the interpreter is missing."""
+    """Returns the given version's interpreter from PATH or pyenv. Skips the test if the interpreter is missing."""
     path = ":".join([os.environ["PATH"], *map(str, Path.home().glob(".pyenv/versions/*/bin"))])
     found = subprocess.run(
         [uv(), "python", "find", "--no-project", "--system", version],
@@ -94,7 +94,7 @@ def run(*command: str | Path, **options: object) -> str:
 
 @contextmanager
 def running(command: list[str | Path], folder: Path, env: dict[str, str]) -> Iterator[str]:
-    """Starts `penstock up` with this command. Yields the command's standard error until it is ready."""
+    """Starts `penstock up` with the given command. Yields the command's standard error until it is ready."""
     port = free_port()
     arguments = [*map(str, command), "up", "--ephemeral", "--port", str(port)]
     with (

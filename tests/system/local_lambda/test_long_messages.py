@@ -64,7 +64,7 @@ def test_no_message_becomes_a_dead_letter_unseen(
     dead = sqs.create_queue(QueueName=f"{name}-dead{suffix}", Attributes=fifo)["QueueUrl"]
     policy = json.dumps({"deadLetterTargetArn": arn_of(f"{name}-dead{suffix}"), "maxReceiveCount": 3})
     url = sqs.create_queue(QueueName=f"{name}{suffix}", Attributes={"RedrivePolicy": policy, **fifo})["QueueUrl"]
-    length = 700_000 // len(json.dumps(character)[1:-1])  # boto3 escapes the body like this in the request.
+    length = 700_000 // len(json.dumps(character)[1:-1])  # boto3 escapes the request's body like json.dumps.
     for number in range(10):
         ids = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)} if suffix else {}
         sqs.send_message(QueueUrl=url, MessageBody=f"{number}{character * length}", **ids)

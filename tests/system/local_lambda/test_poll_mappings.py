@@ -198,7 +198,7 @@ async def invoked_once(
 
 
 async def posted(receiver: Receiver, kind: str) -> None:
-    """Waits for a POST with this message type."""
+    """Waits for a POST with the given message type."""
 
     def has_come() -> bool:
         return any(kind in request.body.decode() for request in receiver.requests)

@@ -31,7 +31,7 @@ from tests.support.programs.penstock_service import running_service
 
 PAGE = (Path(__file__).parents[3] / "docs/operate/backup.md").read_text()
 BLOCKS = re.findall(r"^```(?:sh|ini)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-# The page uses this placeholder if no variables are set.
+# The placeholder that the page uses if no variables are set.
 DOCUMENTED_BACKUP = "/var/backups/penstock"
 SETTINGS = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": b64encode(bytes(32)).decode()}
 ACCOUNT = SystemAccount.choose()

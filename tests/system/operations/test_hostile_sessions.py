@@ -102,7 +102,7 @@ def ask_schedules(scheduler: Any, arn: str) -> Iterator[Any]:
 
 
 def ask(url: str) -> str:
-    """Sends requests with texts and times to the services at this address. Returns the responses."""
+    """Sends requests with texts and times to the services at the given address. Returns the responses."""
 
     def client(service: str) -> Any:
         return boto3.client(
@@ -238,7 +238,7 @@ def test_a_users_session_gets_and_stores_the_same(
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
             call_sql(database, variables)
         return
-    # A session with this setting can send, but cannot receive (QU004).
+    # A session with the hostile isolation level can send, but cannot receive (QU004).
     if setting[0] == "default_transaction_isolation":
         with pytest.MonkeyPatch.context() as patch:
             for name, value in variables.items():

@@ -63,7 +63,7 @@ def test_cloudformation_accepts_the_stack(template: dict[str, Any]) -> None:
 
 
 def physical_names(template: dict[str, Any], stack: str) -> Iterator[tuple[str, str]]:
-    """Yields the type and the explicit name of each resource in a stack with this name. Explicit names must be
+    """Yields the type and the explicit name of each resource in a stack with the given name. Explicit names must be
     unique.
     """
     for resource in template["Resources"].values():

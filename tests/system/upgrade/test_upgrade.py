@@ -182,7 +182,7 @@ def check(customers: Customers) -> None:
 #
 # Migrations run first, so the previous release must also work on the new schema.
 
-# The two releases differ in this function.
+# The function in which the two releases differ.
 FUNCTION = """\
 -- queue.told_release(): which release it is of. SQL interface.
 create or replace function queue.told_release() returns text language sql as $$ select '{}' $$;

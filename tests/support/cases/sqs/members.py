@@ -2,7 +2,8 @@
 type, in another letter case, or duplicated.
 
 The response to an absent required member is MissingParameter, and to a value of a wrong type SerializationException.
-The model has no limits. This module defines the limits of numbers. messages.py and queues.py define all other limits.
+The model has no limits. The module defines only the limits of numbers. messages.py and queues.py define all other
+limits.
 """
 
 from collections.abc import Iterator

@@ -69,7 +69,7 @@ def many_subscriptions(sns: Sns) -> Members:
     return {"TopicArn": _crowded[deployments]}
 
 
-# All tests of an installation share this topic, because its creation takes a second.
+# All tests of an installation share the topic, because its creation takes a second.
 _crowded: dict[Deployments, str] = {}
 SECRETS = {"PlatformCredential": "c", "PlatformPrincipal": "p"}
 PHONE, SANDBOX = "+15550111111", "+15550122222"

@@ -170,13 +170,13 @@ class Signer(NamedTuple):
         return sign_address(self.unsigned_address(), self.key, recipe)
 
     def each(self, recipe: Recipe, name: str) -> Forgeries:
-        """Yields the three forms with this recipe."""
+        """Yields the three forms with the given recipe."""
         yield f"json, {name}", self.json(recipe)
         yield f"form, {name}", self.form(recipe)
         yield f"address, {name}", self.address(recipe)
 
     def headers(self, recipe: Recipe, name: str, *more: tuple[str, str]) -> Forgeries:
-        """Yields the two forms with additional headers and this recipe."""
+        """Yields the two forms with additional headers and the given recipe."""
         yield f"json, {name}", self.json(recipe, *more)
         yield f"form, {name}", self.form(recipe, *more)
 
