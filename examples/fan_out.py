@@ -20,7 +20,8 @@ def subscribed_queue(sns: Any, sqs: Any, topic: str, name: str, **attributes: st
     """Creates a queue, subscribes it to the topic, and returns its URL."""
     url: str = sqs.create_queue(QueueName=name)["QueueUrl"]
     response = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
-    # With raw delivery, the queue gets the message alone. Otherwise, it gets SNS's JSON envelope with the message.
+    # With raw delivery, the queue receives only the message. Without raw delivery, the queue receives SNS's JSON
+    # envelope with the message.
     sns.subscribe(
         TopicArn=topic,
         Protocol="sqs",
@@ -54,7 +55,7 @@ def main() -> None:
     fraud = subscribed_queue(sns, sqs, topic, "example-fraud", FilterPolicy=large)
     publish(sns, topic, "sale of 20", amount=20)
     publish(sns, topic, "sale of 5000", amount=5000)
-    # Publish stores the message in all queues in one transaction, so the queues have it at once.
+    # Publish stores the message in all queues in one transaction, so each queue has the message at once.
     found = {"billing": drain(sqs, billing), "fraud": drain(sqs, fraud)}
     for name, bodies in found.items():
         print(f"{name} received: {', '.join(bodies)}")

@@ -1,6 +1,7 @@
 """Sends events to a FIFO queue, which keeps each group's order and stores a repeated message only once.
 
-A group is an account here. Its events arrive in the order of sending, independent of other accounts.
+Each account has a message group. An account's events arrive in the order of sending, and do not wait for other
+accounts' events.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def work(sqs: Any, url: str) -> None:
     """Handles messages until every order is done. A worker in production never ends."""
     open_orders = set(ORDERS)
     while open_orders:
-        # The call waits up to 20 seconds for a message, and returns as soon as one arrives.
+        # The call waits up to 20 seconds for a message, and returns as soon as a message arrives.
         response = sqs.receive_message(
             QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20, AttributeNames=["ApproximateReceiveCount"]
         )
@@ -32,7 +32,7 @@ def work(sqs: Any, url: str) -> None:
             try:
                 handle(message)
             except ConnectionError as error:
-                # The message stays in the queue. A visibility timeout of 0 makes it visible again at once.
+                # The message stays in the queue. A visibility timeout of 0 makes the message visible again at once.
                 print(f"the worker failed on {message['Body']}: {error}")
                 sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0)
             else:
@@ -54,7 +54,8 @@ def main() -> None:
         aws_access_key_id="any", aws_secret_access_key="any",
     )  # fmt: skip
     url = sqs.create_queue(QueueName="example-orders")["QueueUrl"]
-    # In production, these are separate programs, and any number of each can run.
+    # In production, the producer and the worker are separate programs, and any number of processes can run each
+    # program.
     produce(sqs, url)
     work(sqs, url)
 

@@ -1,6 +1,6 @@
 """Stores an order and sends its job in one SQL transaction, so that the database has both or neither.
 
-DATABASE_URL is a database with the schema `queue`. The default is the database of `make run`.
+DATABASE_URL is the address of a database with the schema `queue`. The default is the database of `make run`.
 """
 
 from __future__ import annotations

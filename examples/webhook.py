@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509 import load_pem_x509_certificate
 
 ENDPOINT = os.environ.get("AWS_ENDPOINT_URL", "http://127.0.0.1:9324")
-# The signed members in this order. Messages do not have all of them.
+# The signed members, in the order of the signed text. No message has all of these members.
 SIGNED = ("Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 received: Queue[dict[str, str]] = Queue()
 
