@@ -25,12 +25,12 @@ DATABASE = re.compile(r"^database (.+?)\s*$", re.MULTILINE)
 
 
 class Penstock:
-    """The system `penstock`.
+    """Implements the system `penstock`.
 
-    `endpoint`, `pids` and `dsn` belong to a running service. `dsn` may be empty.
+    `endpoint`, `pids` and `dsn` belong to a running service. `dsn` can be empty.
 
-    `programs` is the folder that contains `penstock`, in this environment or another one. `settings` contains more
-    environment variables for the service.
+    `programs` is the folder that contains `penstock`, in this environment or in another environment. `settings`
+    contains more environment variables for the service.
     """
 
     name = "penstock"

@@ -27,7 +27,7 @@ INSTALLED = Path("/usr/lib/postgresql")
 
 @dataclass(frozen=True, slots=True)
 class PgbenchRun:
-    """The results of a pgbench run. Latencies belong to whole transactions."""
+    """Holds the results of a pgbench run. Latencies are the durations of whole transactions."""
 
     transactions: int
     elapsed_seconds: float

@@ -126,8 +126,8 @@ def binaries_of(postmaster: int | None) -> Path:
 
 
 class EphemeralPostgres:
-    """Runs a server on a Unix socket and deletes it at the end. As root, the server's user is `postgres` or
-    `nobody`.
+    """Runs a server on a Unix socket and deletes it at the end. If the caller is root, the server's user is `postgres`
+    or `nobody`.
     """
 
     def __init__(self, binaries: Path, settings: Mapping[str, str]) -> None:

@@ -39,7 +39,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A run's figures: the server side's CPU seconds for a thousand messages, and latencies."""
+    """Holds a run's figures: the server side's CPU seconds for 1,000 messages, and latencies."""
 
     cpu_seconds: float
     p50_ms: float

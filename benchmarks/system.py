@@ -13,11 +13,11 @@ from .scenarios import Scenario
 
 
 class UnavailableError(Exception):
-    """The system cannot be measured on this machine. The text says what is missing."""
+    """Says that the benchmark cannot measure a system on this machine. The text says what is missing."""
 
 
 class System(Protocol):
-    """A system under test. It is started once, runs many scenarios, and is stopped once."""
+    """Declares a system under test. The runner starts the system once, runs scenarios, and stops the system once."""
 
     @property
     def name(self) -> str: ...

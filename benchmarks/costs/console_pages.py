@@ -4,9 +4,9 @@
     python -m benchmarks.costs.console_pages --queues 1000 --messages 10000
 
 The benchmark fills the database of a `penstock up --ephemeral` with SQL: queues, a topic with subscriptions, schedules,
-messages, and dead letters in three groups. It then requests each page. A fresh response reads all its data from the
-database. The other responses share this data for some seconds. The benchmark prints both times until the last byte, in
-milliseconds, and the bytes on the wire (gzip).
+messages, and dead letters in three groups. The benchmark then requests each page. A fresh response reads all its data
+from the database. The other responses share this data for some seconds. The benchmark prints both times until the last
+byte, in milliseconds, and the bytes on the wire (gzip).
 """
 
 from __future__ import annotations

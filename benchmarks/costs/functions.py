@@ -64,7 +64,7 @@ BUSY_NOTE = """ The processor times are therefore upper bounds, and
   cold p50 was 184 to 341 ms (Rest: 543), and their warm p50 0.7 to 4 ms (SqsSendMessage and SqsReceiveMessage: 1.8,
   SqsDeleteMessage: 2.0)."""
 PROCESSOR = {"cold_processor_ms": "cold processor", "warm_processor_ms": "warm processor"}
-# The table has a line for each function here, and one line for each service's other functions.
+# The table has a line for each of these functions, and one line for each service's other functions.
 SHOWN = ("Gateway", "Rest", "SqsSendMessage", "SqsReceiveMessage", "SqsDeleteMessage", "SnsPublish")
 LATENCY = {"cold_p50_ms": "cold p50", "cold_p99_ms": "cold p99", "warm_p50_ms": "warm p50", "warm_p99_ms": "warm p99"}
 

@@ -3,8 +3,9 @@
     python -m benchmarks.costs.mappings                                # 20 messages a second for a minute
     python -m benchmarks.costs.mappings --idle 10000      # also 10,000 mappings of empty queues
 
-The benchmark starts `penstock up --ephemeral` and a function without work. It prints p50, p99 and the longest time from
-the start of SendMessage until the function receives the event. It then prints the server side's CPU without messages.
+The benchmark starts `penstock up --ephemeral` and a function without work. The benchmark prints the p50, the p99 and
+the maximum of the time from the start of SendMessage until the function receives the event. The benchmark also prints
+the server side's CPU without messages.
 """
 
 from __future__ import annotations

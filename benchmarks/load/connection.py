@@ -23,7 +23,7 @@ LENGTH = b"\r\ncontent-length:"
 
 
 class MalformedAnswerError(Exception):
-    """The bytes are not an HTTP/1.1 response with a Content-Length."""
+    """Says that the bytes are not an HTTP/1.1 response with a Content-Length."""
 
 
 def content_length(head: bytes) -> int:

@@ -24,8 +24,8 @@ queue_numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """The keys of the callers that create and use queues, and the queue policy. `owner` creates the queues, and also
-    uses the queues if `user` is None.
+    """Holds the keys of the callers that create and use queues, and the queue policy. `owner` creates the queues. If
+    `user` is None, `owner` also uses the queues.
     """
 
     owner: Key | None = None

@@ -72,7 +72,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Phase:
-    """The requests, counters and pace that one process's flows share."""
+    """Holds the requests, counters and pace that the flows of one process share."""
 
     requests: Requests
     body: str

@@ -28,7 +28,7 @@ SIGNED_HEADERS = "content-type;host;x-amz-date;x-amz-target"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An access key and its account."""
+    """Holds an access key with the key's account."""
 
     account: str
     key_id: str
@@ -72,7 +72,7 @@ AUTHORIZATION = f"AWS4-HMAC-SHA256 Credential={CREDENTIAL}, SignedHeaders=host, 
 
 
 class Action(StrEnum):
-    """The benchmark's actions with their names in X-Amz-Target."""
+    """Lists the benchmark's actions with their names in X-Amz-Target."""
 
     SEND = "SendMessage"
     SEND_BATCH = "SendMessageBatch"
@@ -86,7 +86,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A service's host and port, and a queue that belongs to `owner`. `key` signs requests."""
+    """Holds a service's host and port, and a queue that belongs to `owner`. `key` signs requests."""
 
     host: str
     port: int
@@ -101,7 +101,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request as bytes."""
+    """Holds an HTTP request as bytes."""
 
     action: Action
     data: bytes
@@ -109,9 +109,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """An open loop's request, which is written at `at` (perf_counter), or as soon as its connection is free.
-
-    The latency counts from `at` in both cases. Otherwise waiting clients would hide a stall of the service.
+    """Holds a request of an open loop. The connection writes the request at `at` (perf_counter), or later when the
+    connection is free. The latency always counts from `at`, because waiting clients would otherwise hide a stall of the
+    service.
     """
 
     request: Request
@@ -119,28 +119,28 @@ class Due:
 
 
 class Entry(msgspec.Struct, rename="pascal"):
-    """An acknowledged entry in a response of SendMessage or SendMessageBatch."""
+    """Holds an acknowledged entry in a response of SendMessage or SendMessageBatch."""
 
     message_id: str
     md5_of_body: str = msgspec.field(name="MD5OfMessageBody")
 
 
 class SendBatchAnswer(msgspec.Struct, rename="pascal"):
-    """The response of SendMessageBatch. Only the length of `failed` matters."""
+    """Holds the response of SendMessageBatch. Only the length of `failed` matters."""
 
     successful: list[Entry] = []
     failed: list[msgspec.Raw] = []
 
 
 class DeleteBatchAnswer(msgspec.Struct, rename="pascal"):
-    """The response of DeleteMessageBatch."""
+    """Holds the response of DeleteMessageBatch."""
 
     successful: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []
 
 
 class Message(msgspec.Struct, rename="pascal"):
-    """A received message. A response that lacks one of the fields is malformed."""
+    """Holds a received message. A response that lacks one of the fields is malformed."""
 
     message_id: str
     receipt_handle: str
@@ -149,7 +149,7 @@ class Message(msgspec.Struct, rename="pascal"):
 
 
 class ReceiveAnswer(msgspec.Struct, rename="pascal"):
-    """The response of ReceiveMessage, which is `{}` without messages."""
+    """Holds the response of ReceiveMessage, which is `{}` if the response has no messages."""
 
     messages: list[Message] = []
 
@@ -167,7 +167,7 @@ def address_of(endpoint: str, queue: str, owner: str = ACCOUNT, key: Key | None 
 
 
 def body_of(size_bytes: int) -> str:
-    """Returns a printable body of exactly `size_bytes`. The same size gives the same text."""
+    """Returns a printable body of exactly `size_bytes`. Calls with the same size return the same text."""
     return "".join(random.Random(size_bytes).choices(string.ascii_letters + string.digits, k=size_bytes))
 
 

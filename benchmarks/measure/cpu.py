@@ -23,7 +23,7 @@ IDLE, IOWAIT = 3, 4
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A line of /proc/<pid>/stat."""
+    """Represents a line of /proc/<pid>/stat."""
 
     pid: int
     parent: int
@@ -33,7 +33,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The counters at one moment.
+    """Holds the counters at one moment.
 
     `host_seconds` is the time of all cores, and `host_busy_seconds` is the part that was not idle.
     """
@@ -98,7 +98,7 @@ def read_process(pid: int) -> Process | None:
         text = (PROC / str(pid) / "stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The command is in parentheses and may itself contain spaces and parentheses.
+    # The command is in parentheses and can contain spaces and parentheses.
     command, _, rest = text.partition("(")[2].rpartition(")")
     fields = rest.split()
     return Process(pid, int(fields[PARENT]), command, sum(map(int, fields[TIMES])) / TICKS_PER_SECOND)

@@ -18,7 +18,7 @@ SAMPLE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """The load before a study: the used share of all cores in one second, and the load average over one minute."""
+    """Holds the load before a study: the used share of all cores in one second, and the load average of one minute."""
 
     busy_share: float
     load_average_1m: float
@@ -82,7 +82,7 @@ PAUSE_SECONDS = 10
 
 
 class BusyHostError(Exception):
-    """Other programs use the machine, and the caller refuses to measure."""
+    """Says that other programs use the machine, and that `--busy refuse` forbids the measurement."""
 
 
 def check_host_load(when_busy: str) -> HostLoad:

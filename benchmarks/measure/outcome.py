@@ -44,7 +44,7 @@ class Latency:
 
 @dataclass(slots=True)
 class Outcome:
-    """The outcome of a run.
+    """Holds the outcome of a run.
 
     `messages` is the number of messages within `elapsed_seconds`: sent messages in send scenarios, and received and
     deleted messages in all other scenarios.

@@ -15,7 +15,7 @@ SAMPLES_OF_BAD_ANSWERS = 5
 
 @dataclass(slots=True)
 class Tally:
-    """One process's counts during one phase. `merge_tallies` adds the counts of several processes."""
+    """Holds the counts of one process during one phase. `merge_tallies` adds the counts of several processes."""
 
     acknowledged: list[str] = field(default_factory=list)
     received: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of comparing ids. A `phantom` was received, but its send was never acknowledged."""
+    """Holds the result of comparing ids. A `phantom` is a received message without an acknowledged send."""
 
     lost: int
     duplicated: int
@@ -120,7 +120,7 @@ STALL_SECONDS = 5.0
 
 
 class Progress:
-    """The progress that one process's flows share.
+    """Holds the progress that the flows of one process share.
 
     `slots` is shared memory with each process's counter of received messages. A process writes only its own counter.
     """

@@ -16,7 +16,7 @@ ADDRESSES_OF_A_NET = 250
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account's key for signatures, and its Authorization header for the REST API."""
+    """Holds an account's key for signatures, and the account's Authorization header for the REST API."""
 
     key: Key
     bearer: str
@@ -63,7 +63,7 @@ def event_request(address: Address, bearer: str, routing_key: str, message: obje
 
 
 class Receiver(asyncio.Protocol):
-    """A webhook endpoint, which calls `receive` with each body and responds with status 200 after `seconds`."""
+    """Implements a webhook endpoint. Calls `receive` with each body, and responds with status 200 after `seconds`."""
 
     def __init__(self, receive: Callable[[bytes], None], seconds: float = 0.0) -> None:
         self._receive = receive

@@ -47,7 +47,7 @@ class Order(msgspec.Struct):
 
 
 class Done(msgspec.Struct):
-    """The results of a noise."""
+    """Holds the results of a noise."""
 
     answers: int
     refused: int
@@ -56,7 +56,7 @@ class Done(msgspec.Struct):
 
 
 class Noise:
-    """Connections that reopen when they break."""
+    """Runs clients, and reconnects clients whose connections break."""
 
     def __init__(self, order: Order) -> None:
         self.order = order

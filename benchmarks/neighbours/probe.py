@@ -38,7 +38,9 @@ MOMENT = "select date_trunc('second', clock_timestamp())"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The quiet account's resources: it sends to `queue`, and receives events with `routing_key` at `port`."""
+    """Holds the quiet account's resources. The account sends to `queue`, and receives events with `routing_key` at
+    `port`.
+    """
 
     endpoint: str
     dsn: str
@@ -50,7 +52,9 @@ class Target:
 
 @dataclass(slots=True)
 class Sample:
-    """The seconds of each kind, and the numbers of messages that were refused or took more than LATE_SECONDS."""
+    """Holds the latencies of each kind in seconds, and the numbers of refused messages and of messages that took more
+    than LATE_SECONDS.
+    """
 
     sends: list[float] = field(default_factory=list)
     fires: list[float] = field(default_factory=list)

@@ -42,7 +42,7 @@ FORGET_WEBHOOKS = "delete from queue.outgoing_delivery where account_id = %(acco
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The amount of noise."""
+    """Defines the amount of noise."""
 
     schedules: int = 10_000
     polls: int = 10_000
@@ -52,7 +52,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """A service with both accounts, and the port of the noisy account's slow endpoint."""
+    """Holds a service with both accounts, and the port of the noisy account's slow endpoint."""
 
     service: Penstock
     quiet: Target

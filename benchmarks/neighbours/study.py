@@ -1,4 +1,4 @@
-"""Measures the quiet account alone, beside each noise from another account, and beside all noises.
+"""Measures the quiet account alone, during each noise from another account, and during all noises.
 
 The order of the phases changes each round. A ratio compares phases in the same round. The goal is at most twice the
 quiet value.
@@ -38,7 +38,7 @@ MEASURES = {"send": "sends", "fire": "fires", "webhook": "webhooks"}
 
 @dataclass(slots=True)
 class Phase:
-    """The results of one phase: the probe's figures, the noises' work, and each process's use of cores."""
+    """Holds the results of one phase: the probe's figures, the noises' work, and each process's use of cores."""
 
     sample: Sample
     done: dict[str, Done] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Phase:
 
 
 class Noises:
-    """The running noises of a phase."""
+    """Runs the noises of a phase."""
 
     def __init__(self, installation: Installation, sizes: Sizes, kinds: Sequence[str]) -> None:
         self._processes: dict[str, subprocess.Popen[str]] = {}

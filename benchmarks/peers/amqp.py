@@ -1,6 +1,6 @@
 """Implements a part of AMQP 0-9-1: publish with confirms, consume and acknowledge on one channel.
 
-Client libraries take more CPU than the broker, and six times as much as this module
+Client libraries use more CPU than the broker, and six times the CPU of this module
 (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
@@ -68,7 +68,7 @@ def message_id_of(header: bytes) -> str:
 
 
 class Channel(asyncio.Protocol):
-    """A connection with one channel, which calls `delivered` with each message's id and delivery tag."""
+    """Implements a connection with one channel. Calls `delivered` with the id and the delivery tag of each message."""
 
     def __init__(self, delivered: Callable[[str, int], None] = lambda *_: None) -> None:
         self._delivered = delivered

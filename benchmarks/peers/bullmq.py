@@ -19,7 +19,7 @@ SETTINGS = {"appendonly": "yes", "appendfsync": "always", "save": "", "bind": "1
 
 
 class Bullmq(LibraryPeer):
-    """The peer `bullmq`. The library's CPU counts, because the library does the work of a service."""
+    """Implements the peer `bullmq`. The library's CPU counts, because the library does the work of a service."""
 
     name = "bullmq"
 

@@ -20,7 +20,7 @@ Order = dict[str, Any]
 
 @dataclass
 class Record:
-    """The ids and times that the driver reports."""
+    """Holds the ids and times that the driver reports."""
 
     sent: list[str] = field(default_factory=list)
     received: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Driver:
         raise NotImplementedError
 
     async def run_order(self) -> None:
-        """Sends all messages in the order, and receives at the same time if the order requests receives."""
+        """Sends all messages of the order, and concurrently receives if the order requests receives."""
         if self.order["idle"]:
             await self._send_one_by_one()
             return

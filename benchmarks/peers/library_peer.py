@@ -24,7 +24,9 @@ queue_numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A library's scenario: messages in a call (0: 1 to 10 at random), and whether the library sends and receives."""
+    """Describes a library's scenario: messages in a call (0: 1 to 10 at random), and whether the library sends and
+    receives.
+    """
 
     size: int
     sends: bool
@@ -50,7 +52,7 @@ DRAIN = Shape(10, sends=False, receives=True)
 
 
 class LibraryPeer:
-    """A peer with a client library. A subclass sets `name`, `meter` and `command`, and implements `details`.
+    """Implements a peer with a client library. A subclass sets `name`, `meter` and `command`, and implements `details`.
 
     With `library_counts`, the library does a service's work in the client, so its CPU counts as the server's.
     """
@@ -160,7 +162,7 @@ class LibraryPeer:
 
 @contextmanager
 def ended_after(seconds: float, process: "subprocess.Popen[str]") -> Iterator[None]:
-    """Kills a driver after `seconds`. Its caller then reads an empty line."""
+    """Kills a driver after `seconds`. The driver's caller then reads an empty line."""
     timer = Timer(seconds, process.kill)
     timer.start()
     try:

@@ -40,7 +40,7 @@ queue_numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A pgbench script, and the number of messages that one transaction moves."""
+    """Holds a pgbench script, and the number of messages that one transaction moves."""
 
     text: str
     size: int

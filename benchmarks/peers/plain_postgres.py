@@ -24,7 +24,7 @@ DEFAULTS = {"max_connections": "100"}
 
 
 class PlainPostgres(Penstock):
-    """The peer `penstock-plain`, which has no PgBouncer."""
+    """Implements the peer `penstock-plain`, which has no PgBouncer."""
 
     name = "penstock-plain"
 

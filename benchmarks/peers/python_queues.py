@@ -29,7 +29,7 @@ SCHEMAS = {
 
 
 class PythonQueue(LibraryPeer):
-    """The peers `procrastinate` and `pgqueuer`. The library's CPU counts."""
+    """Implements the peers `procrastinate` and `pgqueuer`. The library's CPU counts."""
 
     def __init__(self, name: str, binaries: Path, settings: Mapping[str, str]) -> None:
         self.name = name

@@ -34,7 +34,7 @@ log.file = false
 
 
 class Rabbitmq(LibraryPeer):
-    """The peers `rabbitmq-classic`, `rabbitmq-lazy` and `rabbitmq-quorum`, each with a separate broker."""
+    """Implements the peers `rabbitmq-classic`, `rabbitmq-lazy` and `rabbitmq-quorum`. Each peer has a broker."""
 
     library_counts = False
     pushes = True

@@ -26,7 +26,7 @@ run_numbers = itertools.count(1)
 
 @dataclass(slots=True)
 class Run:
-    """The results of a run. CPU readings are from the start, the end of the push phase, and the end of the drain."""
+    """Holds the results of a run. CPU readings are from the start, and from the ends of the push phase and the drain."""
 
     app: Application
     samples: list[Sample] = field(default_factory=list)

@@ -25,7 +25,7 @@ POLL_SECONDS = 1
 
 @dataclass(slots=True)
 class Application:
-    """The state that all connections share. `rate` can change during a run. Times come from perf_counter."""
+    """Holds the state that all connections share. `rate` can change during a run. Times come from perf_counter."""
 
     profile: Profile
     requests: ApplicationRequests

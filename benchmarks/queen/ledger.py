@@ -12,7 +12,7 @@ MessageKey = tuple[int, int]  # session, number from 1
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """The messages that one consumer group has completed. Without `ordered`, a late number is allowed."""
+    """Records the messages that one consumer group has completed. Late numbers are errors only if `ordered` is true."""
 
     ordered: bool = True
     completed: int = 0
@@ -57,7 +57,7 @@ class ConsumerGroup:
 
 @dataclass(slots=True)
 class Ledger:
-    """The records of both groups and of stage 2.
+    """Holds the records of both groups and of stage 2.
 
     `uncertain` counts pushes without a response, which the service may have stored.
     """
@@ -87,7 +87,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """A group's audit. `collateral` counts dead-lettered messages that were not poison."""
+    """Holds the result of a group's audit. `collateral` counts dead-lettered messages that were not poison."""
 
     completed: int
     lost: int

@@ -9,7 +9,9 @@ PARTS = 100_000
 
 
 class Fate(Enum):
-    """A message's fate follows from its session and number, so producer, consumer and audit compute the same fate."""
+    """Derives a message's fate from the message's session and number, so that producer, consumer and audit compute the
+    same fate.
+    """
 
     PLAIN = "plain"
     POISON = "poison"  # always fails
@@ -19,10 +21,8 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The parameters of a run.
-
-    The defaults are Queen's, except for the rate, the number of connections and the duration, which suit two cores that
-    the load generator also uses.
+    """Holds the parameters of a run. The defaults are Queen's, except for the rate, the number of connections and the
+    duration, which suit two cores that the load generator also uses.
 
     With `groups` "fifo", the topic and queues are FIFO, a session is a message group, and the audit checks the order.
     With "fair", the topic and queues are standard, and a session is a fair queue's tenant. With `rate` 0, the rate is

@@ -14,7 +14,7 @@ REGION, ACCOUNT = "us-east-1", "000000000000"
 
 
 class SessionMessage(msgspec.Struct):
-    """Message number `n` of session `s`, due at `due` (perf_counter)."""
+    """Represents the message with number `n` in session `s`, due at `due` (perf_counter)."""
 
     s: int
     n: int
@@ -23,7 +23,7 @@ class SessionMessage(msgspec.Struct):
 
 
 class Published(msgspec.Struct, rename="pascal"):
-    """The response of PublishBatch."""
+    """Holds the response of PublishBatch."""
 
     successful: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []

@@ -14,10 +14,8 @@ MEBIBYTE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample of a run.
-
-    `at` is in seconds from the start. Backlogs are messages pushed but not completed. Sizes are in MiB. Latencies cover
-    the time since the previous sample.
+    """Holds a sample of a run. `at` is in seconds from the start. Backlogs count messages that were pushed but not
+    completed. Sizes are in MiB. Latencies cover the time since the previous sample.
     """
 
     at: float

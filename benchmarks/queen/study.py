@@ -170,7 +170,7 @@ STUDIES = [
 
 # --- peer cost -------------------------------------------------------------------------------------------------------
 # Measures the machine's speed before and after a run by the cost of a peer's send.
-# The goal was set on another machine, and this machine's speed may change within an hour. The goal is therefore a
+# The goal was set on another machine, and this machine's speed can change within an hour. The goal is therefore a
 # multiple: the allowed cost of a push divided by the peer's cost of a send on the other machine (REFERENCE). On this
 # machine, the limit is the same multiple of the peer's current cost.
 

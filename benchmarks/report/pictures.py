@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "performance"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A chart of columns in a study's rows. Every system has each of `curves`."""
+    """Describes a chart of columns in a study's rows. Every system has each of `curves`."""
 
     name: str
     title: str

@@ -120,7 +120,7 @@ def compared(
 ) -> tuple[list[dict[str, object]], Document | None]:
     """Returns the systems with their multiples, and the unit, which is the median of the measured values.
 
-    Without measurements the function returns unchanged systems and no unit.
+    Without measurements, the function returns unchanged systems and no unit.
     """
     if not measured:
         return list(systems), None
@@ -148,14 +148,14 @@ def multiples_of(system: dict[str, object]) -> list[float]:
 
 
 # --- reference -------------------------------------------------------------------------------------------------------
-# The peers' figures on the machine for which the goals were set. See docs/explain/benchmarks.md.
-# Machines differ, and some programs slow down more than others on a slower machine. A goal is therefore a multiple of a
-# peer's figure in the same run: the ratio of Penstock to the peer on this machine must not exceed the ratio of the goal
-# to the peer on that machine.
+# The peers' figures on the machine for which the goals were set. See docs/explain/benchmarks.md. Machines differ, and a
+# slow machine does not slow all programs equally. A goal is therefore a multiple of a peer's figure in the same run. On
+# the current machine, the ratio of Penstock's figure to the peer's figure must not exceed the ratio of the goal to the
+# peer's figure below.
 
 CPU, P50 = "server_cpu_seconds_per_1000", "p50_ms"
 
-# Maps a scenario to (the figure's name, peer -> its median on that machine).
+# Maps a scenario to the figure's name, and to each peer's median on the machine of the goals.
 REFERENCE: Final[dict[str, tuple[str, dict[str, float]]]] = {
     "send_1": (CPU, {
         "pgmq": 0.090, "procrastinate": 0.457, "pgqueuer": 0.368, "bullmq": 0.050, "rabbitmq-classic": 0.102,

@@ -18,7 +18,7 @@ SHORT_CPU_SECONDS = 1.0  # A CPU figure below this limit is coarse, because /pro
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Penstock's goals with 16 connections and bodies of 100 bytes (see docs/explain/benchmarks.md)."""
+    """Holds Penstock's goals with 16 connections and bodies of 100 bytes (docs/explain/benchmarks.md)."""
 
     messages_per_second: float = 0.0
     cpu_seconds_per_1000: float = 0.0
@@ -39,7 +39,7 @@ GOALS = {
 
 @dataclass(slots=True)
 class RepeatedRuns:
-    """The repeats of one scenario, system and number of connections."""
+    """Holds the repeats of one scenario, system and number of connections."""
 
     runs: list[Outcome]
 

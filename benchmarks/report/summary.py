@@ -2,8 +2,8 @@
 
     python -m benchmarks.report.summary benchmarks/raw/2026-11-22T140750Z-send_1.json  # `make bench` runs it at its end
 
-A raw run contains every repeat and every sample. It stays on the machine that measured it (`benchmarks/raw/`, which git
-ignores). The repository contains one summary for each scenario, in `benchmarks/results.json`.
+A raw run contains every repeat and every sample. The raw run stays in `benchmarks/raw/` on the measured machine,
+because git ignores this folder. The repository contains one summary for each scenario, in `benchmarks/results.json`.
 """
 
 import argparse

@@ -32,7 +32,7 @@ MESSAGES = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A service with particular checks. With `policy`, the queue has a policy, and the caller belongs to another
+    """Describes the checks of a service. With `policy`, the queue has a policy, and the caller belongs to another
     account.
     """
 

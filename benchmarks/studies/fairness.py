@@ -3,9 +3,9 @@
     python -m benchmarks.studies.fairness                     # three phases, repeated, on a separate service
 
 A fixed number of consumers receive one message at a time, handle it for a while and delete it. The quiet tenants alone
-keep the consumers busy for two thirds of the time. The noisy tenant sends as many messages as all others together, so a
-backlog grows. With more consumers, the processors become the bottleneck. On a small machine, this happens with 200
-consumers and 800 messages a second.
+keep the consumers busy for two thirds of the time. The noisy tenant sends as many messages as all quiet tenants
+together, so a backlog grows. With more consumers, the processors become the bottleneck. On a small machine, this
+happens with 200 consumers and 800 messages a second.
 
 The phases are `quiet` (without the noisy tenant), `fair` (with it, and with MessageGroupId) and `unfair` (with it, but
 without MessageGroupId). Each phase has a separate queue. A wait is the time from a send's due time until a consumer has
@@ -68,7 +68,7 @@ class Workload:
 
 @dataclass(slots=True)
 class Phase:
-    """A running phase's numbers of sent messages, and their waits in seconds."""
+    """Holds the numbers of sent messages in a running phase, and the messages' waits in seconds."""
 
     name: str
     workload: Workload

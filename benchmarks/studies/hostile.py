@@ -1,8 +1,8 @@
 """Compares a queue under pressure with a quiet queue.
 
 Under pressure, millions of messages wait, many are in flight, and another session's old snapshot keeps PostgreSQL from
-removing deleted rows. The study measures two equal services alternately. It does not store the ids of the waiting
-messages. The number of remaining messages reveals losses, and the received ids reveal duplicates.
+removing deleted rows. The study measures two equal services alternately. The study does not store the ids of the
+waiting messages. The number of remaining messages reveals losses, and the received ids reveal duplicates.
 """
 
 from contextlib import closing
@@ -37,7 +37,7 @@ COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
 
 
 class LoadedQueue:
-    """The queue under pressure, and its expected number of messages."""
+    """Holds the queue under pressure, and the expected number of messages in the queue."""
 
     def __init__(self, bench: Bench, penstock: Penstock) -> None:
         self._bench = bench

@@ -26,7 +26,7 @@ WARM_UP_JOBS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class JobScenario:
-    """A scenario: the original's number of jobs, the number of connections, and the payload."""
+    """Describes a scenario: the original's number of jobs, the number of connections, and the payload."""
 
     scenario: Scenario
     jobs: int

@@ -1,9 +1,9 @@
-"""Runs RabbitMQ's test of lazy queues: a million persistent messages of 1,000 bytes wait, and are then drained.
+"""Runs RabbitMQ's test of lazy queues: a consumer drains a backlog of a million persistent messages of 1,000 bytes.
 
-The study measures each part's memory (PSS) and disk space when the system is empty, full, and drained. It also compares
-the receive rate of the million's first messages with the rate of as many messages on an otherwise empty queue. The
-machine's speed changes during the minute of filling. The study therefore measures the other queue just before and just
-after, while the million waits. The row also contains the other queue's rate without the million.
+The study measures each part's memory (PSS) and disk space when the system is empty, full, and drained. The study also
+compares the receive rate of the million's first messages with the receive rate of as many messages in a queue without
+other messages. The machine's speed changes during the minute of filling. The study therefore measures the other queue
+just before and just after, while the million waits. The row also contains the other queue's rate without the million.
 """
 
 from statistics import median

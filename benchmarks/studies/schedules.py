@@ -56,7 +56,7 @@ from queue.schedule_run where scheduled_for > %(since)s and scheduled_for <= %(u
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The rate and the durations of the measurement."""
+    """Holds the rate and the durations of the measurement."""
 
     rate: int = 1000
     seconds: int = 30

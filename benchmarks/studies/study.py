@@ -23,9 +23,8 @@ Document = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """A study's results.
-
-    `systems` are the results to store. `valid` means that no message was lost, duplicated, out of order or refused.
+    """Holds a study's results. `systems` are the results to store. `valid` means that the systems lost, duplicated,
+    reordered and refused no message.
     """
 
     systems: list[Document]
@@ -34,7 +33,7 @@ class Findings:
 
 @dataclass
 class Bench:
-    """Starts a system when a study first needs it. `stack` stops the systems."""
+    """Starts a system when a study first needs the system. `stack` stops the systems."""
 
     options: argparse.Namespace
     fleet: Fleet

@@ -37,7 +37,7 @@ MESSAGES_PER_THREAD = 10_000  # the article: 10,000 to 50,000
 
 
 def measure(shapes: list[tuple[int, int]], bench: Bench) -> Findings:
-    """Measures the article's table for each system, and prints the article's figures beside the measured ones."""
+    """Measures the article's table for each system, and prints the article's figures beside the measured figures."""
     documents, valid = [], True
     able = bench.supporting(SCENARIOS["warski"])
     bench.measure_insert(bench.penstock)
