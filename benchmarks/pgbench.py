@@ -100,10 +100,10 @@ def find_pgbench(binaries: Path) -> str:
 
 
 # --- bare insert -----------------------------------------------------------------------------------------------------
-# Measures a unit that is comparable between machines: PostgreSQL's CPU for inserting one row with pgbench.
-# The INSERTs go to a table in a separate database on Penstock's server: 16 clients, prepared statements, one row in a
-# transaction, 100 bytes and a generated key. As for all systems on PostgreSQL, the figure is the server's CPU, without
-# the CPU of opening connections.
+# Measures a unit that is comparable between machines: PostgreSQL's CPU for inserting one row with pgbench. The INSERTs
+# go to a table in a separate database on Penstock's server. pgbench has 16 clients and prepared statements. Each
+# transaction inserts one row of 100 bytes with a generated key. As for all systems on PostgreSQL, the figure is the
+# server's CPU, without the CPU of opening connections.
 
 CLIENTS = 16
 INSERTS = 20_000  # about a second of CPU for one figure, because the kernel counts in 1/100 s
@@ -117,7 +117,7 @@ def measure_bare_insert(dsn: str, inserts: int = INSERTS) -> list[float]:
     """Measures PostgreSQL's CPU seconds for 1,000 INSERTs, FIGURES times.
 
     Raises one of FAILURES if pgbench is missing, the server is unknown or on another machine, no role can create a
-    database, or the CPU is too small to measure.
+    database, or the CPU is too low for a measurement.
     """
     if not dsn:
         raise UnavailableError("the database is unknown (--database)")

@@ -2,8 +2,8 @@
 
     python -m benchmarks.run --scenario all --peers pgmq bullmq       # or: make bench SCENARIO=all PEERS=pgmq,bullmq
 
-The exit code is 1 if a run of Penstock lost, duplicated, reordered or refused messages, 2 if Penstock did not start,
-and 3 if the host was busy and --busy refuse was given.
+The exit code is 1 if a run of Penstock lost, duplicated, reordered or refused messages. The exit code is 2 if Penstock
+did not start, and 3 if the host was busy and the command had --busy refuse.
 """
 
 import signal

@@ -1,4 +1,4 @@
-"""Defines the scenarios: the flows during the measured time, and whether the queue is filled before."""
+"""Defines the scenarios: the flows during the measured time, and whether the load generator fills the queue before."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ RECEIVES = (Action.RECEIVE, Action.DELETE, Action.DELETE_BATCH)
 class Scenario:
     """Describes a scenario.
 
-    The flows of `measured` are assigned to connections in rotation. With `filled`, the queue contains all messages at
+    The connections run the flows of `measured` in rotation. With `filled`, the queue contains all messages at
     the start. With `fifo`, the queue is FIFO. The main figure is messages a second until the last response to one of
     `counted`.
     """

@@ -4,7 +4,7 @@
     .venv/bin/python -m benchmarks.costs.cold_imports --repeat 9 --secret
 
 With `--secret`, the import reads the function's secret with TLS from a Secrets Manager of this process, as on AWS.
-Each import runs in a new interpreter that writes no bytecode, because layers are read-only on Lambda. The interpreter
+Each import runs in a new interpreter that writes no bytecode, because layers on Lambda are read-only. The interpreter
 does not use site-packages, because setuptools, which Lambda lacks, hooks itself into every import. The cost is the
 minimum of the repeats, because other programs only increase the CPU. The median shows the load of the machine.
 """
@@ -59,9 +59,9 @@ def main() -> None:
     parser.add_argument("--build", type=Path, default=ROOT / ".aws-sam/build")
     parser.add_argument("--python", type=Path, default=ROOT / ".tools/lambda/bin/python")
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--function", action="append", help="only this one, such as sqs.send_message")
+    parser.add_argument("--function", action="append", help="measure only this function, such as sqs.send_message")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--secret", action="store_true", help="functions have a secret, and read it")
+    parser.add_argument("--secret", action="store_true", help="functions have and read a secret")
     options = parser.parse_args()
     with ExitStack() as stack:
         variables: dict[str, str] = {}

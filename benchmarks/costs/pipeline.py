@@ -7,9 +7,9 @@
     python -m benchmarks.costs.pipeline --load                       # the service's throughput with and without the job
 
 The benchmark writes a random history of `days` days (tests/support/jobs/history_generator.py). The job computes its
-results in a separate process. tests/support/jobs/reference.sql computes the same results from the definitions. Memory
-is the sampled PSS of the job's processes (driver, JVM, Python workers), and the peak of the largest Python worker
-(VmHWM). pg_stat_activity shows the longest transaction.
+results in a separate process. tests/support/jobs/reference.sql computes the same results from the definitions. The
+memory figures are the sampled PSS of the job's processes (driver, JVM, Python workers), and the peak of the largest
+Python worker (VmHWM). The longest transaction comes from pg_stat_activity.
 """
 
 import argparse
@@ -111,7 +111,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--filled", default="", metavar="DSN,DSN", help="databases that already contain a history")
     made.add_argument("--busy-hour", default="", metavar="SIZES", help="messages of one queue, all in one hour")
     made.add_argument("--groups", type=int, default=0, help="with --busy-hour: message groups")
-    made.add_argument("--deltas", action="store_true", help="measure runs after the first one instead")
+    made.add_argument(
+        "--deltas", action="store_true", help="measure a first run and later runs with few changes instead"
+    )
     made.add_argument("--once", action="store_true", help="skip the second run of the job")
     made.add_argument("--no-sql", action="store_true", help="leave plain SQL out")
     made.add_argument("--load", action="store_true", help="measure the service instead")

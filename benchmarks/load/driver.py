@@ -34,7 +34,7 @@ class Callers:
 
 
 class HttpLoad:
-    """Runs scenarios against one endpoint, each with a new queue."""
+    """Runs scenarios against one endpoint. Each scenario has a new queue."""
 
     def __init__(self, system: str, endpoint: str, fleet: Fleet, meter: Meter, callers: Callers | None = None) -> None:
         self._callers = callers or Callers()

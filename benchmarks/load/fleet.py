@@ -1,8 +1,8 @@
 """Runs the load generator's processes. Each process runs its share of a phase's connections on uvloop.
 
-In a phase, the processes open connections and report their readiness, and the caller reads the counters. Then all
-processes start at once and report their end, and the caller reads the counters again. During a phase, each process
-shares only one counter.
+In a phase, the processes open connections and report their readiness, and the caller reads the counters. All processes
+then start at once. After all processes have reported their end, the caller reads the counters again. During a phase,
+each process shares only one counter.
 """
 
 import asyncio

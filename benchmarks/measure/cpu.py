@@ -158,7 +158,7 @@ PEAK_SECONDS = 0.2
 
 @contextmanager
 def peak_of(meter: Meter, group: str) -> Iterator[list[int]]:
-    """Yields a list with the peak of PSS bytes, sampled five times a second.
+    """Yields a list with the peak PSS in bytes. Samples the PSS five times a second.
 
     The list is empty if /proc is not readable.
     """

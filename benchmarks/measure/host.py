@@ -97,5 +97,8 @@ def check_host_load(when_busy: str) -> HostLoad:
     if load.busy and when_busy == "refuse":
         raise BusyHostError(f"the host is busy: {load.busy_share:.0%} of all cores are in use by other programs")
     if load.busy:
-        print(f"WARNING: the host is busy ({load.busy_share:.0%} of all cores): figures are marked", file=sys.stderr)
+        print(
+            f"WARNING: the host is busy ({load.busy_share:.0%} of all cores): the report marks the figures",
+            file=sys.stderr,
+        )
     return load

@@ -107,7 +107,7 @@ class Noise:
         return [found[number % len(found)] for number in range(order.count)] if found else []
 
     async def serve_slowly(self) -> None:
-        """Publishes one event, whose webhooks get late responses."""
+        """Publishes one event. The event's webhooks respond late."""
         order, loop = self.order, asyncio.get_running_loop()
 
         def receive(_body: bytes) -> None:

@@ -1,7 +1,8 @@
 """Drives another queue's library in a separate process. The driver needs only the standard library.
 
 The caller starts the driver with an order (JSON) as its argument, waits for the line "ready", writes a line to start
-the driver, and reads one line of JSON: the sent and received ids, the durations, and this process's processor time.
+the driver, and reads one line of JSON. This line contains the sent and received ids, the durations, and the driver's
+processor time.
 """
 
 import asyncio

@@ -12,8 +12,8 @@ FOLDER = Path(__file__).resolve().parents[2] / ".tools" / "peers"
 
 
 def debian(name: str, packages: list[str]) -> Path:
-    """Returns the folder that contains the packages' files. Raises UnavailableError, also on systems other than
-    Debian.
+    """Returns the folder that contains the packages' files. Raises UnavailableError if the packages are missing, or on
+    systems other than Debian.
     """
     folder = FOLDER / name
     if is_complete(folder, packages):

@@ -2,7 +2,8 @@
 
 Without HTTP or a client library, pgmq shows the lowest cost of a queue in a table. The database is an ephemeral
 PostgreSQL with the same programs and settings as Penstock's. The benchmark counts the sent and deleted messages in the
-table. In a receive scenario, one pgbench transaction makes two calls (read, delete), as for the services.
+table. In a receive scenario, one pgbench transaction reads and deletes, because a client of a service also makes two
+calls.
 """
 
 import itertools

@@ -26,7 +26,7 @@ run_numbers = itertools.count(1)
 
 @dataclass(slots=True)
 class Run:
-    """Holds the results of a run. CPU readings are from the start, and from the ends of the push phase and the drain."""
+    """Holds a run's results. CPU readings are from the start, the end of the push phase, and the end of the drain."""
 
     app: Application
     samples: list[Sample] = field(default_factory=list)
@@ -43,7 +43,7 @@ def arn(service: str, name: str) -> str:
 
 
 def prepare(penstock: Penstock, profile: Profile) -> Application:
-    """Creates a topic with two queues, each with a dead-letter queue, and the queue of stage 2."""
+    """Creates a topic with two queues, their dead-letter queues, and the queue of stage 2."""
     suffix = ".fifo" if profile.groups == "fifo" else ""
     prefix = f"queen-{profile.groups}-{next(run_numbers)}"
     topic, queues = f"{prefix}-events{suffix}", (f"{prefix}-first{suffix}", f"{prefix}-second{suffix}")

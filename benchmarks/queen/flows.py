@@ -89,7 +89,7 @@ def consume(app: Application, group: int, seed: int) -> Flow:
 
 
 def handle(app: Application, group: int, messages: list[Message], rng: random.Random) -> Flow:
-    """Handles messages, and releases failed ones.
+    """Handles messages, and releases failed messages.
 
     In FIFO queues, the consumer also releases the session's later messages without handling them.
     """

@@ -59,7 +59,7 @@ def memory_of(penstock: Penstock) -> dict[str, float]:
 def database_state(dsn: str) -> tuple[int, int]:
     """Returns the database's size in bytes without its history, and the number of other client connections.
 
-    The history keeps messages without bodies until its day's partition is dropped (QUEUE_HISTORY_DAYS).
+    The history keeps messages without bodies until the service drops the day's partition (QUEUE_HISTORY_DAYS).
     """
     query = (
         "select pg_database_size(current_database()) - (select sum(pg_total_relation_size(i.inhrelid)) "

@@ -1,4 +1,4 @@
-"""Runs the application mode as a study: FIFO groups, then fair queues, each with a separate verdict."""
+"""Runs the application mode as a study: with FIFO groups and with fair queues. Each study has a separate verdict."""
 
 from dataclasses import asdict
 from functools import partial

@@ -104,7 +104,7 @@ def studies_page(results: dict[str, Results]) -> str:
 
 
 def rows_of_systems(goals: Sequence[Results], title: str, name: str) -> list[Row]:
-    """Returns a row for each system with one figure for every scenario."""
+    """Returns a row for each system. The row has one figure for each scenario."""
     found: dict[str, Row] = {}
     for document in goals:
         for system in systems_of(document):
@@ -156,7 +156,7 @@ def source(goals: Sequence[Results]) -> str:
 
 
 def measured(figure: float) -> float | None:
-    """Returns the figure, or None for 0. Every call takes some time, so 0 means that the figure was not measured."""
+    """Returns the figure, or None for 0. Every call takes some time, so 0 means that there is no measurement."""
     return figure or None
 
 

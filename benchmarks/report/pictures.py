@@ -178,7 +178,7 @@ def marks(x: Axis, y: Axis) -> list[str]:
 
 
 def vertical_label(text: str, x: float, y: float) -> str:
-    """Draws a rotated label, which reads upwards."""
+    """Draws a rotated label, which the reader reads upwards."""
     return label(text, x, y, text_anchor="middle", transform=f"rotate(-90 {x} {y})")
 
 

@@ -34,7 +34,7 @@ Document = dict[str, Any]
 
 
 def summary_of(raw: Document) -> Document:
-    """Returns the figures for the page. Facts that all systems share are stored once."""
+    """Returns the figures for the page. The summary contains shared facts of all systems only once."""
     facts = [system.get("facts") or system for system in raw["systems"]]
     postgresql: Document = next((fact["postgresql"] for fact in facts if "postgresql" in fact), {})
     return {

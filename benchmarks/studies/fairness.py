@@ -2,14 +2,15 @@
 
     python -m benchmarks.studies.fairness                     # three phases, repeated, on a separate service
 
-A fixed number of consumers receive one message at a time, handle it for a while and delete it. The quiet tenants alone
-keep the consumers busy for two thirds of the time. The noisy tenant sends as many messages as all quiet tenants
-together, so a backlog grows. With more consumers, the processors become the bottleneck. On a small machine, this
-happens with 200 consumers and 800 messages a second.
+A fixed number of consumers receive one message at a time, handle the message for a while, and delete the message. The
+quiet tenants alone keep the consumers busy for two thirds of the time. The noisy tenant sends as many messages as all
+quiet tenants together, so a backlog grows. With more consumers, the processors become the bottleneck. On a small
+machine, this happens with 200 consumers and 800 messages a second.
 
-The phases are `quiet` (without the noisy tenant), `fair` (with it, and with MessageGroupId) and `unfair` (with it, but
-without MessageGroupId). Each phase has a separate queue. A wait is the time from a send's due time until a consumer has
-the message, so a late send counts (open loop). All waits count, including waits when the noisy tenant starts.
+The phase `quiet` is without the noisy tenant. The phase `fair` has the noisy tenant and uses MessageGroupId, and the
+phase `unfair` has the noisy tenant but no MessageGroupId. Each phase has a separate queue. A wait is the time from a
+send's due time until a consumer has the message, so a late send counts (open loop). All waits count, including waits
+when the noisy tenant starts.
 """
 
 import argparse

@@ -17,7 +17,7 @@ from .hostile import count
 from .study import Bench, Findings, Study
 
 QUEUES = (10, 100, 1_000, 10_000)
-COUNTED_QUEUES = 100  # the number of a topic's queues whose messages the study counts
+COUNTED_QUEUES = 100  # the number of queues in which the study counts messages
 ACCOUNT, REGION = "000000000000", "us-east-1"
 # Every tenth subscription has a filter policy, which the message matches.
 POLICY = '[[["kind", false, ["in", ["order"]]]]]'

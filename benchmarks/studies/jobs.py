@@ -1,10 +1,10 @@
 """Runs the four scenarios of bullmq-bench, which ChasquiMQ also uses: add, bulk add, one worker, and one worker with
 100 concurrent jobs.
 
-A job is a message. An SQS call contains at most 10 messages. A bulk of 50 is therefore five concurrent calls, and a
-worker with 100 concurrent jobs is ten consumers that each receive and delete 10 messages. The original divides the jobs
-of the warm-up and of the benchmark by the benchmark's time only. "jobs/s" is the true rate, and "as stated there" is
-the original's rate.
+A job is a message. An SQS call contains at most 10 messages. A bulk of 50 is therefore five concurrent calls. A worker
+with 100 concurrent jobs is ten consumers, and each consumer receives and deletes 10 messages. The original divides the
+jobs of the warm-up and of the benchmark by the benchmark's time only. "jobs/s" is the true rate, and "as stated there"
+is the original's rate.
 """
 
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def plan_of(job: JobScenario, jobs: int) -> Plan:
 
 
 def without_slowest(runs: list[Outcome], count: int) -> list[Outcome]:
-    """Returns the runs without the `count` slowest, but at least one run."""
+    """Returns the runs without the `count` slowest runs, but at least one run."""
     ordered = sorted(runs, key=lambda run: run.messages_per_second, reverse=True)
     return ordered[: max(1, len(ordered) - count)]
 

@@ -1,6 +1,6 @@
 """Measures the cost of waiting connections: long polls on empty queues, then one message for each queue.
 
-The goal: 1,000 long polls take at most 1 % of a core and 10 database connections.
+The goal is that 1,000 long polls use at most 1 % of a core and 10 database connections.
 """
 
 import asyncio

@@ -24,7 +24,7 @@ RECEIVE = SCENARIOS["receive_delete_10"]
 
 
 def measure(bench: Bench) -> Findings:
-    """Measures Penstock on a new service and database, and peers as they are.
+    """Measures Penstock on a new service and database, and the running peers.
 
     Other studies would influence the service's memory.
     """

@@ -64,7 +64,7 @@ class Bench:
 
     @cached_property
     def penstock(self) -> Penstock:
-        """Returns Penstock, and starts it unless --no-penstock is given. Raises UnavailableError."""
+        """Returns Penstock, and starts the service unless --no-penstock is given. Raises UnavailableError."""
         options = self.options
         penstock = Penstock(self.fleet, options.endpoint, tuple(options.pid), options.database)
         self.stack.callback(penstock.stop)

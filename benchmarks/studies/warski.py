@@ -1,9 +1,9 @@
 """Runs Adam Warski's benchmark of SQS (2014).
 
 Senders send batches of 1 to 10 messages of 100 bytes, and receivers receive 10 messages. A node in the article is a
-machine that sends or receives. Here a node is a load process with equally many sending and receiving threads, and a
-thread is a connection with one request in flight. The article's receivers prefetched and deleted in the background. The
-study's receivers alternate between receiving and deleting.
+machine that sends or receives. In this study, a node is a load process with the same number of sending and receiving
+threads. A thread is a connection with one request in flight. The article's receivers prefetched and deleted in the
+background. The study's receivers alternate between receiving and deleting.
 """
 
 from functools import partial
