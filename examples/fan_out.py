@@ -17,7 +17,7 @@ def client(service: str) -> Any:
 
 
 def subscribed_queue(sns: Any, sqs: Any, topic: str, name: str, **attributes: str) -> str:
-    """Creates a queue, subscribes it to the topic, and returns its URL."""
+    """Creates a queue, subscribes the queue to the topic, and returns the queue's URL."""
     url: str = sqs.create_queue(QueueName=name)["QueueUrl"]
     response = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
     # With raw delivery, the queue receives only the message. Without raw delivery, the queue receives SNS's JSON

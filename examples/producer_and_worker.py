@@ -1,7 +1,7 @@
 """Runs a producer of ten orders, and a worker that fails at its first attempt to handle one of the orders.
 
-A message stays in the queue until the worker deletes it. If the worker fails or ends, a worker receives the message
-again.
+A message stays in the queue until the worker deletes it. If the worker fails or ends, a worker later receives the
+message again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def produce(sqs: Any, url: str) -> None:
 
 
 def work(sqs: Any, url: str) -> None:
-    """Handles messages until every order is done. A worker in production never ends."""
+    """Handles messages until every order is done. A worker in production would never end."""
     open_orders = set(ORDERS)
     while open_orders:
         # The call waits up to 20 seconds for a message, and returns as soon as a message arrives.

@@ -1,6 +1,7 @@
 """Creates a schedule that sends a message to a queue once, in two seconds, with EventBridge Scheduler's API.
 
-Other expressions are `rate(5 minutes)` and `cron(0 9 ? * MON-FRI *)`. docs/reference/schedules.md lists all of them.
+Other expressions are `rate(5 minutes)` and `cron(0 9 ? * MON-FRI *)`. docs/reference/schedules.md lists all kinds of
+expressions.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def main() -> None:
         ScheduleExpressionTimezone="UTC",
         FlexibleTimeWindow={"Mode": "OFF"},
         ActionAfterCompletion="DELETE",
-        # AWS needs a role. Penstock only checks the form of the ARN.
+        # AWS needs a real role. Penstock only checks the form of the ARN.
         Target={"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/schedules", "Input": json.dumps({"do": report})},
     )
     print(f"scheduled: {report}")

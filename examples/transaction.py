@@ -1,4 +1,4 @@
-"""Stores an order and sends its job in one SQL transaction, so that the database has both or neither.
+"""Stores an order and sends its job in one SQL transaction, so that the database has either both or neither.
 
 DATABASE_URL is the address of a database with the schema `queue`. The default is the database of `make run`.
 """
@@ -30,7 +30,7 @@ def place_order(connection: psycopg.Connection, item: str, *, in_stock: bool) ->
 
 
 def ship(connection: psycopg.Connection) -> list[str]:
-    """Ships the orders in the queue. Message and order also change in one transaction."""
+    """Ships the orders in the queue. The message and the order also change in one transaction."""
     shipped = []
     with connection.transaction():
         query = "select msg_id, message ->> 'ship' from queue.receive('example-shipping', 30, 10)"
@@ -45,7 +45,7 @@ def main() -> None:
     address = os.environ.get("DATABASE_URL") or service_dsn(default_state_directory())
     if address is None:
         sys.exit("no database: set DATABASE_URL, or start one with `make run`")
-    # With autocommit, a transaction only lasts for the block of `with connection.transaction()`.
+    # With autocommit, a transaction lasts only for the block of `with connection.transaction()`.
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(SETUP)
         place_order(connection, "lamp", in_stock=True)

@@ -1,6 +1,6 @@
 """Subscribes an HTTP endpoint to a topic. The endpoint confirms the subscription and verifies signatures.
 
-The service only connects to public addresses and to networks in WEBHOOK_ALLOW_CIDRS. `make run` allows loopback
+The service connects only to public addresses and to networks in WEBHOOK_ALLOW_CIDRS. `make run` allows loopback
 addresses. Other services need WEBHOOK_ALLOW_CIDRS=127.0.0.0/8 for this example.
 """
 
@@ -37,7 +37,7 @@ class Receiver(BaseHTTPRequestHandler):
 
 def verify(message: dict[str, str]) -> None:
     """Raises InvalidSignature unless the service has signed the message."""
-    # Anyone can sign with their own key, so the certificate must come from the service.
+    # Anyone can sign with a key of their own, so the certificate must come from the service.
     if not message["SigningCertURL"].startswith(f"{ENDPOINT}/"):
         raise ValueError(f"the certificate is not the service's: {message['SigningCertURL']}")
     key = load_pem_x509_certificate(urllib3.request("GET", message["SigningCertURL"]).data).public_key()

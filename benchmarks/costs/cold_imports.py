@@ -1,4 +1,5 @@
-"""Measures the cost of starting each function: the CPU of the imports in `sam build`'s packages, by driver.
+"""Measures the cost of starting each function: the CPU time of the imports in the packages from `sam build`, for each
+driver.
 
     infra/local/sam_build.sh .tools/python/bin/sam
     .venv/bin/python -m benchmarks.costs.cold_imports --repeat 9 --secret
@@ -33,7 +34,7 @@ print((time.process_time() - begun) * 1000, len(sys.modules))
 
 
 def functions(build: Path) -> Iterator[tuple[str, Path]]:
-    """Yields the handler's module and the code folder for each function that has only the core layer."""
+    """Yields the handler's module and the code folder of each function that uses only the core layer."""
     for resource in yaml.safe_load((build / "template.yaml").read_text())["Resources"].values():
         properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::Serverless::Function" and "Layers" not in properties:
@@ -41,7 +42,7 @@ def functions(build: Path) -> Iterator[tuple[str, Path]]:
 
 
 def import_ms(python: Path, layer: Path, module: str, code: Path, variables: Mapping[str, str]) -> tuple[float, int]:
-    """Returns the CPU milliseconds of one import, and the number of loaded modules."""
+    """Returns the CPU time of one import in milliseconds, and the number of loaded modules."""
     result = subprocess.run(
         [python, "-S", "-c", SCRIPT, module],
         cwd=code,
@@ -71,7 +72,7 @@ def main() -> None:
             variables = {"QUEUE_SECRET": manager.name, **manager.variables}
         measure(options, variables)
         if options.secret and not manager.calls:
-            raise SystemExit("None of the functions has read the secret.")
+            raise SystemExit("No function has read the secret.")
 
 
 def measure(options: argparse.Namespace, variables: Mapping[str, str]) -> None:

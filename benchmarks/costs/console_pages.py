@@ -1,4 +1,4 @@
-"""Measures the time of the console's pages on a large installation.
+"""Measures the response times of the console's pages on a large installation.
 
     python -m benchmarks.costs.console_pages                     # 100,000 queues, 5,000,000 messages in one of them
     python -m benchmarks.costs.console_pages --queues 1000 --messages 10000
@@ -52,7 +52,7 @@ PAGES: Final = (
     "/keys",
     "/audit",
 )
-"""The paths of the pages below /console."""
+"""Lists the paths of the pages below /console."""
 QUEUES: Final = """
 with made as (
     insert into queue.queues (account_id, region, name, shards, attributes)
@@ -97,7 +97,7 @@ insert into queue.metrics_window (window_seconds, queue_id, starts_at, ends_at, 
 select 3600, queue_id, at, at + interval '1 hour', n, n, 0, n, 0, 0, 0, 0, n %% 100, 0, n, 1000000 + n from hours
 where %s > 0
 """
-"""Creates hours of the large queue in the metrics job's format."""
+"""Creates hourly rows for the large queue, in the format of the metrics job."""
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
@@ -124,7 +124,7 @@ def fill(dsn: str, queues: int, rows: int, messages: int) -> None:
 
 
 def wait_until_measured(dsn: str) -> None:
-    """Waits until the worker `measure` has measured all queues, and then runs ANALYZE, like autovacuum."""
+    """Waits until the worker `measure` has measured all queues, and then runs ANALYZE, as autovacuum would."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         question = "select count(*) from queue.queues q left join queue.measurement m using (queue_id) where m is null"
         while connection.execute(question).fetchone() != (0,):
@@ -133,7 +133,7 @@ def wait_until_measured(dsn: str) -> None:
 
 
 def measured(endpoint: str, times: int) -> list[dict[str, float | str]]:
-    """Returns one row for each page, in milliseconds and bytes."""
+    """Returns one row for each page, with times in milliseconds and sizes in bytes."""
     pool = urllib3.PoolManager(retries=False, timeout=60)
 
     def get(page: str) -> tuple[float, int]:

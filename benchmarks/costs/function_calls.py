@@ -1,4 +1,4 @@
-"""Defines a valid request for every function that handles requests. Every repetition of a request costs the same."""
+"""Defines a valid request for every function that handles requests. Every repetition of a request has the same cost."""
 
 import json
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ SCHEDULE = {
 BODY = "x" * 1000
 PERMISSION = {"Label": "bench", "AWSAccountIds": [ACCOUNT], "Actions": ["SendMessage"]}
 
-# Maps actions to members of their requests. Placeholders in braces come from earlier responses.
-# The service refuses repeated calls of these actions early: ConfirmSubscription, Unsubscribe, StartMessageMoveTask,
+# Maps actions to members of their requests. Values in braces are placeholders for members of earlier responses. The
+# service refuses repeated calls of the following actions early: ConfirmSubscription, Unsubscribe, StartMessageMoveTask,
 # CancelMessageMoveTask, DeleteQueue, CreateSchedule, CreateScheduleGroup and AddPermission.
 SQS: Mapping[str, Mapping[str, Any]] = {
     "CreateQueue": {"QueueName": "bench"},

@@ -1,13 +1,13 @@
-"""Measures the latency of the functions, cold and warm, in processes of awslambdaric with the code from `sam build`.
+"""Measures the latency of cold and warm functions, in processes of awslambdaric that run the code from `sam build`.
 
     make lambda     # builds the functions
     python -m benchmarks.costs.functions --markdown docs/explain/functions_latency.md
 
 A cold invocation starts a process, which imports the handler, reads its secret, connects through PgBouncer and
 responds. A warm invocation uses the same process. The figures are the milliseconds from the event to its result,
-without HTTP, and the process's processor time, which other programs influence less. If the machine is busy, the page
-has only the processor time. The benchmark excludes the scheduled functions, because their time depends on the amount of
-work.
+without HTTP, and the processor time of the process, which other programs influence less. If the machine is busy, the
+page contains only the processor time. The benchmark excludes the scheduled functions, because their time depends on the
+amount of work.
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""Measures the cost of event source mappings: the time from a send to its invocation, and the CPU of idle mappings.
+"""Measures the cost of event source mappings: the time from a send to its invocation, and the CPU time of idle
+mappings.
 
     python -m benchmarks.costs.mappings                                # 20 messages a second for a minute
     python -m benchmarks.costs.mappings --idle 10000      # also 10,000 mappings of empty queues
@@ -49,14 +50,14 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Ignores the error, which occurs when a client closes an unused connection."""
+        """This error occurs when a client closes an unused connection, and can be ignored."""
 
 
 @contextmanager
 def function() -> Iterator[tuple[str, list[float]]]:
-    """Runs an endpoint for Lambda or webhooks, which does no work.
+    """Runs an endpoint for Lambda or webhooks that does no work.
 
-    Yields the endpoint's address, and the seconds from each message's send until its arrival at the endpoint.
+    Yields the endpoint's address, and the times in seconds from each send until the message's arrival at the endpoint.
     """
     took: list[float] = []
 
@@ -92,7 +93,7 @@ def client(name: str, endpoint: str) -> Any:
 
 
 def measure_latency(endpoint: str, took: list[float], rate: int, seconds: int) -> None:
-    """Sends at a rate without waiting for deliveries, and prints the times of the messages."""
+    """Sends at a fixed rate without waiting for deliveries, and prints the delivery times."""
     sqs = client("sqs", endpoint)
     url = sqs.create_queue(QueueName="busy")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -137,7 +138,7 @@ def measure_idle(penstock: Penstock, mappings: int, seconds: int) -> None:
 
 
 def cpu_shares(penstock: Penstock, seconds: int, each_second: Callable[[], None] = lambda: None) -> str:
-    """Returns the server side's CPU during `seconds`."""
+    """Returns the CPU time of the server side during `seconds`."""
     before = penstock.meter.read().cpu_seconds
     for _ in range(seconds):
         time.sleep(1)

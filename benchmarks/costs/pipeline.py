@@ -1,4 +1,5 @@
-"""Measures the metrics job's time, memory and transactions for millions of messages, and compares it with plain SQL.
+"""Measures the time, memory and transactions of the metrics job for millions of messages, and compares the job with
+plain SQL.
 
     python -m benchmarks.costs.pipeline --messages 1000000,10000000  # starts PostgreSQL and Spark
     python -m benchmarks.costs.pipeline --filled postgresql://…,…    # databases that contain such a history
@@ -61,7 +62,7 @@ select (select sum(cardinality(sent_at)) from queue.history)::bigint,
 
 @dataclass(slots=True)
 class JobObservation:
-    """Samples the time, memory, CPU and transactions of a job during its run."""
+    """Samples the time, memory, CPU time and transactions of a job while it runs."""
 
     seconds: float = 0.0
     peak_bytes: int = 0
@@ -85,7 +86,7 @@ def main() -> int:
 
 
 def measure_own_databases(options: argparse.Namespace) -> list[dict[str, object]]:
-    """Measures on a separate PostgreSQL, and removes it afterwards."""
+    """Measures on a separate PostgreSQL, and removes that PostgreSQL afterwards."""
     if options.load:
         return [measure_under_load(shlex.split(options.job_prefix))]
     sizes = [int(size) for size in (options.busy_hour or options.messages).split(",")]
@@ -235,7 +236,7 @@ def observe(observation: JobObservation, pid: int, dsn: str) -> None:
 
 
 def worker_peak_bytes(pid: int) -> int:
-    """Returns the peak memory of the job's Python processes, except for the driver."""
+    """Returns the peak memory of the job's Python processes, without the driver."""
     found = Meter({"job": [pid]}).members()["job"]
     return max((high_water_mark(p.pid) for p in found if p.pid != pid and "python" in p.command), default=0)
 
@@ -251,8 +252,8 @@ def high_water_mark(pid: int) -> int:
 
 
 def figures(observation: JobObservation, messages: int) -> dict[str, float]:
-    """Returns the figures to store. The CPU comes from the last sample, and the memory is the maximum of all
-    samples.
+    """Returns the figures to store. The CPU time comes from the last sample, and the memory figure is the maximum of
+    all samples.
     """
     return {
         "seconds": round(observation.seconds, 1),
@@ -286,7 +287,7 @@ def result_counts(dsn: str) -> dict[str, int]:
 
 
 def measure_under_load(prefix: list[str]) -> dict[str, object]:
-    """Measures messages a second through the service before, during and after the job."""
+    """Measures the messages a second through the service before, during and after the job."""
     fleet = Fleet(1)
     penstock = Penstock(fleet)
     penstock.start()
@@ -335,7 +336,7 @@ def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[JobObservatio
 
 
 def rate(penstock: Penstock) -> int:
-    """Returns the messages a second in one run. Raises RuntimeError if a message was lost or received twice."""
+    """Returns the messages a second of one run. Raises RuntimeError if a message was lost or received twice."""
     outcome = penstock.run(LOAD, LOAD_PLAN)
     if not outcome.valid:
         raise RuntimeError(f"{outcome.verdict}, {outcome.bad_samples}")

@@ -1,8 +1,8 @@
 """Implements a keep-alive HTTP/1.1 connection that runs a flow.
 
-A flow is a generator that yields requests and receives response bodies. A connection has one request in flight (closed
-loop), or writes a request when it is `Due` (open loop). The connection counts a malformed response or a status other
-than 2xx, and the flow receives None.
+A flow is a generator that yields requests and receives response bodies. A connection either has one request in flight
+at a time (closed loop), or writes each request when it is `Due` (open loop). The connection counts a malformed response
+or a status other than 2xx as bad, and the flow receives None.
 """
 
 import asyncio
@@ -27,7 +27,8 @@ class MalformedAnswerError(Exception):
 
 
 def content_length(head: bytes) -> int:
-    """Returns the Content-Length in a response's head. Raises MalformedAnswerError, also for chunked responses."""
+    """Returns the Content-Length from the head of a response. Raises MalformedAnswerError if the header is missing, as
+    in chunked responses."""
     low = head.lower()
     start = low.find(LENGTH)
     if start < 0:
@@ -38,7 +39,7 @@ def content_length(head: bytes) -> int:
 
 
 class Connection(asyncio.Protocol):
-    """Runs one flow to its end over one connection."""
+    """Runs one flow over one connection until the flow ends."""
 
     def __init__(self, tally: Tally) -> None:
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -18,7 +18,7 @@ from .flows import BATCH_LIMIT, drain_queue, send_singly, send_tens
 from .wire import ACCOUNT, Action, Address, Key, address_of, create_queue, delete_queue
 
 SWEEP_CONNECTIONS = 8
-MAX_BATCH_BYTES = 1_000_000  # AWS's limit for all messages in a batch is 1 MiB.
+MAX_BATCH_BYTES = 1_000_000  # AWS limits the total length of the messages in a batch to 1 MiB.
 queue_numbers = itertools.count(1)
 
 
@@ -46,7 +46,7 @@ class HttpLoad:
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         """Makes one run, and calls `watch` at each stage.
 
-        The stages are "empty", "filled" (the measured time follows), "measured" and "drained".
+        The stages are "empty", "filled" (followed by the measured time), "measured" and "drained".
         """
         name = f"bench-{scenario.name.replace('_', '-')}-{next(queue_numbers)}"
         callers = self._callers
@@ -92,7 +92,7 @@ def outcome_of(
     verdict: Verdict,
     other_bad_answers: int = 0,
 ) -> Outcome:
-    """Computes the figures of a measured phase. `readings` are the counters before and after the phase."""
+    """Computes the figures of a measured phase. `readings` are the counters from before and after the phase."""
     sent, received = len(measured.acknowledged), min(len(set(measured.received)), measured.deleted)
     send_seconds = measured.seconds_until(Action.SEND, Action.SEND_BATCH)
     elapsed = measured.seconds_until(*scenario.counted)
@@ -135,7 +135,7 @@ def all_calls(tally: Tally) -> list[float]:
 
 
 def main() -> int:
-    """Runs a scenario once against a running service. benchmarks.run compares systems with repeats."""
+    """Runs a scenario once against a running service. benchmarks.run repeats scenarios and compares systems."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--endpoint", default="http://127.0.0.1:9324")
     parser.add_argument("--pid", type=int, action="append", default=[], help="service process to account for")

@@ -31,7 +31,7 @@ MAX_PROCESSES = 64
 
 @dataclass(frozen=True, slots=True)
 class PhaseOrder:
-    """Describes a phase. With `idle_samples`, the phase measures an idle queue instead of running flows."""
+    """Describes a phase. If `idle_samples` is set, the phase measures an idle queue instead of running flows."""
 
     address: Address
     body: str
@@ -124,7 +124,7 @@ def split(total: int, parts: int) -> list[int]:
 
 
 def process_main(pipe: Pipe, slots: MutableSequence[int], slot: int) -> None:
-    """Runs phases in a load process until it receives None."""
+    """Runs phases in a load process until the process receives None."""
     while (order := pipe.recv()) is not None:
         try:
             tally = uvloop.run(run_phase(order, pipe, slots, slot))

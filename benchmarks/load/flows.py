@@ -30,7 +30,8 @@ from .wire import (
 
 
 class Pace:
-    """Generates one load process's arrivals: independent messages at an average of `rate` a second (Poisson).
+    """Generates the arrivals of one load process: independent messages with an average rate of `rate` a second (a
+    Poisson process).
 
     The process's connections claim arrivals in turn. If all connections are busy, a request is late. The latency of a
     late request also counts from the due time, and therefore includes the wait of an independent client. Timers wake up
@@ -47,8 +48,8 @@ class Pace:
         self._next_at = perf_counter()
 
     def timed(self, request: Request, messages: int) -> Request | Due:
-        """Returns the request with its due time, or the request itself in a closed loop. The average pause before n
-        messages is n times as long.
+        """Returns the request with its due time, or only the request in a closed loop. Before a request with n
+        messages, the average pause is n times as long.
         """
         return Due(request, self.arrival(messages)) if self._rate else request
 
@@ -85,7 +86,7 @@ class Phase:
         self.md5 = md5_of(self.body)
 
     def decoded(self, decode: Callable[[bytes], T], answer: bytes | None) -> T | None:
-        """Decodes a response. A malformed response counts as bad, and gives None."""
+        """Decodes a response. A malformed response counts as bad, and the result is None."""
         if answer is None:
             return None
         try:
@@ -100,7 +101,7 @@ class Phase:
         self.tally.acknowledged.append(entry.message_id)
 
     def accept(self, messages: list[Message]) -> None:
-        """Counts received messages. A body that differs from the sent body is a bad response."""
+        """Counts received messages. If a body differs from the sent body, the response counts as bad."""
         self.tally.received.extend([message.message_id for message in messages])
         self.progress.received(len(messages))
         for message in messages:
@@ -137,7 +138,8 @@ def send_tens(phase: Phase) -> Flow:
 
 
 def send_without_recording(phase: Phase) -> Flow:
-    """Sends batches of 10 without storing the ids, for backlogs that are too long to compare message by message."""
+    """Sends batches of 10 messages without storing the ids, for backlogs that are too long to compare message by
+    message."""
     request = phase.requests.send_batch(phase.body, BATCH_LIMIT)
     while phase.progress.claim(BATCH_LIMIT) == BATCH_LIMIT:
         batch = phase.decoded(decode_send_batch, (yield request))
@@ -183,7 +185,7 @@ def receive_delete_singly(phase: Phase) -> Flow:
 
 
 def delete(phase: Phase, messages: list[Message]) -> Flow:
-    """Calls DeleteMessage for one message and DeleteMessageBatch for more, and counts the deleted messages."""
+    """Calls DeleteMessage for one message and DeleteMessageBatch for several, and counts the deleted messages."""
     if len(messages) == 1:
         answer = yield phase.requests.delete(messages[0].receipt_handle)
         if answer in {b"", b"{}"}:
@@ -237,7 +239,7 @@ def send_receive_delete(phase: Phase, sends: Iterator[Request]) -> Flow:
 
 
 def drain_queue(phase: Phase) -> Flow:
-    """Empties the queue outside the measurement, until a long poll of 1 s returns no message."""
+    """Outside the measured time, empties the queue until a long poll of 1 s returns no message."""
     request = phase.requests.receive(BATCH_LIMIT, wait_seconds=1)
     while True:
         answer = phase.decoded(decode_receive, (yield request))

@@ -36,7 +36,7 @@ class Key:
 
 
 def signature_headers(key: Key, service: str, host: str, content_type: str, target: str, body: bytes) -> str:
-    """Returns the lines of X-Amz-Date and Authorization for `POST /` with these headers and this body."""
+    """Returns the header lines X-Amz-Date and Authorization for `POST /` with these headers and this body."""
     at = strftime("%Y%m%dT%H%M%SZ", gmtime())
     scope = f"{at[:8]}/{REGION}/{service}/aws4_request"
     canonical = (
@@ -53,7 +53,7 @@ def signature_headers(key: Key, service: str, host: str, content_type: str, targ
 
 @lru_cache(maxsize=64)
 def signing_key(secret: str, day: str, service: str) -> bytes:
-    """Returns the signing key for a day, region and service."""
+    """Returns the signing key for a day, a region and a service."""
     key = f"AWS4{secret}".encode()
     for part in (day, REGION, service, "aws4_request"):
         key = hmac.new(key, part.encode(), sha256).digest()
@@ -172,7 +172,8 @@ def body_of(size_bytes: int) -> str:
 
 
 def nested_uuids(width: int = 10, depth: int = 10) -> str:
-    """Returns the payload of BullMQ's `queue-add`, 4.6 KB: a JSON object of `width` objects with `depth` UUIDs each."""
+    """Returns the payload of BullMQ's `queue-add` (4.6 KB), which is a JSON object of `width` objects with `depth`
+    UUIDs each."""
     dice = random.Random(width * depth)
     made = {
         f"k{n}": {f"k{m}": str(UUID(int=dice.getrandbits(128), version=4)) for m in range(depth)} for n in range(width)
@@ -185,7 +186,8 @@ def md5_of(body: str) -> str:
 
 
 def signed_lines(address: Address, target: str, payload: bytes, service: str = "sqs") -> bytes:
-    """Returns the header lines of a signature with the address's key, or an empty string without a key."""
+    """Returns the header lines of a signature with the key of the address, or an empty string if the address has no
+    key."""
     if address.key is None:
         return b""
     host = f"{address.host}:{address.port}"
@@ -193,7 +195,7 @@ def signed_lines(address: Address, target: str, payload: bytes, service: str = "
 
 
 class Requests:
-    """Builds requests to one queue. The fixed parts are encoded once."""
+    """Builds requests for one queue. The builder encodes the fixed parts only once."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -216,7 +218,7 @@ class Requests:
         return Request(action, b"%s%d%s\r\n\r\n%s" % (self._heads[action], len(payload), signature, payload))
 
     def send(self, body: str, group: str | None = None, deduplication_id: str | None = None) -> Request:
-        """Returns a SendMessage request. A FIFO queue's request needs a group and a deduplication id."""
+        """Returns a SendMessage request. A request for a FIFO queue needs a group and a deduplication id."""
         payload = {"QueueUrl": self.address.queue_url, "MessageBody": body}
         if group is not None and deduplication_id is not None:
             payload |= {"MessageGroupId": group, "MessageDeduplicationId": deduplication_id}
@@ -242,14 +244,14 @@ class Requests:
 
 
 def json_quoted(handle: str) -> str:
-    """Returns a receipt handle as JSON, because other services' handles can contain any characters."""
+    """Returns a receipt handle as JSON, because the handles of other services can contain any characters."""
     return msgspec.json.encode(handle).decode()
 
 
 # --- control ---------------------------------------------------------------------------------------------------------
 # Creates and deletes queues outside the measured time.
 
-# Messages stay invisible even during a slow drain, so a second receive of a message is the service's error.
+# Messages stay invisible even during a slow drain, so a second receive of a message is an error of the service.
 VISIBILITY_SECONDS = 600
 SIGNING_NAMES = {"AmazonSQS": "sqs", "AmazonSNS": "sns"}
 
@@ -272,7 +274,7 @@ def call(address: Address, action: str, payload: dict[str, object], service: str
 
 
 def create_queue(address: Address, **given: str) -> None:
-    """Creates a queue. `given` contains more attributes, or overrides VisibilityTimeout."""
+    """Creates a queue. `given` contains further attributes, and can override VisibilityTimeout."""
     attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)} | given
     call(address, "CreateQueue", {"QueueName": address.queue, "Attributes": attributes})
 

@@ -1,10 +1,10 @@
 """Reads the server side's CPU time and memory from /proc (Linux, see proc(5)).
 
-CPU is the user and system time of a group's live processes, and of exited children that they have waited for. The
-postmaster's time therefore includes exited backends. The kernel counts in ticks of 1/100 s for each process, so a
-measurement should last some seconds.
+The CPU time is the user and system time of a group's live processes, and of exited children that these processes have
+waited for. Therefore, the postmaster's time includes exited backends. The kernel counts each process's time in ticks of
+1/100 s, so a measurement should last some seconds.
 
-Memory is PSS: a page that n processes share counts 1/n in each process, so shared_buffers count once.
+Memory is PSS: if n processes share a page, each process counts 1/n of it, so shared_buffers count once.
 """
 
 import os
@@ -35,7 +35,7 @@ class Process:
 class Reading:
     """Holds the counters at one moment.
 
-    `host_seconds` is the time of all cores, and `host_busy_seconds` is the part that was not idle.
+    `host_seconds` is the time of all cores, and `host_busy_seconds` is the part in which they were not idle.
     """
 
     cpu_seconds: dict[str, float]
@@ -44,9 +44,10 @@ class Reading:
 
 
 class Meter:
-    """Reads groups of process trees by their roots: `Meter({"service": [12], "postgresql": [34]})`.
+    """Reads groups of process trees, which are given by their root processes: `Meter({"service": [12], "postgresql":
+    [34]})`.
 
-    A process belongs to its nearest root, so a database that is a child of the service is not counted twice.
+    A process belongs to its nearest root, so that a database process below the service counts only once.
     """
 
     def __init__(self, roots: Mapping[str, Iterable[int]]) -> None:
@@ -54,9 +55,9 @@ class Meter:
         self.groups = tuple(roots)
 
     def members(self) -> dict[str, list[Process]]:
-        """Returns each group's live processes.
+        """Returns the live processes of each group.
 
-        Raises ProcessLookupError if a root has exited, because its time is then missing.
+        Raises ProcessLookupError if a root has exited, because the root's time would then be missing.
         """
         table = processes()
         members: dict[str, list[Process]] = {group: [] for group in self.groups}
@@ -75,7 +76,7 @@ class Meter:
         return Reading(used, total, busy)
 
     def pss_bytes(self) -> dict[str, int | None]:
-        """Returns each group's memory, or None without permission to read it in /proc."""
+        """Returns the memory of each group, or None if /proc does not permit reading it."""
         return {group: sum_or_none(pss_of(p.pid) for p in found) for group, found in self.members().items()}
 
     def _group_of(self, process: Process, table: dict[int, Process]) -> str | None:
@@ -88,7 +89,7 @@ class Meter:
 
 
 def processes() -> dict[int, Process]:
-    """Returns all processes by id, except for processes that exit meanwhile."""
+    """Returns all processes by id, without processes that exit during the read."""
     found = (read_process(int(entry.name)) for entry in PROC.iterdir() if entry.name.isdecimal())
     return {process.pid: process for process in found if process is not None}
 
@@ -138,9 +139,9 @@ def sum_or_none(values: Iterable[int | None]) -> int | None:
 
 
 def host_times() -> tuple[float, float]:
-    """Returns two sums over all cores since boot, in seconds: all time, and time that was not idle.
+    """Returns two sums over all cores since boot, in seconds: all time, and the time in which the cores were not idle.
 
-    A hypervisor's stolen time counts as not idle.
+    Time that a hypervisor takes away (steal) counts as not idle.
     """
     fields = [int(field) for field in (PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     total = sum(fields)
@@ -148,7 +149,8 @@ def host_times() -> tuple[float, float]:
 
 
 def on_cpu_seconds(pid: int) -> float:
-    """Returns the processor time of a process's threads, to the nanosecond (/proc/<pid>/task/<tid>/schedstat)."""
+    """Returns the processor time of a process's threads, with a precision of a nanosecond
+    (/proc/<pid>/task/<tid>/schedstat)."""
     texts = [path.read_text() for path in (PROC / str(pid) / "task").glob("*/schedstat")]
     return sum(int(text.split()[0]) for text in texts) / 1e9
 

@@ -1,4 +1,4 @@
-"""Describes the machine and its load. On a busy machine, a study warns, waits, or refuses to run."""
+"""Describes the machine and its load. On a busy machine, a study warns, waits or refuses to run."""
 
 import os
 import platform
@@ -38,9 +38,9 @@ def host_load() -> HostLoad:
 
 
 def machine() -> dict[str, object]:
-    """Returns the machine's properties that influence the figures, without host name and addresses.
+    """Returns the properties of the machine that influence the figures, without its host name and addresses.
 
-    The benchmark's interpreter also runs the service and the libraries.
+    The service and the libraries run on the same interpreter as the benchmark.
     """
     return {
         "cpu": field_of("/proc/cpuinfo", "model name"),
@@ -86,8 +86,8 @@ class BusyHostError(Exception):
 
 
 def check_host_load(when_busy: str) -> HostLoad:
-    """Returns the load before a study. On a busy machine, `when_busy` decides: "mark" warns, "wait" waits at most 10
-    minutes, "refuse" raises BusyHostError.
+    """Returns the load before a study. On a busy machine, `when_busy` decides what happens: "mark" warns, "wait" waits
+    at most 10 minutes, and "refuse" raises BusyHostError.
     """
     load = host_load()
     deadline = time.monotonic() + MAX_WAIT_SECONDS

@@ -13,9 +13,9 @@ from .tally import Verdict, percentile_of_sorted
 class Plan:
     """Describes a scenario's run.
 
-    `processes` is the number of load processes (0 means all). `rate` is the number of messages sent each second (open
-    loop). 0 means that each connection has one request in flight. `held` is the number of additional messages that wait
-    from the start.
+    `processes` is the number of load processes (0 means the default number). `rate` is the number of messages sent each
+    second (open loop). 0 means that each connection has one request in flight. `held` is the number of additional
+    messages that wait from the start.
     """
 
     connections: int
@@ -34,7 +34,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Latencies in milliseconds. `samples` counts calls or, for idle_latency, messages."""
+    """Latencies in milliseconds. `samples` is the number of calls or, for idle_latency, the number of messages."""
 
     p50_ms: float
     p99_ms: float
@@ -73,7 +73,7 @@ class Outcome:
 
     @property
     def server_cpu_seconds(self) -> dict[str, float]:
-        """Maps the server side's parts (service, postgresql, pgbouncer) to their CPU seconds."""
+        """Maps the parts of the server side (service, postgresql, pgbouncer) to their CPU time in seconds."""
         return {part: used - self.before.cpu_seconds.get(part, 0.0) for part, used in self.after.cpu_seconds.items()}
 
     @property
@@ -82,7 +82,8 @@ class Outcome:
 
     @property
     def foreign_cpu_share(self) -> float:
-        """Returns other programs' CPU as a share of all cores, without the server side and the load generator."""
+        """Returns the CPU time of other programs as a share of all cores, without the server side and the load
+        generator."""
         ours = sum(self.server_cpu_seconds.values()) + self.generator_cpu_seconds
         busy = self.after.host_busy_seconds - self.before.host_busy_seconds
         capacity = self.after.host_seconds - self.before.host_seconds

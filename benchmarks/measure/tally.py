@@ -1,6 +1,6 @@
 """Counts the results of a run: ids of acknowledged and received messages, deletions, and the duration of every call.
 
-Rates count messages instead of calls, because a service with fast but empty responses must not appear fast.
+Rates count messages instead of calls, so that a service with fast but empty responses does not appear fast.
 """
 
 from collections import Counter
@@ -43,9 +43,9 @@ class Tally:
         return max(self.last_at.values(), default=self.started_at)
 
     def seconds_until(self, *actions: Action) -> float:
-        """Returns the seconds from the phase's start to the last response to one of `actions`.
+        """Returns the seconds from the start of the phase to the last response to one of `actions`.
 
-        Returns 0 without a response.
+        Returns 0 if there was no such response.
         """
         return max((self.last_at[a] - self.started_at for a in actions if a in self.last_at), default=0.0)
 
@@ -65,7 +65,7 @@ class Verdict:
 
 
 def merge_tallies(tallies: Iterable[Tally]) -> Tally:
-    """Adds up several processes' tallies. The processes share a clock (CLOCK_MONOTONIC)."""
+    """Adds up the tallies of several processes. The processes use the same clock (CLOCK_MONOTONIC)."""
     parts = list(tallies)
     total = Tally(started_at=min((part.started_at for part in parts), default=0.0))
     for part in parts:
@@ -102,12 +102,14 @@ def compare_ids(acknowledged: list[str], received: list[str], deleted: int) -> V
 
 
 def percentile(values: Iterable[float], fraction: float) -> float:
-    """Returns the smallest value that at least `fraction` of all values do not exceed, or 0 without values."""
+    """Returns the smallest value that is not exceeded by at least the share `fraction` of all values, or 0 if there are
+    no values.
+    """
     return percentile_of_sorted(sorted(values), fraction)
 
 
 def percentile_of_sorted(ordered: Sequence[float], fraction: float) -> float:
-    """Returns the percentile of values in ascending order (see `percentile`)."""
+    """Returns a percentile of values that are in ascending order (see `percentile`)."""
     if not ordered:
         return 0.0
     return ordered[min(len(ordered) - 1, max(0, -(-int(fraction * 10_000) * len(ordered) // 10_000) - 1))]
@@ -122,7 +124,8 @@ STALL_SECONDS = 5.0
 class Progress:
     """Holds the progress that the flows of one process share.
 
-    `slots` is shared memory with each process's counter of received messages. A process writes only its own counter.
+    `slots` is shared memory that contains each process's counter of received messages. A process writes only its own
+    counter.
     """
 
     def __init__(self, to_send: int, to_receive: int, slots: MutableSequence[int], slot: int) -> None:
@@ -133,7 +136,7 @@ class Progress:
         self._moved_at = perf_counter()
 
     def claim(self, count: int) -> int:
-        """Returns the number of messages, up to `count`, that the caller must send now, or 0 if no message is left."""
+        """Returns how many messages, up to `count`, the caller must send now, or 0 if no message is left."""
         taken = min(count, self._left)
         self._left -= taken
         return taken
@@ -150,6 +153,6 @@ class Progress:
     def stalled(self) -> bool:
         """Returns whether this process has received no message for STALL_SECONDS.
 
-        The run then ends, and missing messages count as lost.
+        In that case, the run ends, and missing messages count as lost.
         """
         return perf_counter() - self._moved_at > STALL_SECONDS

@@ -22,7 +22,7 @@ class Account:
     bearer: str
 
     def address(self, endpoint: str, queue: str = "") -> Address:
-        """Returns the address of the account's queue, or of the service without a queue."""
+        """Returns the address of the account's queue, or the address of the service if no queue is given."""
         return address_of(endpoint, queue, self.key.account, self.key)
 
 

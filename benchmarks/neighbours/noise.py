@@ -1,4 +1,4 @@
-"""Runs a noise: a process of low priority that uses the service as the noisy account until the end of its input.
+"""Runs one kind of noise: a process of low priority that uses the service as the noisy account until its input ends.
 
     python -m benchmarks.neighbours.noise '{"kind": "polls", …}'           # an `Order`; the study starts it
 
@@ -23,11 +23,12 @@ from benchmarks.studies.idle import MAX_POLL_SECONDS
 
 from .clients import Account, Receiver, connect, event_request, publish_request
 
-# A low priority prevents the noisy clients from taking processor time from the service and the quiet clients.
+# With a low priority, the noisy clients do not take processor time from the service and the quiet clients.
 LOW_PRIORITY = 19
 OPENED_AT_ONCE = 100
 OPENING_SECONDS = 120.0
-# A client's longest pause after a refusal in standard mode ("Retry behavior", AWS SDKs and Tools Reference Guide).
+# In standard mode, a client waits at most this long after a refusal ("Retry behavior", AWS SDKs and Tools Reference
+# Guide).
 MOST_PAUSE_SECONDS = 20.0
 LONG_BODY_BYTES = 1_048_576
 SLOW_SECONDS = 5.0
@@ -68,7 +69,7 @@ class Noise:
         self.cpu_before = 0.0
 
     def pause(self, failures: int) -> float:
-        """Returns the pause before a retry after this many consecutive failures."""
+        """Returns the pause before a retry, which depends on the number of consecutive failures."""
         return self.dice.random() * min(2.0**failures, MOST_PAUSE_SECONDS)
 
     def repeat(self, request: Request) -> Flow:
@@ -94,7 +95,7 @@ class Noise:
             await asyncio.sleep(self.pause(1))
 
     def requests(self) -> list[tuple[Address, Request]]:
-        """Returns each client's address and request. All requests for one queue share a signature."""
+        """Returns the address and the request of each client. All requests for one queue use the same signature."""
         order, found = self.order, []
         for name in order.names:
             address = order.account.address(order.endpoint, name)
@@ -123,7 +124,7 @@ class Noise:
         yield request
 
     async def run(self) -> None:
-        """Runs a noise until the input ends, and reports its start."""
+        """Runs a noise until the input ends, and prints a line when the noise has started."""
         clients = [
             asyncio.create_task(self.client(number, address, lambda request=request: self.repeat(request)))  # type: ignore[misc]
             for number, (address, request) in enumerate(self.requests())

@@ -1,4 +1,4 @@
-"""Measures the latencies of the quiet account's sends, schedules and webhooks, which have a low rate."""
+"""Measures the latencies of the quiet account's sends, schedules and webhooks, whose rates are low."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from .clients import Account, Receiver, connect, event_request
 
 SENDS_PER_SECOND = 50.0
 EVENTS_PER_SECOND = 10.0
-SCHEDULES = 20  # Each schedule fires every second.
+SCHEDULES = 20  # Each of these schedules fires every second.
 CONNECTIONS = 16
 FIRST_CLIENT = 50_000  # The noisy account uses other addresses.
 LATE_SECONDS = 60.0
@@ -65,7 +65,7 @@ class Sample:
     cpu_seconds: float = 0.0
 
     def p99_ms(self, kind: str) -> float:
-        """Returns the 99th percentile in ms. Missing messages count as LATE_SECONDS."""
+        """Returns the 99th percentile in ms. A missing message counts as LATE_SECONDS."""
         values = [*getattr(self, kind), *[LATE_SECONDS] * self.missing.get(kind, 0)]
         return percentile(values, 0.99) * 1000
 
@@ -80,7 +80,7 @@ class Probe:
         self._arrived = asyncio.Event()
 
     async def run(self) -> Sample:
-        """Measures for `seconds`, and then waits for the remaining messages for at most LATE_SECONDS."""
+        """Measures for `seconds`, and then waits at most LATE_SECONDS for the remaining messages."""
         loop, target = asyncio.get_running_loop(), self._target
         server = await loop.create_server(lambda: Receiver(self._received), "127.0.0.1", target.port)
         address = target.account.address(target.endpoint, target.queue)
@@ -145,13 +145,13 @@ class Probe:
 
 
 def requests_at(pace: Pace, until: float, make: Make) -> Flow:
-    """Sends requests at the pace. A request's latency counts from its due time."""
+    """Sends requests at the given pace. The latency of a request counts from its due time."""
     while (due := pace.arrival()) < until:
         yield Due(make(due), due)
 
 
 def moment(dsn: str) -> datetime:
-    """Returns the current second by the database's clock, which determines when a schedule is due."""
+    """Returns the current second by the clock of the database, which determines when a schedule is due."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute(MOMENT).fetchone()
     assert row is not None

@@ -1,4 +1,4 @@
-"""Creates both accounts' queues, topics with long policies, schedules and webhooks before the measurement."""
+"""Before the measurement, creates queues, topics with long policies, schedules and webhooks for both accounts."""
 
 import json
 import time
@@ -18,7 +18,7 @@ from .clients import Account
 from .probe import SCHEDULES, Target
 
 QUIET, NOISY = "111111111111", "222222222222"
-PATTERNS, PATTERN_LENGTH = 285, 102  # A topic's policy has at most 30,720 bytes.
+PATTERNS, PATTERN_LENGTH = 285, 102  # The policy of a topic can have at most 30,720 bytes.
 WEBHOOKS, WEBHOOK_HOSTS = 1_000, 50
 POLLED_QUEUES = 100
 ROUTING_KEY = "events"
@@ -62,7 +62,7 @@ class Installation:
 
 
 def settings() -> dict[str, str]:
-    """Returns the service's settings: signatures, and purges without a waiting period."""
+    """Returns the service's settings, which require signatures and allow purges without a waiting period."""
     return sigv4() | {"QUEUE_PURGE_INTERVAL_SECONDS": "0"}
 
 
@@ -83,7 +83,7 @@ def set_up(service: Penstock) -> Installation:
 
 
 def rest(service: Penstock, account: Account, method: str, path: str, document: object) -> None:
-    """Makes a request to the REST API. Raises urllib.error.HTTPError."""
+    """Sends a request to the REST API. Raises urllib.error.HTTPError."""
     headers = {"Authorization": account.bearer, "Content-Type": "application/json"}
     data = json.dumps(document).encode()
     request = urllib.request.Request(f"{service.endpoint}/v1{path}", data, headers, method=method)

@@ -1,7 +1,7 @@
 """Measures the quiet account alone, during each noise from another account, and during all noises.
 
-The order of the phases changes each round. A ratio compares phases in the same round. The goal is at most twice the
-quiet value.
+The order of the phases changes in each round. A ratio compares phases of the same round. The goal is at most twice the
+value of the quiet phase.
 """
 
 import os
@@ -59,7 +59,7 @@ class Noises:
             wait_for_ready(process)
 
     def end(self) -> dict[str, Done]:
-        """Stops the noises, and returns each noise's results."""
+        """Stops the noises, and returns the results of each noise."""
         found = {}
         for kind, process in self._processes.items():
             output, _ = process.communicate("", timeout=120)
@@ -151,7 +151,7 @@ def rows_of(rounds: Sequence[Mapping[str, Phase]]) -> list[Row]:
 
 
 def row_of(name: str, pairs: Sequence[tuple[Phase, Phase]]) -> Row:
-    """Returns a phase's medians over all rounds beside the quiet phase's medians."""
+    """Returns the medians of a phase over all rounds, together with the medians of the quiet phase."""
     row: Row = {"noise": name}
     ratios = []
     for title, kind in MEASURES.items():
@@ -176,7 +176,7 @@ def done_text(found: Sequence[Mapping[str, Done]]) -> str:
 
 
 def marks_of(rounds: Sequence[Mapping[str, Phase]]) -> list[str]:
-    """Returns a mark if other programs used the machine."""
+    """Returns a mark if other programs used the machine during the phase."""
     foreign = max(phase.cores["others"] for each in rounds for phase in each.values())
     return ["busy host"] if foreign > FOREIGN_SHARE * CORES else []
 

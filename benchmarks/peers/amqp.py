@@ -1,4 +1,4 @@
-"""Implements a part of AMQP 0-9-1: publish with confirms, consume and acknowledge on one channel.
+"""Implements a part of AMQP 0-9-1: a client publishes with confirms, consumes and acknowledges on one channel.
 
 Client libraries use more CPU than the broker, and six times the CPU of this module
 (docs/decisions/0015-libraries-beside-the-hot-path.md).
@@ -52,8 +52,8 @@ def method(channel: int, name: Method, arguments: bytes = b"") -> bytes:
 def message_id_of(header: bytes) -> str:
     """Returns the message id in a content header.
 
-    The header contains class, weight, body size, flags, and the properties whose flags are set, in order. A quorum
-    queue adds a table of headers to a redelivered message.
+    The header contains the class, the weight, the body size, the flags, and the properties whose flags are set, in the
+    order of the flags. A quorum queue adds a table of headers to a redelivered message.
     """
     (flags,) = struct.unpack_from(">H", header, 12)
     at = 14
@@ -127,7 +127,7 @@ class Channel(asyncio.Protocol):
         await confirmed
 
     def acknowledge(self, tag: int) -> None:
-        """Acknowledges this delivery and all earlier ones."""
+        """Acknowledges this delivery and all earlier deliveries."""
         self._transport.write(method(1, ACK, struct.pack(">QB", tag, 1)))
 
     def close(self) -> None:
@@ -165,7 +165,8 @@ class Channel(asyncio.Protocol):
             self._answers.put_nowait(cast("Method", name))
 
     def _confirm(self, confirmation: tuple[int, ...]) -> None:
-        """Handles a confirm. The broker confirms each message, in any order, or all messages up to a tag."""
+        """Handles a confirm. The broker confirms messages in any order, either one message or all messages up to a
+        tag."""
         tag, multiple = confirmation
         if multiple:
             self._confirmed_early = {early for early in self._confirmed_early if early > tag}

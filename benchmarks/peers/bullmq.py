@@ -65,7 +65,7 @@ class Bullmq(LibraryPeer):
 
 
 def redis() -> tuple[str, dict[str, str]]:
-    """Returns the installed program, or else Debian's below .tools, and its environment variables."""
+    """Returns the installed program, or Debian's program below .tools, and its environment variables."""
     if (installed := shutil.which("redis-server")) is not None:
         return installed, dict(os.environ)
     root = packages.debian("redis", DEBIAN)

@@ -1,4 +1,4 @@
-"""Drives another queue's library in a separate process. The driver needs only the standard library.
+"""Drives the library of another queue in a separate process. The driver needs only the standard library.
 
 The caller starts the driver with an order (JSON) as its argument, waits for the line "ready", writes a line to start
 the driver, and reads one line of JSON. This line contains the sent and received ids, the durations, and the driver's
@@ -35,7 +35,8 @@ class Record:
 
 
 class Driver:
-    """Sends to and receives from one queue. A subclass implements connections, sends and receives."""
+    """Sends messages to one queue, and receives messages from it. A subclass implements connections, sends and
+    receives."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -53,7 +54,7 @@ class Driver:
         raise NotImplementedError
 
     async def receive(self, on_received: Callable[[list[str]], None]) -> None:
-        """Receives and acknowledges messages until cancellation, and calls `on_received` with the acknowledged ids."""
+        """Until cancelled, receives and acknowledges messages, and calls `on_received` with the acknowledged ids."""
         raise NotImplementedError
 
     async def run_order(self) -> None:
@@ -65,7 +66,7 @@ class Driver:
         receiving = asyncio.create_task(self.receive(self.record.record_received)) if expected else None
         await asyncio.gather(*(self._send_all(n) for n in range(int(self.order["senders"]))))
         while receiving is not None and not self._receiving_ended(receiving, expected):  # noqa: ASYNC110
-            # A check every few milliseconds costs less than an event for each message.
+            # A check every few milliseconds needs less CPU time than an event for each message.
             await asyncio.sleep(CHECK_SECONDS)
         if receiving is not None:
             receiving.cancel()
@@ -75,7 +76,8 @@ class Driver:
                     raise error
 
     async def _send_one_by_one(self) -> None:
-        """Sends messages one by one to a waiting consumer, and measures the time from each send to its receipt."""
+        """Sends messages one by one to a waiting consumer, and measures the time from each send to the message's
+        arrival."""
         came = asyncio.Event()
         began = 0.0
 
@@ -131,14 +133,14 @@ class Driver:
 
 
 def main(kind: type[Driver]) -> None:
-    """Runs the order in the argument, as a driver module's main function."""
+    """Carries out the order in the argument, as the main function of a driver module."""
     order = json.loads(sys.argv[1])
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         print(json.dumps(runner.run(kind(order).run())), flush=True)
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Returns uvloop's event loop if the interpreter has uvloop, and otherwise None for asyncio's loop."""
+    """Returns uvloop's event loop if the interpreter has uvloop, and otherwise None, which means asyncio's loop."""
     try:
         import uvloop  # noqa: PLC0415 - not every peer's environment has it
     except ImportError:

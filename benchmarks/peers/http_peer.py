@@ -18,7 +18,7 @@ from . import packages
 
 
 class HttpPeer:
-    """Runs a peer in a separate folder. A subclass implements `command`, which starts the peer on a port."""
+    """Runs a peer that uses a separate folder. A subclass implements `command`, which starts the peer on a port."""
 
     durable = False
 
@@ -33,7 +33,7 @@ class HttpPeer:
         raise NotImplementedError
 
     def environment(self, port: int) -> dict[str, str]:  # noqa: ARG002 - some subclasses need it
-        """Returns environment variables in addition to the caller's."""
+        """Returns environment variables that are added to the caller's."""
         return {}
 
     def facts(self) -> dict[str, object]:
@@ -97,7 +97,7 @@ class Fauxqs(HttpPeer):
 
 
 def node_is_new() -> bool:
-    """Returns whether the installed Node has node:sqlite (22.5)."""
+    """Returns whether the installed Node has node:sqlite (22.5 or newer)."""
     if shutil.which("node") is None:
         return False
     version = subprocess.run(["node", "--version"], check=True, capture_output=True, text=True).stdout
@@ -112,7 +112,7 @@ def node_is_new() -> bool:
 MOTO_VERSION = "5.2.5"
 WAITRESS = "3.0.2"
 MAX_MESSAGES = 1_000
-# moto's server closes the connection after every response. waitress keeps the connection open, which is faster.
+# moto's server closes the connection after every response, and waitress keeps the connection open, which is faster.
 SERVE = """
 import sys, waitress
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app

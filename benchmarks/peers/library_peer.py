@@ -1,4 +1,4 @@
-"""Runs a peer's library in a separate driver process (see `driver`), and compares the message ids."""
+"""Runs the library of a peer in a separate driver process (see `driver`), and compares the message ids."""
 
 import itertools
 import json
@@ -54,7 +54,8 @@ DRAIN = Shape(10, sends=False, receives=True)
 class LibraryPeer:
     """Implements a peer with a client library. A subclass sets `name`, `meter` and `command`, and implements `details`.
 
-    With `library_counts`, the library does a service's work in the client, so its CPU counts as the server's.
+    If `library_counts` is true, the library does a service's work in the client, so the library's CPU time counts as
+    the server's.
     """
 
     name: str
@@ -65,7 +66,7 @@ class LibraryPeer:
     command: list[str]
 
     def details(self) -> dict[str, object]:
-        """Returns the members of the driver's order that locate the server."""
+        """Returns the members of the driver's order that contain the server's address."""
         raise NotImplementedError
 
     def settle(self) -> None:
@@ -94,7 +95,7 @@ class LibraryPeer:
     def _run_driver(
         self, queue: str, shape: Shape, plan: Plan, mark: Callable[[], None] = lambda: None
     ) -> dict[str, Any]:
-        """Runs a driver process, and calls `mark` just before and just after its measured time. Raises RuntimeError."""
+        """Runs a driver process, and calls `mark` just before and just after the measured time. Raises RuntimeError."""
         order = self.order_of(queue, shape, plan)
         process = subprocess.Popen(
             [*self.command, json.dumps(order)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
@@ -154,7 +155,7 @@ class LibraryPeer:
         )
 
     def _with_client(self, reading: Reading, used: float) -> Reading:
-        """Returns the reading. Includes the library's CPU in the server side if `library_counts`."""
+        """Returns the reading. If `library_counts` is true, adds the library's CPU time to the server side."""
         if not self.library_counts:
             return reading
         return replace(reading, cpu_seconds=reading.cpu_seconds | {"library": used})

@@ -19,7 +19,7 @@ from .plain_postgres import PlainPostgres
 from .python_queues import PythonQueue
 from .rabbitmq import Rabbitmq
 
-# Makes a peer from the load generator and Penstock, whose PostgreSQL settings some peers copy.
+# Makes a peer from the load generator and from Penstock, whose PostgreSQL settings some peers copy.
 Maker = Callable[[Fleet, Penstock], System]
 
 
@@ -49,7 +49,7 @@ FAILURES = (RuntimeError, OSError, URLError, subprocess.SubprocessError, ValueEr
 
 
 class FailureTolerantPeer:
-    """Forwards all calls to the peer. A run that raises an error becomes an invalid outcome without messages."""
+    """Forwards all calls to the peer. If a run raises an error, the result is an invalid outcome without messages."""
 
     def __init__(self, peer: System) -> None:
         self._peer = peer
@@ -61,7 +61,7 @@ class FailureTolerantPeer:
         return self._peer.name
 
     def pss_bytes(self) -> dict[str, int | None]:
-        """Returns the peer's memory, or an empty result if its processes have exited."""
+        """Returns the memory of the peer, or an empty result if its processes have exited."""
         try:
             return self._peer.pss_bytes()
         except ProcessLookupError:

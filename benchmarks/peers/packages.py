@@ -1,4 +1,4 @@
-"""Installs the peers' packages from Debian, npm and PyPI in .tools/peers, without root, once for all runs."""
+"""Installs the peers' packages from Debian, npm and PyPI in .tools/peers, without root and only once for all runs."""
 
 import json
 import shutil
@@ -44,7 +44,7 @@ def npm(name: str, packages: list[str]) -> Path:
 
 
 def python(name: str, packages: list[str]) -> Path:
-    """Returns the interpreter of an environment with the packages. Raises UnavailableError."""
+    """Returns the interpreter of an environment that contains the packages. Raises UnavailableError."""
     folder = FOLDER / name
     interpreter = folder / "bin" / "python"
     if not is_complete(folder, packages):

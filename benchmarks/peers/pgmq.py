@@ -1,4 +1,4 @@
-"""Runs pgmq's design as SQL with pgbench.
+"""Runs the design of pgmq as SQL, with pgbench.
 
 Without HTTP or a client library, pgmq shows the lowest cost of a queue in a table. The database is an ephemeral
 PostgreSQL with the same programs and settings as Penstock's. The benchmark counts the sent and deleted messages in the
@@ -112,7 +112,8 @@ class Pgmq:
         return self._outcome(scenario, plan, bench, moved, (add_cpu(before, opening), after))
 
     def _warski(self, scenario: Scenario, plan: Plan) -> Outcome:
-        """Runs two pgbench processes at once: one sends, and the other reads and deletes until the queue is empty."""
+        """Runs two pgbench processes at once: one process sends, and the other process reads and deletes until the
+        queue is empty."""
         queue, pairs = f"bench_{next(queue_numbers)}", max(1, plan.connections // 2)
         given = {"queue": queue, "body": document_of(plan), "size": 10}
         transactions = max(1, round(plan.messages / BULK_MEAN / pairs))
@@ -142,16 +143,16 @@ class Pgmq:
         return outcome
 
     def _reader(self, text: str, clients: int, folder: Path) -> "subprocess.Popen[bytes]":
-        """Starts a pgbench process that the caller stops."""
+        """Starts a pgbench process that runs until the caller stops it."""
         script = folder / "read.sql"
         script.write_text(text)
         command = [*self._pgbench.command(script, clients), "-T", "3600", self._server.dsn]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _moved(self, scenario: Scenario, queue: str, held: int) -> int:
-        """Counts the messages that were sent, or received and deleted, by the table's rows.
+        """Counts the messages that were sent, or received and deleted, from the rows of the table.
 
-        A cycle's count is the number of inserted rows minus the number of remaining rows.
+        For a cycle, the count is the number of inserted rows minus the number of remaining rows.
         """
         if scenario.filled:
             return held - self._count(queue)

@@ -1,4 +1,4 @@
-"""Drives pgqueuer; see `driver`. The driver runs in the interpreter that has pgqueuer."""
+"""Drives pgqueuer; see `driver`. The driver runs in an interpreter that has pgqueuer."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,7 +14,7 @@ from benchmarks.peers.driver import Driver, main
 
 
 class Pgqueuer(Driver):
-    """Handles jobs without work. A queue is an entry point."""
+    """Handles jobs by doing no work. A queue is an entry point of pgqueuer."""
 
     async def open(self) -> None:
         callers = int(self.order["senders"]) + int(self.order["receivers"])

@@ -1,7 +1,7 @@
-"""Runs Penstock on a plain PostgreSQL, to measure the cost of a database without any setup.
+"""Runs Penstock on a PostgreSQL without tuning, to measure what the missing setup costs.
 
-The server has the newest version and `initdb`'s defaults. The service connects directly to the server as the database's
-owner, whose role has no settings.
+The server has the newest version and the default settings of `initdb`. The service connects directly to the server as
+the owner of the database, whose role has no settings.
 """
 
 import os
@@ -19,7 +19,7 @@ from penstock_web.local.system_account import SystemAccount
 from penstock_web.local_error import LocalError
 
 OWNER = "application"
-# The settings that EphemeralPostgres applies for other peers.
+# EphemeralPostgres applies these settings for other peers.
 DEFAULTS = {"max_connections": "100"}
 
 
@@ -46,9 +46,9 @@ class PlainPostgres(Penstock):
         super().start()
 
     def environment(self) -> dict[str, str]:
-        """Returns variables that contain the address of the server's socket.
+        """Returns environment variables with the address of the server's socket.
 
-        With an address, the service does not start a database or a pooler.
+        If the service gets an address, it starts neither a database nor a pooler.
         """
         assert self._server is not None
         where = urlencode({"host": self._server.folder, "port": 5432})

@@ -1,4 +1,4 @@
-"""Drives procrastinate; see `driver`. The driver runs in the interpreter that has procrastinate."""
+"""Drives procrastinate; see `driver`. The driver runs in an interpreter that has procrastinate."""
 
 import logging
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from benchmarks.peers.driver import Driver, main
 
 
 class Procrastinate(Driver):
-    """Handles jobs without work. procrastinate deletes done jobs."""
+    """Handles jobs by doing no work. procrastinate deletes finished jobs."""
 
     async def open(self) -> None:
         callers = int(self.order["senders"]) + int(self.order["receivers"])

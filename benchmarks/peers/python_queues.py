@@ -1,4 +1,4 @@
-"""Runs procrastinate and pgqueuer (PyPI) on a PostgreSQL with the same programs and settings as Penstock's."""
+"""Runs procrastinate and pgqueuer (PyPI) on a PostgreSQL with the same programs and settings as Penstock's database."""
 
 import subprocess
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ PACKAGES = {
     "procrastinate": ["procrastinate==3.10.0", "psycopg[binary,pool]>=3.2"],
     "pgqueuer": ["pgqueuer[asyncpg]==1.6.0", "asyncpg"],
 }
-# Python code that prints the SQL of each library's schema.
+# This Python code prints the SQL of each library's schema.
 SCHEMAS = {
     "procrastinate": "from procrastinate.schema import SchemaManager as S; print(S.get_schema())",
     "pgqueuer": (

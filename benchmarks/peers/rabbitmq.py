@@ -66,7 +66,7 @@ class Rabbitmq(LibraryPeer):
         self.meter = Meter({"broker": [self._process.pid]})
 
     def _environment(self, root: Path) -> dict[str, str]:
-        """Returns the broker's environment variables.
+        """Returns the environment variables of the broker.
 
         The broker writes only below this peer's folder, and listens only on the loopback address.
         """

@@ -22,7 +22,7 @@ class Consumer:
         if len(self._held) == self._size:
             self._acknowledge(tag)
         elif len(self._held) == 1:
-            # The last batch can be smaller, so the driver acknowledges it after a pause without messages.
+            # The last batch can be smaller, so the driver acknowledges that batch after a pause without messages.
             asyncio.get_running_loop().call_later(0.02, self._acknowledge_rest, message_id)
         self._tag = tag
 
@@ -37,7 +37,7 @@ class Consumer:
 
 
 class Rabbitmq(Driver):
-    """Publishes with confirms. Each caller has a connection."""
+    """Publishes with confirms. Each caller uses its own connection."""
 
     async def open(self) -> None:
         self._numbers, self._body = 0, self.order["body"].encode()

@@ -1,7 +1,7 @@
-"""Drives RabbitMQ with py-amqp and a thread for each connection (see `driver`).
+"""Drives RabbitMQ with py-amqp, with one thread for each connection (see `driver`).
 
-RABBITMQ_DRIVER=rabbitmq_pyamqp_driver selects this driver instead of `rabbitmq_driver`, for a comparison of the
-clients (docs/decisions/0015-libraries-beside-the-hot-path.md).
+To compare the clients, RABBITMQ_DRIVER=rabbitmq_pyamqp_driver selects this driver instead of `rabbitmq_driver`
+(docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 import asyncio
@@ -14,11 +14,11 @@ import amqp
 from benchmarks.peers.driver import Driver, Order, main
 
 PAUSE_SECONDS = 0.02
-"""After this time without a message, the driver acknowledges the rest of a batch."""
+"""If no message arrives for this time, the driver acknowledges the rest of a batch."""
 
 
 class Publisher:
-    """Publishes on a connection and waits for the broker's confirms."""
+    """Publishes on a connection, and waits for the confirms of the broker."""
 
     def __init__(self, order: Order) -> None:
         self._connection = connect(order)
@@ -43,7 +43,7 @@ class Publisher:
 
 
 class Rabbitmq(Driver):
-    """Publishes with confirms. Each caller has a connection and a thread."""
+    """Publishes with confirms. Each caller uses its own connection and thread."""
 
     async def open(self) -> None:
         kind = self.order["kind"]

@@ -18,7 +18,7 @@ from .profile import Fate, Profile
 from .requests import ACCOUNT, REGION, ApplicationRequests
 from .sampler import Sample, memory_of, sample, uptime_of
 
-SETTLED_SECONDS = 5.0  # After this time without a message, the queues count as empty.
+SETTLED_SECONDS = 5.0  # If no message arrives for this time, the queues count as empty.
 MEMORY_EVERY = 5  # the number of samples between two memory readings
 RATE_WINDOW = 10  # the number of samples (seconds) for the average consumption
 run_numbers = itertools.count(1)
@@ -78,7 +78,8 @@ def dead_letter_queue(queue: str) -> str:
 
 
 async def run_application(penstock: Penstock, profile: Profile) -> Run:
-    """Pushes faster than the consumers receive, drains, reads the dead-letter queues, and audits."""
+    """Pushes faster than the consumers receive, drains the queues, reads the dead-letter queues, and audits the
+    messages."""
     run = Run(prepare(penstock, profile))
     app, before = run.app, uptime_of(penstock)
     began, used = perf_counter(), process_time()
@@ -121,14 +122,14 @@ async def start_flows(app: Application, flows: list[Flow]) -> list[Connection]:
 
 
 async def wait_until_finished(connections: list[Connection]) -> None:
-    """Waits until the flows have ended. The tally counts broken connections as bad responses."""
+    """Waits until the flows have ended. Broken connections count as bad responses in the tally."""
     await asyncio.gather(*(connection.finished for connection in connections), return_exceptions=True)
     for connection in connections:
         connection.close()
 
 
 async def wait_until_drained(app: Application) -> None:
-    """Waits until no consumer has received a message for a while, or the drain's deadline has passed."""
+    """Waits until no consumer has received a message for a while, or until the deadline of the drain has passed."""
     deadline = perf_counter() + app.profile.drain_seconds
     app.last_message_at = max(app.last_message_at, perf_counter())
     while perf_counter() < min(deadline, app.last_message_at + SETTLED_SECONDS):  # noqa: ASYNC110
@@ -137,7 +138,7 @@ async def wait_until_drained(app: Application) -> None:
 
 
 async def take_samples(run: Run, penstock: Penstock, began: float) -> None:
-    """Takes a sample each second. An adaptive rate follows the slower group's consumption."""
+    """Takes a sample each second. An adaptive rate follows the consumption of the slower group."""
     app, since, memory = run.app, (0, 0), dict[str, float]()
     while True:
         now = (len(app.waits), len(app.completions))

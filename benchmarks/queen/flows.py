@@ -1,6 +1,6 @@
 """Defines the flows of producers and consumers.
 
-Each flow has a separate connection. A flow pauses by yielding a request that is due later.
+Each flow has a separate connection. To pause, a flow yields a request that is due later.
 """
 
 import random
@@ -45,8 +45,8 @@ class Application:
 def produce(app: Application, owner: int) -> Flow:
     """Publishes batches until the push phase ends.
 
-    A batch is due together with its last message. A late batch is sent at once. Each FIFO group has one producer, which
-    preserves the order. For a fair queue, all producers send for all tenants.
+    A batch is due when its last message is due. A late batch is sent immediately. Each FIFO group has only one
+    producer, which preserves the order. For a fair queue, all producers send messages for all tenants.
     """
     profile, rng = app.profile, random.Random(owner)
     ordered = profile.groups == "fifo"
@@ -91,7 +91,7 @@ def consume(app: Application, group: int, seed: int) -> Flow:
 def handle(app: Application, group: int, messages: list[Message], rng: random.Random) -> Flow:
     """Handles messages, and releases failed messages.
 
-    In FIFO queues, the consumer also releases the session's later messages without handling them.
+    On FIFO queues, the consumer also releases later messages of the same session without handling them.
     """
     began = perf_counter()
     released: list[Message] = []
@@ -118,7 +118,7 @@ def handle(app: Application, group: int, messages: list[Message], rng: random.Ra
 
 
 class Acknowledger:
-    """Acknowledges messages in order, `acks_a_call` at a time, after their handlers are done."""
+    """Acknowledges messages in order, `acks_a_call` in each call, after their handlers have finished."""
 
     def __init__(self, app: Application, group: int) -> None:
         self._app = app
@@ -134,7 +134,7 @@ class Acknowledger:
             yield from self.acknowledge()
 
     def acknowledge(self) -> Flow:
-        """Deletes the handled messages. If a call fails, its messages stay in flight and are redelivered."""
+        """Deletes the handled messages. If a call fails, its messages stay in flight and are later redelivered."""
         held, self._held = self._held, []
         if not held:
             return
@@ -177,7 +177,7 @@ def record_completion(app: Application, group: int, content: SessionMessage) -> 
 
 
 def consume_stage2(app: Application) -> Flow:
-    """Receives and deletes forwarded messages."""
+    """Receives and deletes the forwarded messages."""
     requests = app.requests.queue(app.stage2)
     receive = requests.receive(BATCH, POLL_SECONDS)
     while app.running:
@@ -192,7 +192,7 @@ def consume_stage2(app: Application) -> Flow:
 
 
 def collect_dead_letters(app: Application, queue: str, found: set[tuple[int, int]]) -> Flow:
-    """Empties a dead-letter queue and adds the keys of its messages to `found`."""
+    """Empties a dead-letter queue, and adds the keys of its messages to `found`."""
     requests = app.requests.queue(queue)
     while True:
         answer = yield requests.receive(BATCH, POLL_SECONDS)
@@ -204,9 +204,10 @@ def collect_dead_letters(app: Application, queue: str, found: set[tuple[int, int
 
 
 class Zipf:
-    """Draws by Zipf's law: the k-th most frequent of n values is 1/k^s times as frequent as the first.
+    """Draws numbers by Zipf's law: the k-th most frequent of n values is 1/k^s times as frequent as the first value.
 
-    `ranks` is a part of 1..n. `share` is the probability that a draw from all n is in `ranks`.
+    `ranks` is the part of 1..n from which the generator draws. `share` is the probability that a draw from all n values
+    is in `ranks`.
     """
 
     def __init__(self, ranks: Sequence[int], count: int, skew: float) -> None:

@@ -1,7 +1,7 @@
-"""Records the messages that were pushed, completed (with their order), and moved to the dead-letter queues.
+"""Records which messages were pushed, completed (and in which order), and moved to the dead-letter queues.
 
-Each session numbers its messages. A group stores each session's last completed number, and the skipped numbers, which
-must be in the dead-letter queue.
+Each session numbers its messages. For each session, a group stores the last completed number, and the skipped numbers,
+whose messages must be in the dead-letter queue.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ class ConsumerGroup:
         self.completed += 1
 
     def first_time(self, key: MessageKey) -> bool:
-        """Records a failure, and returns whether it is the message's first."""
+        """Records a failure, and returns whether it is the first failure of the message."""
         known = key in self._failed_once
         self._failed_once.add(key)
         return not known
@@ -59,7 +59,7 @@ class ConsumerGroup:
 class Ledger:
     """Holds the records of both groups and of stage 2.
 
-    `uncertain` counts pushes without a response, which the service may have stored.
+    `uncertain` contains pushes without a response, which the service may have stored.
     """
 
     groups: tuple[ConsumerGroup, ConsumerGroup]
@@ -73,7 +73,7 @@ class Ledger:
     stage2_duplicates: int = 0
 
     def number(self, session: int) -> int:
-        """Returns a session's next number."""
+        """Returns the next number of a session."""
         self.pushed[session] = self.pushed.get(session, 0) + 1
         return self.pushed[session]
 
@@ -107,7 +107,7 @@ class AuditResult:
 def audit(ledger: Ledger, group: int, dead: set[MessageKey], poison: set[MessageKey]) -> AuditResult:
     """Audits a group.
 
-    `dead` contains the messages in the group's dead-letter queue, and `poison` the poison messages.
+    `dead` contains the messages in the group's dead-letter queue, and `poison` contains the poison messages.
     """
     books = ledger.groups[group]
     missing = books.missing(ledger.pushed)

@@ -1,4 +1,4 @@
-"""Defines the application mode's parameters, and each message's fate."""
+"""Defines the parameters of the application mode, and what happens to each message."""
 
 import random
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Fate(Enum):
     PLAIN = "plain"
     POISON = "poison"  # always fails
     TRANSIENT = "transient"  # fails once
-    FORWARD = "forward"  # The first group acknowledges the message and sends it on to stage 2 in one transaction.
+    FORWARD = "forward"  # The first group acknowledges the message, and sends it on to stage 2 in the same transaction.
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class Profile:
     """Holds the parameters of a run. The defaults are Queen's, except for the rate, the number of connections and the
     duration, which suit two cores that the load generator also uses.
 
-    With `groups` "fifo", the topic and queues are FIFO, a session is a message group, and the audit checks the order.
-    With "fair", the topic and queues are standard, and a session is a fair queue's tenant. With `rate` 0, the rate is
-    `over_rate` times the consumption in the last seconds.
+    If `groups` is "fifo", the topic and queues are FIFO, a session is a message group, and the audit checks the order.
+    If `groups` is "fair", the topic and queues are standard, and a session is a tenant of a fair queue. If `rate` is 0,
+    the rate is `over_rate` times the consumption in the last seconds.
     """
 
     seconds: float = 600.0
@@ -65,7 +65,7 @@ class Profile:
         return Fate.PLAIN
 
     def handling_seconds(self, rng: random.Random) -> float:
-        """Returns the duration of one message's handler."""
+        """Returns how long the handler of one message takes."""
         if rng.random() < self.slow_part:
             return self.slow_seconds
         return self.handler_seconds * rng.uniform(1 - self.jitter, 1 + self.jitter)

@@ -34,13 +34,13 @@ read_published = msgspec.json.Decoder(Published).decode
 
 
 def session_message_body(session: int, number: int, due: float, size: int) -> str:
-    """Returns a JSON body of `size` bytes or a few more."""
+    """Returns a JSON body of `size` bytes, or a few bytes more."""
     head = f'{{"s":{session},"n":{number},"due":{due:.6f},"pad":"'
     return f'{head}{PADDING[: max(0, size - len(head) - 2)]}"}}'
 
 
 class ApplicationRequests:
-    """Builds requests to one run's queues and topic."""
+    """Builds requests for the queues and the topic of one run."""
 
     def __init__(self, address: Address, topic: str) -> None:
         self._address = address

@@ -1,4 +1,4 @@
-"""Samples the backlog, the rate, the memory and the size of the database each second."""
+"""Samples the backlog, the rate, the memory and the size of the database every second."""
 
 from dataclasses import dataclass
 
@@ -57,7 +57,7 @@ def memory_of(penstock: Penstock) -> dict[str, float]:
 
 
 def database_state(dsn: str) -> tuple[int, int]:
-    """Returns the database's size in bytes without its history, and the number of other client connections.
+    """Returns the size of the database in bytes, without the history, and the number of connections of other clients.
 
     The history keeps messages without bodies until the service drops the day's partition (QUEUE_HISTORY_DAYS).
     """
@@ -73,7 +73,7 @@ def database_state(dsn: str) -> tuple[int, int]:
 
 
 def uptime_of(penstock: Penstock) -> tuple[object, ...]:
-    """Returns a value that changes when the database or a process of the service restarts."""
+    """Returns a value that changes if the database or a process of the service restarts."""
     with psycopg.connect(penstock.dsn, autocommit=True) as connection:
         row = connection.execute("select pg_postmaster_start_time()").fetchone()
     assert row is not None

@@ -19,17 +19,18 @@ from .profile import Profile
 from .sampler import Sample, database_state
 
 MEBIBYTE = 2**20
-# The time for cleanup before the size is read. The database stores deduplication ids for five minutes.
+# The study waits this long for cleanup before it reads the size. The database stores deduplication ids for five
+# minutes.
 RETURN_SECONDS = 420
 SHOWN_SAMPLES = 600
 GOAL_PUSHES_A_CORE = 2_500
-# The first rate is near the limit of two cores, so even a run of a minute exceeds it from the start. The rate then
-# follows the consumption.
+# The first rate is near the limit of two cores, so that even a run of a minute exceeds the limit from the start. Later,
+# the rate follows the consumption.
 FIRST_RATES = {"fifo": 1_000.0, "fair": 4_000.0}
 
 
 def measure(groups: str, bench: Bench) -> Findings:
-    """Runs on a separate service and database, because sizes and restarts must belong to this run."""
+    """Uses a separate service and database, because sizes and restarts must belong to this run."""
     options = bench.options
     profile = Profile(
         groups=groups,
@@ -69,7 +70,7 @@ def measure(groups: str, bench: Bench) -> Findings:
 def wait_until_shrunk(penstock: Penstock, before: float, seconds: float) -> float:
     """Waits until the size is at most 1.1 times the size before the run, or until `seconds` have passed.
 
-    Returns the size in MiB.
+    Returns the last size in MiB.
     """
     size, waited = database_state(penstock.dsn)[0] / MEBIBYTE, 0.0
     while size > 1.1 * before and waited < seconds:
@@ -80,7 +81,7 @@ def wait_until_shrunk(penstock: Penstock, before: float, seconds: float) -> floa
 
 
 def pushing_cores(run: Run) -> float:
-    """Returns the number of cores that the server side used during the push phase."""
+    """Returns how many cores the server side used during the push phase."""
     begin, full, _ = (sum(reading.cpu_seconds.values()) for reading in run.readings)
     return (full - begin) / run.push_seconds
 
@@ -146,7 +147,7 @@ def document_of(run: Run, row: Row, facts: Document) -> Document:
 
 
 def series(samples: list[Sample]) -> dict[str, list[tuple[float, float]]]:
-    """Returns at most SHOWN_SAMPLES points of each curve: [seconds, value]."""
+    """Returns at most SHOWN_SAMPLES points of each curve, in the form [seconds, value]."""
     kept = samples[:: max(1, len(samples) // SHOWN_SAMPLES)]
     return {
         "backlog of the first group": [(round(s.at, 1), s.backlog[0]) for s in kept],
@@ -180,9 +181,9 @@ RUNS = 3
 
 
 def peer_send_cpu(bench: Bench) -> float | None:
-    """Returns the median of the peer's server CPU seconds for 1,000 sends with 16 connections.
+    """Returns the median of the CPU seconds that the peer's server needs for 1,000 sends with 16 connections.
 
-    Returns None if the run does not include the peer.
+    Returns None if the run does not include this peer.
     """
     if PEER not in bench.options.peers:
         return None
@@ -196,7 +197,8 @@ def peer_send_cpu(bench: Bench) -> float | None:
 def compare_with_peer(before: float | None, after: float | None, of_a_push: float, pushes_a_core: float) -> Row:
     """Returns rows for the table.
 
-    `of_a_push` is the CPU seconds of 1,000 pushes. `pushes_a_core` is the goal in pushes a second.
+    `of_a_push` is the number of CPU seconds for 1,000 pushes. `pushes_a_core` is the goal, in pushes a second on one
+    core.
     """
     if before is None or after is None:
         return {}

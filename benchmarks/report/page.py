@@ -3,7 +3,8 @@
     python -m benchmarks.report.page                 # from benchmarks/results.json
     python -m benchmarks.report.page --check         # only checks whether the pages match the summaries
 
-The pages contain no other text. The pages omit summaries of studies whose format has changed.
+The pages contain no text from any other source. The pages omit the summary of a study if the study's format has
+changed.
 """
 
 import argparse
@@ -75,13 +76,13 @@ messages. "verdict clean": each message arrived once, and no answer was wrong. "
 cores, so rates and latencies are worse. `-`: not measured.
 `benchmarks/results.json` has more figures of each run, and the machine.
 """
-# Columns that the page of studies omits.
+# The page of studies omits these columns.
 UNSHOWN = {
     "load CPU s/1000", "load CPU s", "messages", "article sent/s", "p50 of runs", "p95", "p99", "stddev",
     "as stated there", "call p95 ms", "without the million", "seconds", "server cores", "probe cores", "noises cores",
     "others cores", "us a queue", "quiet_received",
 }  # fmt: skip
-# columns such as "p50 ms" and "call p99 ms", in which 0 is impossible
+# 0 is impossible in columns such as "p50 ms" and "call p99 ms".
 _IS_LATENCY = re.compile(r"(?:.* )?p\d+ ms").fullmatch
 Results = dict[str, Any]
 
@@ -115,7 +116,7 @@ def rows_of_systems(goals: Sequence[Results], title: str, name: str) -> list[Row
 
 
 def source(goals: Sequence[Results]) -> str:
-    """Returns the section that names the machine, the days, and the missed goals."""
+    """Returns the section that names the machine, the days and the missed goals."""
     beside = [row for document in goals for row in rows_beside_peers(document)]
     missed = [row for row in beside if row.pop("reached") == "no"]
     marks = {
@@ -161,7 +162,7 @@ def measured(figure: float) -> float | None:
 
 
 def rows_in_short(document: Results) -> Iterable[Row]:
-    """Returns a row if the scenario has a goal: Penstock's figures, and the peers that need less CPU."""
+    """If the scenario has a goal, returns a row: Penstock's figures, and the peers that need less CPU time."""
     valid = {
         system["system"]: system["median"]
         for system in systems_of(document)
@@ -188,7 +189,8 @@ def rows_in_short(document: Results) -> Iterable[Row]:
 
 
 def rows_beside_peers(document: Results) -> Iterable[Row]:
-    """Returns rows with the ratio of Penstock's figure to each peer's in this run, and the goal's ratio."""
+    """Returns rows with the ratio of Penstock's figure to the figure of each peer in this run, and the ratio of the
+    goal."""
     figure, peers = REFERENCE.get(document["scenario"], ("", {}))
     goal = GOALS.get(document["scenario"])
     valid_figures = {
@@ -224,7 +226,7 @@ def goal_text(scenario: str) -> str:
 
 
 def interpreters(documents: Iterable[Results]) -> str:
-    """Returns a sentence with each scenario's interpreter."""
+    """Returns a sentence that names each scenario's interpreter."""
     scenarios: dict[str, list[str]] = {}
     for document in documents:
         scenarios.setdefault(interpreter_of(document), []).append(document["scenario"])
@@ -233,7 +235,7 @@ def interpreters(documents: Iterable[Results]) -> str:
 
 
 def interpreter_of(document: Results) -> str:
-    """Returns the interpreter of the service and the Python libraries, if the summary names it."""
+    """Returns the interpreter of the service and of the Python libraries, if the summary names it."""
     running = document["settings"].get("service_was_running")
     beside = ", of the runner beside a service that ran already" if running else ""
     return interpreter_text(document["machine"]) + beside
@@ -244,7 +246,7 @@ def systems_of(document: Results) -> list[Results]:
 
 
 def section(document: Results) -> str:
-    """Returns a study's section: title, circumstances, tables and charts."""
+    """Returns the section of a study: title, circumstances, tables and charts."""
     tables = [condense(rows) for kind in ("rows", "books") if (rows := rows_of(document, kind))]
     if not tables:
         return ""
@@ -255,7 +257,8 @@ def section(document: Results) -> str:
 
 
 def condense(rows: Sequence[Row]) -> str:
-    """Returns a table with the columns that differ, and a sentence with the columns that are equal in all rows."""
+    """Returns a table of the columns whose values differ, and a sentence about the columns whose values are equal in
+    all rows."""
     columns = columns_of(rows)
     values = {name: [row.get(name) for row in rows] for name in columns}
     empty = {name for name, found in values.items() if set(found) <= {None, ""}}
@@ -270,7 +273,7 @@ def condense(rows: Sequence[Row]) -> str:
 
 
 def rows_of(document: Results, kind: str) -> list[Row]:
-    """Returns the rows of a kind, with the system's name as the first column."""
+    """Returns the rows of one kind, with the name of the system in the first column."""
     return [
         {"system": system.get("system", "penstock")}
         | {

@@ -1,7 +1,7 @@
-"""Draws the line charts of a summary, and defines each chart's study and columns.
+"""Draws the line charts of a summary, and defines the study and the columns of each chart.
 
 The elements, scales and ticks come from `penstock_web.report.svg`. The background is always white, because the charts
-appear on light and on dark pages.
+appear on light pages and on dark pages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ ROWS: dict[str, list[Picture]] = {
     "growth_subscriptions": growth("subscriptions", "subscriptions"),
     "growth_connections": growth("connections", "connections"),
 }
-# The charts of stored series: name, curves, and label of the axis.
+# Lists the charts of stored series: name, curves, and the label of the axis.
 SERIES = (
     ("backlog", ("backlog of the first group", "backlog of the second group"), "messages"),
     ("rate", ("rate of pushes",), "messages/s"),
@@ -56,7 +56,7 @@ DRAWN_OVER_TIME = {"queen_fifo"}
 
 
 def draw(document: dict[str, Any]) -> list[Path]:
-    """Writes a summary's charts and returns their paths."""
+    """Writes the charts of a summary, and returns their paths."""
     scenario, systems = str(document["scenario"]), cast("list[dict[str, Any]]", document["systems"])
     texts = {each.name: draw_picture(each, systems) for each in ROWS.get(scenario, [])}
     for system in systems:
@@ -87,7 +87,7 @@ def points(system: dict[str, Any], x: str, y: str) -> list[Point]:
 
 
 def over_time(scenario: str, series: dict[str, list[list[float]]]) -> dict[str, str]:
-    """Returns a chart for each series of a scenario in DRAWN_OVER_TIME, and no chart for other scenarios."""
+    """Returns a chart for each series of a scenario in DRAWN_OVER_TIME, and no charts for other scenarios."""
     texts: dict[str, str] = {}
     if scenario not in DRAWN_OVER_TIME:
         return texts
@@ -107,13 +107,13 @@ COLOURS = (
 )  # fmt: skip
 MAX_TICKS = 5
 MIN_POINTS_WITHOUT_DOTS = 40
-"""A curve with fewer points has a dot at each point."""
+"""If a curve has fewer points than this, each point is a dot."""
 
 
 class Axis(NamedTuple):
     """Maps values to pixels.
 
-    A logarithmic axis shows powers of ten, with zero at the smallest power.
+    A logarithmic axis shows powers of ten, and puts zero at the smallest power.
     """
 
     scale: Scale
@@ -142,7 +142,8 @@ def axis_of(values: Sequence[float], start: float, end: float, logarithmic: bool
 def chart(
     title: str, x_label: str, y_label: str, curves: Mapping[str, Sequence[Point]], logarithmic_x: bool = False
 ) -> str:
-    """Draws a line chart with a colour for each curve and a legend. Raises ValueError without points."""
+    """Draws a line chart with a legend and a different colour for each curve. Raises ValueError if there are no
+    points."""
     values = [point for curve in curves.values() for point in curve]
     if not values:
         raise ValueError("nothing to draw")
@@ -190,9 +191,9 @@ def drawn_line(places: Sequence[Point], colour: str) -> str:
 
 
 def legend(number: int, name: str, colour: str, longest: int) -> str:
-    """Draws a curve's entry in the legend. The legend has four columns for short names, and fewer for long names.
+    """Draws the entry of a curve in the legend. The legend has four columns for short names, and fewer for long names.
 
-    `longest` is the number of characters in the longest name.
+    `longest` is the number of characters of the longest name.
     """
     columns = min(4, 660 // (7 * longest + 20) or 1)
     x, y = LEFT + (number % columns) * (660 // columns), 38 + (number // columns) * 14
@@ -200,7 +201,7 @@ def legend(number: int, name: str, colour: str, longest: int) -> str:
 
 
 def format_tick(value: float) -> str:
-    """Returns the text of a tick: 20k, 5M, 0.25."""
+    """Returns the text of a tick, such as 20k, 5M or 0.25."""
     for size, sign in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{sign}"

@@ -11,9 +11,9 @@ MISSING = "-"
 
 
 def figures_of(run: Outcome) -> Row:
-    """Returns a run's figures for most studies.
+    """Returns the figures of a run, for most studies.
 
-    CPU is in seconds for 1,000 messages. Latencies belong to calls.
+    CPU time is in seconds for 1,000 messages. The latencies are those of single calls.
     """
     return {
         "messages": run.messages,
@@ -28,7 +28,7 @@ def figures_of(run: Outcome) -> Row:
 
 
 def verdict_of(run: Outcome) -> str:
-    """Returns the result of comparing the run's ids, or "not compared" for a peer that only counts messages."""
+    """Returns the result of comparing the ids of the run, or "not compared" for a peer that only counts messages."""
     if run.messages == 0:
         return f"FAILED: {run.bad_samples[:1]}"
     if run.verdict is None:
@@ -43,7 +43,7 @@ def verdict_of(run: Outcome) -> str:
 
 
 def cell(value: object) -> str:
-    """Returns a number with three or four significant digits, and other values as text."""
+    """Returns a number with three or four significant digits, or another value as text."""
     if value is None:
         return MISSING
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -54,7 +54,7 @@ def cell(value: object) -> str:
 
 
 def columns_of(rows: Iterable[Row]) -> list[str]:
-    """Returns all columns in the order of their first occurrence."""
+    """Returns all columns in the order in which they first occur."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
@@ -64,7 +64,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def text(rows: Sequence[Row]) -> str:
-    """Returns the rows for a terminal, in aligned columns."""
+    """Returns the rows as aligned columns for a terminal."""
     cells = table(rows)
     widths = [max(len(line[n]) for line in cells) for n in range(len(cells[0]))]
     return "\n".join("  ".join(part.rjust(width) for part, width in zip(line, widths, strict=True)) for line in cells)
@@ -90,9 +90,10 @@ Document = dict[str, Any]
 
 
 def with_multiples(row: Row, insert: float | None) -> Row:
-    """Adds a column "CPU in INSERTs" after each column with server-side CPU, unless the row has such columns.
+    """Adds a column "CPU in INSERTs" after each column with CPU time of the server side, unless the row already has
+    such columns.
 
-    `insert` is the CPU seconds of 1,000 INSERTs. If it is None, the new cells are empty.
+    `insert` is the CPU time of 1,000 INSERTs in seconds. If it is None, the new cells are empty.
     """
     if any(COLUMN in name for name in row):
         return row
@@ -105,7 +106,7 @@ def with_multiples(row: Row, insert: float | None) -> Row:
 
 
 def system_with_multiples(system: Document, insert: float) -> Document:
-    """Returns a system's stored results with multiples in addition to CPU."""
+    """Returns the stored results of a system, with multiples in addition to CPU times."""
     figures = {
         kind: system[kind] | {FIGURE: round(system[kind][CPU_FIGURE] / insert, 4)}
         for kind in ("median", "min", "max")
@@ -130,7 +131,7 @@ def compared(
 
 
 def line_of(systems: Iterable[dict[str, object]], unit: Document) -> str:
-    """Returns a line for the terminal with the unit and each system's multiples."""
+    """Returns a line for the terminal that contains the unit and the multiples of each system."""
     parts = [
         f"{system.get('system', 'penstock')} {', '.join(found)}"
         for system in systems

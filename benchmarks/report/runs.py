@@ -50,7 +50,7 @@ class RepeatedRuns:
 
     @property
     def marks(self) -> list[str]:
-        """Returns reasons not to trust the figures."""
+        """Returns the reasons not to trust the figures."""
         marks = marks_of(self.runs)
         timed = self.runs[0].scenario != "idle_latency"
         if timed and median(sum(run.server_cpu_seconds.values()) for run in self.runs) < SHORT_CPU_SECONDS:
@@ -59,7 +59,7 @@ class RepeatedRuns:
 
 
 def figures_of(run: Outcome) -> dict[str, float]:
-    """Returns one run's figures. CPU is in seconds for 1,000 messages."""
+    """Returns the figures of one run. CPU time is in seconds for 1,000 messages."""
     for_1000 = 1000 / run.messages if run.messages else 0.0
     return {
         "messages_per_second": run.messages_per_second,
@@ -74,7 +74,7 @@ def figures_of(run: Outcome) -> dict[str, float]:
 
 
 def marks_of(runs: Sequence[Outcome]) -> list[str]:
-    """Returns marks for the first invalid run, and for a machine that was busy with other work."""
+    """Returns a mark for the first invalid run, and a mark if the machine was busy with other work."""
     bad = [run for run in runs if not run.valid]
     marks = [f"INVALID: {run.verdict}, bad answers {run.bad_answers} {run.bad_samples[:1]}" for run in bad[:1]]
     return marks + ["busy host"] * any(run.foreign_cpu_share > FOREIGN_SHARE for run in runs)
@@ -112,8 +112,8 @@ def row(repeated: RepeatedRuns) -> str:
 
 
 def goal_notes(repeated: RepeatedRuns) -> list[str]:
-    """Returns notes on whether Penstock reaches its goal. Peers, and runs with other settings than the goal's, have no
-    notes.
+    """Returns notes that say whether Penstock reaches its goal. There are no notes for peers, or for runs whose
+    settings differ from the settings of the goal.
     """
     run, figures = repeated.runs[0], repeated.figures()
     goal = GOALS.get(run.scenario)
@@ -151,7 +151,7 @@ def rounded(figures: dict[str, float]) -> dict[str, float]:
 
 
 def stored_run(run: Outcome) -> dict[str, object]:
-    """Returns a run in the stored format, including derived figures."""
+    """Returns a run in the stored format, including the figures that are computed from it."""
     return asdict(run) | {
         "messages_per_second": run.messages_per_second,
         "server_cpu_seconds": run.server_cpu_seconds,
@@ -168,7 +168,8 @@ def write_results(
     load: HostLoad,
     bare_insert: dict[str, object] | None = None,
 ) -> Path:
-    """Writes the raw run, `raw/<UTC time>-<scenario>.json`, and its scenario's summary. Returns the raw run's path.
+    """Writes the raw run to `raw/<UTC time>-<scenario>.json`, and writes the summary of its scenario. Returns the path
+    of the raw run.
 
     `bare_insert` is the unit of the multiples, or None.
     """

@@ -1,4 +1,4 @@
-"""Summarises a scenario's last run: stores the figures for docs/explain/performance.md.
+"""Summarises the last run of a scenario, and stores the figures for docs/explain/performance.md.
 
     python -m benchmarks.report.summary benchmarks/raw/2026-11-22T140750Z-send_1.json  # `make bench` runs it at its end
 
@@ -21,9 +21,9 @@ from .rows import CPU_FIGURE, FIGURE
 RAW: Final = Path(__file__).parents[1] / "raw"
 RESULTS: Final = Path(__file__).parents[1] / "results.json"
 MAX_POINTS: Final = 120
-"""The most points in a chart's curve."""
+"""A curve in a chart has at most this many points."""
 LINE: Final = 1000
-"""The characters in one line. A curve, or an object of plain figures, is one line of any length."""
+"""A line has at most this many characters. A curve, or an object that contains only figures, is always on one line."""
 DRAWN_CURVES: Final = frozenset(curve for _, curves, _ in SERIES for curve in curves)
 MEDIANS: Final = (
     "messages_per_second", "sent_per_second", CPU_FIGURE, FIGURE, "generator_cpu_seconds_per_1000", "p50_ms", "p99_ms"
@@ -51,7 +51,7 @@ def summary_of(raw: Document) -> Document:
 
 
 def summary_of_system(system: Document, postgresql: Document) -> Document:
-    """Returns one system's figures for the page, and the facts that differ from the shared facts."""
+    """Returns the figures of one system for the page, and the facts that differ from the shared facts."""
     facts = {name: value for name, value in (system.get("facts") or {}).items() if name != "commit"}
     own = dict(facts.pop("postgresql", {}).items() - postgresql.items())
     kept: Document = {name: system[name] for name in ("system", "connections") if name in system}
@@ -64,8 +64,8 @@ def summary_of_system(system: Document, postgresql: Document) -> Document:
 
 
 def thin_out(curve: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
-    """Returns at most `most` points: both ends, and the lowest and highest point in each segment of time between
-    them.
+    """Returns at most `most` points: both ends, and the lowest and the highest point in each segment of time between
+    the ends.
     """
     if len(curve) <= most:
         return list(curve)
@@ -80,7 +80,7 @@ def thin_out(curve: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
 
 
 def format_json(value: Any, depth: int = 0) -> str:
-    """Returns JSON in which short members share a line, indented by `depth` characters."""
+    """Returns JSON that is indented by `depth` characters, and in which short members share a line."""
     whole = json.dumps(value)
     members = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     nested = dict | list if isinstance(value, dict) else dict
@@ -100,15 +100,15 @@ def format_json(value: Any, depth: int = 0) -> str:
 
 
 def read_summaries(path: Path) -> dict[str, Document]:
-    """Returns a file's summaries by scenario, or an empty result if the file does not exist."""
+    """Returns the summaries in a file by scenario, or an empty result if the file does not exist."""
     found: dict[str, Document] = json.loads(path.read_text()) if path.exists() else {}
     return found
 
 
 def write_summary(raw: Path, path: Path = RESULTS) -> Path | None:
-    """Replaces the scenario's last summary by the raw run's summary. Returns the file's path.
+    """Replaces the previous summary of the scenario with the summary of the raw run. Returns the path of the file.
 
-    Returns None if the page shows no figures from such a run.
+    Returns None if the page shows no figures from a run of this kind.
     """
     document = json.loads(raw.read_text())
     if not any("median" in system or isinstance(system.get("rows"), list) for system in document["systems"]):

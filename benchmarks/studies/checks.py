@@ -1,7 +1,7 @@
-"""Measures the CPU of checking signatures and policies for each message, in alternating runs.
+"""Measures the CPU time for checking signatures and policies, for each message, in alternating runs.
 
-Each variant has a separate service and database. All services run all the time, and their order changes each round, as
-in `benchmarks.revisions`. A quotient compares runs in the same round.
+Each variant has a separate service and database. All services run all the time, and their order changes in each round,
+as in `benchmarks.revisions`. A quotient compares runs of the same round.
 """
 
 import base64
@@ -22,7 +22,7 @@ from benchmarks.scenarios import SCENARIOS
 from .study import Bench, Findings, Study
 
 PARTNER = "111122223333"
-# The maximum for a queue's policy ("Amazon SQS policy quotas", SQS Developer Guide).
+# This is the maximum length of a queue's policy ("Amazon SQS policy quotas", SQS Developer Guide).
 STATEMENTS = 20
 SCENARIO_NAMES = ("send_1", "receive_delete_1")
 CONNECTIONS = 16
@@ -86,7 +86,7 @@ def start(variant: Variant, bench: Bench) -> Penstock:
 
 
 def measure(bench: Bench) -> Findings:
-    """Runs all variants in turn, and returns rows with medians over the rounds."""
+    """Runs all variants in turn, and returns rows with the medians over the rounds."""
     known = variants()
     services = [start(variant, bench) for variant in known]
     plan, rounds = Plan(CONNECTIONS, bench.scaled(MESSAGES, 500), 100), bench.scaled(ROUNDS, 2)
@@ -101,7 +101,8 @@ def measure(bench: Bench) -> Findings:
 
 
 def rows_of(scenario: str, known: Sequence[Variant], rounds: Sequence[list[Cost]]) -> list[Row]:
-    """Returns a row for each variant, with the median and quartiles of its quotients with the first variant."""
+    """Returns a row for each variant, with the median and the quartiles of the quotients of this variant with the first
+    variant."""
     return [
         row_of(scenario, variant.name, [costs[0] for costs in rounds], [costs[place] for costs in rounds])
         for place, variant in enumerate(known)

@@ -1,4 +1,4 @@
-"""Measures the wait of quiet tenants' messages while a noisy tenant sends a hundred times as many messages.
+"""Measures how long messages of quiet tenants wait while a noisy tenant sends a hundred times as many messages.
 
     python -m benchmarks.studies.fairness                     # three phases, repeated, on a separate service
 
@@ -51,7 +51,7 @@ PHASES = ("quiet", "fair", "unfair")
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Describes the load. Rates are messages a second. The noisy tenant sends `noise` times as many as a quiet
+    """Describes the load. Rates are messages a second. The noisy tenant sends `noise` times as many messages as a quiet
     tenant.
     """
 
@@ -95,7 +95,7 @@ class Phase:
 
 
 async def consume(phase: Phase, connection: Connection, rng: random.Random) -> None:
-    """Runs a consumer, which receives, handles and deletes one message at a time, until cancellation."""
+    """Until cancelled, runs a consumer that receives, handles and deletes one message at a time."""
     requests = Requests(phase.address)
     receive = requests.receive(1, 20)
     while True:
@@ -122,9 +122,9 @@ def request_flow(request: Request) -> Flow:
 
 
 def due_times(workload: Workload, noise: bool) -> Iterator[tuple[float, str]]:
-    """Yields the times (seconds from the start) at which a tenant sends, and the tenant.
+    """Yields the times (in seconds from the start) at which a tenant sends, and the tenant.
 
-    Arrivals are independent of each other, like the arrivals from many customers.
+    The arrivals are independent of each other, as if they came from many customers.
     """
     rng = random.Random(1)
     quiet = workload.tenants * workload.tenant_rate
@@ -184,7 +184,7 @@ async def run(phase: Phase) -> None:
 
 
 def figures_of_phase(phase: Phase) -> dict[str, object]:
-    """Returns a phase's figures, with waits in ms."""
+    """Returns the figures of a phase, with waits in ms."""
     quiet = statistics.quantiles(phase.quiet_waits, n=1000)
     return {
         "phase": phase.name,
@@ -221,7 +221,8 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints each phase and the ratio fair : quiet of the quiet tenants' p99. Returns 1 if the ratio is more than 2."""
+    """Prints each phase, and the ratio of the p99 of the quiet tenants in the phases `fair` and `quiet`. Returns 1 if
+    the ratio is more than 2."""
     options = arguments(argv)
     workload = Workload(**{name: getattr(options, name) for name in asdict(Workload())})
     load, fleet = host_load(), Fleet(1)

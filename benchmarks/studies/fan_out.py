@@ -1,4 +1,5 @@
-"""Measures the cost of a Publish to topics with 10 to 10,000 queues: time, and CPU of the service and PostgreSQL.
+"""Measures the cost of a Publish to topics with 10 to 10,000 queues: the time, and the CPU time of the service and
+PostgreSQL.
 
 python -m benchmarks.run --scenario fan_out
 """
@@ -54,7 +55,7 @@ def publish(http: httpx.Client, topic: str, body: str) -> float:
 
 
 def publish_figures(penstock: Penstock, topic: str, queues: int, times: int, body: str) -> Row:
-    """Returns the time and CPU of one Publish. The row is invalid if a queue lacks a published message."""
+    """Returns the time and the CPU time of one Publish. If a queue lacks a published message, the row is invalid."""
     with httpx.Client(base_url=penstock.endpoint, timeout=120) as http:
         publish(http, topic, body)
         before = penstock.meter.read().cpu_seconds

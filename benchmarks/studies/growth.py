@@ -1,4 +1,4 @@
-"""Measures how throughput, CPU and p99 change while one size of a workload grows.
+"""Measures how throughput, CPU time and p99 change while one size of the workload grows.
 
 The sizes are backlog, queues, groups, subscriptions, connections and body size. Each value of the size has a row. As in
 all studies, the load generator compares the message ids.
@@ -49,7 +49,7 @@ Measured = Callable[[Bench, Penstock, int], Row]
 
 
 def measure_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """Runs `warski` on a queue with this many waiting messages.
+    """Runs `warski` on a queue that contains this many waiting messages.
 
     The study counts the remaining messages, but does not compare their ids.
     """
@@ -85,7 +85,7 @@ queues_made: dict[str, int] = {}
 
 
 def measure_groups(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """Runs on a FIFO queue with this many groups and at least as many messages."""
+    """Runs a FIFO queue with this many groups, and at least as many messages."""
     address = address_of(penstock.endpoint, f"bench-growth-groups-{size}.fifo")
     create_queue(address, FifoQueue="true")
     messages = max(size, bench.scaled(MESSAGES, 500))
@@ -133,7 +133,7 @@ def measure_connections(bench: Bench, penstock: Penstock, size: int) -> Row:
 def measure_body_bytes(bench: Bench, penstock: Penstock, size: int) -> Row:
     """Runs `send_1` and then `receive_delete_1` with bodies of this size.
 
-    The number of messages decreases with the size.
+    Longer bodies mean fewer messages.
     """
     messages = max(100, min(bench.scaled(MESSAGES, 500), bench.scaled(500_000_000, 500_000) // size))
     outcomes = [run(penstock, scenario, Plan(16, messages, size)) for scenario in ("send_1", "receive_delete_1")]
@@ -169,7 +169,8 @@ MEASURES: dict[str, Measured] = {
 
 
 def measure(name: str, bench: Bench) -> Findings:
-    """Runs the study on a separate service. --scale multiplies all sizes except numbers of connections and bytes."""
+    """Runs the study on a separate service. --scale multiplies all sizes except the numbers of connections and
+    bytes."""
     penstock = bench.another_penstock()
     bench.measure_insert(penstock)
     run(penstock, "warski", Plan(16, bench.scaled(MESSAGES, 500) // 5, 100))

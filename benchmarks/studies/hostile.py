@@ -32,7 +32,7 @@ MAX_VISIBILITY_SECONDS = 43_200  # AWS's limit is 12 hours.
 GOAL_RATE, GOAL_P99 = 0.9, 2.0
 # receive_delete_1 fills the quiet queue before its measured time. The queue under pressure already contains messages.
 MEASURED = ("warski", "receive_delete_1", "send_1")
-# The attributes whose sum is the number of all messages in a queue.
+# These attributes add up to the number of all messages in a queue.
 COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
 
 
@@ -85,7 +85,7 @@ def count(address: Address) -> int:
 
 
 def measure(bench: Bench) -> Findings:
-    """Runs each scenario alternately on both queues. The goals are ratios of their medians."""
+    """Runs each scenario alternately on both queues. The goals are ratios of the medians of the two queues."""
     quiet, other = bench.penstock, bench.another_penstock()
     bench.measure_insert(other)
     with closing(psycopg.connect(other.dsn)) as foreign:

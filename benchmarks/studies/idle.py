@@ -1,6 +1,7 @@
-"""Measures the latency of an idle queue: a consumer long polls, and a producer sends when the consumer waits again.
+"""Measures the latency of an idle queue: a consumer long polls, and a producer sends a message each time the consumer
+waits again.
 
-A sample is the time from the send request until the end of the receive response, by one clock.
+A sample is the time from the send request until the end of the receive response, measured by one clock.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ class IdleQueue:
         self._written_at: dict[str, float] = {}
 
     async def run(self, consumer: Connection, producer: Connection) -> None:
-        """Runs both. Raises the error that ends a connection early."""
+        """Runs both. Raises the error of a connection that ends early."""
         sending = asyncio.create_task(self._produce(producer))
         consumer.start(self._consume())
         await asyncio.wait({sending, consumer.finished}, return_when=asyncio.FIRST_EXCEPTION)

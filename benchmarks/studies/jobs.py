@@ -84,7 +84,8 @@ def without_slowest(runs: list[Outcome], count: int) -> list[Outcome]:
 
 
 def row_of(name: str, runs: list[Outcome], warm_up: int) -> Row:
-    """Returns the distribution of the rates over the runs, the server side's CPU, and the latencies of single calls."""
+    """Returns the distribution of the rates over the runs, the CPU time of the server side, and the latencies of single
+    calls."""
     rates = [run.messages_per_second for run in runs]
     used = [sum(run.server_cpu_seconds.values()) for run in runs]
     return {

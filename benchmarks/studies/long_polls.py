@@ -1,4 +1,5 @@
-"""Measures the cost of waiting connections: long polls on empty queues, then one message for each queue.
+"""Measures the cost of waiting connections: first with long polls on empty queues, and then with one message for each
+queue.
 
 The goal is that 1,000 long polls use at most 1 % of a core and 10 database connections.
 """
@@ -27,7 +28,7 @@ GOAL_PERCENT, GOAL_CONNECTIONS = 1.0, 10
 
 
 class WaitingConsumers:
-    """Consumers in long polls, and the messages that they have received."""
+    """Runs consumers in long polls, and counts the messages that they have received."""
 
     def __init__(self, penstock: Penstock, connections: int, queues: int) -> None:
         self._penstock = penstock
@@ -57,7 +58,8 @@ class WaitingConsumers:
         return connections
 
     async def run(self, seconds: float) -> Row:
-        """Measures CPU without messages, and then whether each queue's single message arrives once."""
+        """Measures the CPU time without messages, and then checks that the single message of each queue arrives
+        once."""
         connections = await self.open()
         await asyncio.sleep(WARM_UP_SECONDS)
         before, began = self._penstock.meter.read(), perf_counter()
@@ -95,7 +97,7 @@ class WaitingConsumers:
 
 
 def client_connections(dsn: str) -> int:
-    """Returns the number of other client connections to the whole server."""
+    """Returns the number of connections of other clients to the whole server."""
     query = "select count(*) - 1 from pg_stat_activity where backend_type = 'client backend'"
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute(query).fetchone()
@@ -104,7 +106,7 @@ def client_connections(dsn: str) -> int:
 
 
 def measure(bench: Bench) -> Findings:
-    """Runs the study on a separate service, on which no other study has opened connections."""
+    """Runs the study on a separate service, because other studies would leave open connections."""
     penstock = bench.another_penstock()
     waiting = WaitingConsumers(penstock, bench.scaled(CONNECTIONS, 20), bench.scaled(QUEUES, 5))
     for address in waiting.addresses:

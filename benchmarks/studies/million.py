@@ -26,7 +26,7 @@ RECEIVE = SCENARIOS["receive_delete_10"]
 def measure(bench: Bench) -> Findings:
     """Measures Penstock on a new service and database, and the running peers.
 
-    Other studies would influence the service's memory.
+    Other studies would influence the memory of the service.
     """
     ours = [] if bench.options.no_penstock else [bench.another_penstock()]
     peers = [system for system in bench.supporting(RECEIVE) if system.name != "penstock" and is_fast_enough(system)]
@@ -81,7 +81,7 @@ def stage_of(system: System, stage: str) -> Row:
 
 
 def growth_of(stages: list[Row]) -> Row:
-    """Returns the growth of each part in MiB with the million messages."""
+    """Returns how much each part grows with the million messages, in MiB."""
     by_stage = {str(row["stage"]): row for row in stages}
     empty, filled = by_stage.get("empty", {}), by_stage.get("filled", {})
     return {f"{name} more": round(more, 1) for name in empty if (more := difference(filled, empty, name)) is not None}
@@ -97,7 +97,8 @@ def difference(after: Row, before: Row, name: str) -> float | None:
 def reaches_goals(row: Row) -> bool:
     """Returns whether the row reaches the goals.
 
-    The service may grow by 5 MiB and the database by 60 MiB, and receives must reach 0.95 of the empty queue's rate.
+    The goals allow the service to grow by 5 MiB and the database by 60 MiB, and require a receive rate of at least 0.95
+    of the rate on the empty queue.
     """
     service, database, ratio = (row.get(name) for name in ("service MiB more", "postgresql MiB more", "ratio"))
     return (

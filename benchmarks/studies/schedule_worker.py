@@ -1,4 +1,5 @@
-"""Runs only the container's worker of schedules in a process: `python -m benchmarks.studies.schedule_worker DSN`."""
+"""Runs only the worker for schedules, as in the container, in a process: `python -m benchmarks.studies.schedule_worker
+DSN`."""
 
 import asyncio
 import sys
@@ -17,7 +18,8 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 async def main(dsn: str) -> None:
-    """Runs the worker like the container: it sleeps until a schedule is due or a notification wakes it."""
+    """Runs the worker as the container does, so the worker sleeps until a schedule is due or a notification wakes
+    it."""
     long_polls = LongPollDispatcher(no_statement)
     settings = Settings.read({"DATABASE_URL": dsn, "QUOTA_FIRINGS_PER_SECOND": "0"})
     activity = Activity()
@@ -26,7 +28,7 @@ async def main(dsn: str) -> None:
 
 
 async def no_statement(statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
-    """Replaces the dispatcher's database call, which a process without long polls never makes."""
+    """Replaces the database call of the dispatcher, which a process without long polls never makes."""
     raise NotImplementedError(statement.name, arguments)
 
 

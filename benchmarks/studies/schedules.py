@@ -1,10 +1,11 @@
-"""Measures the lag of schedules, and the worker's cost while no schedule is due.
+"""Measures the lag of schedules, and the cost of the worker while no schedule is due.
 
     python -m benchmarks.studies.schedules                    # starts PostgreSQL and worker processes
 
-For the lag, `rate` schedules fire at each full second, because 60 times as many schedules fire once a minute. The lag
-is the time from an occurrence's due time until its message's commit, by PostgreSQL's commit timestamps. The idle cost
-is the processor time of one worker process and its connections, with as many schedules that are not due.
+To measure the lag, `rate` schedules fire at each full second, because 60 times as many schedules fire once a minute.
+The lag is the time from the due time of an occurrence until the commit of its message, by PostgreSQL's commit
+timestamps. The idle cost is the processor time of one worker process and its connections, with the same number of
+schedules, which are not due.
 """
 
 import argparse
@@ -34,7 +35,8 @@ GOAL_P99_MS = 1000.0
 GOAL_IDLE_PERCENT = 0.1
 WARM_UP_SECONDS = 5
 
-# next_fire_at is the next time, at least five seconds from now, whose second equals the schedule's number modulo 60.
+# next_fire_at is the first time, at least five seconds from now, whose second equals the number of the schedule modulo
+# 60.
 FILL = """
 insert into queue.schedule (account_id, region, name, api, expression_kind,
     expression, canonical, timezone, target, next_fire_at,
@@ -79,7 +81,7 @@ def workers(dsn: str, count: int) -> Iterator[list[int]]:
 
 @contextmanager
 def server(folder: Path) -> Iterator[Postgres]:
-    """Yields a PostgreSQL with Penstock's normal settings and commit timestamps."""
+    """Yields a PostgreSQL with Penstock's normal settings and with commit timestamps."""
     settings = {"track_commit_timestamp": "on"}
     with running_postgres(folder, SystemAccount.choose(), settings=settings) as postgres:
         migrate(postgres.service_dsn(), role=ROLE)
@@ -87,7 +89,7 @@ def server(folder: Path) -> Iterator[Postgres]:
 
 
 def measure_lag(postgres: Postgres, plan: Plan) -> dict[str, object]:
-    """Measures lags in ms, and the CPU of firing."""
+    """Measures the lags in ms, and the CPU time of firing."""
     with psycopg.connect(postgres.service_dsn(), autocommit=True) as db:
         db.execute("select queue.create('jobs')")
         db.execute(FILL, {"rate": plan.rate})
@@ -117,7 +119,8 @@ def measure_lag(postgres: Postgres, plan: Plan) -> dict[str, object]:
 
 
 def measure_idle(postgres: Postgres, plan: Plan) -> dict[str, object]:
-    """Measures percent of a core. The schedules from the other measurement exist, but are due in an hour."""
+    """Measures the idle cost in percent of a core. The schedules of the lag measurement still exist, but are due only
+    in an hour."""
     with psycopg.connect(postgres.service_dsn(), autocommit=True) as db:
         db.execute("update queue.schedule set due_at = clock_timestamp() + interval '1 hour'")
         db.execute("vacuum analyze queue.schedule")
@@ -163,7 +166,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def flat_row(figures: dict[str, object]) -> dict[str, object]:
-    """Returns one row. A figure by part becomes a column for each part."""
+    """Returns one row. A figure that has parts becomes one column for each part."""
     row: dict[str, object] = {}
     for name, value in figures.items():
         row |= {f"{part} {name}": used for part, used in value.items()} if isinstance(value, dict) else {name: value}

@@ -40,15 +40,15 @@ class Bench:
     stack: ExitStack
     load: HostLoad = field(default_factory=lambda: HostLoad(0.0, 0.0))
     insert_cpu_seconds: list[float] = field(default_factory=list)
-    """The CPU of 1,000 bare INSERTs just before and just after the study."""
+    """Contains the CPU times of 1,000 bare INSERTs just before and just after the study."""
     reasons: set[str] = field(default_factory=set)
-    """The reasons for missing figures, each printed once."""
+    """Contains the reasons for missing figures, so that each reason is printed only once."""
 
     @cached_property
     def systems(self) -> list[System]:
         """Returns Penstock and the available peers.
 
-        Penstock is first, because peers copy its database's settings.
+        Penstock is first, because peers copy the settings of its database.
         """
         found: list[System] = [] if self.options.no_penstock else [self.penstock]
         for name in self.options.peers:
@@ -73,8 +73,8 @@ class Bench:
         return penstock
 
     def another_penstock(self, settings: Mapping[str, str] = MappingProxyType({})) -> Penstock:
-        """Returns a second service with a separate database, for a study with `settings` or a study that disturbs
-        others.
+        """Returns a second service with a separate database, for a study that needs `settings` or that disturbs other
+        studies.
         """
         penstock = Penstock(self.fleet, settings=settings)
         self.stack.callback(penstock.stop)
@@ -82,10 +82,10 @@ class Bench:
         return penstock
 
     def measure_insert(self, penstock: Penstock) -> None:
-        """Measures a bare INSERT on the service's PostgreSQL, or prints why multiples are missing.
+        """Measures a bare INSERT on the PostgreSQL of the service, or prints why the multiples are missing.
 
-        A study that shows CPU for each message calls this function just before and just after, because a machine's
-        speed changes.
+        A study that shows the CPU time for each message calls this function just before and just after its runs,
+        because the speed of a machine changes.
         """
         try:
             self.insert_cpu_seconds += measure_bare_insert(penstock.dsn, self.scaled(INSERTS, 5_000))
@@ -106,8 +106,9 @@ class Bench:
 class Study:
     """Describes a study.
 
-    `measure` prints the study's table and returns the results to store, or no results if it has stored them. With
-    `alone`, the study has no peers, and starts a separate service even if another service is running.
+    `measure` prints the table of the study and returns the results to store, or returns no results if it has already
+    stored them. If `alone` is true, the study has no peers, and starts a separate service even if another service is
+    running.
     """
 
     name: str

@@ -16,7 +16,8 @@ from benchmarks.system import System
 
 from .study import Bench, Document, Findings, Study, facts_of
 
-# (nodes, threads in a node): messages a second sent and received in the article, on SQS in eu-west with m3.large.
+# Maps (nodes, threads in a node) to the messages that the article sent and received in a second, on SQS in eu-west with
+# m3.large.
 ARTICLE = {
     (1, 1): (429.33, 427.86),
     (1, 5): (2_036.76, 1_907.76),
@@ -33,7 +34,7 @@ ARTICLE = {
 THREADS = [(1, threads) for threads in (1, 5, 25, 50, 75)]
 NODES = [(nodes, 1) for nodes in (1, 2, 4, 8)]
 NODES_AND_THREADS = [(nodes, 25) for nodes in (1, 2, 4, 8)]
-MESSAGES_PER_THREAD = 10_000  # the article: 10,000 to 50,000
+MESSAGES_PER_THREAD = 10_000  # The article used 10,000 to 50,000 messages.
 
 
 def measure(shapes: list[tuple[int, int]], bench: Bench) -> Findings:

@@ -1,4 +1,5 @@
-"""Implements a shop that sends orders to a queue, and a worker that ships them. Tests pass their own clients."""
+"""Implements a shop that sends orders to a queue, and a worker that ships the orders. Tests pass their own clients to
+these functions."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +17,7 @@ def always(_: int) -> bool:
 
 
 def ship(sqs: Any, queue_url: str, can_ship: Callable[[int], bool] = always, wait_seconds: int = 0) -> list[int]:
-    """Ships the waiting orders. An order that cannot be shipped stays in the queue for another attempt."""
+    """Ships the waiting orders. If an order cannot be shipped, it stays in the queue for another attempt."""
     response = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds)
     shipped = []
     for message in response.get("Messages", []):
