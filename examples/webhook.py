@@ -37,7 +37,7 @@ class Receiver(BaseHTTPRequestHandler):
 
 def verify(message: dict[str, str]) -> None:
     """Raises InvalidSignature unless the service has signed the message."""
-    # Anyone can sign with a key of their own, so the certificate must come from the service.
+    # Anyone can sign with a private key, so the certificate must come from the service.
     if not message["SigningCertURL"].startswith(f"{ENDPOINT}/"):
         raise ValueError(f"the certificate is not the service's: {message['SigningCertURL']}")
     key = load_pem_x509_certificate(urllib3.request("GET", message["SigningCertURL"]).data).public_key()

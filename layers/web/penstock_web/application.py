@@ -88,7 +88,7 @@ class Application(RestApplication):
         self.aws_application = AwsApplication(environment, resources, self._deadlines)
         # A long request waits for memory twice: before it is read, and before it is processed. Each wait is limited to
         # a third of the request's time, and then ends with 503. Therefore, both waits end before the request's
-        # deadline, when the response would be 408.
+        # deadline, after which the response would be 408.
         longest_wait_seconds = settings.queue_request_timeout_seconds / 3
         self._reading_budget = MemoryBudget(READING_BYTES, longest_wait_seconds, READING_SHARE)
         self._processing_budget = MemoryBudget(PROCESSING_BYTES, longest_wait_seconds)
@@ -135,7 +135,7 @@ class Application(RestApplication):
         self._deadlines.stop()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Serves one request. Penstock's HTTP server does not support lifespan events."""
+        """Serves one request. Penstock's HTTP server does not use lifespan events."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
         elif size := bytes_to_reserve(scope["headers"]):
@@ -150,8 +150,8 @@ class Application(RestApplication):
             await self._serve(scope, receive, send)
 
     async def _find_owner(self, scope: Scope) -> Owner:
-        """Returns the key and the address to which the memory of a long request is charged. Raises an error if the head
-        is enough to refuse the request, so that the body uses no memory.
+        """Returns the key and the address to which the memory of a long request is charged. Refuses a request before
+        its body uses memory if the head already shows the reason, and raises the error for this reason.
         """
         peer, _ = scope.get("client") or ("", 0)
         environment = self._environment

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class LocalError(Exception):
-    """Stops a command or a local server, which cannot continue. The text is one line that says how to solve the
+    """Stops a command or a local server that cannot continue. The text is one line that says how to solve the
     problem."""
 
 

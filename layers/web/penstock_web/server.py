@@ -78,8 +78,8 @@ def serve(
     reuse_port: bool = False,
     metrics_folder: Path | None = None,
 ) -> None:
-    """Serves until a signal, and then returns. The server calls `on_ready` once, when it accepts connections on the
-    port.
+    """Serves until a signal arrives, and then returns. The server calls `on_ready` once, when it accepts connections on
+    the port.
 
     Raises LocalError, or SettingError if the webhook settings cannot be read.
 
@@ -167,8 +167,8 @@ async def writing_refusals(environment: Environment, resources: Resources) -> As
 
 
 class StopSignals:
-    """Ends the service on SIGTERM and SIGINT. A second signal ends the service at once. Only a main thread can receive
-    signals.
+    """Ends the service on SIGTERM and SIGINT. A second signal ends the service immediately. Only a main thread can
+    receive signals.
     """
 
     def __init__(self) -> None:

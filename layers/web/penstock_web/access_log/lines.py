@@ -45,7 +45,7 @@ class AnsweredRequest(NamedTuple):
 
 
 class LogLine(msgspec.Struct, omit_defaults=True):
-    """An entry as the log shows it. The first keys are the same in all of the service's log lines."""
+    """Represents an entry as the log shows it. The first keys are the same in all of the service's log lines."""
 
     timestamp: str
     level: str
@@ -96,7 +96,7 @@ def encode(entry: AnsweredRequest) -> bytes:
 
 
 def join_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields blocks of lines. Each block is written with one write."""
+    """Yields blocks of lines, which the writer writes one by one."""
     joined = b""
     for line in lines:
         if joined and len(joined) + len(line) > WRITE_BYTES:

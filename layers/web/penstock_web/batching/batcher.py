@@ -1,15 +1,15 @@
-"""Merges the effects of concurrent requests. During a call, new effects wait and then share the next call.
+"""Merges the effects of concurrent requests. During a call, new effects wait, and later share the next call.
 
     submit(effect) ─► pending batch ─► flush ─► one SQL call ─► each request's own rows
 
 Effects can share a call if their statement, options and merge key are equal. Receives can share a call if their queue
 and visibility timeout are equal. Long messages go into separate batches, because otherwise short messages would wait
-for the transfer of long messages. The batcher flushes an effect at once if no call is running. An idle process
+for the transfer of long messages. If no call is running, the batcher flushes an effect immediately. An idle process
 therefore adds no delay, and a busy process makes large flushes. A separate task runs each flush, so a cancelled request
 cannot cancel the flush. The batcher removes empty pending batches.
 
-A failure affects only the requests that caused the failure. The batcher halves a flush if the database refuses the
-data, until the bad entry is alone. The batcher also halves a flush if the database refuses one transaction in the
+A failure affects only the requests that caused the failure. If the database refuses the data, the batcher halves the
+flush until the bad entry is alone. The batcher also halves a flush if the database refuses one transaction in the
 flush, or if another open transaction holds a lock. Entries that need this lock then wait in a separate call
 (`contention`). If a client disconnects during a receive, the messages go to the flush's other requests or back to the
 queue.
@@ -61,7 +61,7 @@ from .merge import (
 from .pending_batch import BYTES_PER_ENTRY, LONG_WEIGHT, PendingBatch, PendingEffect, RowsFuture
 from .write_backpressure import WriteBackpressure
 
-# After this time without a flush, the batcher flushes a new effect at once.
+# If this time has passed since the last flush, the batcher flushes a new effect immediately.
 IDLE_SECONDS = 0.003
 # The batcher repeats these calls once if the outcome is unknown, because a repetition changes nothing. A repeated send
 # would store the messages twice, so the batcher does not repeat sends.
@@ -98,9 +98,9 @@ class Batcher:
     """Keeps all pending batches of a process.
 
     `limit` is the maximum number of waiting entries. `linger_seconds` is the time for which a send waits for other
-    sends. The batcher calls `on_response` with the statement and the number of rows of each call, without the headers
-    of receives. `direct_handoff` stores messages and serves waiting receives. Receives of long messages wait for
-    `write_backpressure`.
+    sends. After each call, the batcher calls `on_response` with the statement and the number of rows, without the
+    headers of receives. `direct_handoff` stores messages and serves waiting receives. Receives of long messages wait
+    for `write_backpressure`.
     """
 
     def __init__(
@@ -162,7 +162,8 @@ class Batcher:
     def _batch(
         self, statement: Statement[Row], key: Hashable, queue: NamedQueue | None, locked_key: Hashable | None
     ) -> PendingBatch:
-        """Returns the pending batch for this key. A task flushes the batch later. `queue` is set for receives.
+        """Returns the pending batch for this key. A task flushes the batch later. `queue` is set if the effects are
+        receives.
 
         `locked_key` is a key that the effects need and that another open transaction has locked, or None.
         """
@@ -345,8 +346,8 @@ def may_be_data_error(error: Exception) -> bool:
 
 
 def fail_entries(entries: Sequence[PendingEffect], error: Callable[[], AwsError]) -> None:
-    """Gives each remaining request a separate error object, because a shared object would collect all their
-    tracebacks.
+    """Gives each waiting request a separate error object, because the tracebacks of all requests would accumulate in a
+    shared object.
     """
     for entry in entries:
         if not entry.future.done():

@@ -3,8 +3,8 @@
 Receives from one queue use only a share of the connections, because receives with different visibility timeouts need
 separate calls. All other effects of one queue share a call.
 
-A call waits for a lock up to the role's `lock_timeout`. If the wait times out, the batcher remembers the lock's key for
-a while. Effects that need this key go into separate batches, and do not delay other effects.
+A call waits for a lock at most for the role's `lock_timeout`. If the wait times out, the batcher remembers the lock's
+key for a while. Effects that need this key go into separate batches, and do not delay other effects.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ from penstock_web.database.calls import ExecuteStatement
 
 from .merge import Mergeable
 
-# After this time the batcher assumes that the lock was released. The next call that needs the lock waits again, and
-# delays all effects in that call. The batcher must be able to try every locked key again in this time. Each try takes a
-# second on a quarter of the connections: on two connections, 120 keys. A successful call makes the batcher forget the
-# key.
+# After this time, the batcher assumes that the lock has been released. The next call that needs the lock waits again,
+# and delays all effects in that call. The batcher must be able to try every locked key again in this time. Each try
+# takes a second on a quarter of the connections: on two connections, 120 keys. A successful call makes the batcher
+# forget the key.
 REMEMBER_SECONDS = 60.0
 MAX_KEYS = 10_000
 
@@ -59,8 +59,8 @@ class QueueShares:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def start(self, queue: NamedQueue) -> None:
-        """Waits until the queue has fewer running calls than `most`. Calls begin in the order in which they came. The
-        caller calls `end` after the call.
+        """Waits until the queue has fewer running calls than `most`. Calls begin in the order in which they arrived.
+        After the call, the caller must call `end`.
         """
         queue_arn = queue.arn
         if self._running.get(queue_arn, 0) < self._most:

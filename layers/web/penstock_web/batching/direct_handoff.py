@@ -4,8 +4,8 @@
 
 A waiting receive returns the messages that `receive_messages` finds. These messages can differ from the messages that
 the flush stored. If a waiting receive gets no messages, the handoff wakes the receive, which then makes a separate
-call. The handoff wakes receives from FIFO queues but does not serve them, because two concurrent receives must not get
-messages of the same group.
+call. The handoff wakes receives from FIFO queues but returns no messages to them, because two concurrent receives must
+not get messages of the same group.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -109,7 +109,7 @@ class DirectHandoff:
         """
         effects = [cast("Batch", entry.effect) for entry in entries]
         call = merge_calls(effects)
-        # The number of messages sent to each queue, minus the messages that waiters received.
+        # Counts the messages sent to each queue, minus the messages that waiters received.
         counts: dict[str, int] = {}
         for effect in effects:
             counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + len(effect)

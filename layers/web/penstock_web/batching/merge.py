@@ -30,10 +30,10 @@ class NumberedRow(Protocol):
 def merge_calls(
     effects: Sequence[Mergeable], *, own_transaction: bool = True, assume_short: bool = False
 ) -> tuple[Statement[Row], list[object]]:
-    """Returns the statement and the arguments for one call that carries out all these effects. The effects have the
-    same batch key.
+    """Returns the statement and the arguments for one call that carries out all these effects. The effects must have
+    the same batch key.
 
-    If `own_transaction` is true, the call runs in a separate transaction. `assume_short` means the same as in
+    If `own_transaction` is true, the call runs in a separate transaction. `assume_short` has the same meaning as in
     `build_receive_call`.
     """
     first = effects[0]
@@ -110,12 +110,12 @@ def rows_by_transaction(
 def distribute_messages(
     receives: Sequence[Receive[ReceivedRow]], connected: Sequence[bool], rows: Sequence[ReceivedRow]
 ) -> tuple[list[list[ReceivedRow]], list[ReceivedRow]]:
-    """Returns each request's rows (the header, then messages in order), and the messages that no remaining request can
-    take.
+    """Returns the rows of each request (the header, and then the messages in order), and the messages that no remaining
+    request can take.
 
-    A request whose client has disconnected gets no messages. The other requests get these messages first, up to their
-    counts. On a FIFO queue, each request keeps only its own messages, because two requests must not get messages of the
-    same message group.
+    A request whose client has disconnected gets no messages. The remaining requests get the messages of disconnected
+    clients first, up to their requested numbers. On a FIFO queue, each request gets only its own messages, because two
+    requests must not get messages of the same message group.
     """
     header, *messages = rows
     results: list[list[ReceivedRow]] = []

@@ -26,7 +26,7 @@ class Transport(Protocol):
         """Returns the number of bytes that the kernel has not taken."""
 
     def abort(self) -> None:
-        """Closes the connection at once."""
+        """Closes the connection immediately."""
 
 
 class WriteBackpressure:

@@ -26,7 +26,7 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
         """Returns a new connection. The pool also uses this function. Raises psycopg's errors or SettingError."""
         if needs_token(options):
-            # The call runs in a thread, because the call may fetch AWS credentials over the network.
+            # The call runs in a thread, because the call can fetch AWS credentials over the network.
             try:
                 options = await asyncio.to_thread(add_token, options)
             except TokenError as error:
@@ -58,7 +58,7 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
             raise WrongSettingsError(self.session)
 
     def needs_check(self, now: float) -> bool:
-        """Returns whether the session uses a pooler and was last checked long ago."""
+        """Returns whether the session uses a pooler and the last check was long ago."""
         return now - self.checked_at > CHECK_SECONDS and not self.session.is_direct
 
 

@@ -58,11 +58,11 @@ async def listen(
     """Passes notifications to the handler until the task is cancelled. The loop reconnects a second after the
     connection is lost.
 
-    The pool checks that each new connection leads to the right database (`one_database`). The listener does not connect
-    while the process has too few connections. During that time, only the shared check wakes long polls, and workers run
-    at fixed intervals. After each connect, the handler registers every queue again. After each connect, and every
-    `check_seconds`, a check reports due work to the handler, and changes to `activity`. The check runs earlier if the
-    retention of a message ends earlier.
+    The pool checks that each new connection leads to the database of DATABASE_URL (`one_database`). The listener does
+    not connect while the process has too few connections. During that time, only the shared check wakes long polls, and
+    workers run at fixed intervals. After each connect, the handler registers every queue again. After each connect, and
+    every `check_seconds`, a check reports due work to the handler and changes to `activity`. The check runs earlier if
+    the retention of a message ends earlier.
     """
     outage = outage or Outage()
     while True:

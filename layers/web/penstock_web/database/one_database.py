@@ -43,9 +43,10 @@ class DividedError(psycopg.OperationalError):
 
 
 class OneDatabase:
-    """Proves that new direct connections lead to the right database. `fetch` runs a query at DATABASE_URL. The object
-    calls `on_division` after the first failed proof, and `on_reunion` after the next successful one. Between these
-    calls, `is_divided` is true, and the process repeats the proof every RETRY_SECONDS.
+    """Proves that new direct connections lead to the database of DATABASE_URL. `fetch` runs a query at DATABASE_URL.
+    The object calls `on_division` after the first failed proof, and calls `on_reunion` after the next successful proof.
+    Between the calls of `on_division` and `on_reunion`, `is_divided` is true, and the process repeats the proof every
+    RETRY_SECONDS.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class OneDatabase:
             raise DividedError
 
     async def hold_lock(self, connection: LimitedAsyncConnection) -> None:
-        """Takes a lock on a direct connection until the connection ends."""
+        """Takes a lock on a direct connection, and holds the lock until the connection ends."""
         key = choose_key()
         await connection.execute(HOLD_LOCK_OF_SESSION, [key])
         self._held_key, self._holder = key, connection
@@ -129,8 +130,8 @@ class OneDatabase:
 
     async def verify_for_call(self) -> None:
         """Proves that a new direct connection leads to the right database. Raises ServiceUnavailable if the proof
-        fails. Returns if no proof is possible, because the LISTEN connection has then also ended, and a proof follows
-        the reconnect.
+        fails. Returns without an error if no proof is possible, because the LISTEN connection has then also ended, and
+        a proof follows the reconnect.
         """
         try:
             await self.verify()

@@ -1,11 +1,11 @@
-"""Sends calls in libpq's pipeline mode, one after another or several in one transaction.
+"""Sends calls in libpq's pipeline mode, either one after another or several calls in one transaction.
 
 For each call, psycopg creates a cursor, a query, a generator and an entry in the event loop. A pipeline connection has
 one permanent entry in the event loop, writes values in binary form, and uses psycopg only to read rows.
 
 If there is no pooler, the connection prepares each statement once, because parsing and planning take a quarter of a
-call's time on the server. If there is a pooler, the next call could use another server connection without the prepared
-statements.
+call's time on the server. If there is a pooler, the next call could use another server connection, which does not have
+the prepared statements.
 
 The connection writes all calls at once, followed by a synchronization message, which ends the transaction.
 """
@@ -69,15 +69,15 @@ class PipelineConnection:
         self._transformer = Transformer(connection)
         self._prepares = prepares
         self._prepared: dict[Statement[Row], bytes] = {}
-        # The statements that the current call prepares.
+        # Contains the statements that the current call prepares.
         self._preparing: deque[Statement[Row]] = deque()
         self._results_future: ResultsFuture | None = None
-        # The following fields belong to the current call.
+        # The following fields describe the current call.
         self._calls: list[Statement[Row]] = []
         self._rows: list[list[Row]] = []
         self._error: psycopg.Error | None = None
         self._writing = False
-        # The call that was running when `seconds_under_way` last ran.
+        # Identifies the call that was running when `seconds_under_way` last ran.
         self._last_watched: ResultsFuture | None = None
         self._watched_since = 0.0
         self.silent_seconds = 0.0
@@ -124,7 +124,7 @@ class PipelineConnection:
 
     def seconds_under_way(self) -> float:
         """Returns the seconds since this method first ran during the current call, or 0 if no call is running. A call
-        therefore does not need to record its start time.
+        therefore does not need to store its start time.
         """
         now = self._loop.time()
         if self._results_future is not self._last_watched:
@@ -197,7 +197,7 @@ class PipelineConnection:
             self._transformer.set_pgresult(result)
             make_row = self._calls[len(self._rows)].make_row
             self._rows.append(self._transformer.load_rows(0, result.ntuples, make_row))
-            # Otherwise the result, which may have megabytes, would stay in memory until the next call.
+            # Otherwise the result, which can have several megabytes, would stay in memory until the next call.
             self._transformer.set_pgresult(None)
         elif status == ExecStatus.COMMAND_OK:
             self._preparing.popleft()

@@ -81,7 +81,7 @@ class PipelinePool:
         return None
 
     def release(self, pipeline: PipelineConnection) -> None:
-        """Takes a connection back after its call."""
+        """Takes back a connection that has finished its call."""
         expired = asyncio.get_running_loop().time() - pipeline.created_at > self._max_age_seconds
         if expired or pipeline.busy or pipeline.connection.closed:
             self._discard(pipeline)
@@ -120,7 +120,7 @@ class PipelinePool:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Returns the number of connections, and the number of idle ones."""
+        """Returns the number of connections, and the number of idle connections."""
         return self._count, len(self._idle)
 
     @property
@@ -135,7 +135,7 @@ class PipelinePool:
 
     def _watch(self) -> None:
         overdue = [pipeline for pipeline in self._open if pipeline.seconds_under_way() > self._call_seconds]
-        for pipeline in overdue:  # Callers still return the connections that are in use.
+        for pipeline in overdue:  # Callers will later return the connections that are in use.
             pipeline.close(CallOverdue(self._call_seconds))
         if overdue:
             self._on_overdue()
@@ -182,7 +182,7 @@ class PipelinePool:
 async def open_pipeline_connection(
     url: str, call_seconds: float, watcher: UUID | None = None, prove: Prove = _trust
 ) -> PipelineConnection:
-    """Opens a pipeline connection to this database. Raises psycopg's errors, also from `prove`.
+    """Opens a pipeline connection to this database. Raises psycopg's errors, including the errors of `prove`.
 
     Sends on this connection do not notify the process whose id is `watcher`. This setting does not work through a
     pooler.

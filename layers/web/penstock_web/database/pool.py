@@ -1,5 +1,5 @@
-"""The container's database connections. The pool limits the number of connections, replaces broken connections and
-classifies errors.
+"""Manages the container's database connections. The pool limits the number of connections, replaces broken connections
+and classifies errors.
 
     ServiceUnavailable    nothing was done: no connection was free or could be opened, or the server has no room
     ├── RolledBack        the database rolled the call back (deadlock): the caller may repeat it
@@ -53,19 +53,19 @@ MAX_PIPELINE_CONNECTIONS = 4
 SHORTEST_WAIT_SECONDS = 0.1
 # With a backoff of several minutes, requests would still get 503 for minutes after the database is available again.
 # Therefore, the pool gives up early, and connects again when a request needs a connection.
-RECONNECT_SECONDS = 2.0  # After a failover the next connection may reach the new primary.
+RECONNECT_SECONDS = 2.0  # After a failover, the next connection may reach the new primary.
 
 # If a connection ends after this time without a response, the pool assumes that the server's host is down. The other
 # connections lead to the same host.
 SILENCE_SECONDS = 2.0
 
-# After a part of the process fails to get a connection, requests use fewer connections for this time, and workers take
-# turns.
+# After a part of the process fails to get a connection, requests use fewer connections and workers take turns for this
+# time.
 SHORTAGE_SECONDS = 300.0
 
 WAITING_SINCE: ContextVar[float | None] = ContextVar("waiting_since", default=None)
-"""Holds the time when the first request of a merged call began to wait. The time limit for getting a connection starts
-at that time.
+"""Holds the time when the first request of a merged call began to wait. The time limit for getting a connection counts
+from that time.
 """
 
 
@@ -98,9 +98,9 @@ class Pool:
     `watcher` is the process's id for queue registrations. Sends on pipeline connections do not notify this process,
     because the process wakes the waiting long polls directly.
 
-    If a call takes longer than `call_seconds`, the pool ends the call's connection and raises OutcomeUnknown. The pool
-    then also closes the idle connections, because they lead to the same server. The pool also does so if the server is
-    read-only, or if a connection breaks after a call has waited SILENCE_SECONDS.
+    If a call takes longer than `call_seconds`, the pool ends the call's connection and raises OutcomeUnknown. After
+    that, the pool also closes the idle connections, because they lead to the same server. The pool also closes the idle
+    connections if the server is read-only, or if a connection breaks after a call has waited SILENCE_SECONDS.
     """
 
     def __init__(
@@ -212,13 +212,12 @@ class Pool:
 
     @property
     def is_short(self) -> bool:
-        """Returns whether the process has too few connections. In that case, workers take turns."""
+        """Returns whether the process has too few connections, so that workers take turns."""
         return monotonic() < self._short_until
 
     @property
     def is_very_short(self) -> bool:
-        """Returns whether requests have only one connection left. In that case, workers also use the LISTEN
-        connection."""
+        """Returns whether requests have only one connection left, so that workers also use the LISTEN connection."""
         return monotonic() < self._very_short_until
 
     async def give_up_connection(self, name: str, cause: BaseException) -> None:
@@ -255,7 +254,7 @@ class Pool:
         asyncio.get_running_loop().call_later(SHORTAGE_SECONDS, self._take_back)
 
     def _ask_for_connections(self, _pool: object) -> None:
-        """Makes the workers take turns if workers have connections but requests get none.
+        """If workers have connections but requests get no connection, makes the workers take turns.
 
         While PostgreSQL is down, PgBouncer keeps the workers' connections, so only the error shows a shortage.
         """
@@ -316,7 +315,7 @@ class Pool:
         return True
 
     async def open(self) -> None:
-        """Begins to connect. Does not raise an error if the database is unreachable."""
+        """Begins to connect. If the database is unreachable, does not raise an error."""
         await self._pool.open()
 
     async def close(self) -> None:
@@ -362,7 +361,7 @@ class Pool:
         return cast("list[RowT]", rows)
 
     async def call_waiting(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """Works like `call`, for calls that will probably wait for a lock. Such calls use at most a quarter of the
+        """Works like `call`, for calls that will probably wait for a lock. These calls use at most a quarter of the
         connections.
         """
         try:
@@ -377,7 +376,7 @@ class Pool:
             self._waiting_calls.release()
 
     def lease_pipeline(self) -> "PipelineLease | None":
-        """Returns a pipeline connection for one transaction, or None if none is free."""
+        """Returns a pipeline connection for one transaction, or None if no pipeline connection is free."""
         pipeline = self._pipelines.acquire()
         return None if pipeline is None else PipelineLease(self._pipelines, pipeline, self._renew)
 

@@ -1,4 +1,4 @@
-"""Runs one request outside the fast path, by ASGI 3 ("HTTP & WebSocket ASGI Message Format").
+"""Runs one request outside the fast path as an ASGI 3 application ("HTTP & WebSocket ASGI Message Format").
 
     HttpConnection ─► body ─► receive ─► application ─► send ─► head and body in one write ─► HttpConnection
 
@@ -115,7 +115,7 @@ class AsgiExchange:
     async def _run(self) -> None:
         try:
             await self._state.application(self._scope, self._receive, self._send)
-        except asyncio.CancelledError:  # The process is ending.
+        except asyncio.CancelledError:  # The task is cancelled because the process is ending.
             self._fail(503)
         except Exception:  # noqa: BLE001 - every error gets a response
             _log.exception("the application failed")
@@ -187,7 +187,7 @@ class AsgiExchange:
             head = self._end_head(None if more else len(body))
         part = self._frame(body, more)
         self.is_written = True
-        if len(part) > LONG_BODY_BYTES:  # The bytes are not copied.
+        if len(part) > LONG_BODY_BYTES:  # This code does not copy the bytes.
             self._connection.write(head, part)
         else:
             self._connection.write(head + part)
@@ -209,7 +209,7 @@ class AsgiExchange:
             elif self._scope["http_version"] == "1.1":
                 self._chunked = True
                 head.append(b"transfer-encoding: chunked\r\n")
-        if self._expects_continue:  # The client could still send the body.
+        if self._expects_continue:  # The client could still send the body, so the connection must close.
             self.keep_alive = False
         if not self.keep_alive:
             head.append(CLOSE)

@@ -22,8 +22,8 @@ class ClientDisconnected(Exception):  # noqa: N818 - nothing failed
 
 
 class HeldResponse:
-    """Keeps the response until the request's task sends the response. `is_set` is true after the request's end, with or
-    without a response.
+    """Keeps the response until the request's task sends the response. `is_set` is true after the request has ended,
+    with or without a response.
     """
 
     __slots__ = ("is_set", "peer", "response")
@@ -151,7 +151,7 @@ class AsgiRequest(AwsRequest):
             self._task.cancel()
 
     def stop(self) -> None:
-        """Does nothing, because the server cancels the task."""
+        """Does nothing, because the server itself cancels the task."""
 
     def _on_disconnect(self) -> None:
         self.end(EndReason.DISCONNECTED)

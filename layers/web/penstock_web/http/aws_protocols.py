@@ -25,12 +25,12 @@ _log = logging.getLogger(__name__)
 
 
 def is_sqs_path(method: str, path: str) -> bool:
-    """Returns whether the path is `/` or a queue's path. Clients call SQS and SNS actions on these paths."""
+    """Returns whether the path is `/` or a queue's path. SQS and SNS clients send their requests to these paths."""
     return method in ("POST", "GET") and (path == "/" or is_queue_path(path))
 
 
 def names_action(scope: Scope) -> bool:
-    """Returns whether a request on an unknown path calls an action. Such a request gets AWS errors.
+    """Returns whether a request on an unknown path names an action, so that the client gets AWS errors.
 
     A client that knows only a queue's name sends a form to `/name`.
     """
@@ -42,7 +42,7 @@ def names_action(scope: Scope) -> bool:
 
 
 def is_rest_path(method: str, path: str) -> bool:
-    """Returns whether the path is `/schedules`, `/schedule-groups` or `/tags`, or below them."""
+    """Returns whether the path is `/schedules`, `/schedule-groups` or `/tags`, or is below one of these paths."""
     return method in REST_METHODS and find_rest_resource(path) is not None
 
 
@@ -68,12 +68,12 @@ class AwsApplication:
         return method in ("POST", "GET") and is_peek(path, self.environment)
 
     def headers(self, header_pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-        """Returns the headers by name."""
+        """Returns the headers by name, with repeated headers joined."""
         return join_repeated_headers(header_pairs) if self._checks_access else dict(header_pairs)
 
     def refusal(self, http: HttpRequest, error: Exception) -> HttpResponse:
-        """Returns the response to a request that makes no call. Logs an error that AWS does not define, and gives the
-        client no details.
+        """Returns the response to a request that could not be decoded. Logs an error that AWS does not define, and
+        gives the client no details.
         """
         if isinstance(error, RejectedRequest):
             self.meter.count_refusal(error.error)

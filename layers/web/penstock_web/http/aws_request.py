@@ -3,9 +3,9 @@
     HttpConnection ─► start ─► decode ─► operation ─► encode ─► _respond ─► HttpConnection
                                         (OperationRun)  └─ error ─┘
 
-The callbacks of the effects continue the operation (`driver`). The connection tells a request when the client
-disconnects and when the process ends. `Deadlines` handles the request as a `PendingRequest`. An `AsgiRequest` reads the
-whole body first and then continues in the same way.
+The callbacks of the effects continue the operation (`driver`). The connection tells a request that the client has
+disconnected or that the process is ending. `Deadlines` handles the request as a `PendingRequest`. An `AsgiRequest`
+reads the whole body first and then continues in the same way.
 """
 
 from collections.abc import Sequence
@@ -41,8 +41,8 @@ class ResponseConnection(Protocol):
 class AwsRequest:
     """Represents a running AWS request. Runs the operation, and writes, counts and logs the response.
 
-    `keep_alive` says whether the connection serves further requests. `may_wait` says that the body is short, so a
-    receive may wait for messages. `_notes` holds facts for the span of a recorded request. `_trace` ends with the
+    `keep_alive` says whether the connection serves further requests. `may_wait` is true if the body is short, so that a
+    receive can wait for messages. `_notes` holds facts for the span of a recorded request. `_trace` ends with the
     request.
     """
 
@@ -99,8 +99,8 @@ class AwsRequest:
         self._run.go_on()
 
     def _on_end(self, run: OperationRun[Any]) -> None:
-        # The error refers to this request through its traceback. Otherwise, the garbage collector would have to free
-        # this reference cycle.
+        # The error refers to this request through its traceback. Clearing `_run` breaks this reference cycle, which
+        # otherwise only the garbage collector would free.
         self._run = None
         if run.is_cancelled:
             self._respond_cancelled()
@@ -182,7 +182,8 @@ class AwsRequest:
         self._application.deadlines.add(self)
 
     def end(self, reason: EndReason) -> None:
-        """Ends the request early. If the client has disconnected, other requests get the received messages."""
+        """Ends the request early. If the client has disconnected, other requests get the messages that this request has
+        received."""
         if self._end_reason is None:
             self._end_reason = reason
             if self._run is not None:

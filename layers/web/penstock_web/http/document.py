@@ -14,7 +14,7 @@ from penstock_web.metrics.negotiation import takes_gzip
 
 
 class Document(NamedTuple):
-    """Holds a document's bytes, plain and compressed, and their digest."""
+    """Holds the bytes of a document (plain and compressed) and the digest of these bytes."""
 
     plain: bytes
     compressed: bytes

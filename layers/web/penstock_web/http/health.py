@@ -53,8 +53,8 @@ class Readiness:
         self._check: asyncio.Task[str] | None = None
 
     async def __call__(self) -> str:
-        """Returns the reason why the database does not accept writes, or "", after at most 2 s. A hanging query also
-        has its own time limit.
+        """Returns the reason why the database does not accept writes, or "", after at most 2 s. A hanging query has a
+        separate time limit.
         """
         if self._check is None or self._check.done():
             self._check = asyncio.get_running_loop().create_task(self._find_problem())
@@ -83,7 +83,7 @@ def health_router(
     router = APIRouter(tags=["health"])
     find_problem = Readiness(fetch, explain)
 
-    @router.get("/livez", response_class=Response, responses=describe_states(Life, "Calls of the database do not end."))
+    @router.get("/livez", response_class=Response, responses=describe_states(Life, "Database calls do not end."))
     async def livez() -> Response:
         """Responds that the process works, whether or not the database works."""
         stuck = await is_stuck()

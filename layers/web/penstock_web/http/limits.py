@@ -31,8 +31,8 @@ class HttpLimits:
 
     max_head_bytes: int = 65_536
     """Limits the bytes of the request line and the headers. A longer head gets 431 (RFC 6585). AWS's load balancers
-    pass on heads of this length ("Quotas for your Application Load Balancers"). The limit also applies to consecutive
-    bytes that are not part of a body, such as chunk extensions and trailers.
+    accept heads of up to this length ("Quotas for your Application Load Balancers"). The limit also applies to
+    consecutive bytes that are not part of a body, such as chunk extensions and trailers.
     """
     max_headers: int = 1_000
     """Limits the number of headers of a request. More headers get 431."""

@@ -7,13 +7,14 @@ MiB each would take half a GB. Therefore, the service processes only as many lon
 sender does not use the processing budget. An incomplete body has only one copy in memory.
 
 The service cannot verify a signature before the body's end, so the memory is shared among client addresses. Addresses
-take turns, and one address has at most half of the memory. If QUEUE_ACCESS is `sigv4`, the memory is shared in the same
-way among access keys. Before the service reads the body, it looks up the key and refuses unknown keys. Any client can
-use a known key without the right signature. Therefore, a key has its own share only at addresses from which an earlier
-request had a correct signature. All other requests count as one caller, whose addresses take turns, and one address has
-at most half of that caller's share. A request counts after its first 16 KiB have arrived. While other requests wait,
-the service refuses requests that send less than 64 KiB a second with 408. This rate doubles with each second that the
-next request has waited, up to 1 MiB a second. A long request does not wait for messages.
+take turns, and one address can use at most half of the memory. If QUEUE_ACCESS is `sigv4`, the memory is shared in the
+same way among access keys. Before the service reads the body, it looks up the key and refuses unknown keys. Any client
+can use a known key without the right signature. Therefore, a key has its own share only at addresses from which an
+earlier request had a correct signature. All other requests count as one caller, whose addresses take turns, and one
+address can use at most half of that caller's share. The service counts a request after the request's first 16 KiB have
+arrived. While other requests wait, the service answers requests that send less than 64 KiB a second with 408. This rate
+doubles with each second that the next request has waited, up to 1 MiB a second. A long request does not wait for
+messages.
 """
 
 import asyncio
@@ -30,8 +31,8 @@ from penstock.http import LONG_BODY_BYTES
 READING_BYTES = 20 * 1_048_576
 PROCESSING_BYTES = MAX_BODY_BYTES  # With a smaller budget, the longest request would wait forever.
 READING_SHARE = 0.5
-"""One caller can have this share of the memory, and one address can have this share of its key's memory. A caller
-without other requests can always have one request.
+"""A caller can use this share of the memory, and an address can use this share of its key's memory. A caller without
+other requests can always have one request.
 """
 FIRST_BYTES = 16_384
 """A body gets memory when this many bytes have arrived."""
@@ -60,7 +61,8 @@ class Claimant(Protocol):
     def owner(self) -> Owner: ...
 
     def end_if_slow(self, bytes_a_second: float) -> None:
-        """Makes the request fail, and so release its memory, if the client sends more slowly than this rate."""
+        """If the client sends more slowly than this rate, makes the request fail, so that the request's memory is
+        released."""
 
 
 class MemoryBudget:
@@ -80,8 +82,8 @@ class MemoryBudget:
         self._check_at = 0.0
         self._bytes_of_caller: Counter[str] = Counter()
         self._bytes_of: Counter[Owner] = Counter()
-        # The waiting requests by caller and address, in the order of their turns. The number is the time when the
-        # request began to wait.
+        # Maps callers and addresses to their waiting requests, in the order of their turns. The number in an entry is
+        # the time when the request began to wait.
         self._waiters: dict[str, dict[str, deque[tuple[Claimant, asyncio.Future[None], float]]]] = {}
 
     async def acquire(self, request: Claimant) -> None:
@@ -114,7 +116,7 @@ class MemoryBudget:
         self._admit_waiters()
 
     def _count(self, request: Claimant, size: int) -> None:
-        """Gives `size` bytes to a request, or takes them back if `size` is negative."""
+        """Gives `size` bytes to a request, or takes back bytes if `size` is negative."""
         owner = request.owner
         self._free -= size
         self._bytes_of[owner] += size
@@ -149,7 +151,7 @@ class MemoryBudget:
             admitted.set_result(None)
 
     def _next_owner(self) -> Owner | None:
-        """Returns the next waiting caller with a free share, and the address whose turn it is."""
+        """Returns the next waiting caller that has a free share, and the address whose turn it is."""
         for caller, of_caller in list(self._waiters.items()):
             for address, waiting in list(of_caller.items()):
                 while waiting and waiting[0][1].cancelled():

@@ -63,7 +63,7 @@ class RequestNotes:
 
 
 class RequestTrace(Protocol):
-    """A request's trace. If the object is used as a context manager, it is the current trace.
+    """A request's trace. Within a `with` block, this trace is the current trace.
 
     `notes` is None if the request is not recorded.
     """

@@ -1,8 +1,9 @@
 """Reads the requests of one connection (RFC 9112) with llhttp, and decides which requests take the fast path.
 
 The fast path takes AWS requests that arrive in one read from the socket. Nearly all AWS requests take the fast path.
-Requests that take ASGI are pipelined, arrive in several reads, are long, have over 1,000 parameters, expect
-100-continue, use HTTP/1.0 or end the connection. The same code (`aws_request.py`) answers AWS requests on both paths.
+Other requests take ASGI because they are pipelined, arrive in several reads, are long, have over 1,000 parameters,
+expect 100-continue, use HTTP/1.0 or end the connection. The same code (`aws_request.py`) answers AWS requests on both
+paths.
 """
 
 import logging
@@ -81,9 +82,9 @@ class RequestReader:
         self._timer = timer
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._in_head = self._upgrades = False
-        self._body: bytes | bytearray | None = None  # The received bytes of a request that may be complete.
-        self._read_bytes = 0  # The number of this read's bytes that can belong to the current head or trailers.
-        # The number of bytes before this read, since the start of the head or since the last part of a body.
+        self._body: bytes | bytearray | None = None  # Contains the received bytes of a request that may be complete.
+        self._read_bytes = 0  # Counts the bytes of this read that can belong to the current head or trailers.
+        # Counts the bytes before this read, since the start of the head or since the last part of a body.
         self._stalled_bytes = 0
         self.accepts = True
         self.exchange: AsgiExchange | None = None
@@ -222,7 +223,8 @@ class RequestReader:
 
     # --- a head ------------------------------------------------------------------------------------------------------
     def _check_head(self) -> None:
-        """Refuses a head with too many headers, another version, or not exactly one Host (RFC 9112, 3.2)."""
+        """Refuses a head that has too many headers, has another HTTP version, or does not have exactly one Host header
+        (RFC 9112, 3.2)."""
         if self._version not in ("1.0", "1.1"):
             raise RefusedRequestError(505)
         if len(self._request_headers) > self._limits.max_headers:
@@ -236,7 +238,7 @@ class RequestReader:
             raise RefusedRequestError(431)
 
     def _can_use_fast_path(self) -> bool:
-        """Returns whether the request may take the fast path if the body is complete."""
+        """Returns whether the request can take the fast path if its body is complete."""
         application = self._aws_application
         if application is None or self._expects_continue or not self._keep_alive or "%" in self._path:
             return False

@@ -19,5 +19,5 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/")
 async def welcome() -> PlainTextResponse:
-    """Returns a text that describes the service. The application has no other use for `GET /` on this path."""
+    """Returns a text that describes the service. The application needs no other route `GET /`."""
     return PlainTextResponse(TEXT, headers={"vary": "Accept", "x-content-type-options": "nosniff"})

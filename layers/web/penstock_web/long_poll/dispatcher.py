@@ -13,8 +13,8 @@ registers a waiter's queue, and checks the queue once after the registration's c
 between the waiter's empty receive and the registration.
 
 A message sent in this process wakes one waiter. If the connection of a send names this dispatcher as `watcher`
-(`pipeline_pool`), the send does not notify this process, and keeps the registration. A message can arrive while the
-queue has no waiters. A request whose empty receive was running at that moment receives again instead of waiting.
+(`pipeline_pool`), the send does not notify this process, and the registration remains. A message can arrive while its
+queue has no waiters. If an empty receive was running at that moment, its request receives again instead of waiting.
 Notifications and checks do not contain the number of messages, so each notification or check wakes only one waiter. A
 waiter that finds messages wakes two other waiters.
 """
@@ -62,7 +62,7 @@ class LongPollDispatcher:
 
     # --- waiting -----------------------------------------------------------------------------------------------------
     def can_skip_receive(self, queue: NamedQueue) -> bool:
-        """Returns whether a new request may wait without a receive, because the queue is empty.
+        """Returns whether a new request can wait without a receive, because the queue is known to be empty.
 
         The queue counts as empty while other requests wait. The queue also counts as empty for a short time after a
         request's wait timed out, or after waiting requests received all new messages. On a FIFO queue, only a recent
@@ -136,10 +136,10 @@ class LongPollDispatcher:
             queue.assumed_empty_until = asyncio.get_running_loop().time() + ASSUMED_EMPTY_SECONDS
 
     def claim(self, queue_arn: str, messages: int) -> list[Waiter]:
-        """Removes the oldest waiters, enough for this many messages, and returns them. The waiters' receives may share
-        a call.
+        """Removes the oldest waiters, as many as the messages need, and returns them. The waiters' receives can share a
+        call.
 
-        Afterwards, only the caller may serve or wake these waiters. The method does not return waiters of a FIFO queue.
+        Afterwards, only the caller can serve or wake these waiters. The method does not return waiters of a FIFO queue.
         """
         queue = self._queues.get(queue_arn)
         if queue is None or not queue.waiters or is_fifo_name(queue_arn):
@@ -161,7 +161,7 @@ class LongPollDispatcher:
         return claimed
 
     def drain(self) -> None:
-        """Ends all current waits, and makes later waits end at once."""
+        """Ends all current waits, and makes later waits end immediately."""
         self.draining = True
         for queue in self._queues.values():
             for waiter in list(queue.waiters):
@@ -198,7 +198,7 @@ class LongPollDispatcher:
     def handle_notification(self, queue_arn: str) -> None:
         """Wakes a waiter after a notification. A notification ends the registration.
 
-        The notification comes from another process, or from a call of this process without a wake-up, such as a
+        The notification comes from another process, or from a call of this process that wakes no waiters, such as a
         publication. A message must not wake two waiters. Therefore, this method does nothing if a sender of this
         process has woken a waiter since the registration. The check after the next registration, within 20 ms, finds
         further messages.
@@ -212,7 +212,7 @@ class LongPollDispatcher:
             self._registrations.replace(queue)
 
     def renew_registrations(self) -> None:
-        """Registers and checks every queue again, because notifications could have been lost. Also wakes the
+        """Registers and checks every queue again, because notifications could have been lost. The method also wakes the
         workers."""
         self.wake_workers()
         self.shared_check.forget_last_check()

@@ -57,7 +57,7 @@ class Registrations:
     def renew(self, queues: dict[str, WaitedQueue], now: float) -> list[str]:
         """Renews registrations that end soon, and removes queues without waiters.
 
-        Returns all other queues with waiting requests or with `can_skip_receive`.
+        Returns all other queues that have waiting requests or for which `can_skip_receive` holds.
         """
         self.looks_at_each, self.renew_at = False, float("inf")
         arns: list[str] = []

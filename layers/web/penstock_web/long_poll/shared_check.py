@@ -86,7 +86,7 @@ class SharedCheck:
         return self._may_pause(now) or not await self._execute(POLL_QUEUES, [[], self._last_check.snapshot])
 
     def _may_pause(self, now: float) -> bool:
-        """Returns whether notifications report all changes since the last check. In that case, the next check can run
+        """Returns whether notifications report all changes since the last check, so that the next check can run
         later."""
         until = min(self._next_check_at, self._last_check.until)
         return self._requests.receives_notifications and now < until
@@ -106,7 +106,7 @@ class SharedCheck:
         """Wakes waiters of queues that have messages.
 
         If the snapshot is known, the SQL function returns immediately unless there was a commit or a message became
-        visible. Such a check needs a thirtieth of the work.
+        visible. A check that returns immediately needs a thirtieth of the work.
         """
         last_check = self._last_check
         known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None
@@ -134,7 +134,7 @@ class SharedCheck:
     def _handle_rows(self, rows: list[PolledQueueRow]) -> None:
         """Wakes a waiter of each queue that has messages, and checks again when a message becomes visible."""
         for row in rows:
-            if row.arn is not None:  # The last row describes all queues.
+            if row.arn is not None:  # The last row describes all queues together.
                 self._requests.wake(row.arn, 1, Woken.FOR_MORE)
         self._check_when_due(rows)
 

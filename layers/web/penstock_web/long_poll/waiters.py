@@ -50,8 +50,8 @@ class WaitedQueue:
 
     `registered` is true while the queue is registered (until `renew_at`) or the process registers it. `previous_unused`
     is true if the previous registration ended without a notification. `woken_locally` is true if a sender of this
-    process has woken a waiter since the registration. `last_empty_receive_at` is the start of the last wait after an
-    empty receive. `last_missed_wakeup` is the number of the last wake-up that found too few waiters. Until
+    process has woken a waiter since the registration. `last_empty_receive_at` is the time when the last wait after an
+    empty receive began. `last_missed_wakeup` is the number of the last wake-up that found too few waiters. Until
     `assumed_empty_until`, a new request waits without a receive, because another request's wait has just timed out, or
     other requests have received all new messages.
     """

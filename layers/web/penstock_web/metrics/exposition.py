@@ -39,9 +39,9 @@ class Exemplars:
 
 
 Series = tuple[str, Sequence[float]]
-"""A series: formatted labels without braces, and numbers."""
+"""Represents a series: formatted labels without braces, and numbers."""
 FamilySeries = tuple[Family, Sequence[Series]]
-"""A metric with its series."""
+"""Represents a metric with its series."""
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 

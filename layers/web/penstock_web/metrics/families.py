@@ -355,7 +355,8 @@ QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]
         lambda row: row.expired,
     ),
 )
-"""The gauges with the label `queue`. A function reads each gauge's value from a row of `queue.read_measurements`."""
+"""Lists the gauges that have the label `queue`. A function reads each gauge's value from a row of
+`queue.read_measurements`."""
 
 READINGS: Final[dict[str, tuple[Family, str]]] = {
     "dead_rows": (
@@ -426,7 +427,7 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         "",
     ),
 }  # fmt: skip
-"""The installation's gauges in `queue.reading`, with the names of their labels, or ""."""
+"""Maps the installation's gauges in `queue.reading` to the names of their labels, or to ""."""
 
 DATABASE_UP: Final = Family("penstock_db_up", "gauge", "Whether the measurements could be read from the database.")
 MEASUREMENT_AGE: Final = Family(
@@ -475,4 +476,4 @@ QUEUE_VERDICTS: Final[dict[Family, tuple[str, ...]]] = {
     UNTIL_RETENTION: ("queue",),
     NEVER_CATCHES_UP: ("queue",),
 }
-"""The families of named queues, with their labels."""
+"""Lists the families of named queues, with their labels."""

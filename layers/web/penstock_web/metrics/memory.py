@@ -23,14 +23,14 @@ from typing import Any, Final, cast
 from .families import BLOCKS, Family
 
 Key = tuple[str, ...]
-"""A block's key: the kind in BLOCKS and the labels' values."""
+"""A block's key consists of the kind in BLOCKS and the values of the labels."""
 SLOT_BYTES: Final = 8
 SPARE_SLOTS: Final = 32_768
-"""The number of slots for all blocks except the blocks of queues. Unused slots need no RAM."""
+"""This is the number of slots for all blocks except the blocks of queues. Unused slots need no RAM."""
 
 
 class CounterMemoryFull(Exception):  # noqa: N818 - of a table
-    """No slots are left for another block."""
+    """No slots are free for another block."""
 
 
 class CounterMemory:
@@ -156,7 +156,7 @@ def add_block(blocks: dict[Key, list[float]], key: Key, numbers: list[float], al
 
 
 def combine(family: Family, known: float, number: float, alive: bool) -> float:
-    """Combines a number of two processes. `alive` says whether the process with `number` still runs."""
+    """Combines the values of a number in two processes. `alive` says whether the process with `number` still runs."""
     if family.kind == "gauge" and not alive:
         return known
     return max(known, number) if family.takes_maximum else known + number

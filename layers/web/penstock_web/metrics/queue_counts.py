@@ -14,8 +14,8 @@ from .families import AGE_SECONDS, BLOCKS, DATABASE_SECONDS, INVOCATION_SECONDS
 from .memory import CounterMemory
 
 OTHER: Final = "_other"
-# The positions of numbers in the blocks of `families`. The number of the first family is at the start of the block. A
-# histogram has its sum, followed by the counts of its buckets.
+# Contains the positions of numbers in the blocks of `families`. The number of the first family is at the start of the
+# block. A histogram has its sum, followed by the counts of its buckets.
 SEND_SUM: Final = BLOCKS["sends"].find_slot("penstock_queue_message_send_duration_seconds")
 SEND_TIMES: Final = SEND_SUM + 1
 REDELIVERED: Final = BLOCKS["receives"].find_slot("penstock_queue_messages_redelivered_total")
@@ -50,7 +50,7 @@ class QueueCounts:
         self._prefix = f"arn:aws:sqs:{own_account[1]}:{own_account[0]}:"
         self.arns: set[str] = set()
         self.overflowed = False
-        """Whether `_other` has counted a queue since the last `remove_queues`."""
+        """Says whether `_other` has counted a queue since the last `remove_queues`."""
         self._blocks: dict[str, dict[str, int]] = {"sends": {}, "receives": {}, "deletes": {}, "mappings": {}}
         self._other = {kind: memory.allocate(kind, OTHER) for kind in self._blocks}
         self._sends, self._receives, self._deletes, _ = self._blocks.values()

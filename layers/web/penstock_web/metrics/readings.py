@@ -50,8 +50,8 @@ class Readings:
         self._read_at = float("-inf")
 
     async def __call__(self) -> Reading | None:
-        """Returns a reading that is at most a second old, or None if the database does not respond within 2 s. The read
-        continues in the background in that case.
+        """Returns a reading that is at most a second old, or None if the database does not respond within 2 s. After 2
+        s, the read continues in the background.
         """
         loop = asyncio.get_running_loop()
         if self._read_task is None or (self._read_task.done() and loop.time() - self._read_at > FRESH_SECONDS):
@@ -82,7 +82,7 @@ def reading_series(reading: Reading | None, label: Callable[[str], str]) -> Iter
 
 
 def queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) -> Iterator[FamilySeries]:
-    """Yields the series of the gauges of queues."""
+    """Yields the series of the queue gauges."""
     named = sorted((OTHER if row.arn is None else label(row.arn), row) for row in rows)
     labelled = [(format_labels(["queue"], [name]), row) for name, row in named]
     for family, value in QUEUE_GAUGES:
@@ -92,7 +92,7 @@ def queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) 
 
 
 def installation_gauge_series(rows: list[InstallationRow]) -> Iterator[FamilySeries]:
-    """Yields the series of the gauges of the installation. Omits names that this release does not know."""
+    """Yields the series of the installation gauges. Omits names that this release does not know."""
     for name, (family, label) in READINGS.items():
         found = sorted((row.label, row.value) for row in rows if row.name == name)
         if found:

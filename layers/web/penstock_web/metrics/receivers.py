@@ -22,7 +22,8 @@ MAX_RECEIVERS: Final = 10_000
 """Limits the receivers that a process records between two writes."""
 MAX_AGENT_LENGTH: Final = 200
 
-# In the User-Agent, botocore lists used features as m/ and letters. The order of the letters differs between processes.
+# In the User-Agent header, botocore lists used features as m/ and letters. The order of the letters differs between
+# processes.
 _FEATURES: Final = re.compile(r"(?<=\bm/)[\w,+-]+")
 
 _log = logging.getLogger(__name__)

@@ -1,9 +1,9 @@
 """Checks callers of /metrics by QUEUE_ACCESS and QUEUE_METRICS_TOKEN. /metrics contains all accounts' queue names.
 
-off       admits every caller, or with QUEUE_METRICS_TOKEN only callers with the token
-presence  admits callers with any credentials, or with QUEUE_METRICS_TOKEN only callers with the token
-sigv4     admits callers with the token, or with a bearer key that has `penstock:GetMetrics`. A key of another
-          account than QUEUE_ACCOUNT_ID reads only the lines of the account's queues.
+off admits every caller, or with QUEUE_METRICS_TOKEN only callers with the token presence admits callers with any
+credentials, or with QUEUE_METRICS_TOKEN only callers with the token sigv4 admits callers with the token, or with a
+bearer key that has `penstock:GetMetrics`. A key of an account other than QUEUE_ACCOUNT_ID can read only the lines of
+the key's account.
 """
 
 import hmac
@@ -50,7 +50,7 @@ def sends_token(request: Request, token: str) -> bool:
 
 
 def refuse(request: Request) -> Operation[None]:
-    """Raises the error for a wrong or missing token. The function is an operation so that the runner counts its
+    """Raises the error for a wrong or missing token. The function is an operation, so that the runner counts its
     errors."""
     yield from ()
     raise InvalidClientTokenId if "authorization" in request.headers else MissingAuthenticationToken

@@ -18,13 +18,14 @@ Policy = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class UserPolicies(msgspec.Struct, forbid_unknown_fields=True):
-    """A user's policies, at most ten. A policy is `read`, `operate`, `admin`, or an IAM policy document as text."""
+    """Lists a user's policies, at most ten. A policy is `read`, `operate`, `admin`, or an IAM policy document as
+    text."""
 
     policies: Annotated[list[Policy], msgspec.Meta(max_length=10)]
 
 
 class KeyExpiry(msgspec.Struct, forbid_unknown_fields=True):
-    """The time when a key expires. If the time is null, the key never expires."""
+    """Holds the time when a key expires. If the time is null, the key never expires."""
 
     expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None
 

@@ -26,8 +26,8 @@ class Retried(msgspec.Struct):
 
 
 class RetriedMany(msgspec.Struct):
-    """Holds the number of retried deliveries. A client passes `next` as `after` in its next request. `next` is null
-    after the last delivery.
+    """Holds the number of retried deliveries. A client sends the value of `next` as `after` in its next request. `next`
+    is null after the last delivery.
     """
 
     retried: int
@@ -96,8 +96,8 @@ async def list_attempts(
 # --- endpoints -------------------------------------------------------------------------------------------------------
 @routes.get("/endpoints", right=right_of(endpoints.list_endpoints), response=list[EndpointDescription])
 async def list_endpoints(runner: Runner) -> list[EndpointDescription]:
-    """List up to 1,000 URLs: all paused URLs, and the URLs of the account's newest attempts. URLs with the most
-    failures come first.
+    """List up to 1,000 URLs, which are all paused URLs and the URLs of the account's newest attempts. URLs with the
+    most failures come first.
     """
     return await runner.run(endpoints.list_endpoints(runner.context))
 

@@ -66,7 +66,7 @@ class RestHandler:
 
 @contextmanager
 def event_loop() -> Iterator[None]:
-    """Sets an event loop for the thread, which Mangum needs, and closes the loop at the end.
+    """Sets an event loop for the thread, because Mangum needs an event loop, and closes the loop at the end.
 
     If no loop is set, Mangum creates a loop and never closes it.
     """

@@ -68,9 +68,9 @@ async def queue_minutes(
 
 @routes.get("/metrics/attention", right=right_of(read_attention), response=Attention)
 async def attention(runner: Runner) -> Response:
-    """List problems, the worst problems first: queues with a bad verdict or with dead letters, endpoints with exhausted
-    deliveries, and paused endpoints. The list covers at most 200 queues: the queues with the most messages, the oldest
-    messages, or dead letters.
+    """List problems, starting with the worst problem: queues with a bad verdict or with dead letters, endpoints with
+    exhausted deliveries, and paused endpoints. The list covers at most 200 queues, which have the most messages, the
+    oldest messages, or dead letters.
     """
     return json_response(await runner.run(read_attention(runner.context)))
 

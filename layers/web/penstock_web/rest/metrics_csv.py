@@ -20,8 +20,8 @@ _NESTED: dict[str, type[Struct]] = {
 
 
 def as_csv(kind: type[Struct], documents: Iterable[Struct]) -> str:
-    """Returns the documents as CSV (RFC 4180) with a header. A null becomes an empty cell. The last point of a forecast
-    represents the forecast."""
+    """Returns the documents as CSV (RFC 4180) with a header. A null becomes an empty cell. Only the last point of a
+    forecast appears in the CSV."""
     text = StringIO()
     writer = csv.writer(text)
     writer.writerow(_list_columns(kind))
@@ -50,5 +50,5 @@ def _list_cells(document: Struct) -> Iterator[str]:
 
 
 def _format_cell(value: object) -> str:
-    """Formats a value as in JSON."""
+    """Formats a value as JSON does."""
     return "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode().strip('"')

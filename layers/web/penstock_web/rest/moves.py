@@ -42,7 +42,8 @@ _read_continued = build_reader(ContinuedMoveTask)
     raises=(*UNKNOWN, MoveTaskConflict),
 )
 async def start_move(name: str, runner: Runner) -> Response:
-    """Start a move. A queue can have only one running move. A second move gets 409 `move_conflict`."""
+    """Start a move. A queue can have only one running move. If a move is already running, the response is 409
+    `move_conflict`."""
     new = await runner.read(move_tasks.read_move_task)
     move = move_tasks.show_move_task(await runner.run(move_tasks.start_move_task(name, new, runner.context)))
     return json_response(move, 201, f"/v1/queues/{name}/moves/{move.id}")

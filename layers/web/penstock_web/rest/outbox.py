@@ -1,5 +1,5 @@
-"""Serves /v1/outbox: messages that no carrier delivers, and opted-out phone numbers. The messages are for phones,
-mobile apps, e-mail and functions.
+"""Serves /v1/outbox, which contains messages that no carrier delivers, and opted-out phone numbers. The messages are
+for phones, mobile apps, e-mail and functions.
 """
 
 from typing import Annotated, Literal

@@ -180,8 +180,8 @@ class AdmittingRoute(APIRoute):
 
 
 def check_parameters(request: Request, known: frozenset[str]) -> None:
-    """Raises InvalidParameterValue if the query string contains an unknown parameter. A signature's own parameters are
-    allowed.
+    """Raises InvalidParameterValue if the query string contains an unknown parameter. The parameters of an AWS
+    signature (X-Amz-…) are allowed.
     """
     unknown = sorted(name for name in request.query_params if name not in known and not name.startswith("X-Amz-"))
     if unknown:

@@ -1,2 +1,2 @@
-"""Connects the container's HTTP server with the database: this package runs operations and receives, and ends late
+"""Connects the container's HTTP server with the database, by running operations and receives and by ending late
 requests."""

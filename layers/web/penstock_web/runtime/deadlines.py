@@ -1,7 +1,7 @@
 """Limits the duration of requests, and detects disconnected clients. The process cancels a request that takes too long
 (408), or whose client disconnects during a wait. The time limit does not count long-poll waits, or time in which the
-process was suspended. A request has an entry in a dictionary instead of a timer. The process checks the dictionary four
-times a second.
+process was suspended. The process keeps its requests in a dictionary instead of starting a timer for each request. The
+process checks the dictionary four times a second.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from starlette.types import Receive
 
 SWEEP_SECONDS = 0.25
 STOPPED_SECONDS = 1.0
-"""If a sweep begins later than this, the process was suspended or got no processor time."""
+"""If a sweep begins later than after this time, the process was suspended or got no processor time."""
 UNKNOWN_ACTION = "(unread)"
 """Metrics use this label for a request while the action is unknown."""
 

@@ -24,7 +24,7 @@ from .receive_run import Receiver, ReceiveRun
 
 T = TypeVar("T")
 QUESTIONS_AT_ONCE = 2
-"""Limits the concurrent calls of other servers (`effects.Ask`), which run in threads. These calls are rare."""
+"""Limits the concurrent calls of other servers (`effects.Ask`), which run in threads."""
 RowT = TypeVar("RowT", bound=Row)
 ResultFuture: TypeAlias = asyncio.Future[Any]
 """Holds the result of one effect. Only the operation knows the type of the result."""
@@ -57,8 +57,8 @@ class Resources:
         self.computations = ThreadPoolExecutor(1, "compute")
         self.questions = ThreadPoolExecutor(QUESTIONS_AT_ONCE, "ask")
         self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
-        # Maps effects without a result to the functions that carry them out. The second argument is the duration of the
-        # last database call.
+        # Maps effects without a result to the functions that carry out the effects. The second argument is the duration
+        # of the last database call.
         self.reactions: dict[type[Effect[None]], Callable[[Any, float], object]] = {
             Wake: lambda wake, _: long_polls.wake(wake.queue_arn, wake.count, wake.woken)
         }

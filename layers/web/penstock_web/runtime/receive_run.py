@@ -18,7 +18,7 @@ from .deadlines import PendingRequest
 
 ReceivedFuture: TypeAlias = asyncio.Future[Sequence[ReceivedRow]]
 
-# A receive that makes no call, because the queue is known to be empty, has this result.
+# This is the result of a receive that makes no call because the queue is known to be empty.
 EMPTY_RECEIVE = ReceivedRow._make((None, 0, *[None] * (len(ReceivedRow._fields) - 2)))
 
 
@@ -116,7 +116,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self.set_result(rows)
 
     def _wake_others(self, messages: int) -> None:
-        """Wakes two waiting receives if the queue may have more messages. In this way, a burst of messages soon reaches
+        """Wakes two waiting receives if the queue may have more messages. As a result, a burst of messages soon reaches
         all receives. On a FIFO queue, this receive wakes others only if it got as many messages as it requested. A
         receive that got fewer messages took all available messages. A receive that got all requested messages briefly
         locked further messages, which other receives may have skipped.

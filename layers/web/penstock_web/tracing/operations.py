@@ -41,7 +41,7 @@ ENTRIES: Final[dict[str, Callable[..., SendEntry | ReceiptHandle | VisibilityEnt
     DELETE_MESSAGES.name: ReceiptHandle,
     CHANGE_VISIBILITIES.name: VisibilityEntry,
 }
-"""The kinds of entries that have a message id."""
+"""Lists the kinds of entries that have a message id."""
 
 _system = msgspec.json.Decoder(dict[str, str])
 
@@ -64,7 +64,7 @@ class OperationRecorder:
                 call = self._begin(effect, request)
                 try:
                     response = yield effect
-                except GeneratorExit:  # the call failed, or the client disconnected
+                except GeneratorExit:  # The call failed, or the client disconnected.
                     if call is not None:
                         call.end("no_response")
                     raise

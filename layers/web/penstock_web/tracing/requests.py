@@ -38,7 +38,7 @@ OPERATIONS: Final = {
 """Maps each action to the name and type of its messaging operation."""
 _HOST = re.compile(r"([A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{1,5}))?").fullmatch
 MAX_STATE_BYTES: Final = 512
-"""The longest tracestate. W3C Trace Context asks implementations to propagate at least 512 characters."""
+"""The longest tracestate. W3C Trace Context requires implementations to propagate at least 512 characters."""
 
 
 class CallerTrace(NamedTuple):
@@ -139,7 +139,7 @@ class TracedApplication:
 
 
 class ResponseRecorder:
-    """Notes the status and the request id of the response. The status is 0 if there was no response."""
+    """Reads the status and the request id of the response. The status is 0 if there was no response."""
 
     __slots__ = ("_send", "request_id", "status")
 
@@ -221,15 +221,15 @@ def describe_action(span: RecordedSpan, notes: RequestNotes) -> None:
 
 
 def is_of_batches(action: AnyAction) -> bool:
-    """Returns whether an action can handle several messages. The span of such an action always contains the number of
-    messages.
+    """Returns whether an action can handle several messages. The span of an action that can handle several messages
+    always contains the number of messages.
     """
     return action.name == "ReceiveMessage" or action.name.endswith("Batch")
 
 
 def name_action(span: RecordedSpan, action: AnyAction, destination: str) -> None:
-    """If the action handles messages, names its span `{operation name} {destination}`. Names the span of any other
-    action after the action.
+    """If the action handles messages, names the action's span `{operation name} {destination}`. Names the span of any
+    other action after the action.
     """
     name, kind = OPERATIONS.get(action.name.removesuffix("Batch"), (action.name, ""))
     span.is_named = True

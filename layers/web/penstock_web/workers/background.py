@@ -43,8 +43,8 @@ MAX_TURN_SECONDS = 2.0
 # After a stop, the deliverer has this time to write the outcomes that it knows. After that time, the process cancels
 # the current query.
 SETTLE_SECONDS = 0.4
-# Limits the pause of a worker that notifications wake. Even without notifications, `maintain` then removes old rows of
-# deduplication, of runs and of deleted queues.
+# Limits the pause of a worker that notifications wake. Even if no notification arrives, `maintain` removes the old rows
+# of deduplication, of runs and of deleted queues after this time.
 MAX_PAUSE_SECONDS = 3600.0
 # After a round that found no expired rows, the pause is longer by this factor.
 IDLE_PAUSE_FACTOR = 5
@@ -194,8 +194,8 @@ class MaintenanceWorker(Worker):
 
 
 PARTS = ("rounds", "minutes")
-"""These counts belong to the two parts of the worker `measure`. One part measures all queues, and the other part
-updates the minutes.
+"""These counts show which of the two parts of the worker `measure` have run. One part measures all queues, and the
+other part updates the minutes.
 """
 
 
@@ -208,10 +208,10 @@ class MeasurementWorker(Worker):
         super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter)
         self._long_polls = long_polls
         self._activity = activity
-        # The last known change before each part of the worker. The parts have separate pauses, so a run may do only one
-        # part.
+        # Maps each part of the worker to the last known change before the part ran. The parts have separate pauses, so
+        # a run can do only one part.
         self._known: dict[str, tuple[int | None, int]] = {}
-        # The last known change before the current round. A round over many queues takes several runs.
+        # Holds the last known change before the current round. A round over many queues takes several runs.
         self._round_known: tuple[int | None, int] | None = None
         # Counts the events of the SQL interface that filters could not examine. The worker's thread counts, and the
         # event loop reports the count.

@@ -23,10 +23,12 @@ from penstock_web.metrics.meter import Meter
 RunOnce = Callable[[Settings, "psycopg.Connection[Row]"], Counts]
 
 CANCEL_SECONDS = 0.5
-# The pauses after consecutive failures. Usually, the first failure means that the connection was lost, and a new
-# connection works. The later pauses follow only outages, and end when the LISTEN connection is open again.
+# A worker pauses for these times after consecutive failures. Usually, the first failure means that the connection was
+# lost, and a new connection works. The later pauses follow only outages, and end when the LISTEN connection is open
+# again.
 FAILURE_PAUSES_SECONDS = (0.1, 1.0, 2.0, 5.0)
-# Workers that take turns open a connection for each run. Therefore, their pauses last at least this long.
+# Workers that take turns open a connection for each run. Therefore, their pauses last at least
+# SHORTEST_TURN_PAUSE_SECONDS.
 SHORTEST_TURN_PAUSE_SECONDS = 3.0
 
 _log = logging.getLogger(__name__)
@@ -110,8 +112,8 @@ class Worker:
 
     @property
     def takes_turns(self) -> bool:
-        """Returns whether workers take turns, because the process has too few connections. In that case, a run must be
-        short, and must close the connection."""
+        """Returns whether workers take turns, because the process has too few connections. In a turn, a run must be
+        short and must close the connection."""
         return self.pool is not None and self.pool.is_short
 
     def _log_failure(self, error: Exception) -> None:
@@ -179,7 +181,8 @@ class Worker:
 
 def is_outage(error: Exception) -> bool:
     """Returns whether the error means that the database is unusable. An error that would occur again, such as the error
-    of a table that refuses a change, is not an outage. psycopg raises OperationalError for some of these errors.
+    of a table that refuses a change, is not an outage, although psycopg raises OperationalError for some of these
+    errors.
     """
     if not isinstance(error, psycopg.Error) or error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
