@@ -2,11 +2,13 @@
 
 A request waits until one of the following events serves or wakes it:
 
-    claim   a send in this process receives for the waiters that it claims (`direct_handoff`)
-    wake    another event in this process wakes waiters at once
-    NOTIFY  another process notifies this one (one LISTEN connection a process)
-    check   the shared check of all queues with waiters, each second and at the moment for which a check has found that
-            a delay or a visibility timeout ends: also changes without a notification, and lost notifications
+    claim   a send in this process receives messages for waiters, and serves them (`direct_handoff`)
+    wake    another event in this process wakes waiters
+    NOTIFY  another process notifies this process, which has one LISTEN connection
+    check   the shared check finds messages: each second, and when a delay or a visibility timeout ends
+
+The shared check examines all queues with waiters. The check also finds changes without a notification, and messages
+whose notification was lost.
 
 A sender notifies only registered queues, because NOTIFY takes a database-wide lock at commit. Therefore, the dispatcher
 registers a waiter's queue, and checks the queue once after the registration's commit. This check finds messages sent

@@ -15,16 +15,16 @@ from .waiters import WaitedQueue
 # registration lasts a minute.
 REGISTRATION_SECONDS, RENEW_SECONDS = 5, 3.0
 UNUSED_REGISTRATION_SECONDS, UNUSED_RENEW_SECONDS = 60, 50.0
-# The process renews unused registrations at multiples of this time, with one statement for many registrations, because
-# each commit makes the next shared check examine every queue.
+# The process renews unused registrations at multiples of this time, so that one statement renews many registrations.
+# Each commit makes the next shared check examine every queue.
 RENEW_TOGETHER_SECONDS = 50.0
-REGISTER_PAUSE_SECONDS = 0.02  # A busy queue is registered at most 50 times a second.
+REGISTER_PAUSE_SECONDS = 0.02  # The process registers a busy queue at most 50 times a second.
 
 _log = logging.getLogger(__name__)
 
 
 class Registrations:
-    """The process's registrations. `check_new` checks queues once after their registration.
+    """Manages the process's registrations. `check_new` checks queues once after the queues' registration.
 
     `looks_at_each` means that the next shared check must examine each queue, because requests have begun to wait or
     registrations have failed. `renew_at` is the time of the next registration.
@@ -92,7 +92,7 @@ class Registrations:
             while self._to_register:
                 queues, self._to_register = self._to_register, []
                 for queue in queues:
-                    # A queue without waiters is registered when the next request waits.
+                    # The process registers a queue without waiters when the next request waits.
                     queue.registered = bool(queue.waiters)
                 await self._register_batch([queue for queue in queues if queue.registered])
         finally:

@@ -62,8 +62,8 @@ class SharedCheck:
                 _log.exception("the shared check of long polls failed")
 
     async def poll(self, *, is_due: bool = False) -> None:
-        """Runs the shared check once, without the queues that are about to be registered. Those queues are checked
-        after the registration. The next shared check covers all other queues.
+        """Runs the shared check once, without the queues that are about to be registered. The process checks those
+        queues after the registration. The next shared check covers all other queues.
 
         `is_due` means that a delay or visibility timeout has ended. The method also removes queues without waiters.
         """
@@ -118,7 +118,7 @@ class SharedCheck:
 
     async def _check_others(self, arns: list[str], now: float) -> None:
         """Checks queues that had no waiters at the last check. These queues are already registered, but the check must
-        still find out when their next message becomes visible.
+        still find out when the queues' next messages become visible.
         """
         rows = await self._execute(POLL_QUEUES, [arns, None])
         self._last_check.add(arns, rows, now)

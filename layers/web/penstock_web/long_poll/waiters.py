@@ -52,8 +52,8 @@ class WaitedQueue:
     is true if the previous registration ended without a notification. `woken_locally` is true if a sender of this
     process has woken a waiter since the registration. `last_empty_receive_at` is the time when the last wait after an
     empty receive began. `last_missed_wakeup` is the number of the last wake-up that found too few waiters. Until
-    `assumed_empty_until`, a new request waits without a receive, because another request's wait has just timed out, or
-    other requests have received all new messages.
+    `assumed_empty_until`, a new request waits without a receive. The queue is probably empty, because another request's
+    wait has just timed out, or other requests have received all new messages.
     """
 
     __slots__ = (

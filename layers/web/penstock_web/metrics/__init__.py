@@ -11,5 +11,5 @@
     page.py          the route
 
 Counting a request takes less than a microsecond, because one array holds all numbers, and one dictionary look-up finds
-their positions. The process formats the counters only for a request of /metrics.
+the numbers' positions. The process formats the counters only for a request of /metrics.
 """

@@ -1,8 +1,8 @@
 """Stores the numbers of a process in memory that other processes on the same port can read. A scraper cannot choose
 among processes that share a port (`up --workers`), because the kernel can give a connection to any process. Therefore,
 each process writes its numbers to a file in a shared folder. The process that receives a scrape adds up all files. The
-sum includes the counters of ended processes, but not their gauges. A running process locks its file, and readers check
-the lock.
+sum includes the counters of ended processes, but not the gauges of ended processes. A running process locks its file,
+and readers check the lock.
 
     NAME.numbers doubles NAME.keys a line of JSON for each block: [first slot, kind, labels...]. If several lines have
     the same first slot, the last line is valid.

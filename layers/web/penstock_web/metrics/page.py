@@ -64,8 +64,8 @@ def metrics_router(
     refresh: Callable[[], Awaitable[None]] | None = None,
 ) -> APIRouter:
     """Returns a router with the route /metrics. `admit` raises an error if the caller may not read /metrics. If the
-    caller may read only one account's lines, `admit` returns the account, and otherwise None. `refresh` has the same
-    meaning as in `Readings`.
+    caller may read only one account's lines, `admit` returns the account. Otherwise, `admit` returns None. `refresh`
+    has the same meaning as in `Readings`.
     """
     router = APIRouter(tags=["health"])
     verdicts = VerdictReadings(pool.call, settings.queue_in_flight_limit)

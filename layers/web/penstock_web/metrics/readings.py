@@ -32,7 +32,7 @@ class Reading(NamedTuple):
 
 class Readings:
     """Reads measurements. `most_queues` is the number of queues that have separate rows. One row contains the sums of
-    all other queues. `refresh` returns when the queues have been measured again.
+    all other queues. `refresh` returns after the worker `measure` has measured the queues again.
     """
 
     def __init__(

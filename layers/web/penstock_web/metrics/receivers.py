@@ -17,7 +17,7 @@ from penstock.postgres.statements.queues import NOTE_RECEIVERS
 
 WRITE_SECONDS: Final = 10.0
 EMPTY_WRITES: Final = 6
-"""While no receiver gets messages, the process writes only at every sixth interval."""
+"""While no receiver receives messages, the process writes only at every sixth interval."""
 MAX_RECEIVERS: Final = 10_000
 """Limits the receivers that a process records between two writes."""
 MAX_AGENT_LENGTH: Final = 200

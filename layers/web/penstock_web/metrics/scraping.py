@@ -1,9 +1,9 @@
 """Checks callers of /metrics by QUEUE_ACCESS and QUEUE_METRICS_TOKEN. /metrics contains all accounts' queue names.
 
-off admits every caller, or with QUEUE_METRICS_TOKEN only callers with the token presence admits callers with any
-credentials, or with QUEUE_METRICS_TOKEN only callers with the token sigv4 admits callers with the token, or with a
-bearer key that has `penstock:GetMetrics`. A key of an account other than QUEUE_ACCOUNT_ID can read only the lines of
-the key's account.
+off       admits every caller, or with QUEUE_METRICS_TOKEN only callers with the token
+presence  admits callers with any credentials, or with QUEUE_METRICS_TOKEN only callers with the token
+sigv4     admits callers with the token, or with a bearer key that has `penstock:GetMetrics`. A key of an
+          account other than QUEUE_ACCOUNT_ID can read only the lines of the key's account.
 """
 
 import hmac
@@ -27,8 +27,8 @@ def read_scope(context: Context) -> Operation[str | None]:
 
 
 async def admit_scraper(request: Request) -> str | None:
-    """Returns the account whose lines the caller may read, or None if the caller may read all lines. Raises an error if
-    the caller is refused.
+    """Returns the account whose lines the caller may read, or None if the caller may read all lines. Raises an error
+    for a refused caller.
     """
     runner = OperationRunner(request)
     settings = runner.context.environment.settings
@@ -50,7 +50,8 @@ def sends_token(request: Request, token: str) -> bool:
 
 
 def refuse(request: Request) -> Operation[None]:
-    """Raises the error for a wrong or missing token. The function is an operation, so that the runner counts its
-    errors."""
+    """Raises the error for a wrong or missing token. The function is an operation so that the runner counts the
+    operation's errors.
+    """
     yield from ()
     raise InvalidClientTokenId if "authorization" in request.headers else MissingAuthenticationToken

@@ -44,7 +44,7 @@ class RestApplication(FastAPI):
         add_rest_api(self, environment, run_operation)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request. Adds the request id to the response, unless the caller has already added it."""
+        """Serves one request. Adds the request id to the response, unless the caller has already added the id."""
         if scope["type"] == "http" and KEY not in scope:
             send = name_request(scope, send, self._environment)
         await super().__call__(scope, receive, send)

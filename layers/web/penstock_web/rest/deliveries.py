@@ -35,7 +35,7 @@ class RetriedMany(msgspec.Struct):
 
 
 class NamedEndpoint(msgspec.Struct, forbid_unknown_fields=True):
-    """The URL, exactly as in its subscription."""
+    """The URL, spelled exactly as in the URL's subscription."""
 
     endpoint: Annotated[str, msgspec.Meta(pattern=URL)]
 
@@ -61,13 +61,13 @@ async def list_deliveries(
     "/{id}/retry", right=right_of(deliveries.retry_delivery), status=202, response=Retried, raises=(DeliveryNotFound,)
 )
 async def retry(id: Annotated[int, Path(ge=0, lt=2**63)], runner: Runner) -> Retried:  # noqa: A002
-    """Deliver now. An exhausted delivery gets its full number of attempts again. A running delivery stays unchanged."""
+    """Deliver now. An exhausted delivery has its full number of attempts again. A running delivery stays unchanged."""
     return Retried(await runner.run(deliveries.retry_delivery(id, runner.context)))
 
 
 @routes.post("/retry", right=right_of(deliveries.retry_given_up), status=202, body=GivenUp, response=RetriedMany)
 async def retry_failed(runner: Runner) -> RetriedMany:
-    """Retry exhausted deliveries. Each delivery gets its full number of attempts again."""
+    """Retry exhausted deliveries. Each delivery has its full number of attempts again."""
     wanted = await runner.read(_read_given_up)
     operation = deliveries.retry_given_up(wanted, runner.context)
     row = await runner.run(operation)
@@ -140,8 +140,8 @@ async def test_endpoint(runner: Runner) -> SentTest:
     """Send a test event to a URL of the account. The service signs, checks, logs and retries the event like every other
     delivery.
 
-    A URL with a confirmed topic subscription gets a Notification from the topic. Any other URL gets an event with the
-    routing key `penstock.test`. The event waits if the endpoint is paused.
+    A URL with a confirmed topic subscription receives a Notification from the topic. Any other URL receives an event
+    with the routing key `penstock.test`. The event waits if the endpoint is paused.
     """
     endpoint = (await runner.read(_read_endpoint)).endpoint
     return await runner.run(endpoint_test.send_test(endpoint, runner.context))

@@ -64,7 +64,7 @@ async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
 )
 async def subscribe(pattern: Pattern, runner: Runner) -> Response:
     """Bind a queue or a URL to a pattern of routing keys. If the binding already exists, the response shows it
-    unchanged. A caller without `penstock:ListSubscriptions` gets an empty body."""
+    unchanged. A caller without `penstock:ListSubscriptions` receives an empty body."""
     new = await runner.read(_read_subscription)
     made = await runner.run(bindings.subscribe(pattern, new, runner.context))
     return json_response(made.shown, 201, f"/v1/events/{quote(pattern, safe='')}/subscriptions/{made.id}")

@@ -2,8 +2,8 @@
 
     handler = rest_handler()                            # functions/rest.py
 
-Mangum turns the event into an ASGI request. An operation blocks the event loop until the operation ends. Other requests
-are not delayed, because an execution environment serves one request at a time.
+Mangum turns the event into an ASGI request. An operation blocks the event loop until the operation ends. An operation
+does not delay other requests, because an execution environment serves one request at a time.
 """
 
 import asyncio

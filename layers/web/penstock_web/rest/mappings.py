@@ -33,8 +33,9 @@ MappingId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
     raises=(NoSuchQueue, ResourceConflictException, TooManyMappings),
 )
 async def create_mapping(runner: Runner) -> Response:
-    """Let a queue invoke a function or a URL. A second mapping between the same queue and target gets 409
-    `mapping_conflict`."""
+    """Let a queue invoke a function or a URL. A second mapping between the same queue and target fails with 409
+    `mapping_conflict`.
+    """
     new = await runner.read(mappings.read_mapping)
     made = await runner.run(mappings.create_mapping(new, runner.context))
     return json_response(made, 201, f"/v1/mappings/{made.id}")
@@ -56,7 +57,7 @@ async def list_mappings(
     "/{id}", right=right_of(mappings.describe_mapping), response=ShownMapping, raises=(ResourceNotFoundException,)
 )
 async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa: A002
-    """Describe a mapping, its state and the result of its last batch."""
+    """Describe a mapping, its state, and the result of the last batch."""
     return await runner.run(mappings.describe_mapping(id, runner.context))
 
 

@@ -15,7 +15,7 @@ from penstock_web.routing.routes import Routes, Runner
 
 
 class OptedOutNumber(msgspec.Struct):
-    """Holds a phone number that gets no text messages."""
+    """Holds a phone number that receives no text messages."""
 
     phone_number: str
 

@@ -70,7 +70,9 @@ def error_responses(*kinds: type[AwsError]) -> Responses:
 
 
 def complete_document(document: dict[str, Any]) -> dict[str, Any]:
-    """Adds the error schema to FastAPI's document. Removes FastAPI's status 422, because invalid requests get 400."""
+    """Adds the error schema to FastAPI's document. Removes FastAPI's status 422, because the service answers invalid
+    requests with 400.
+    """
     for operations in document["paths"].values():
         for operation in operations.values():
             operation["responses"].pop("422", None)

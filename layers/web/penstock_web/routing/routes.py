@@ -158,8 +158,8 @@ def encode_result(endpoint: Endpoint, status: int) -> Responding:
 
 
 class AdmittingRoute(APIRoute):
-    """Checks the caller's access first, so that a refused caller gets no other error. A FastAPI dependency would check
-    too late, because FastAPI reads parameters before it resolves dependencies. The routes' functions read request
+    """Checks the caller's access first, so that a refused caller receives no other error. A FastAPI dependency would
+    check too late, because FastAPI reads parameters before it resolves dependencies. The routes' functions read request
     bodies, with limits (`penstock.documents.decoding`).
     """
 

@@ -24,16 +24,17 @@ from .receive_run import Receiver, ReceiveRun
 
 T = TypeVar("T")
 QUESTIONS_AT_ONCE = 2
-"""Limits the concurrent calls of other servers (`effects.Ask`), which run in threads."""
+"""Limits the concurrent calls to other servers (`effects.Ask`), which run in threads. Calls to other servers are rare.
+"""
 RowT = TypeVar("RowT", bound=Row)
 ResultFuture: TypeAlias = asyncio.Future[Any]
 """Holds the result of one effect. Only the operation knows the type of the result."""
 
 
 class Resources:
-    """Holds the resources that the requests of a process share. `observe` wraps each operation so that the operation's
-    effects are recorded. `refresh_gauges` returns when the queues have been measured again. `access_log` is None if the
-    log is off.
+    """Holds the resources that the requests of a process share. `observe` wraps each operation in order to record the
+    operation's effects. `refresh_gauges` returns after the worker `measure` has measured the queues again. `access_log`
+    is None if the log is off.
     """
 
     def __init__(

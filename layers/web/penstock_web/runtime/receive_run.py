@@ -116,10 +116,10 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self.set_result(rows)
 
     def _wake_others(self, messages: int) -> None:
-        """Wakes two waiting receives if the queue may have more messages. As a result, a burst of messages soon reaches
-        all receives. On a FIFO queue, this receive wakes others only if it got as many messages as it requested. A
-        receive that got fewer messages took all available messages. A receive that got all requested messages briefly
-        locked further messages, which other receives may have skipped.
+        """Wakes two waiting receives if the queue may have more messages. In this way, a burst of messages soon reaches
+        all receives. On a FIFO queue, this receive wakes other receives only after a call that returned all requested
+        messages. A call that returned fewer messages took all available messages. A call that returned all requested
+        messages briefly locked further messages, which other receives may have skipped.
         """
         receive = self._receive
         if messages == receive.count if receive.queue.is_fifo else self._woken == Woken.FOR_MORE:

@@ -1,7 +1,7 @@
 """Traces the operation of a request. Names and attributes follow OpenTelemetry's semantic conventions for messaging
 (AWS SQS) and for database calls. Spans do not contain arguments of database calls. A merged call becomes a span of each
-request that it served. This span begins when the request yields the effect, and includes the wait for earlier calls.
-The span of a receive includes the wait for messages.
+request that it served. The span of a merged call begins when the request yields the effect, and includes the wait for
+earlier calls. The span of a receive includes the wait for messages.
 """
 
 from collections.abc import Callable, Sequence

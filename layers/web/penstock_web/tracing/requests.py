@@ -94,7 +94,7 @@ class OpenTelemetryTracer:
 
     def begin(self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str) -> SpanOfRequest | None:
         """Returns the trace of a request. If the result is None, neither the request nor the messages have a trace. If
-        the caller's trace is not recorded, the messages get an unsampled trace header. The header X-Amzn-Trace-Id
+        the caller's trace is not recorded, the messages have an unsampled trace header. The header X-Amzn-Trace-Id
         reaches the messages unchanged.
         """
         caller = read_caller_trace(headers)

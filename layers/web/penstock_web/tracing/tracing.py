@@ -41,7 +41,7 @@ FLUSH_SECONDS: Final = 2.0
 
 class RecordedSpan:
     """A running span. Implements `penstock.observing.trace_context.Span`. `is_named` says whether the span already has
-    its final name. `messages` is the number of messages, or None if it is not known.
+    its final name. `messages` is the number of messages, or None if the number is not known.
     """
 
     __slots__ = ("context", "is_named", "messages", "span")
@@ -128,8 +128,8 @@ class Tracing:
 
 def build_resource(settings: Settings) -> Resource:
     """Returns the OpenTelemetry resource of the spans. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override these
-    values. If OTLP_SERVICE_NAME differs from the default, it overrides both. `service.instance.id` is random
-    (OpenTelemetry semantic conventions, "Service").
+    values. If OTLP_SERVICE_NAME differs from the default, OTLP_SERVICE_NAME overrides both variables.
+    `service.instance.id` is random (OpenTelemetry semantic conventions, "Service").
     """
     ours = Resource(
         {

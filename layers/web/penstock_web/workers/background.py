@@ -50,7 +50,8 @@ MAX_PAUSE_SECONDS = 3600.0
 IDLE_PAUSE_FACTOR = 5
 # For this time, `deliver` runs every second, so that it registers for a notification before the long pause.
 REGISTERING_SECONDS = 2.0
-# Then `deliver` sleeps for this time, so that it registers again before the end of the minute. See queue.next_delivery.
+# After the registration, `deliver` sleeps for this time, so that it registers again before the end of the minute. See
+# queue.next_delivery.
 REGISTERED_SECONDS = 45.0
 # A scrape waits at most this long for the gauges of an idle process.
 REFRESH_SECONDS = 1.0

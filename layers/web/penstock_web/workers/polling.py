@@ -1,7 +1,7 @@
 """Runs the container's worker `poll`, which runs penstock.workers.poll and makes the same calls as requests. The worker
 reads the list of mappings every 5 seconds, or once a minute if there are no mappings. A change to a mapping wakes the
-worker. The worker writes a heartbeat only in every second round. The worker does so because each commit makes the next
-long-poll check examine every queue with waiting requests.
+worker. The worker writes a heartbeat only in every second round. Heartbeats are rare, because each commit makes the
+next long-poll check examine every queue with waiting requests.
 """
 
 from collections.abc import AsyncIterator, Sequence

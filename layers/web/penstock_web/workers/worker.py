@@ -52,7 +52,7 @@ class Worker:
         self._connection: LimitedConnection | None = None
         self._is_connecting = False
         self.pool: Pool | None = None
-        """The requests' connections. If the worker gets no connection, requests give up a connection."""
+        """The requests' connections. If the worker cannot connect, requests give up a connection."""
         self._stopping = asyncio.Event()
         self._wake_event = asyncio.Event()
         self._resting = False
