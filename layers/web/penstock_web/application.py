@@ -62,7 +62,8 @@ from .runtime.driver import Resources, run_operation
 T = TypeVar("T")
 
 REQUEST_KEY = "penstock.request"
-"""The ASGI scope stores the request's `AsgiTask` under this key, and `_run_operation` passes the task to the driver."""
+"""The ASGI scope stores the request's `AsgiTask` under REQUEST_KEY, and `_run_operation` passes the task to the
+driver."""
 PREFIX = "/v1"
 # The application calls these routes directly, without FastAPI's middleware and routing.
 DIRECT_ROUTES = {
@@ -233,8 +234,8 @@ class Application(RestApplication):
         await response(scope, receive, send)
 
     def _count_response(self, scope: Scope, send: Send) -> Send:
-        """Returns a `send` that counts the response when the response's head is sent. The route is known at that
-        point."""
+        """Returns a `send` that counts the response when the response's head is sent. When the head is sent, the
+        application knows the request's route."""
         started = perf_counter()
 
         async def send_counted(message: MutableMapping[str, Any]) -> None:

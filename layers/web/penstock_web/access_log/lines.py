@@ -11,7 +11,7 @@ from penstock.context import Context
 from penstock.observing.telemetry import SERVICE, as_timestamp
 
 WRITE_BYTES: Final = 4_096
-"""Limits the size of one write. If several processes write to one pipe, lines of up to this size do not mix (POSIX,
+"""Limits the size of one write. If several processes write to one pipe, lines up to WRITE_BYTES do not mix (POSIX,
 PIPE_BUF)."""
 MAX_METHOD_LENGTH: Final = 20
 MAX_ADDRESS_LENGTH: Final = 64
@@ -45,7 +45,7 @@ class AnsweredRequest(NamedTuple):
 
 
 class LogLine(msgspec.Struct, omit_defaults=True):
-    """Represents an entry as the log shows it. The first keys are the same in all of the service's log lines."""
+    """Represents an entry as the log shows it. All log lines of the service begin with the same keys."""
 
     timestamp: str
     level: str

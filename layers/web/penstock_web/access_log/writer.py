@@ -20,11 +20,11 @@ MAX_LINES: Final = 10_000
 """Limits the lines that wait to be written, which take about 5 MB."""
 PAUSE_SECONDS: Final = 0.25
 BATCH_LINES: Final = 500
-"""If this many lines wait, the thread ends its pause early."""
+"""If BATCH_LINES lines wait, the thread ends its pause early."""
 CLOSE_SECONDS: Final = 2.0
 """Limits the time for writing the waiting lines when the process ends."""
 LOG_INTERVAL_SECONDS: Final = 60.0
-"""The service logs dropped lines at most once in this time."""
+"""The service logs dropped lines at most once in LOG_INTERVAL_SECONDS."""
 DESCRIPTORS: Final = {"stdout": 1, "stderr": 2}
 REQUEST_ID: Final = b"x-amzn-requestid"
 
@@ -62,7 +62,7 @@ class AccessLog:
             self._awake.set()
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Writes the waiting lines for at most `seconds`. Lines that are still waiting after this time are lost."""
+        """Writes the waiting lines for at most `seconds`. Lines that are still waiting after `seconds` are lost."""
         self._stopping = True
         self._awake.set()
         self._thread.join(seconds)

@@ -10,9 +10,8 @@ cannot cancel the flush. The batcher removes empty pending batches.
 
 A failure affects only the requests that caused the failure. If the database refuses the data, the batcher halves the
 flush until the bad entry is alone. The batcher also halves a flush if the database refuses one transaction in the
-flush, or if another open transaction holds a lock. Entries that need this lock then wait in a separate call
-(`contention`). If a client disconnects during a receive, the messages go to the flush's other requests or back to the
-queue.
+flush, or if another open transaction holds a lock. Entries that need the lock wait in a separate call (`contention`).
+If a client disconnects during a receive, the messages go to the flush's other requests or back to the queue.
 """
 
 import asyncio
@@ -61,7 +60,7 @@ from .merge import (
 from .pending_batch import BYTES_PER_ENTRY, LONG_WEIGHT, PendingBatch, PendingEffect, RowsFuture
 from .write_backpressure import WriteBackpressure
 
-# If this time has passed since the last flush, the batcher flushes a new effect immediately.
+# If IDLE_SECONDS have passed since the last flush, the batcher flushes a new effect immediately.
 IDLE_SECONDS = 0.003
 # The batcher repeats these calls once if the outcome is unknown, because a repetition changes nothing. A repeated send
 # would store the messages twice, so the batcher does not repeat sends.
@@ -162,7 +161,7 @@ class Batcher:
     def _batch(
         self, statement: Statement[Row], key: Hashable, queue: NamedQueue | None, locked_key: Hashable | None
     ) -> PendingBatch:
-        """Returns the pending batch for this key. A task flushes the batch later. `queue` is set if the effects are
+        """Returns the pending batch for `key`. A task flushes the batch later. `queue` is set if the effects are
         receives.
 
         `locked_key` is a key that the effects need and that another open transaction has locked, or None.
@@ -259,8 +258,8 @@ class Batcher:
     def _isolate(self, entries: Sequence[PendingEffect], lock_wait: LockWait) -> None:
         """Halves a call that waited too long for a lock, and repeats the halves until only the entries that need the
         lock are left. Other entries do not wait for the lock."""
-        if lock_wait is LockWait.LONG:  # All of these entries need the lock.
-            for entry in entries:  # Calls of other entries then do not wait for the lock.
+        if lock_wait is LockWait.LONG:  # All entries of the call need the lock.
+            for entry in entries:  # Other entries' calls do not wait for a remembered lock.
                 self._locked_keys.add(entry.effect)
             fail_entries(entries, ServiceUnavailable)
             return

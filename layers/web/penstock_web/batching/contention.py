@@ -4,7 +4,7 @@ Receives from one queue use only a share of the connections, because receives wi
 separate calls. All other effects of one queue share a call.
 
 A call waits for a lock at most for the role's `lock_timeout`. If the wait times out, the batcher remembers the lock's
-key for a while. Effects that need this key go into separate batches, and do not delay other effects.
+key for a while. Effects that need the remembered key go into separate batches, and do not delay other effects.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ from penstock_web.database.calls import ExecuteStatement
 
 from .merge import Mergeable
 
-# After this time, the batcher assumes that the lock has been released. The next call that needs the lock waits again,
-# and delays all effects in that call. The batcher must be able to try every locked key again in this time. Each try
-# takes a second on a quarter of the connections: on two connections, 120 keys. A successful call makes the batcher
-# forget the key.
+# After REMEMBER_SECONDS, the batcher assumes that the lock has been released. The next call that needs the lock waits
+# again, and delays all effects in that call. Within REMEMBER_SECONDS, the batcher must be able to try every locked key
+# again. Each try takes a second on a quarter of the connections: on two connections, 120 keys. A successful call makes
+# the batcher forget the key.
 REMEMBER_SECONDS = 60.0
 MAX_KEYS = 10_000
 

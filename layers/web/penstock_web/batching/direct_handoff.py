@@ -2,8 +2,8 @@
 
     flush of sends ─► send_messages, receive_messages ─► the senders, and the waiting receives
 
-A waiting receive returns the messages that `receive_messages` finds. These messages can differ from the messages that
-the flush stored. If a waiting receive gets no messages, the handoff wakes the receive, which then makes a separate
+A waiting receive returns the messages that `receive_messages` finds. The returned messages can differ from the messages
+that the flush stored. If a waiting receive gets no messages, the handoff wakes the receive, which then makes a separate
 call. The handoff wakes receives from FIFO queues but returns no messages to them, because two concurrent receives must
 not get messages of the same group.
 """
@@ -26,8 +26,8 @@ from .merge import Batch, distribute_messages, merge_calls, rows_by_effect
 from .pending_batch import PendingEffect
 from .write_backpressure import WriteBackpressure
 
-# A flush serves the waiting receives of at most this many queues. Each queue adds a receive, which locks shards, to the
-# transaction.
+# A flush serves the waiting receives of at most MAX_WAITER_GROUPS queues. Each queue adds a receive, which locks
+# shards, to the transaction.
 MAX_WAITER_GROUPS = 3
 
 ReturnMessages = Callable[[NamedQueue, Sequence[ReceivedRow]], None]
@@ -82,7 +82,7 @@ class WaiterGroup:
         return len(rows) - 1
 
     def wake_unserved(self) -> int:
-        """Wakes the waiters that got no messages. Each waiter then makes a separate call. Returns the number of woken
+        """Wakes the waiters that got no messages. Each woken waiter makes a separate call. Returns the number of woken
         waiters.
         """
         return sum(waiter.wake() for waiter in self._waiters)

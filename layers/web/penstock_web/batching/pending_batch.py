@@ -16,17 +16,17 @@ from penstock.postgres.statement import Row
 
 from .merge import Mergeable
 
-# The unit of this limit is entries. The weight of an effect also grows by one for each KiB, so a call carries at most a
-# MiB plus the bytes of the last request. The process holds the bytes of a call several times, and libpq keeps a buffer
-# for the longest call of each connection.
+# MAX_FLUSH_WEIGHT is a number of entries. The weight of an effect also grows by one for each KiB, so a call carries at
+# most a MiB plus the bytes of the last request. The process holds the bytes of a call several times, and libpq keeps a
+# buffer for the longest call of each connection.
 MAX_FLUSH_WEIGHT = 1000
 BYTES_PER_ENTRY = 1024
 # Sends with at least this weight do not share a call with shorter sends. The number is Penstock's own choice.
 LONG_WEIGHT = 64
-# The unit of this limit is weight. A batch stops collecting at this limit. If one call took all waiting entries, the
-# service would be idle during the commit.
+# A batch stops collecting when its weight reaches ENOUGH_WEIGHT. If one call
+# took all waiting entries, the service would be idle during the commit.
 ENOUGH_WEIGHT = 60
-# If this many turns of the event loop bring no new entry, the batch assumes that no further entries are arriving.
+# If IDLE_TURNS turns of the event loop bring no new entry, the batch assumes that no further entries are arriving.
 IDLE_TURNS = 3
 
 RowsFuture = asyncio.Future[Sequence[Row]]

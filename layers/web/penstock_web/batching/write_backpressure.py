@@ -14,8 +14,8 @@ from typing import Protocol
 
 HIGH_WATER_BYTES = 8 * 1_048_576
 MAX_WAIT_SECONDS = 0.5
-# The service closes a connection if the client reads no byte for this time, which equals the idle timeout of AWS's load
-# balancers ("Application Load Balancers").
+# The service closes a connection if the client reads no byte for STALLED_SECONDS, which equals the idle timeout of
+# AWS's load balancers ("Application Load Balancers").
 STALLED_SECONDS = 60.0
 
 
@@ -33,7 +33,8 @@ class WriteBackpressure:
     """Tracks the transports of a process whose clients read more slowly than the service writes."""
 
     def __init__(self) -> None:
-        # These numbers can include bytes that the client has already read, because asyncio shrinks a buffer late.
+        # The numbers of unread bytes can include bytes that the client has already read, because asyncio shrinks a
+        # buffer late.
         self._bytes: dict[Transport, int] = {}
         self._timers: dict[Transport, asyncio.TimerHandle] = {}
         self._decreased = asyncio.Event()

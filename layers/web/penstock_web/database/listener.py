@@ -23,7 +23,7 @@ CHANNEL = "penstock"
 NAME = "listen"
 """Names the connection in log records."""
 APPLICATION_NAME = f"penstock {__version__}"
-"""Names the connection in pg_stat_activity. `penstock doctor` finds the running releases by this name."""
+"""Names the connection in pg_stat_activity. `penstock doctor` finds the running releases by APPLICATION_NAME."""
 RECONNECT_PAUSE_SECONDS = 1.0
 CHECK_SECONDS = 30.0
 """Sets the pause between two checks if no setting gives another pause."""
@@ -59,10 +59,10 @@ async def listen(
     connection is lost.
 
     The pool checks that each new connection leads to the database of DATABASE_URL (`one_database`). The listener does
-    not connect while the process has too few connections. During that time, only the shared check wakes long polls, and
-    workers run at fixed intervals. After each connect, the handler registers every queue again. After each connect, and
-    every `check_seconds`, a check reports due work to the handler and changes to `activity`. The check runs earlier if
-    the retention of a message ends earlier.
+    not connect while the process has too few connections. While the listener has no connection, only the shared check
+    wakes long polls, and workers run at fixed intervals. After each connect, the handler registers every queue again.
+    After each connect, and every `check_seconds`, a check reports due work to the handler and changes to `activity`.
+    The check runs earlier if the retention of a message ends earlier.
     """
     outage = outage or Outage()
     while True:

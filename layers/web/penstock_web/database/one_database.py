@@ -4,9 +4,9 @@ A session at one address holds an advisory lock with a random key, and a session
 in pg_locks. Name, oid, system identifier and secrets cannot distinguish a restored copy from the original server.
 
 A pooler can switch to another database at any time without telling its clients. Therefore, the open LISTEN connection
-holds a lock with a random key. A call through the pooler looks for this lock if no call has looked in the last
-LOOK_SECONDS. If a call does not see the lock, the process starts a proof, because the LISTEN connection could also have
-ended.
+holds a lock with a random key. A call through the pooler looks for the lock of the LISTEN connection if no call has
+looked in the last LOOK_SECONDS. If a call does not see the lock, the process starts a proof, because the LISTEN
+connection could also have ended.
 
 Requests get 503 until the proof succeeds, because two databases could each store a part of the messages. The process
 repeats a failed proof, because the two addresses can lead to two servers for a while during a failover.
@@ -130,8 +130,8 @@ class OneDatabase:
 
     async def verify_for_call(self) -> None:
         """Proves that a new direct connection leads to the right database. Raises ServiceUnavailable if the proof
-        fails. Returns without an error if no proof is possible, because the LISTEN connection has then also ended, and
-        a proof follows the reconnect.
+        fails. If no proof is possible, the LISTEN connection has also ended, so the function returns, and a proof
+        follows the reconnect.
         """
         try:
             await self.verify()

@@ -197,7 +197,8 @@ class PipelineConnection:
             self._transformer.set_pgresult(result)
             make_row = self._calls[len(self._rows)].make_row
             self._rows.append(self._transformer.load_rows(0, result.ntuples, make_row))
-            # Otherwise the result, which can have several megabytes, would stay in memory until the next call.
+            # The connection drops the result, because a result of several megabytes would stay in memory until the next
+            # call.
             self._transformer.set_pgresult(None)
         elif status == ExecStatus.COMMAND_OK:
             self._preparing.popleft()

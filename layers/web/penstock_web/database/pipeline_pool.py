@@ -18,10 +18,10 @@ from penstock.postgres.network import CALL_SECONDS
 from .connect import LimitedAsyncConnection, connect, is_stale
 from .pipeline_connection import PipelineConnection
 
-# The pool searches for overdue calls at this interval.
+# The pool searches for overdue calls every WATCH_SECONDS.
 WATCH_SECONDS = 0.5
-# The pool replaces connections at this age, because the server's memory for a connection grows with each function that
-# the connection has called.
+# The pool replaces connections after MAX_AGE_SECONDS, because the server's memory for a connection grows with each
+# function that the connection has called.
 MAX_AGE_SECONDS = 1800.0
 RECONNECT_PAUSE_SECONDS = 2.0
 
@@ -184,8 +184,8 @@ async def open_pipeline_connection(
 ) -> PipelineConnection:
     """Opens a pipeline connection to this database. Raises psycopg's errors, including the errors of `prove`.
 
-    Sends on this connection do not notify the process whose id is `watcher`. This setting does not work through a
-    pooler.
+    Sends on this connection do not notify the process whose id is `watcher`. The setting `queue.watcher` does not work
+    through a pooler.
     """
     connection = await connect(url, call_seconds)
     try:

@@ -55,17 +55,17 @@ SHORTEST_WAIT_SECONDS = 0.1
 # Therefore, the pool gives up early, and connects again when a request needs a connection.
 RECONNECT_SECONDS = 2.0  # After a failover, the next connection may reach the new primary.
 
-# If a connection ends after this time without a response, the pool assumes that the server's host is down. The other
-# connections lead to the same host.
+# If a connection ends after SILENCE_SECONDS without a response, the pool assumes that the server's host is down. The
+# pool's other connections lead to the host that is down, too.
 SILENCE_SECONDS = 2.0
 
-# After a part of the process fails to get a connection, requests use fewer connections and workers take turns for this
-# time.
+# After a part of the process fails to get a connection, requests use fewer connections and workers take turns for
+# SHORTAGE_SECONDS.
 SHORTAGE_SECONDS = 300.0
 
 WAITING_SINCE: ContextVar[float | None] = ContextVar("waiting_since", default=None)
 """Holds the time when the first request of a merged call began to wait. The time limit for getting a connection counts
-from that time.
+from WAITING_SINCE.
 """
 
 
@@ -98,9 +98,9 @@ class Pool:
     `watcher` is the process's id for queue registrations. Sends on pipeline connections do not notify this process,
     because the process wakes the waiting long polls directly.
 
-    If a call takes longer than `call_seconds`, the pool ends the call's connection and raises OutcomeUnknown. After
-    that, the pool also closes the idle connections, because they lead to the same server. The pool also closes the idle
-    connections if the server is read-only, or if a connection breaks after a call has waited SILENCE_SECONDS.
+    If a call takes longer than `call_seconds`, the pool ends the call's connection and raises OutcomeUnknown. The pool
+    also closes the idle connections after an overdue call, because they lead to the same server. The pool also closes
+    the idle connections if the server is read-only, or if a connection breaks after a call has waited SILENCE_SECONDS.
     """
 
     def __init__(
@@ -120,13 +120,13 @@ class Pool:
         self._max_pooled = max_connections
         self._short_until = self._very_short_until = 0.0
         self.turn = asyncio.Lock()
-        """During a shortage, the running worker holds this lock."""
+        """During a shortage, the running worker holds the lock `turn`."""
         self.on_shortage: list[Callable[[], bool]] = []
         """Holds functions that close idle connections of other parts of the process. Each function returns whether it
         has closed a connection.
         """
         self._opened: WeakSet[LimitedAsyncConnection] = WeakSet()
-        # These closed connections still count in the pool.
+        # Connections that the process has given up still count in the pool.
         self._given_up: list[LimitedAsyncConnection] = []
         self._enlargements: set[asyncio.Task[None]] = set()
         self._has_two_addresses = direct_url not in ("", url)
@@ -361,8 +361,8 @@ class Pool:
         return cast("list[RowT]", rows)
 
     async def call_waiting(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """Works like `call`, for calls that will probably wait for a lock. These calls use at most a quarter of the
-        connections.
+        """Works like `call`, for calls that will probably wait for a lock. Calls that wait for a lock use at most a
+        quarter of the connections.
         """
         try:
             async with asyncio.timeout(self._timeout_seconds):

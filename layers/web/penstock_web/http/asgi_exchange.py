@@ -187,7 +187,7 @@ class AsgiExchange:
             head = self._end_head(None if more else len(body))
         part = self._frame(body, more)
         self.is_written = True
-        if len(part) > LONG_BODY_BYTES:  # This code does not copy the bytes.
+        if len(part) > LONG_BODY_BYTES:  # Separate writes avoid a copy of the body.
             self._connection.write(head, part)
         else:
             self._connection.write(head + part)
@@ -199,7 +199,7 @@ class AsgiExchange:
 
     def _end_head(self, body_bytes: int | None) -> bytes:
         """Returns the head, with the headers that frame the body (RFC 9112, 6). If the whole body is known, the head
-        contains its length. Otherwise, the body is chunked or ends with the connection.
+        contains its length. If the body's length is not known, the body is chunked or ends with the connection.
         """
         head = self._head
         if not self._bodiless and self._missing_bytes is None:

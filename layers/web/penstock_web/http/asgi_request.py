@@ -1,4 +1,5 @@
-"""Answers AWS requests that come through ASGI. These requests arrive in several parts, are long, or end the connection.
+"""Answers AWS requests that come through ASGI. ASGI requests to AWS protocols arrive in several parts, are long, or end
+the connection.
 
 receive ─► body ─► decode (a long one in a thread) ─► the response of AwsRequest ─► send
 """
@@ -137,7 +138,8 @@ class AsgiRequest(AwsRequest):
 
     # --- a pending request -------------------------------------------------------------------------------------------
     def pause(self) -> None:
-        """Pauses the time limit, and watches for a disconnect. The server has already read the body at this point."""
+        """Pauses the time limit, and watches for a disconnect. The server has already read the body when the request
+        pauses."""
         super().pause()
         self._watch.start(self._on_disconnect)
 

@@ -5,7 +5,7 @@
 
 The callbacks of the effects continue the operation (`driver`). The connection tells a request that the client has
 disconnected or that the process is ending. `Deadlines` handles the request as a `PendingRequest`. An `AsgiRequest`
-reads the whole body first and then continues in the same way.
+first reads the whole body, and then continues like an AwsRequest.
 """
 
 from collections.abc import Sequence
@@ -99,8 +99,8 @@ class AwsRequest:
         self._run.go_on()
 
     def _on_end(self, run: OperationRun[Any]) -> None:
-        # The error refers to this request through its traceback. Clearing `_run` breaks this reference cycle, which
-        # otherwise only the garbage collector would free.
+        # The error refers to this request through its traceback. Clearing `_run` breaks the reference cycle, so the
+        # garbage collector need not free it.
         self._run = None
         if run.is_cancelled:
             self._respond_cancelled()

@@ -179,7 +179,7 @@ class HttpConnection(asyncio.Protocol):
         if not keep_alive:
             parts.append(CLOSE)
         parts.append(b"content-length: %d\r\n\r\n" % len(response.body))
-        if len(response.body) > LONG_BODY_BYTES:  # This code does not copy the bytes.
+        if len(response.body) > LONG_BODY_BYTES:  # Separate writes avoid a copy of the body.
             self._transport.write(b"".join(parts))
             self._transport.write(response.body)
         else:

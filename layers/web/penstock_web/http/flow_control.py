@@ -1,8 +1,8 @@
 """Controls one connection's reads and writes. The server pauses reads or writes while the receiving side is slower. If
-a server closes a socket with unread bytes, the connection is reset. The client's write then fails, and the client
-cannot read the response that explains that the request is too long. SDKs would then send the request again. Therefore,
-the server shuts down its write side, reads and drops data for a while, and closes the socket after the client has
-closed it (RFC 9112, 9.6).
+a server closes a socket with unread bytes, the connection is reset. After the reset, the client's write fails, and the
+client cannot read the response that explains that the request is too long. An SDK that cannot read the response sends
+the request again. Therefore, the server shuts down its write side, reads and drops data for a while, and closes the
+socket after the client has closed it (RFC 9112, 9.6).
 """
 
 import asyncio

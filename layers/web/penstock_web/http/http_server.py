@@ -41,7 +41,7 @@ class HttpServer:
         """Stops accepting connections, closes idle connections, and waits for requests until `seconds` are over or
         `at_once` is set.
 
-        Then cancels the tasks of the remaining requests, which the application answers with 503.
+        If requests remain, cancels the tasks of the requests, and the application answers with 503.
         """
         if self._server is not None:
             self._server.close()

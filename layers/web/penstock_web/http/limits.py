@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from penstock.http import LONG_BODY_BYTES
 
-# A process needs this many files besides client connections, for database connections, deliveries and logs.
+# A process needs RESERVED_FILES files besides client connections, for database connections, deliveries and logs.
 RESERVED_FILES = 64
 # More idle connections would need more than about 500 MB of memory.
 MAX_CONNECTIONS = 65_536
@@ -42,13 +42,13 @@ class HttpLimits:
     """Limits the time that the server waits for the next byte of a body. A slower body gets 408. A separate limit
     applies to the whole request."""
     idle_seconds: float = 75.0
-    """Limits the time that a connection can be idle. This limit is longer than the idle timeout of load balancers (60 s
-    on an ALB), because a load balancer must close the connection first.
+    """Limits the time that a connection can be idle. The idle limit is longer than the idle timeout of load balancers
+    (60 s on an ALB), because a load balancer must close the connection first.
     """
     linger_seconds: float = 30.0
-    """If a client is still sending after the response, the server reads and drops the rest for this time."""
+    """If a client is still sending after the response, the server reads and drops data for `linger_seconds`."""
     linger_idle_seconds: float = 5.0
-    """The server stops reading earlier if no byte arrives for this time."""
+    """The server stops dropping data earlier if no byte arrives for `linger_idle_seconds`."""
     max_waiting_requests: int = 100
     """Limits the pipelined requests that wait for the current request. The server does not read further requests."""
     max_unread_body_bytes: int = LONG_BODY_BYTES

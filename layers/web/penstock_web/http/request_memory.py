@@ -7,14 +7,14 @@ MiB each would take half a GB. Therefore, the service processes only as many lon
 sender does not use the processing budget. An incomplete body has only one copy in memory.
 
 The service cannot verify a signature before the body's end, so the memory is shared among client addresses. Addresses
-take turns, and one address can use at most half of the memory. If QUEUE_ACCESS is `sigv4`, the memory is shared in the
-same way among access keys. Before the service reads the body, it looks up the key and refuses unknown keys. Any client
-can use a known key without the right signature. Therefore, a key has its own share only at addresses from which an
-earlier request had a correct signature. All other requests count as one caller, whose addresses take turns, and one
-address can use at most half of that caller's share. The service counts a request after the request's first 16 KiB have
-arrived. While other requests wait, the service answers requests that send less than 64 KiB a second with 408. This rate
-doubles with each second that the next request has waited, up to 1 MiB a second. A long request does not wait for
-messages.
+take turns, and one address can use at most half of the memory. If QUEUE_ACCESS is `sigv4`, access keys take turns, and
+one key can use at most half of the memory. Before the service reads the body, it looks up the key and refuses unknown
+keys. Any client can use a known key without the right signature. Therefore, a key has its own share only at addresses
+from which an earlier request had a correct signature. All other requests count as one caller, whose addresses take
+turns, and one address can use at most half of that caller's share. The service counts a request after the request's
+first 16 KiB have arrived. While other requests wait, the service answers requests that send less than 64 KiB a second
+with 408. The required rate doubles with each second that the next request has waited, up to 1 MiB a second. A long
+request does not wait for messages.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ READING_SHARE = 0.5
 other requests can always have one request.
 """
 FIRST_BYTES = 16_384
-"""A body gets memory when this many bytes have arrived."""
+"""A body gets memory when FIRST_BYTES have arrived."""
 SLOW_BYTES_A_SECOND = 65_536
 MAX_DOUBLINGS = 4
 """Limits how often the rate doubles while a request waits: the rate reaches 1 MiB a second after four seconds."""
@@ -61,7 +61,7 @@ class Claimant(Protocol):
     def owner(self) -> Owner: ...
 
     def end_if_slow(self, bytes_a_second: float) -> None:
-        """If the client sends more slowly than this rate, makes the request fail, so that the request's memory is
+        """If the client sends fewer than `bytes_a_second`, makes the request fail, so that the request's memory is
         released."""
 
 
@@ -199,7 +199,7 @@ class LongRequest:
         """Implements ASGI's receive. Raises ServiceUnavailable if no memory becomes free in time, RequestTimeout if the
         client sends too slowly, and the errors of `find_owner`."""
         if self._is_whole:
-            return await self._receive()  # This call waits for the client's disconnect.
+            return await self._receive()  # After the body's end, `receive` waits for the client's disconnect.
         message = await self._next_part() if self._acquired else await self._first_part()
         if message["type"] == "http.request" and not message.get("more_body", False):
             self._is_whole = True

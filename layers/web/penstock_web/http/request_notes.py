@@ -13,7 +13,7 @@ from penstock.gateway import ActionCall, DecodedRequest, GuardedActionCall, Reje
 from penstock.http import HttpResponse
 
 KEY: Final = "penstock.request_trace"
-"""An ASGI scope stores the request's RequestTrace under this key."""
+"""An ASGI scope stores the request's RequestTrace under KEY."""
 
 
 class RequestNotes:

@@ -302,8 +302,8 @@ class RequestReader:
 def split_target(url: bytes) -> tuple[str, bytes, bytes]:
     """Returns the path, query and host of a request target (RFC 9112, 3.2). Raises HttpParserInvalidURLError.
 
-    The host, which includes the port, is present only in an absolute URL. This host replaces the value of the Host
-    header (RFC 9112, 3.2.2).
+    The host, which includes the port, is present only in an absolute URL. The host of an absolute URL replaces the
+    value of the Host header (RFC 9112, 3.2.2).
     """
     parsed = parse_url(url)
     host = b"" if url[:1] in (b"/", b"*") else url.partition(b"://")[2]
