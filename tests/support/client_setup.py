@@ -4,7 +4,7 @@ The services use plain HTTP, so httpx need not read the machine's certificates f
 minute on an overloaded machine. httpx waits five seconds by default.
 
 All botocore sessions share one list of endpoints. Without the shared list, each session spends 60 ms of CPU on reading
-it. The sessions do not share service models, because moto changes its loaded models.
+the list. The sessions do not share service models, because moto changes its loaded models.
 """
 
 from functools import cache, partial

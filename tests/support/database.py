@@ -76,8 +76,7 @@ class TestServer:
     def database(self, template: str = TEMPLATE) -> Iterator[Database]:
         """Yields a copy of `template`, and drops the copy at the end, even if clients are still connected."""
         name = f"test_{next(self._numbers)}"
-        # The default strategy, which copies through the WAL, takes eight times as long (measured on PostgreSQL 15 and
-        # 18).
+        # The default strategy, which copies through the WAL, takes eight times as long on PostgreSQL 15 and 18.
         create = f"create database {name} template {template} strategy file_copy owner {ROLE}"
         self.administration.execute(create.encode())
         try:

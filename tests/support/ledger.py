@@ -1,8 +1,8 @@
 """Records the events that senders and receivers see, and checks them for contradictions.
 
-A message's unique body identifies it. An actor reports each action before the action, and the outcome afterwards. If
-an actor dies in between, the outcome is unknown, and the ledger accepts any outcome. Times are seconds of one clock
-(`time.time`), taken before and after each call, so that the results do not depend on an actor's speed.
+A message's unique body identifies it. An actor reports each action before the action, and the outcome afterwards. If an
+actor dies between the two reports, the outcome is unknown, and the ledger accepts any outcome. Times are seconds of one
+clock (`time.time`), taken before and after each call, so that the results do not depend on an actor's speed.
 
     sending -> sent | withdrawn (rolled back)            deleting -> deleted | kept (not deleted by this call)
     delivered: a receive between `begun` and `ended` returned the message and hides it for `seconds`
@@ -150,7 +150,7 @@ class Ledger:
                 message.until = 0
 
     def forgotten(self, until: float | None = None, since: float = math.inf) -> None:
-        """Notes that messages received before now, or before `until`, may be received again at once.
+        """Notes that messages received before now, or before `until`, may be received again immediately.
 
         `since` is the earliest moment of the crash. Redeliveries between `since` and the current time are not
         violations.

@@ -1,4 +1,5 @@
-"""Runs `make chaos SECONDS=60`: random faults on a running installation, and then the checker's negative controls.
+"""Runs `make chaos SECONDS=60`, which causes random faults on a running installation and then runs the checker's
+negative controls.
 
 The exit code is 1 if the checker reports a violation, or misses a negative control. As root, the program runs in a
 sandbox (sandbox.py), which allows more faults. The program adds each run of at least ten minutes to the summary

@@ -68,7 +68,7 @@ def play(
 ) -> Report:
     """Runs traffic and the faults, one after the other, until the time is over or all faults have run.
 
-    Without `patient`, a killed worker's webhook leases end at once instead of after 30 s.
+    Without `patient`, a killed worker's webhook leases end immediately instead of after 30 s.
     """
     report, webhooks, mapped, started = Report(), Ledger(), Ledger(), time.time()
     with (

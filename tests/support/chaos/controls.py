@@ -1,5 +1,5 @@
-"""Defines negative controls: defects that the checker must detect. Each control causes a defect without telling the
-ledgers.
+"""Defines negative controls: defects that the checker must detect. Each control causes a defect that the ledgers do not
+record.
 """
 
 import time

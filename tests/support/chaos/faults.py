@@ -1,7 +1,7 @@
 """Defines the faults. Each fault undoes its change, and returns the time from which the recovery counts.
 
-If another server can take over at once, that time is the start of the fault. Otherwise that time is the end of the
-fault. The summary counts faults by `group`.
+The recovery counts from the start of a fault if another server can take over immediately, and otherwise from the end of
+the fault. The summary counts faults by `group`.
 """
 
 import math
@@ -237,7 +237,7 @@ def reindex(scene: Scene) -> float:
 
 
 def exhaust_connections(scene: Scene) -> float:
-    """Ends the service's connections, and then takes every free connection."""
+    """Ends the service's connections, and then opens every free connection."""
     with ExitStack() as stack:
         for _ in range(3):
             with suppress(psycopg.OperationalError):

@@ -1,4 +1,5 @@
-"""Runs `make ha`: the campaign on three PostgreSQL servers under Patroni, with failovers and switchovers under load.
+"""Runs `make ha`, which is the campaign on three PostgreSQL servers under Patroni with failovers and switchovers under
+load.
 
 The first run has asynchronous standbys. The second run has synchronous standbys, so it must not lose any message. The
 program writes a summary to a temporary folder. With --record it adds the runs to docs/reliability instead.

@@ -284,7 +284,7 @@ class Traffic:
     def is_drained(self) -> bool:
         """Returns whether all queues are empty and no webhook is in progress. Returns False if a response is missing.
 
-        Reads a queue before its dead-letter queue, because a message may move in between.
+        Reads a queue before its dead-letter queue, because a message may move between the two reads.
         """
         connection = Connection(self.ports)
         try:

@@ -22,7 +22,7 @@ from tests.support.clients.scenario import RefusedError, fifo, run_scenario, sta
 
 def call(endpoint_url: str, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Runs `aws sqs …` and returns its output. Raises RefusedError with the printed code."""
-    # Version 1 takes the text of a binary value unchanged, and prints base64.
+    # Version 1 sends the text of a binary value unchanged, and prints base64.
     options = ["--output", "json", "--cli-input-json", json.dumps(arguments, default=bytes.decode)]
     command = ["--endpoint-url", endpoint_url, "sqs", method.replace("_", "-"), *options]
     output, errors = io.StringIO(), io.StringIO()

@@ -52,7 +52,7 @@ def counts(up: Deployment, queue: str) -> list[str]:
 @contextmanager
 def worker(command: Sequence[str], environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Runs a framework's worker and ends it with a signal. The worker must exit with code 0 unless the test has killed
-    it.
+    the worker.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(

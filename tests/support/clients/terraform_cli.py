@@ -2,7 +2,7 @@
 
 No package index contains Terraform or the provider, so `make clients` cannot install them. `terraform` must be on the
 PATH, and the provider in a folder that `terraform providers mirror` created. Set TERRAFORM_PLUGINS to the folder unless
-Terraform finds it by itself.
+Terraform finds the folder without the variable.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ DEPLOYMENTS = tuple(STARTERS)
 
 @dataclass(eq=False)
 class Deployments:
-    """Starts a database's deployments on demand, by kind and settings. A deployment then keeps running."""
+    """Starts a database's deployments on demand, by kind and settings. A deployment runs until the end of the tests."""
 
     database: Database
     stack: ExitStack = field(default_factory=ExitStack)

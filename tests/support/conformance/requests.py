@@ -1,9 +1,9 @@
-"""Sends requests that SDKs do not make, as bytes over HTTP. Writes one request in every protocol.
+"""Sends requests that no SDK sends, as bytes over HTTP. Writes one request in every protocol.
 
-Also computes the MD5 of message attributes by the Developer Guide ("Calculating the MD5 message digest for message
-attributes"), independently of Penstock. The attributes are sorted by name. For each attribute the input contains the
-name, the data type, one byte for the transport type (1 String and Number, 2 Binary) and the value. A length of 4 bytes
-(big endian) precedes the name, the data type and the value.
+Also computes the MD5 of message attributes according to the Developer Guide ("Calculating the MD5 message digest for
+message attributes"), without Penstock's code. The attributes are sorted by name. For each attribute the input contains
+the name, the data type, one byte for the transport type (1 String and Number, 2 Binary) and the value. A length of 4
+bytes (big endian) precedes the name, the data type and the value.
 """
 
 import hashlib

@@ -103,7 +103,7 @@ def read_certificate(url: str) -> str:
 
 
 def verify_signature(message: dict[str, str]) -> None:
-    """Verifies the message like a receiver, with the certificate at the message's SigningCertURL. Raises
+    """Verifies the message as a receiver does, with the certificate at the message's SigningCertURL. Raises
     InvalidSignature.
     """
     sns_signatures.verify(message, read_certificate(message["SigningCertURL"]))

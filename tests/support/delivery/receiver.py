@@ -39,7 +39,7 @@ class Request:
 
 @dataclass
 class Receiver:
-    """`requests` are in the order of arrival. `connections` and `open` count all and open connections."""
+    """`requests` are in the order of arrival. `connections` counts all connections. `open` counts open connections."""
 
     port: int = 0
     requests: list[Request] = field(default_factory=list)
@@ -121,7 +121,7 @@ class Receiver:
         writer.write(FIXED["/204"])
 
     async def drip(self, writer: asyncio.StreamWriter) -> None:
-        """Sends a complete head, and then an endless body, byte by byte."""
+        """Sends a complete head, and then sends an endless body byte by byte."""
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
         await self.sent_until_closed(writer, b"x", "drip")
 

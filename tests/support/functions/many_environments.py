@@ -9,8 +9,8 @@ The program reads commands from standard input and writes responses to standard 
     go, stop   starts and stops endless requests
     end        writes the outcomes of all requests, and exits
 
-Each environment is the handler of functions/gateway.py with separate settings, connection, receipts and thread. After
-a failed request, the environment waits for PAUSE_SECONDS and makes the next request, like an SDK.
+Each environment is the handler of functions/gateway.py with separate settings, connection, receipts and thread. After a
+failed request, the environment waits for PAUSE_SECONDS and makes the next request, as an SDK does.
 """
 
 import json

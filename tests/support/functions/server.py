@@ -103,7 +103,7 @@ class Functions:
             handler.environment.close()
 
     def invoke(self, name: str, event: Event) -> Event:
-        """Invokes a function. The event and the result are converted to JSON and back, as on Lambda.
+        """Invokes a function. Converts the event and the result to JSON and back, as Lambda does.
 
         Raises TooLargeError, and the handler's errors.
         """

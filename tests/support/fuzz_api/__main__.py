@@ -1,4 +1,5 @@
-"""Runs `make fuzz-api SECONDS=60`: random requests by Schemathesis, without access control and with bearer keys.
+"""Runs `make fuzz-api SECONDS=60`, in which Schemathesis sends random requests without access control and with bearer
+keys.
 
 The exit code is 1 if Schemathesis reports a failure, a response has status 5xx other than 503, or the service logs a
 failed request. The service itself counts the statuses (/metrics).
@@ -124,7 +125,7 @@ def client(up: Up, headers: dict[str, str]) -> httpx.Client:
 
 def fill(http: httpx.Client, queue: str, count: int) -> list[int]:
     """Creates the queue if it does not exist, and sends messages. Returns their ids, or an empty list if a random
-    request has deleted the queue meanwhile.
+    request has deleted the queue.
     """
     http.post("/queues", json={"name": queue, "attributes": {"archive": "true"}})
     group = {"group_id": "a"} if queue.endswith(".fifo") else {}

@@ -72,7 +72,7 @@ class Cluster:
     members: list[Member] = field(default_factory=list)
 
     def dsn(self, user: str = "postgres", database: str = "postgres", **options: str) -> str:
-        """Returns an address that leads to the current primary."""
+        """Returns an address that connects to the current primary."""
         return psycopg.conninfo.make_conninfo(
             host=",".join(["127.0.0.1"] * len(self.members)),
             port=",".join(str(member.port) for member in self.members),

@@ -96,7 +96,7 @@ def _forged(rng: Random) -> str:
 
 
 def _task_handle(rng: Random) -> str:
-    """Returns base64 of JSON that is not a task. Some of the JSON is deeply nested."""
+    """Returns base64 of JSON that is not a task. Some of the returned JSON is deeply nested."""
     task = '{"taskId":"00000000-0000-4000-8000-000000000000","sourceArn":"arn:aws:sqs:us-east-1:000000000000:q"}'
     text = rng.choice(
         (

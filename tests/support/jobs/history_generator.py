@@ -57,10 +57,10 @@ def chance(row: str, purpose: int) -> str:
 
 
 # Each row has a random start (more by day than by night), a random wait and processing time (with a long tail), and a
-# random outcome. Of 100 rows 8 are redelivered, 3 dead-lettered, 3 purged, 2 expired before a receive, 1 moved, and 1
-# has times from a late clock (received or deleted before sent). 3 reach the history up to three hours late. 6 of 100
-# rows came from another queue, with messages sent up to three days before. Seven of ten redelivered messages have three
-# known times.
+# random outcome. Of 100 rows, 8 are redelivered, 3 are dead-lettered, 3 are purged, 2 expire before a receive, and 1 is
+# moved. One row has times from a late clock (received or deleted before sent). Three rows reach the history up to three
+# hours late. Six rows came from another queue, with messages sent up to three days before. Seven of ten redelivered
+# messages have three known times.
 _ROWS = f"""
 with dice as (
     select r, {chance("r", 1)} as fate, {chance("r", 2)} as again, {chance("r", 3)} as late,

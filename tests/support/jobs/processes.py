@@ -76,7 +76,7 @@ def diurnal(random: np.random.Generator, minutes: int) -> Made:
 
 
 def weekly(random: np.random.Generator, minutes: int) -> Made:
-    """On five days of the week, arrivals are as in `diurnal`. At the weekend, few messages arrive."""
+    """On five days of the week, arrivals follow the pattern of `diurnal`. At the weekend, few messages arrive."""
     wave = 1 + 0.7 * np.sin(2 * np.pi * _hours(minutes) / 24)
     workday = (np.arange(minutes) // DAY) % 7 < 5
     return queue(random, 100 * wave * np.where(workday, 1, 0.3), np.full(minutes, 110.0))

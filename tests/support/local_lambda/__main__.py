@@ -48,7 +48,7 @@ async def serving(app: Any, port: int) -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def forgetful_network(database_url: str, options: argparse.Namespace) -> AsyncIterator[str]:
-    """Yields the database's address for functions, which leads through a network that forgets idle connections."""
+    """Yields the database's address for functions. The address belongs to a network that forgets idle connections."""
     target = None if options.idle_loss == "none" else address_of(database_url)
     if target is None:
         if options.idle_loss != "none":

@@ -158,7 +158,7 @@ async def run_schedules(schedules: Sequence[Schedule], invoke: Invoke, pause_sec
 
 
 async def invoke_at_rate(schedule: Schedule, invoke: Invoke) -> None:
-    """Invokes the function at once, and then at the schedule's rate, even if an invocation takes longer."""
+    """Invokes the function immediately, and then at the schedule's rate, even if an invocation takes longer."""
     loop = asyncio.get_running_loop()
     due = loop.time()
     async with asyncio.TaskGroup() as tasks:

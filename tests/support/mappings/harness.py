@@ -223,7 +223,7 @@ class Harness:
         return [body for invocation in self.invocations(function) for body in invocation.bodies]
 
     def show_again(self, record: dict[str, Any]) -> None:
-        """Makes a function's message visible at once, instead of after its visibility timeout."""
+        """Makes a function's message visible immediately, instead of after its visibility timeout."""
         name = record["eventSourceARN"].split(":")[5]
         self.sqs.change_message_visibility(QueueUrl=name, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=0)
 

@@ -126,7 +126,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
     @rule(name=g.names, actions=g.actions, another=st.booleans(), protocol=g.protocols)
     def work(self, name: str, actions: list[Any], another: bool, protocol: str) -> None:
         """Imitates a consumer: receives messages, deletes some, makes some visible, extends the timeout of some and
-        abandons some. Another consumer receives at once.
+        abandons some. Another consumer receives messages immediately.
         """
         self.protocol, full = protocol, self.name(name)
         done = list(zip(self.take(full, len(actions), MINUTE), actions, strict=False))

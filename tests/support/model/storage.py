@@ -2,8 +2,8 @@
 
 A state contains a database, its copy (a standby or a dump), and the clients' knowledge: handles, and acknowledged calls
 with the handles. `steps` yields all possible next steps: a send, a receive, a delete with any of a consumer's handles,
-a visibility change, a timeout, cleaning, a crash of the server (which loses receives that no later commit has flushed),
-a failover or restore to the copy, and the skip of ids that follows.
+a visibility change, a timeout, and cleaning. Other steps are a crash of the server, a failover or restore to the copy,
+and the skip of ids after a failover. A crash loses receives that no later commit has flushed.
 
 The model has the following parts of the real storage:
 

@@ -20,7 +20,7 @@ NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class Link:
-    """Joins a client's connection and its connection to the target."""
+    """Joins a client's connection with the proxy's connection to the target."""
 
     def __init__(self, client: asyncio.StreamWriter, target: asyncio.StreamWriter) -> None:
         self.writers = (client, target)

@@ -6,7 +6,7 @@ reference is slow and simple: it converts every minute of UTC to the zone's loca
 therefore never occurs. The reference skips the second occurrence of a repeated time, which has fold=1 (PEP 495).
 
 Also lists calendar and clock changes: an expression, an instant, and the first instants that must follow. The instants
-were computed by hand from the zones' rules. Fewer than two instants mean that no other instant follows.
+are calculated by hand from the zones' rules. Fewer than two instants mean that no other instant follows.
 
 Also makes expressions with Hypothesis: valid expressions, and texts of the same words, which are mostly invalid.
 """

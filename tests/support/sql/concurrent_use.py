@@ -1,6 +1,6 @@
 """Runs unreliable senders, receivers and maintenance on one queue.
 
-By hand, the program runs with larger numbers on any migrated database, or on a new server without --dsn:
+A user can run the program with larger numbers on any migrated database, or without --dsn on a new server:
 
     python -m tests.support.sql.concurrent_use --messages 100000 [--groups 20] [--dsn …]
 
@@ -282,8 +282,8 @@ def act(state: SharedState, db: Connection, dead: str) -> None:
 
 
 def settle(db: Connection, state: SharedState, dead: str) -> int:
-    """Receives all dead letters, notes them in the ledger, and lets maintenance finish. Returns the number of moved
-    messages.
+    """Receives all dead letters, notes them in the ledger, and runs maintenance until no work is left. Returns the
+    number of moved messages.
     """
     moved = 0
     # One receive takes all messages in a group, because messages in flight block the rest.

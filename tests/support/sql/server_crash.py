@@ -1,4 +1,4 @@
-"""Runs producers and consumers on a server, and kills all processes of the server with SIGKILL meanwhile.
+"""Runs producers and consumers on a server, and kills all of the server's processes with SIGKILL while the actors run.
 
 The actors use SQL. If an actor loses the connection during a call, the call's outcome is unknown, and the actor
 continues with other work after the restart.
@@ -72,7 +72,7 @@ class Round:
 
 
 def delete(connection: Connection, ledger: Ledger, deliveries: list[calls.Delivery]) -> None:
-    """Deletes the messages and tells the ledger."""
+    """Deletes the messages, and notes the deletes in the ledger."""
     bodies = calls.bodies(deliveries)
     ledger.deleting(bodies)
     outcomes = calls.delete(connection, deliveries)

@@ -1,7 +1,7 @@
 """Creates two releases for the upgrade tests: the previous release and the next release.
 
-The first release will be 0.1.0. Until then the previous release is a copy of this checkout, and the next release is a
-copy of that copy with changes that a release may contain: another migration, a renamed function, and the old name in
+The first release will be 0.1.0. Before 0.1.0, the previous release is a copy of this checkout. The next release is a
+second copy with changes that a release may contain: another migration, a renamed function, and the old name in
 sql/former. After 0.1.0, PREVIOUS is its commit, and the next release is this checkout.
 
     python -m tests.support.upgrade.release FOLDER [COMMIT]     creates both in FOLDER, from a commit or this checkout

@@ -87,7 +87,7 @@ def barriers(page: str) -> list[str]:
 
 
 class ConsoleClient:
-    """Calls one service like a browser, with cookies and an origin."""
+    """Calls one service as a browser does, with cookies and an origin."""
 
     def __init__(self, service: Service) -> None:
         self.url = service.url

@@ -1,5 +1,5 @@
-"""Implements an event loop whose clock jumps to the next timer when all tasks wait. Hours pass at once, and runs are
-reproducible.
+"""Implements an event loop whose clock jumps to the next timer when all tasks wait. A test of several hours ends
+immediately, and runs are reproducible.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class VirtualSelector(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Starts its clock at 0 s. Work in a thread runs at once and takes no time."""
+    """Starts its clock at 0 s. Work in a thread runs immediately and takes no time."""
 
     def __init__(self) -> None:
         self._virtual = VirtualSelector()

@@ -270,7 +270,7 @@ def test_spring_cloud_aws(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_camel(up: Deployment) -> None:
-    """Tests routes between queues. A message that a route rejected once goes to the dead-letter queue."""
+    """Tests routes between queues. SQS moves a message that a route rejected once to the dead-letter queue."""
     create(up, "camel-dead")
     redrive = json.dumps({"deadLetterTargetArn": arn("camel-dead"), "maxReceiveCount": 1})
     create(up, "camel", RedrivePolicy=redrive, VisibilityTimeout="5")
@@ -293,8 +293,9 @@ def test_camel(up: Deployment) -> None:
 
 @pytest.mark.clients
 def test_metrics_over_jdbc_with_hostile_settings(postgres: TestServer) -> None:
-    """Sets all hostile settings at once, in the database and in libpq's environment. Plain SQL computes the expected
-    metrics."""
+    """Sets all hostile settings at the same time, in the database and in libpq's environment. Plain SQL computes the
+    expected metrics.
+    """
     with postgres.database() as database, psycopg.connect(database.dsn, autocommit=True) as connection:
         history_generator.write(connection, CHANGING_CLOCKS, Mixture(1000, queues=3, groups=50))
         (jar,) = (JAVA_PROGRAMS / "jdbc/lib").glob("*.jar")

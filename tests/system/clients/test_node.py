@@ -97,7 +97,7 @@ def test_sdk(up: Deployment, package: str, errors: dict[str, str]) -> None:
     refused: dict[str, Any] = {"countsWhenPurged": [0, 0], **errors}
     if os.environ.get("PENSTOCK_DEPLOYMENT") == "lambda":
         # The load balancer refuses bodies over 1 MB with 413 (AWS: "Use Lambda functions as targets of an Application
-        # Load Balancer"). Each SDK has a different name for status 413.
+        # Load Balancer"). Each SDK has a different name for the error of status 413.
         assert found["errors"].pop("longBatch") != refused.pop("longBatch")
     assert found == {**SCENARIO, "errors": refused}
 

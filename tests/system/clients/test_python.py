@@ -305,8 +305,9 @@ def test_a_schedule_publishes_to_a_topic(up: Deployment, sqs: Any, scheduler: An
 
 
 def test_a_message_that_cannot_be_sent_goes_to_the_dead_letter_queue(sqs: Any, scheduler: Any) -> None:
-    """Without retries, the scheduler sends the message to the dead-letter queue at once ("Configuring a dead-letter
-    queue")."""
+    """Without retries, the scheduler sends the message to the dead-letter queue immediately ("Configuring a dead-letter
+    queue").
+    """
     url = sqs.create_queue(QueueName="not-sent")["QueueUrl"]
     target = {
         "Arn": "arn:aws:sqs:us-east-1:000000000000:nowhere",

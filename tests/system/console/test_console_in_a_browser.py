@@ -191,8 +191,9 @@ def test_keys(browser: Any, console: Service) -> None:
 
 
 def test_a_page_polls_only_while_it_is_seen(browser: Any, console: Service) -> None:
-    """The page polls every three seconds while it is visible, and at once when it becomes visible. A hidden page does
-    not poll."""
+    """The page polls every three seconds while it is visible, and immediately when it becomes visible. A hidden page
+    does not poll.
+    """
     with opened(browser) as page:
         page.clock.install()
         polls: list[str] = []

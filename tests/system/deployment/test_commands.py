@@ -1,6 +1,6 @@
 """Runs every command on the deployment pages from a clone in an empty folder, with an empty home folder.
 
-HOW tells how the test runs each command. The test fails for a command without an entry.
+HOW defines how the test runs each command. The test fails for a command without an entry.
 
     Run         The command runs and succeeds. `more` adds arguments. `instead` replaces parts of the command.
     Refused     The command runs until the CLI of AWS or SAM finds no credentials. `instead` replaces arguments.

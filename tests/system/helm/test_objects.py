@@ -145,7 +145,7 @@ def test_long_names_are_names_of_dns() -> None:
 # Runs the chart's containers as processes, with their commands and variables, on PostgreSQL behind the image's
 # PgBouncer.
 #
-# Helm renders the chart, whose hosts and ports are values. The module then starts the rendered containers without a
+# Helm renders the chart with values for the hosts and ports. The module then starts the rendered containers without a
 # cluster.
 
 

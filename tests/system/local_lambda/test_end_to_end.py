@@ -1,4 +1,4 @@
-"""Runs boto3 against `make lambda`: every call becomes an event for a real awslambdaric process."""
+"""Runs boto3 against `make lambda`: every call becomes an event for an awslambdaric process."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_schedule_fires_by_the_scheduled_function(gateway: Gateway) -> None:
 
 
 # --- side by side ----------------------------------------------------------------------------------------------------
-# The container and the functions serve the same queues at once. Clients switch the deployment with every call.
+# The container and the functions serve the same queues at the same time. Clients switch the deployment with every call.
 
 
 WAITING = "select 1 from queue.watcher w join queue.queues q using (queue_id) where q.arn = '{}'"

@@ -223,7 +223,7 @@ def is_waiting(database: Database) -> bool:
 
 async def test_long_polls_leave_room_for_senders(database: Database, tmp_path: Path) -> None:
     """The test starts as many long polls as the gateway has environments. A quarter of the long polls wait, and the
-    other long polls return at once.
+    other long polls return immediately.
     """
     variables = {"DATABASE_URL": database.pooled_dsn, "QUEUE_LAMBDA_WAIT_SECONDS": "20"}
     async with running_stack(tmp_path, {"GatewayConcurrency": str(MOST)}, variables, "Gateway") as fleet:

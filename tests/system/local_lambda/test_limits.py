@@ -330,7 +330,7 @@ async def send(fleet: Fleet) -> int:
 async def test_a_function_whose_connection_is_forgotten(
     database: Database, tmp_path: Path, driver: str, loss: Loss, statuses: list[int]
 ) -> None:
-    """The client notices in time, and the next invocation opens a new connection.
+    """The client notices the loss in time, and the next invocation opens a new connection.
 
     By the function's clock, the connection was used a moment ago. Otherwise the function would replace the connection.
     """

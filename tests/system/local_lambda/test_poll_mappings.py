@@ -1,5 +1,6 @@
-"""Tests event source mappings on functions alone: an invocation of PollMappings polls until the next invocation
-begins."""
+"""Tests event source mappings without a container: an invocation of PollMappings polls until the next invocation
+begins.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +171,7 @@ async def test_without_the_parameter_there_are_no_mappings(database: Database, t
 
 
 # --- polling functions -----------------------------------------------------------------------------------------------
-# Tests webhooks, schedules and move tasks on functions alone: a running invocation also processes new work.
+# Tests webhooks, schedules and move tasks without a container: a running invocation also processes new work.
 
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:news"

@@ -204,7 +204,7 @@ def lied_to(database: Database, proxy: LyingProxy) -> str:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Waits like `wait_until`, but lets the event loop run."""
+    """Waits like `wait_until`, but does not block the event loop."""
     await asyncio.to_thread(wait_until, condition)
 
 

@@ -1,4 +1,4 @@
-"""Tests backup and restore with the commands in docs/operate/backup.md, and then the restored service with earlier
+"""Tests backup and restore with the commands in docs/operate/backup.md. Then tests the restored service with earlier
 clients.
 
 The tests restore a dump into a new cluster with another major version, whose transaction ids start again, and a base
@@ -84,7 +84,7 @@ def block(words: str) -> str:
 
 
 def run_block(words: str, variables: Mapping[str, object], lz4: bool = True) -> str:
-    """Runs a block from the page. Returns the output. `lz4` tells whether the new server supports lz4."""
+    """Runs a block from the page. Returns the output. `lz4` is true if the new server supports lz4."""
     text = block(words) if lz4 else block(words).replace("pg_dump ", "pg_dump --no-toast-compression ")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path} | {name: str(value) for name, value in variables.items()}

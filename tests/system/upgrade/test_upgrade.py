@@ -125,8 +125,9 @@ def subscribe(customers: Customers, topic: str) -> list[str]:
 
 
 def administer(customers: Customers, topic: str, subscriptions: list[str]) -> None:
-    """Calls actions whose SQL functions changed since the last release. The actions must work with either release's
-    code."""
+    """Calls actions whose SQL functions have changed since the last release. The actions must work with either
+    release's code.
+    """
     sns: Any = customers.client("sns")
     assert subscribe(customers, topic) == subscriptions
     sns.set_topic_attributes(TopicArn=topic, AttributeName="DisplayName", AttributeValue="News")

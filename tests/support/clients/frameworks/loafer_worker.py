@@ -29,7 +29,7 @@ CLIENT = {
 
 
 async def take(content: dict[str, Any], metadata: dict[str, Any]) -> bool:
-    """Fails at the first receive of a message whose content has `fails`."""
+    """Fails at the first receive of a message whose content contains `fails`."""
     attempt = int(metadata["Attributes"]["ApproximateReceiveCount"])
     note("queue", content["text"], attempt)
     if content["fails"] and attempt == 1:
