@@ -94,7 +94,9 @@ class Scheduler:
 
     # --- errors ------------------------------------------------------------------------------------------------------
     def refusal(self, method: str, **parameters: Any) -> Refusal:
-        """Makes a call without client-side validation, and returns its error. The call must fail and change nothing."""
+        """Makes a call without client-side validation, and returns its error. The call must fail without changing
+        schedules.
+        """
         client, response = self._made(validates=False)
         before = self.sqs.clock.schedules()
         try:

@@ -152,7 +152,7 @@ class Sqs:
 
     # --- errors ------------------------------------------------------------------------------------------------------
     def refusal(self, method: str, **parameters: Any) -> Refusal:
-        """Makes a call that must fail and store nothing, and returns its error."""
+        """Makes a call that must fail without storing data, and returns the call's error."""
         before = self.clock.now()
         try:
             response = getattr(self.client, method)(**parameters)

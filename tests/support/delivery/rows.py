@@ -12,7 +12,7 @@ TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
 
 
 class Row(NamedTuple):
-    """The columns of queue.outgoing_delivery that tests read."""
+    """Contains the columns of queue.outgoing_delivery that tests read."""
 
     state: str
     attempts: int

@@ -1,4 +1,4 @@
-"""Evaluates a filter policy by the SNS Developer Guide, independently of Penstock's compiled form.
+"""Evaluates a filter policy according to the SNS Developer Guide, without Penstock's compiled form.
 
 For each message, the evaluator parses the policy and tries every way to fulfil it. The evaluator supports only valid
 policies and small messages.

@@ -43,7 +43,7 @@ _numbers = count(1)
 
 
 def file_name(action: str) -> str:
-    """SendMessage -> send_message, GetSMSAttributes -> get_sms_attributes."""
+    """Converts SendMessage to send_message, and GetSMSAttributes to get_sms_attributes."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", action).lower()
 
 

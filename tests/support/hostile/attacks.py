@@ -1,7 +1,7 @@
 """Generates hostile requests as bytes for a socket. The same seed gives the same requests.
 
-The service must respond to each request with status 4xx and change nothing. Tests can send the requests with
-well-formed HTTP to any deployment.
+The service must respond to each request with status 4xx, and must not change the database. Tests can send the requests
+with well-formed HTTP to any deployment.
 """
 
 import json

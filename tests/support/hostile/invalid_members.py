@@ -1,5 +1,5 @@
-"""Generates requests of every action with one invalid member. The service must refuse each request as a whole and
-change nothing.
+"""Generates requests of every action with one invalid member. The service must refuse each request as a whole, and must
+not change the database.
 """
 
 from base64 import b64encode

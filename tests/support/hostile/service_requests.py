@@ -101,7 +101,7 @@ def events(rng: Random, queue: str) -> Native:
 
 
 def transactions(rng: Random, queue: str) -> Native:
-    """Returns a request to /v1/transactions, which must do nothing if a part is invalid."""
+    """Returns a request to /v1/transactions, which must have no effect if a part is invalid."""
     good = {"queue": queue, "message": "half of a transaction"}
     bad: dict[str, Any] = rng.choice((
         {"send": [{**good, **_message(rng), "more": 1}]}, {"send": [{"queue": "never-made", "message": 1}]},

@@ -43,7 +43,7 @@ def refused() -> Iterator[SmugglingCase]:
 
 # --- Content-Length --------------------------------------------------------------------------------------------------
 def lengths() -> Iterator[SmugglingCase]:
-    """RFC 9110, 8.6: Content-Length consists of digits. A value that contains other characters is an unrecoverable
+    """Yields invalid lengths. Content-Length consists of digits (RFC 9110, 8.6). An invalid value is an unrecoverable
     error (RFC 9112, 6.3).
     """
     for value in (
@@ -70,8 +70,8 @@ def lengths() -> Iterator[SmugglingCase]:
 
 # --- Transfer-Encoding -----------------------------------------------------------------------------------------------
 def codings() -> Iterator[SmugglingCase]:
-    """Unknown codings (RFC 9112, 7), codings together with a length, codings that do not end with chunked, and chunked
-    twice (RFC 9112, 6.1 and 6.3).
+    """Yields unknown codings (RFC 9112, 7). Also yields codings together with a length, codings that do not end with
+    chunked, and the coding chunked twice (RFC 9112, 6.1 and 6.3).
     """
     end = b"\r\n\r\n0\r\n\r\n"
     for what, framing in {
@@ -118,8 +118,8 @@ def codings() -> Iterator[SmugglingCase]:
 
 # --- chunks ----------------------------------------------------------------------------------------------------------
 def chunks() -> Iterator[SmugglingCase]:
-    """Invalid chunks: a chunk is a size in hexadecimal digits, CRLF, data of this size, and CRLF (RFC 9112, 7.1). Also
-    trailers that contain framing fields (RFC 9110, 6.5.1).
+    """Yields invalid chunks. A valid chunk is a size in hexadecimal digits, CRLF, data of that size, and CRLF (RFC
+    9112, 7.1). Also yields trailers that contain framing fields (RFC 9110, 6.5.1).
     """
     head = b"Transfer-Encoding: chunked\r\n\r\n"
     end = b"\r\nabc\r\n0\r\n\r\n"
@@ -172,8 +172,8 @@ def fields() -> Iterator[SmugglingCase]:
 
 # --- request lines ---------------------------------------------------------------------------------------------------
 def request_lines() -> Iterator[SmugglingCase]:
-    """Invalid request lines (RFC 9112, 2.2, 2.3 and 3). A server may accept several spaces between the parts of the
-    line.
+    """Yields invalid request lines (RFC 9112, 2.2, 2.3 and 3). A server may accept several spaces between the parts of
+    the line.
     """
     end = b"\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc"
     for line in (
@@ -194,7 +194,7 @@ def request_lines() -> Iterator[SmugglingCase]:
 
 # --- answered once ---------------------------------------------------------------------------------------------------
 def last() -> Iterator[SmugglingCase]:
-    """Requests after which the server must close the connection (RFC 9112, 9.3 and 9.6)."""
+    """Yields requests after which the server must close the connection (RFC 9112, 9.3 and 9.6)."""
     for value in (b"close", b"Close", b"close, x", b"x, close", b"keep-alive, close"):
         lines = b"Connection: %b\r\nContent-Length: 3\r\n\r\nabc" % value
         yield SmugglingCase(f"Connection: {value.decode()}", "9.6", lines)
@@ -208,7 +208,7 @@ def last() -> Iterator[SmugglingCase]:
 
 
 def whole() -> Iterator[SmugglingCase]:
-    """Requests whose body contains the prize (RFC 9112, 6)."""
+    """Yields requests whose body contains the prize (RFC 9112, 6)."""
     size, size_in_chunks = b"Content-Length: %d\r\n" % len(PRIZE), b"%x\r\n" % len(PRIZE)
     body = size + b"\r\n" + PRIZE
     chunk = size_in_chunks + PRIZE + b"\r\n0\r\n"
@@ -253,7 +253,7 @@ def whole() -> Iterator[SmugglingCase]:
 
 
 def twins() -> Iterator[SmugglingCase]:
-    """Valid requests before the prize."""
+    """Yields valid requests before the prize."""
     body, chunked = b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n"
     yield SmugglingCase("a body", "9.3.2", body)
     yield SmugglingCase("no body", "9.3.2", b"Content-Length: 0\r\n\r\n")

@@ -91,7 +91,9 @@ def outages(random: np.random.Generator, minutes: int) -> Made:
 
 
 def changing(random: np.random.Generator, minutes: int) -> Made:
-    """The rate of arrivals changes every two to eight hours, between half and four thirds of the consumers' rate."""
+    """The rate of arrivals changes every two to eight hours. The rate is between half and four thirds of the consumers'
+    rate.
+    """
     arrivals, start = np.empty(minutes), 0
     while start < minutes:
         length = int(random.integers(120, 481))
@@ -101,8 +103,8 @@ def changing(random: np.random.Generator, minutes: int) -> Made:
 
 
 def autoscaled(random: np.random.Generator, minutes: int) -> Made:
-    """The number of consumers follows the number of waiting messages every five minutes, up to 20. Arrivals come in
-    waves.
+    """Every five minutes, the number of consumers is adapted to the number of waiting messages, up to 20 consumers.
+    Arrivals come in waves.
     """
     wave = 60 * np.exp(0.5 * np.sin(2 * np.pi * np.arange(minutes) / 97)) * random.gamma(8, 1 / 8, minutes)
     arrived = random.poisson(wave)

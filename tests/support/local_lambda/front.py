@@ -115,7 +115,7 @@ class FrontEnd:
     def _forget(self, invocation: "asyncio.Future[bytes]") -> None:
         self._invocations.discard(invocation)
         if not invocation.cancelled():
-            # asyncio would otherwise warn that nothing has retrieved the exception.
+            # asyncio would otherwise warn that the exception was never retrieved.
             invocation.exception()
 
 

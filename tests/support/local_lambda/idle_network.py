@@ -76,7 +76,7 @@ class End(asyncio.Protocol):
 
 
 class ClientEnd(End):
-    """A client's connection. Keeps data that arrives before the connection to the database exists."""
+    """Handles a client's connection. Keeps data that arrives before the connection to the database exists."""
 
     def __init__(self, network: IdleNetwork) -> None:
         super().__init__(Link(network))

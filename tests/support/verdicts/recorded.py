@@ -3,9 +3,10 @@
 
     python -m tests.support.verdicts.recorded
 
-Each run has two consumer groups with a queue each: 600 seconds of messages, and then the work on the backlog. The
-records contain the rate of arrivals and the backlog. The module computes the other values of a minute: deletes are
-arrivals minus growth. Dead letters arrive in proportion to the deletes. The records count dead letters in the backlog.
+In each run, two consumer groups have separate queues. Messages arrive for 600 seconds, and the consumers then process
+the backlog. The records contain the rate of arrivals and the backlog. The module computes the other values of a minute:
+deletes are arrivals minus growth. Dead letters arrive in proportion to the deletes. The records count dead letters in
+the backlog.
 """
 
 import json

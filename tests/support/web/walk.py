@@ -42,7 +42,7 @@ class Function(NamedTuple):
 
 @dataclass
 class Walk:
-    """Records the functions that were called during one request, in order. The functions include the event loop's other
+    """Records the functions that were called during one request, in order. The record includes the event loop's other
     work.
 
     `carriers` are the functions whose arguments contained one of `texts`. `statements` are the statements in any

@@ -314,7 +314,7 @@ async def test_a_pool_is_stuck_when_its_calls_do_not_end_though_the_database_ans
     call = asyncio.get_running_loop().create_task(pool.fetch("select 1"))
     await until(lambda: bool(pool._calls))
     assert not await pool.is_stuck()
-    pool._call_seconds = 0.0  # The value simulates a minute.
+    pool._call_seconds = 0.0  # The value 0 simulates the passing of a minute.
     assert await pool.is_stuck()
     proxy.reset()
     with pytest.raises(OutcomeUnknown):

@@ -220,7 +220,7 @@ def call_sql(database: Database, hostile: dict[str, str]) -> list[Any]:
 
 
 def _decode(value: Any) -> Any:
-    """A session in SQL_ASCII returns texts as bytes."""
+    """Decodes bytes, because a session in SQL_ASCII returns texts as bytes."""
     return value.decode() if isinstance(value, bytes) else value
 
 
