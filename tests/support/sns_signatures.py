@@ -35,7 +35,7 @@ def verify(message: Mapping[str, str], certificate: str) -> None:
 
 
 def verify_bytes(parts: Mapping[str, bytes], signature: str, version: str, key: rsa.RSAPublicKey) -> None:
-    """Verifies the signature of values in UTF-8, in the order of the values' names. Raises InvalidSignature."""
+    """Verifies the signature of values in UTF-8, in the order of `parts`. Raises InvalidSignature."""
     text = b"".join(name.encode() + b"\n" + value + b"\n" for name, value in parts.items())
     key.verify(b64decode(signature), text, padding.PKCS1v15(), _DIGESTS[version])
 

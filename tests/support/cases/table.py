@@ -30,7 +30,7 @@ USUAL: dict[str, dict[str, Members]] = {
 DIFFERING: dict[tuple[str, str, str], tuple[Response, str]] = {
     ("Unsubscribe", "SubscriptionArn", "of one that is pending"): (
         OK,
-        "AWS forgets it after two days; here this request does, and nothing else",
+        "AWS deletes a pending subscription after two days. Penstock does not, so the request deletes the subscription",
     )
 }
 """Penstock's responses that differ from AWS's responses, with the reasons, by action, parameter and case."""

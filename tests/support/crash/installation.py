@@ -15,7 +15,7 @@ from tests.support.wait import wait_until
 
 
 class CrashInstallation:
-    """Runs `penstock up --data-dir`. `stack` stops its processes."""
+    """Runs `penstock up --data-dir`. `stack` stops the service's processes."""
 
     def __init__(self, state: Path, stack: ExitStack) -> None:
         self.state = state

@@ -31,7 +31,8 @@ from tests.support.programs.penstock_up import COMMAND, Up, running
 
 SCHEMATHESIS = Path(".tools/python/bin/schemathesis")
 CONFIG = Path(__file__).with_name("schemathesis.toml")
-# The service sends no webhooks, because their addresses are random. A deleted queue can be created again at once.
+# The service sends no webhooks, because their addresses are random. A client can create a deleted queue again
+# immediately.
 SETTINGS = {
     "QUEUE_HTTP_DELIVERY_ENABLED": "false",
     "QUEUE_RECREATE_INTERVAL_SECONDS": "0",

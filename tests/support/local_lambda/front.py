@@ -8,9 +8,9 @@
     no environment is free           500                             502
     no result in time                503, 30 s                       502, the function's timeout
 
-Sizes and times: see `limits`. Statuses: "Troubleshooting issues with HTTP API Lambda integrations",
-https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-troubleshooting-lambda.html; "How do I
-troubleshoot issues for API Gateway endpoints that integrate with Lambda?" (throttled: Internal server error),
+`limits` defines the sizes and times. The sources of the statuses are "Troubleshooting issues with HTTP API Lambda
+integrations", https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-troubleshooting-lambda.html; "How
+do I troubleshoot issues for API Gateway endpoints that integrate with Lambda?" (throttled: Internal server error),
 https://repost.aws/knowledge-center/api-gateway-internal-server-error; "Troubleshoot your Application Load Balancers",
 https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-troubleshooting.html. The last page
 does not mention throttled functions. For other errors of the Lambda service, the page names status 502.

@@ -202,7 +202,7 @@ def test_each_side_keeps_its_own(cells: Cells) -> None:
 def test_a_handle_from_before_the_split_still_deletes(
     split_installation: tuple[Cells, dict[str, Held]], region: str
 ) -> None:
-    """A handle from before the split deletes only the in-flight message. The visible message stays."""
+    """A handle from before the split deletes only the in-flight message. The visible message remains in the queue."""
     cells, held = split_installation
     sqs = client(cells.url, region)
     url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]

@@ -291,7 +291,7 @@ def test_a_schedule_fires_into_a_queue(sqs: Any, scheduler: Any) -> None:
 
 
 def test_a_schedule_publishes_to_a_topic(up: Deployment, sqs: Any, scheduler: Any) -> None:
-    """The topic's subscribers receive a notification. The completed schedule stays."""
+    """The topic's subscribers receive a notification. The completed schedule still exists."""
     with client("sns", up) as sns:
         topic = sns.create_topic(Name="scheduled-news")["TopicArn"]
         url = sqs.create_queue(QueueName="subscribed")["QueueUrl"]

@@ -276,7 +276,7 @@ class Workers:
     ("schedules", "reach", "kills"), [(300, 4, 4), pytest.param(50_000, 60, 200, marks=pytest.mark.slow)]
 )
 def test_every_occurrence_fires_once(server: Postgres, state: Path, schedules: int, reach: int, kills: int) -> None:
-    """Every second kill hits PostgreSQL. A fixed number of occurrences fires between two kills."""
+    """Every other kill ends PostgreSQL. A fixed number of occurrences fires between two kills."""
     expected = set_up(server.superuser_dsn("penstock"), schedules, reach)
     workers = Workers(server.service_dsn())
     rnd = random.Random(5)

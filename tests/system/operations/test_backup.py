@@ -189,7 +189,7 @@ def delete_if_it_can(sqs: Any, url: str, handle: str) -> None:
 
 
 def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
-    """The old cluster's transaction ids are at epoch 3. The new cluster's start at about 700."""
+    """The old cluster's transaction ids are at epoch 3. The new cluster's transaction ids start at about 700."""
     with ExitStack() as stack:
         old = stack.enter_context(new_cluster("system"))
         ACCOUNT.run([old.binaries.path("pg_ctl"), "stop", "-w", "-D", old.data])

@@ -1,9 +1,9 @@
 """Tests many execution environments on ten server connections through PgBouncer, and then failures of PgBouncer and
 PostgreSQL.
 
-200 environments make 20,000 requests without an error. Under the load, the test kills PgBouncer, restarts PostgreSQL,
-and kills PostgreSQL. Every environment works again within 5 s after the database accepts calls, and no acknowledged
-message is lost.
+200 environments make 20,000 requests without an error. While the environments send requests, the test kills PgBouncer,
+restarts PostgreSQL, and kills PostgreSQL. Every environment works again within 5 s after the database accepts calls,
+and no acknowledged message is lost.
 """
 
 from __future__ import annotations

@@ -284,7 +284,7 @@ def test_the_http_api_logs_requests_but_nothing_of_messages() -> None:
     line = json.loads(settings["Format"])
     assert {"$context.requestId", "$context.status", "$context.identity.sourceIp"} < set(line.values())
     assert not {"$context.path", "$context.rawPath", "$context.queryString"} & set(line.values())
-    assert len(settings["Format"]) < 3000  # API Gateway allows 3 KB.
+    assert len(settings["Format"]) < 3000  # API Gateway allows a format of 3 KB.
 
 
 def test_the_function_that_migrates_is_called_by_nobody_else() -> None:
