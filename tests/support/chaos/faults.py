@@ -264,7 +264,7 @@ def overload(scene: Scene) -> float:
 # --- what operators do -----------------------------------------------------------------------------------------------
 def restore(scene: Scene) -> float:
     """Makes a dump, and restores it into a new cluster some seconds later. Clients still have messages that they
-    received in the meantime.
+    received after the dump.
     """
     rig = scene.rig
     moment, dump = time.time(), rig.state / "queue.dump"

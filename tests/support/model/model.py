@@ -292,8 +292,8 @@ class Model:
 
     # --- message move tasks ------------------------------------------------------------------------------------------
     def check_move(self, name: str, destination: str | None) -> Codes:
-        """Checks StartMessageMoveTask. The source must be a dead-letter queue, and the destination another queue of the
-        same type.
+        """Checks StartMessageMoveTask. The source must be a dead-letter queue. The destination must be another queue of
+        the same type.
         """
         if name not in self.queues:
             return allow(NOT_FOUND)
