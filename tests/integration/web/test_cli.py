@@ -16,6 +16,7 @@ from penstock_web.cli import application, files, main
 
 COMMANDS = list(typer.main.get_command(application()).commands)  # type: ignore[attr-defined]
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
+SELECTION = ["--text TEXT", "--json [PATH=VALUE]", "--filter JSON", "--attribute NAME=VALUE"]
 # Maps each command to the options and arguments that the command's help must contain.
 OPTIONS: dict[str, list[str]] = {
     "": ["--version", "--install-completion", "--show-completion"],
@@ -67,25 +68,24 @@ OPTIONS: dict[str, list[str]] = {
     "create": ["NAME", "--attribute NAME=VALUE", "--dead-letters QUEUE", "--max-receives N", "--endpoint URL"],
     "send": ["NAME", "MESSAGE", "--delay SECONDS", "--group ID", "--dedup ID", "--endpoint URL", "--json"],
     "receive": ["NAME", "--max N", "--wait SECONDS", "--hide SECONDS", "--delete", "--endpoint URL", "--json"],
-    "peek": ["NAME", "--state STATE", "--limit N", "--endpoint URL", "--json"],
+    "peek": ["NAME", "--state STATE", "--limit N", *SELECTION, "--endpoint URL"],
     "tail": ["NAME", "--count N", "--endpoint URL", "--json"],
     "purge": ["NAME", "--yes", "--endpoint URL", "--json"],
     "delete": ["NAME", "--id ID", "--receipt TEXT", "--yes", "--endpoint URL", "--json"],
     "pause": ["NAME", "--endpoint URL", "--json"],
     "resume": ["NAME", "--endpoint URL", "--json"],
     "receivers": ["NAME", "--endpoint URL", "--json"],
-    "search": ["NAME", "--filter JSON", "--limit N", "--endpoint URL", "--json"],
-    "failures": ["NAME", "--by WHAT", "--attribute NAME", "--endpoint URL", "--json"],
+    "search": ["NAME", *SELECTION, "--limit N", "--endpoint URL"],
+    "failures": ["NAME", "--by WHAT", *SELECTION[:-1], "--attribute NAME[=VALUE]", "--endpoint URL"],
     "redrive": [
         "NAME",
         "--to QUEUE",
         "--id ID",
-        "--filter JSON",
+        *SELECTION,
         "--rate N",
         "--canary N",
         "--wait",
         "--endpoint URL",
-        "--json",
     ],
     "moves": ["list", "continue", "cancel"],
     "moves list": ["NAME", "--endpoint URL", "--json"],

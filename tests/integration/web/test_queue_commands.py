@@ -12,6 +12,7 @@ import boto3
 import pytest
 
 from penstock_web.cli import main
+from penstock_web.cli.commands.client import RefusedError, RestClient
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
 
@@ -253,6 +254,76 @@ def test_dead_letters_go_back(penstock: Command) -> None:
     (waits, _) = (row["id"] for row in lines(penstock("moves", "list", "failed", "--json")))
     assert penstock("moves", "cancel", "failed", waits).endswith("cancelled, 1 of 2 moved\n")
     assert len(lines(penstock("peek", "failed", "--json"))) == 1
+
+
+def test_options_select_messages(penstock: Command, endpoint: str) -> None:
+    """The same options select messages for peek, search, failures and redrive."""
+    penstock("create", "selected-to")
+    penstock("create", "selected")
+    bodies = {'{"order": {"id": 4}}': "timed out", '{"order": {"id": "4"}}': "refused", '{"other": 1}': "timed out"}
+    for body, error in bodies.items():
+        message = {"message": json.loads(body), "headers": {"error": error}}
+        RestClient(endpoint).call("POST", "/queues/selected/messages", message)
+
+    def select(*options: str) -> dict[str, list[object]]:
+        commands = {name: lines(penstock(name, "selected", *options, "--json")) for name in ("peek", "search")}
+        return {name: [row["message"] for row in rows] for name, rows in commands.items()}
+
+    number, text, other = ({"order": {"id": 4}}, {"order": {"id": "4"}}, {"other": 1})
+    assert select("--json", "order.id=4") == {"peek": [number], "search": [number]}
+    assert select("--json", 'order.id="4"') == {"peek": [text], "search": [text]}
+    assert select("--text", "other") == {"peek": [other], "search": [other]}
+    assert select("--attribute", "error=timed out", "--text", "order") == {"peek": [number], "search": [number]}
+    assert select("--attribute", "error", "--filter", '{"text": "other"}') == {"peek": [other], "search": [other]}
+    assert select("--filter", '{"states": ["delayed"]}') == {"peek": [], "search": []}
+    penstock("receive", "selected", "--max", "1", "--hide", "600")
+    assert len(penstock("peek", "selected", "--text", "o").splitlines()) == 2
+    assert len(penstock("peek", "selected", "--text", "o", "--state", "all").splitlines()) == 3
+
+    groups = lines(penstock("failures", "selected", "--attribute", "error", "--json"))
+    assert [(group["by"], group["count"]) for group in groups] == [
+        ({"attribute": "timed out"}, 2), ({"attribute": "refused"}, 1)
+    ]  # fmt: skip
+    (group,) = lines(penstock("failures", "selected", "--attribute", "error", "--json", "order.id=4", "--json"))
+    assert group["count"] == 1
+    assert group["filter"] == {
+        "json": {"path": "order.id", "equals": 4},
+        "attribute": {"name": "error", "equals": "timed out"},
+    }
+    penstock("redrive", "selected", "--to", "selected-to", "--json", 'order.id="4"', "--wait")
+    assert [row["message"] for row in lines(penstock("peek", "selected-to", "--json"))] == [text]
+
+
+@pytest.mark.parametrize(
+    ("given", "by", "expected"),
+    [
+        ({"text": "a"}, "shape", True),
+        ({"attribute": {"name": "error", "equals": "a"}}, "attribute", True),
+        ({"attribute": {"name": "tenant", "equals": "a"}}, "attribute", False),
+    ],
+)
+def test_the_filter_of_a_group_finds_the_group_within_the_filter(
+    endpoint: str, given: dict[str, object], by: str, expected: bool
+) -> None:
+    """docs/reference/message_search.md: `filter` is null if no filter can describe the group."""
+    client, path = RestClient(endpoint), "/queues/filtered-groups"
+    with suppress(RefusedError):
+        client.call("POST", "/queues", {"name": "filtered-groups"})
+        sent = {"message": {"text": "a"}, "headers": {"error": "a", "tenant": "a"}}
+        client.call("POST", f"{path}/messages", [sent, {"message": {"text": "b"}}])
+    attribute = "error" if by == "attribute" else None
+    response = client.call("GET", f"{path}/failures", by=by, attribute=attribute, filter=json.dumps(given))
+    groups = response["groups"]
+    assert isinstance(groups, list)
+    (group,) = groups
+    assert group["count"] == 1
+    assert (group["filter"] is not None) is expected
+    if expected:
+        found = client.call("POST", f"{path}/messages/search", {"filter": group["filter"]})["messages"]
+        assert isinstance(found, list)
+        assert [message["message"] for message in found] == [{"text": "a"}]
+    with pytest.raises(RefusedError, match="filter: "):
+        client.call("GET", f"{path}/failures", filter='{"unknown": 1}')
 
 
 def test_topics_and_who_gets_what(penstock: Command) -> None:

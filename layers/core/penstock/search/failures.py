@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final, Literal, NamedTuple
 
+from msgspec import structs
+
 from penstock import errors
+from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.stored_messages import GROUP_FAILURES, FailureRow
 
@@ -19,7 +22,8 @@ SAMPLES: Final = 3
 class Grouping(NamedTuple):
     """How to group messages.
 
-    `attribute` is required if `by` contains "attribute". `after` is the previous scan's `next`.
+    `attribute` is required if `by` contains "attribute". `after` is the previous scan's `next`. Messages that do not
+    match `filter` are in no group.
     """
 
     arn: str
@@ -28,6 +32,7 @@ class Grouping(NamedTuple):
     after: str | None
     scan: int
     groups: int
+    filter: MessageFilter = MessageFilter()
 
 
 class FailureGroup(NamedTuple):
@@ -57,15 +62,17 @@ class Failures(NamedTuple):
     next: str | None
 
 
-def group_failures(grouping: Grouping) -> Operation[Failures]:
-    """Groups the first `scan` messages after `after`. Raises InvalidParameterValue, QueueDoesNotExist."""
+def group_failures(grouping: Grouping, context: Context) -> Operation[Failures]:
+    """Groups the matching messages of the first `scan` messages after `after`. Raises InvalidParameterValue,
+    QueueDoesNotExist.
+    """
     if ("attribute" in grouping.by) is (grouping.attribute is None):
         raise errors.InvalidParameterValue("attribute: required with by=attribute, refused otherwise")
     rows = yield from Call(
         GROUP_FAILURES,
         (
-            grouping.arn, list(grouping.by), grouping.attribute, "{}", grouping.after, grouping.scan, grouping.groups,
-            SAMPLES,
+            grouping.arn, list(grouping.by), grouping.attribute, grouping.filter.as_json(context), grouping.after,
+            grouping.scan, grouping.groups, SAMPLES,
         ),
     )  # fmt: skip
     if not rows:
@@ -87,16 +94,18 @@ def _group(samples: list[FailureRow], grouping: Grouping) -> FailureGroup:
 
 
 def _build_filter(row: FailureRow, grouping: Grouping) -> MessageFilter | None:
-    """Returns a filter that matches only this group's messages, or None if the messages do not have the grouping
-    feature."""
+    """Returns a filter that matches only this group's messages: the grouping's filter with the group's features.
+    Returns None if the messages do not have a feature, or if the filter already names another attribute.
+    """
     by = grouping.by
     lacks_source = "source" in by and row.group_source_arn is None
     if lacks_source or ("attribute" in by and row.group_attribute is None):
         return None
-    return MessageFilter(
-        source_queue=row.group_source_arn and row.group_source_arn.rpartition(":")[2],
-        min_receive_count=row.group_receive_count,
-        max_receive_count=row.group_receive_count,
-        attribute=AttributeFilter(grouping.attribute, row.group_attribute) if grouping.attribute else None,
-        shape=row.group_shape,
-    )
+    shared: dict[str, object] = {"source_queue": row.group_source_arn and row.group_source_arn.rpartition(":")[2]}
+    shared |= {"min_receive_count": row.group_receive_count, "max_receive_count": row.group_receive_count}
+    shared["shape"] = row.group_shape
+    if grouping.attribute is not None:
+        if grouping.filter.attribute is not None and grouping.filter.attribute.name != grouping.attribute:
+            return None
+        shared["attribute"] = AttributeFilter(grouping.attribute, row.group_attribute)
+    return structs.replace(grouping.filter, **{name: value for name, value in shared.items() if value is not None})

@@ -57,7 +57,7 @@ def _print_error(text: str) -> None:
     """Prints an error. Escapes control characters from arguments, files and responses."""
     from .commands.printing import print_lines
 
-    print_lines(text.split("\n"), file=sys.stderr)
+    print_lines(text.split("\n"), file=sys.stderr, style="red")
 
 
 def application() -> typer.Typer:

@@ -36,5 +36,14 @@ def doctor(
     else:
         if after_restore and IDS in outcome.checked:
             print("new messages, topics and schedules will have higher ids than all ids from before the restore")
-        print_lines(as_lines(outcome))
+        print_lines(as_lines(outcome), style=_choose_style)
     return 1 if outcome.problems else 0
+
+
+def _choose_style(line: str) -> str:
+    """Returns the style of a line of the report: a problem, an advice, the result, or an explanation."""
+    if line.startswith((" ", "checked:", "not checked")):
+        return ""
+    if line == "no problem found":
+        return "green"
+    return "yellow" if line.startswith("advice:") else "red"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -28,16 +27,6 @@ if TYPE_CHECKING:
     from penstock.postgres.database import Database
     from penstock.settings import Settings
 
-STYLES: Final = {
-    Kind.STALLED: "bold red",
-    Kind.THROTTLED: "red",
-    Kind.POISONED: "red",
-    Kind.FALLING_BEHIND: "yellow",
-    Kind.DEAD_LETTERS: "yellow",
-    Kind.DRAINING: "cyan",
-    Kind.OK: "green",
-    Kind.IDLE: "dim",
-}
 WIDTH_OF_A_FILE: Final = 160
 """The width of a table, in characters, if the output is not a terminal."""
 
@@ -103,7 +92,7 @@ def print_json(queues: Sequence[tuple[str, Verdict]], _all: int) -> None:
 
 def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> None:
     """Prints a table as wide as the terminal."""
-    console = Console(highlight=False)
+    console = printing.open_console()
     if not console.is_terminal:
         console.width = WIDTH_OF_A_FILE
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -113,7 +102,7 @@ def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> No
         table.add_column(title, justify="right", no_wrap=True)
     for name, verdict in queues:
         table.add_row(*cells(name, verdict))
-    console.print(table)
+    console.print(table, soft_wrap=False)
     if len(queues) < number_of_all:
         console.print(f"{number_of_all - len(queues)} more queues")
 
@@ -121,7 +110,7 @@ def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> No
 def cells(name: str, verdict: Verdict) -> Iterator[Text]:
     """Yields the cells of a queue's row."""
     yield Text(make_printable(name))
-    yield Text(verdict.kind.value.replace("_", " "), STYLES[verdict.kind])
+    yield show_kind(verdict.kind)
     yield Text(("before " if verdict.since_or_before else "") + moment(verdict.since))
     yield Text(make_printable(verdict.cause_text))
     yield Text(f"{verdict.backlog:,}")
@@ -129,6 +118,12 @@ def cells(name: str, verdict: Verdict) -> Iterator[Text]:
     yield Text(rate(verdict.drain_rate))
     yield Text(emptying(verdict))
     yield Text(consumers(verdict))
+
+
+def show_kind(kind: Kind) -> Text:
+    """Returns the verdict's kind as coloured words."""
+    words = kind.value.replace("_", " ")
+    return Text(words, printing.STYLES[words])
 
 
 def moment(at: datetime | None) -> str:

@@ -73,7 +73,7 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
             if json:
                 print_json(change.document())
             else:
-                print_lines(change.lines())
+                print_lines(change.lines(), style={"+": "green", "~": "yellow", "-": "red"}[change.sign])
         if not changes:
             _say("nothing to do", json)
             return

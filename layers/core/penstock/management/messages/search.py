@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from penstock import errors
 from penstock.access.audit.refusals import note_reading
 from penstock.context import Context
 from penstock.documents import queue_names
@@ -82,11 +83,20 @@ class ShownGroup(msgspec.Struct):
 
 
 _search = msgspec.json.Decoder(SearchRequest)
+_filter = msgspec.json.Decoder(MessageFilter)
 
 
 def read_search(body: bytes) -> SearchRequest:
     """Decodes the search of a request. Raises InvalidParameterValue."""
     return decode_document(_search, body)
+
+
+def read_filter(text: str) -> MessageFilter:
+    """Decodes the filter in a query parameter. Raises InvalidParameterValue."""
+    try:
+        return decode_document(_filter, text.encode())
+    except errors.InvalidParameterValue as error:
+        raise errors.InvalidParameterValue(f"filter: {error.message.removeprefix('body: ')}") from error
 
 
 @needs("queue", "sqs:ReceiveMessage")
@@ -108,7 +118,7 @@ def find_messages(name: str, request: SearchRequest, context: Context) -> Operat
 @needs("queue", "sqs:ReceiveMessage")
 def find_failures(_name: str, wanted: grouping.Grouping, context: Context) -> Operation[grouping.Failures]:
     """Groups the messages of the queue in `wanted`. Raises QueueDoesNotExist."""
-    found = yield from grouping.group_failures(wanted)
+    found = yield from grouping.group_failures(wanted, context)
     yield from note_reading(wanted.arn, context)
     return found
 

@@ -10,9 +10,20 @@ import typer
 from penstock_web.local_error import LocalError
 
 from .client import RestClient, queue_path
+from .filters import (
+    AttributeValue,
+    BodyText,
+    FilterCommand,
+    FilterText,
+    JsonOrValue,
+    encode_filter,
+    find_messages,
+    prints_json,
+    read_filter,
+)
 from .options import Endpoint, Json, Name
-from .printing import print_json, print_messages, print_table, say, shorten
-from .values import accept_only, json_object, whole_number
+from .printing import Progress, print_json, print_messages, print_table, say, shorten
+from .values import accept_only, whole_number
 
 if TYPE_CHECKING:
     from .client import Document
@@ -26,45 +37,31 @@ _LOOK_SECONDS: Final = 1.0
 _OVER: Final = ("completed", "cancelled", "failed")
 
 Move = Annotated[str, typer.Argument(metavar="ID", help="id from `moves list`")]
-Filter = Annotated[
-    str | None,
-    typer.Option(
-        "--filter",
-        metavar="JSON",
-        help='such as \'{"text": "timeout"}\' or \'{"json": {"path": "order.id", "equals": 42}}\'',
-    ),
-]
 Rate = Annotated[
     int | None,
     typer.Option(metavar="N", parser=whole_number(1, 500), help="maximum number of messages moved per second"),
 ]
 
 
-@app.command("search", help="find messages that match a filter, without receiving them")
+@app.command("search", help="find messages that match a filter, without receiving them", cls=FilterCommand)
 def search(
     name: Name,
-    filter_: Filter = None,
+    text: BodyText = None,
+    attribute: AttributeValue = None,
+    filter_: FilterText = None,
     limit: Annotated[
         int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to show")
     ] = 10,
     endpoint: Endpoint = None,
-    json: Json = False,
+    json: JsonOrValue = None,
 ) -> None:
     """Prints matching messages. Stops after `limit` matches, or after all messages."""
-    from penstock.management.messages.types import FoundPage
-
-    client, left, body = RestClient(endpoint), limit, {"filter": _filter(filter_)}
-    while left > 0:
-        path = queue_path(name, "/messages/search")
-        page = client.decoded(FoundPage, "POST", path, {**body, "limit": left})
-        print_messages(page.messages, json)
-        left -= len(page.messages)
-        if page.next is None:
-            return
-        body["after"] = page.next
+    conditions = read_filter(filter_, text, json, attribute)
+    for messages in find_messages(RestClient(endpoint), name, conditions, limit):
+        print_messages(messages, prints_json(json))
 
 
-@app.command("failures", help="group dead letters by failure")
+@app.command("failures", help="group dead letters by failure", cls=FilterCommand)
 def failures(
     name: Name,
     by: Annotated[
@@ -75,27 +72,41 @@ def failures(
             help="source, shape (both by default), receive_count or attribute; repeatable",
         ),
     ] = None,
+    text: BodyText = None,
     attribute: Annotated[
-        str | None, typer.Option(metavar="NAME", help="name of the attribute, with --by attribute")
+        list[str] | None,
+        typer.Option(metavar="NAME[=VALUE]", help="group by this attribute; with =VALUE, select messages instead"),
     ] = None,
+    filter_: FilterText = None,
     endpoint: Endpoint = None,
-    json: Json = False,
+    json: JsonOrValue = None,
 ) -> None:
     """Prints groups of dead letters, from the largest to the smallest. --json also prints each group's samples and
     filter.
     """
-    response = RestClient(endpoint).call("GET", queue_path(name, "/failures"), by=by or None, attribute=attribute)
+    grouped = [value for value in attribute or () if "=" not in value]
+    if len(grouped) > 1:
+        raise typer.BadParameter("groups have one attribute", param_hint="--attribute")
+    conditions = read_filter(filter_, text, json, [value for value in attribute or () if "=" in value])
+    shown = by or (["attribute"] if grouped else ["source", "shape"])
+    response = RestClient(endpoint).call(
+        "GET",
+        queue_path(name, "/failures"),
+        by=shown,
+        attribute="".join(grouped) or None,
+        filter=encode_filter(conditions) if conditions else None,
+    )
     groups = response["groups"]
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
     rows = ({**group, **group["by"], "sample": _sample(group)} for group in groups)
-    shown = by or ["source", "shape"]
     columns = [{"source": "source_queue"}.get(column, column) for column in shown if column != "shape"]
-    print_table(groups if json else rows, json, ("count", *columns, "oldest_at", "newest_at", "sample"))
-    if not json:
+    as_json = prints_json(json)
+    print_table(groups if as_json else rows, as_json, ("count", *columns, "oldest_at", "newest_at", "sample"))
+    if not as_json:
         print(f"examined {response['looked_at']} of {response['of'] or 'an unknown number of'} messages")
 
 
-@app.command("redrive", help="move messages from a dead-letter queue to their source queues")
+@app.command("redrive", help="move messages from a dead-letter queue to their source queues", cls=FilterCommand)
 def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     name: Name,
     to: Annotated[str | None, typer.Option(metavar="QUEUE", help="move the messages to this queue")] = None,
@@ -103,7 +114,9 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
         list[int] | None,
         typer.Option("--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this message; repeatable"),
     ] = None,
-    filter_: Filter = None,
+    text: BodyText = None,
+    attribute: AttributeValue = None,
+    filter_: FilterText = None,
     rate: Rate = None,
     canary: Annotated[
         int | None,
@@ -115,18 +128,20 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="show the progress until the move ends or pauses")] = False,
     endpoint: Endpoint = None,
-    json: Json = False,
+    json: JsonOrValue = None,
 ) -> None:
-    """Moves the selected messages, or all visible messages if --id and --filter are missing."""
-    if ids and filter_ is not None:
-        raise LocalError("pass either --id or --filter")
-    given = {"ids": ids or None, "filter": None if ids else _filter(filter_), "to": to, "per_second": rate,
+    """Moves the selected messages, or all visible messages if no option selects messages."""
+    conditions = read_filter(filter_, text, json, attribute)
+    if ids and conditions:
+        raise LocalError("pass either --id or options that select messages by their content")
+    as_json = prints_json(json)
+    given = {"ids": ids or None, "filter": None if ids else conditions, "to": to, "per_second": rate,
              "canary": canary}  # fmt: skip
     client = RestClient(endpoint)
     move = client.call("POST", queue_path(name, "/moves"), {k: v for k, v in given.items() if v is not None})
     if wait:
-        move = _watch_move(client, name, move, json)
-    say(move, json, f"move {move['id']}: {_progress(move)}, to {to or 'the source queues'}")
+        move = _watch_move(client, name, move, as_json)
+    say(move, as_json, f"move {move['id']}: {_progress(move)}, to {to or 'the source queues'}")
 
 
 @moves.command("list", help="list the last ten moves of a queue")
@@ -151,16 +166,18 @@ def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = 
 
 
 def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:
-    """Prints the move's progress, at least once a second. Returns when the move ends or pauses after the canary."""
-    pause = _FIRST_LOOK_SECONDS
-    while move["state"] == "running":
-        time.sleep(pause)
-        pause = min(2 * pause, _LOOK_SECONDS)
-        move = client.call("GET", queue_path(name, f"/moves/{move['id']}"))
-        if json:
-            print_json(move)
-        else:
-            print(_progress(move), flush=True)
+    """Prints the move's progress whenever it changes. Returns when the move ends or pauses after the canary."""
+    pause, shown = _FIRST_LOOK_SECONDS, move
+    with Progress() as progress:
+        while move["state"] == "running":
+            if not json:
+                progress.show(_progress(move))
+            time.sleep(pause)
+            pause = min(2 * pause, _LOOK_SECONDS)
+            move = client.call("GET", queue_path(name, f"/moves/{move['id']}"))
+            if json and move != shown:
+                print_json(move)
+            shown = move
     if move["state"] == "failed":
         raise LocalError(f"the move failed: {move['problem']}")
     return move
@@ -169,11 +186,6 @@ def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Do
 def _progress(move: Document) -> str:
     skipped = f", {move['skipped']} skipped (in flight, delayed, or without a source queue)" if move["skipped"] else ""
     return f"{move['state']}, {move['moved']} of {move['of']} moved{skipped}"
-
-
-def _filter(text: str | None) -> object:
-    """Returns the filter, or {}, which every message matches, if the option is missing. Raises BadParameter."""
-    return {} if text is None else json_object(text, "--filter")
 
 
 def _sample(group: Document) -> str:

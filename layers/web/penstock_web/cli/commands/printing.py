@@ -1,19 +1,59 @@
-"""Prints a command's output: JSON, a table, or one line for each message."""
+"""Prints a command's output: JSON, a table, or one line for each message. On a terminal, the library rich adds colours
+unless NO_COLOR is set (https://no-color.org). Other outputs are plain text, even if FORCE_COLOR is set.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TextIO
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from penstock_web.local.terminal_text import make_printable
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
     from penstock.management.messages.types import StoredMessage
 
     from .client import Document
 
 CONTROLS: Final = re.compile("[\x7f-\x9f]")
+STYLES: Final = {
+    "stalled": "bold red",
+    "throttled": "red",
+    "poisoned": "red",
+    "falling behind": "yellow",
+    "dead letters": "yellow",
+    "draining": "cyan",
+    "ok": "green",
+    "idle": "dim",
+    "messages expire": "red",
+    "given up": "red",
+    "failed": "red",
+    "endpoint paused": "yellow",
+    "endpoint fails": "yellow",
+    "paused": "yellow",
+    "disabled": "yellow",
+    "active": "green",
+    "enabled": "green",
+    "delivered": "green",
+    "completed": "green",
+}
+"""The styles of the words for states."""
+_STATE_COLUMNS: Final = {"kind", "verdict", "state", "status", "outcome", "paused", "database"}
+Style = str | Callable[[str], str]
+
+
+def open_console(file: TextIO | None = None) -> Console:
+    """Returns a console of the library rich, with styles only if `file` is a terminal. `file` defaults to standard
+    output.
+    """
+    from rich.console import Console
+
+    file = file or sys.stdout
+    return Console(file=file, force_terminal=file.isatty(), highlight=False, soft_wrap=True)
 
 
 def say(document: object, json: bool, text: str) -> None:
@@ -41,9 +81,41 @@ def print_json(document: object) -> None:
     print(CONTROLS.sub(lambda sign: f"\\u{ord(sign[0]):04x}", msgspec.json.encode(document).decode()))
 
 
-def print_lines(lines: Iterable[str], file: TextIO | None = None) -> None:
-    """Prints lines. Escapes control characters."""
-    print(*map(make_printable, lines), sep="\n", file=file)
+def print_lines(lines: Iterable[str], file: TextIO | None = None, style: Style = "") -> None:
+    """Prints lines. Escapes control characters. `style` is a style for a terminal, or returns the style of a line."""
+    file = file or sys.stdout
+    if not style or not file.isatty():
+        print(*map(make_printable, lines), sep="\n", file=file)
+        return
+    from rich.text import Text
+
+    console = open_console(file)
+    for line in lines:
+        console.print(Text(make_printable(line), style if isinstance(style, str) else style(line)))
+
+
+class Progress:
+    """Shows how far a command is: on a terminal in one line, which changes, and otherwise in a line for each change."""
+
+    def __init__(self) -> None:
+        self._shown = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown and sys.stdout.isatty():
+            print("\r\x1b[K", end="", flush=True)
+
+    def show(self, text: str) -> None:
+        """Shows a text without control characters."""
+        if text == self._shown:
+            return
+        if sys.stdout.isatty():
+            print(f"\r\x1b[K{text}", end="", flush=True)
+        else:
+            print(text, flush=True)
+        self._shown = text
 
 
 def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
@@ -66,8 +138,9 @@ def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
 def print_fields(document: Mapping[str, object]) -> None:
     """Prints one line for each member."""
     width = max(map(len, document))
-    for key, value in document.items():
-        print(f"{key:{width}}  {_cell(value)}".rstrip())
+    _print_cells(
+        [[(f"{key:{width}}", "bold"), (_cell(value), _style_of(key, value))] for key, value in document.items()]
+    )
 
 
 def print_described(document: Document, json: bool) -> None:
@@ -91,12 +164,36 @@ def print_table(rows: Iterable[Document], json: bool, columns: Sequence[str]) ->
     cells = [[*columns], *([_cell(row.get(column)) for column in columns] for row in found)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     numeric = [any(isinstance(row.get(column), int) for row in found) for column in columns]
-    for texts in cells:
-        line = [
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(texts, widths, numeric, strict=True)
-        ]
-        print("  ".join(line).rstrip())
+    styles = [["bold"] * len(columns), *([_style_of(column, row.get(column)) for column in columns] for row in found)]
+    _print_cells(
+        [(cell.rjust(width) if right else cell.ljust(width), style)
+         for cell, style, width, right in zip(texts, styled, widths, numeric, strict=True)]
+        for texts, styled in zip(cells, styles, strict=True)
+    )  # fmt: skip
+
+
+def _print_cells(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
+    """Prints lines of texts with their styles, separated by two spaces."""
+    if not sys.stdout.isatty():
+        for line in lines:
+            print("  ".join(text for text, _ in line).rstrip())
+        return
+    console = open_console()
+    for line in lines:
+        console.print(_styled(line))
+
+
+def _styled(line: Sequence[tuple[str, str]]) -> Text:
+    from rich.text import Text
+
+    joined = Text("  ").join(Text(*cell) for cell in line)
+    joined.rstrip()
+    return joined
+
+
+def _style_of(column: str, value: object) -> str:
+    """Returns the style of a state, or "" for any other value."""
+    return STYLES.get(str(value).replace("_", " "), "") if column in _STATE_COLUMNS else ""
 
 
 def _cell(value: object) -> str:

@@ -15,6 +15,16 @@ from penstock.limits.queue_limits import MAX_DELAY_SECONDS, MAX_VISIBILITY_SECON
 from penstock_web.local_error import LocalError
 
 from .client import RefusedError, RestClient, queue_path
+from .filters import (
+    AttributeValue,
+    BodyText,
+    FilterCommand,
+    FilterText,
+    JsonOrValue,
+    find_messages,
+    prints_json,
+    read_filter,
+)
 from .options import Endpoint, Json, Name, Yes, confirm
 from .printing import count_noun, print_described, print_json, print_messages, print_table, say, shorten
 from .values import accept_only, json_or_text, whole_number
@@ -167,8 +177,8 @@ def receive(
         client.call("DELETE", path, {"receipts": [message.receipt for message in found]})
 
 
-@app.command("peek", help="show messages from the oldest to the newest, without receiving them")
-def peek(
+@app.command("peek", help="show messages from the oldest to the newest, without receiving them", cls=FilterCommand)
+def peek(  # noqa: PLR0913, PLR0917 - each is an option
     name: Name,
     state: Annotated[
         str,
@@ -181,15 +191,23 @@ def peek(
     limit: Annotated[
         int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to show")
     ] = 10,
+    text: BodyText = None,
+    attribute: AttributeValue = None,
+    filter_: FilterText = None,
     endpoint: Endpoint = None,
-    json: Json = False,
+    json: JsonOrValue = None,
 ) -> None:
-    """Prints messages. Receive counts and visibility stay unchanged."""
+    """Prints messages, or the first matches of a search. Receive counts and visibility stay unchanged."""
     client, path = RestClient(endpoint), queue_path(name, "/messages/peek")
     states = _STATES if state == "all" else (state,)
-    found = [message for state in states for message in client.messages(path, state=state, limit=limit)]
+    found: list[StoredMessage] = []
+    if conditions := read_filter(filter_, text, json, attribute):
+        conditions = {"states": states, **conditions}
+        found += [message for page in find_messages(client, name, conditions, limit) for message in page]
+    else:
+        found += [message for state in states for message in client.messages(path, state=state, limit=limit)]
     found.sort(key=lambda message: (message.entered_at or "", message.id))
-    print_messages(found[:limit], json)
+    print_messages(found[:limit], prints_json(json))
     if state == "delayed":
         print(
             f"penstock: `penstock schedules list` lists messages with a delay above {MAX_DELAY_SECONDS} seconds",

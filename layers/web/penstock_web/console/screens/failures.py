@@ -72,9 +72,9 @@ def read_place(text: str) -> str | None:
 
 
 @needs("queue", "sqs:ReceiveMessage")
-def read_failures(_name: str, wanted: Grouping, _context: Context) -> Operation[Failures]:
+def read_failures(_name: str, wanted: Grouping, context: Context) -> Operation[Failures]:
     """Groups a queue's messages by failure. Raises QueueDoesNotExist."""
-    return (yield from group_failures(wanted))
+    return (yield from group_failures(wanted, context))
 
 
 @screen("/console/queues/{name}/failures", right=right_of(read_failures))

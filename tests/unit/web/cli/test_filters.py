@@ -1,0 +1,82 @@
+"""Tests the options that select messages (docs/reference/command_line.md)."""
+
+import msgspec
+import pytest
+import typer
+
+from penstock_web.cli.commands.filters import FilterCommand, encode_filter, prints_json, read_filter
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, {}),
+        ({"text": ["time out"]}, {"text": "time out"}),
+        ({"json": ["order.id=42"]}, {"json": {"path": "order.id", "equals": 42}}),
+        ({"json": ["order=4", ""]}, {"json": {"path": "order", "equals": 4}}),
+        ({"json": ['order="4"']}, {"json": {"path": "order", "equals": "4"}}),
+        ({"json": ["code=007"]}, {"json": {"path": "code", "equals": "007"}}),
+        ({"json": ["paid=true"]}, {"json": {"path": "paid", "equals": True}}),
+        ({"json": ["error=null"]}, {"json": {"path": "error", "equals": None}}),
+        ({"json": ["query=a=b"]}, {"json": {"path": "query", "equals": "a=b"}}),
+        ({"attribute": ["error=timed out"]}, {"attribute": {"name": "error", "equals": "timed out"}}),
+        ({"attribute": ["error"]}, {"attribute": {"name": "error"}}),
+        (
+            {"filter_": ['{"newer_than_seconds": 60}'], "text": ["x"], "attribute": ["a=b"]},
+            {"newer_than_seconds": 60, "text": "x", "attribute": {"name": "a", "equals": "b"}},
+        ),
+    ],
+)
+def test_all_options_make_one_filter(options: dict[str, list[str]], expected: object) -> None:
+    given = {"filter_": None, "text": None, "json": None, "attribute": None, **options}
+    assert msgspec.json.decode(encode_filter(read_filter(**given))) == expected
+
+
+def test_numbers_keep_their_digits() -> None:
+    conditions = read_filter(['{"min_receive_count": 3}'], None, ["price=1.10"], None)
+    assert encode_filter(conditions) == '{"min_receive_count":3,"json":{"path":"price","equals":1.10}}'
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"text": ["a", "b"]}, "can be passed once"),
+        ({"json": ["a=1", "", "b=2"]}, "can be passed once"),
+        ({"attribute": ["a=1", "b=2"]}, "can be passed once"),
+        ({"filter_": ["{}", "{}"]}, "can be passed once"),
+        ({"filter_": ['{"text": "a"}'], "text": ["b"]}, "--filter contains 'text' too"),
+        ({"json": ["=4"]}, "'=4' is not PATH=VALUE"),
+        ({"json": ["order=[1]"]}, "'[1]' is not a text, a number, true, false or null"),
+        ({"attribute": ["=timeout"]}, "'=timeout' is not NAME=VALUE"),
+    ],
+)
+def test_what_one_filter_cannot_mean_is_refused(options: dict[str, list[str]], said: str) -> None:
+    """If the last option won, `redrive` would move messages that the user did not select."""
+    given = {"filter_": None, "text": None, "json": None, "attribute": None, **options}
+    with pytest.raises(typer.BadParameter) as refused:
+        read_filter(**given)
+    assert said in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "values"),
+    [
+        ("failed --json", "failed", [""]),
+        ("--json failed", "failed", [""]),
+        ("--json order=4 failed", "failed", ["order=4"]),
+        ("failed --json=order=4 --json", "failed", ["order=4", ""]),
+        ("failed --json --text a=b", "failed", [""]),
+        ("--json -- failed", "failed", [""]),
+        ("-- --json", "--json", None),
+    ],
+)
+def test_json_alone_prints_json(arguments: str, name: str, values: list[str] | None) -> None:
+    parsed = typer.Typer()
+    found: list[object] = []
+
+    @parsed.command(cls=FilterCommand)
+    def command(queue: str, text: str | None = None, json: list[str] | None = None) -> None:
+        found.extend((queue, json, prints_json(json)))
+
+    typer.main.get_command(parsed).main(arguments.split(), standalone_mode=False)
+    assert found == [name, values, "" in (values or [])]
