@@ -50,7 +50,7 @@ def test_numbers_keep_their_digits() -> None:
         ({"attribute": ["=timeout"]}, "'=timeout' is not NAME=VALUE"),
     ],
 )
-def test_what_one_filter_cannot_mean_is_refused(options: dict[str, list[str]], said: str) -> None:
+def test_contradicting_options_are_refused(options: dict[str, list[str]], said: str) -> None:
     """If the last option won, `redrive` would move messages that the user did not select."""
     given = {"filter_": None, "text": None, "json": None, "attribute": None, **options}
     with pytest.raises(typer.BadParameter) as refused:
