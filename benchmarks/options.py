@@ -11,7 +11,8 @@ from .studies import checks, fairness, fan_out, growth, hostile, jobs, long_poll
 from .studies.study import STUDIES as TABLE
 from .studies.study import Bench, Findings, Study
 
-# Name, default and help of each option. The default has the option's type. The results include the values.
+# Lists the name, default and help text of each option. The default has the type of the option. The results include the
+# values.
 SIZES: tuple[tuple[str, int | float, str], ...] = (
     ("messages", 100_000, "messages in each run of the table's scenarios"),
     ("repeat", 3, "runs of each figure; the median counts"),

@@ -93,7 +93,7 @@ class Penstock:
         return done.stdout.splitlines()
 
     def _roots(self) -> dict[str, list[int]]:
-        """Returns the server side's process trees. Lists a PgBouncer below the service separately."""
+        """Returns the server side's process trees. If the service has a PgBouncer, lists PgBouncer separately."""
         roots = {"service": list(self._pids)}
         if self.dsn:
             roots["postgresql"] = [postmaster_of(self.dsn)]

@@ -48,10 +48,11 @@ class Cost:
 
 @contextmanager
 def running(revision: str, tree: Path, fleet: Fleet, plain: bool) -> Iterator[Penstock]:
-    """Yields a service that runs a commit from a new work tree. The `make` of the work tree builds its environment."""
+    """Yields a service that runs a commit from a new work tree. The Makefile of the work tree builds the environment of
+    the service."""
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, revision], cwd=ROOT, check=True)
     try:
-        # All revisions run on the same interpreter, because another build of Python can take a seventh more CPU.
+        # All revisions run on the same interpreter, because another build of Python can need a seventh more CPU time.
         interpreter = "PYTHON={}/bin/python{}.{}".format(sys.base_prefix, *sys.version_info)
         subprocess.run(["make", "--silent", "-C", tree, interpreter, ".venv/service.stamp"], check=True)
         service = (PlainPostgres if plain else Penstock)(fleet, programs=tree / ".venv/bin")

@@ -20,7 +20,7 @@ EVENTS = [
 
 
 def send(sqs: Any, url: str) -> None:
-    """Sends every event twice, as a client does that has not received the first response."""
+    """Sends every event twice, like a client that has not received the first response."""
     run = uuid.uuid4().hex
     for number, (account, event) in enumerate(EVENTS):
         for _ in range(2):

@@ -1,5 +1,5 @@
-"""Measures the cost of starting each function: the CPU time of the imports in the packages from `sam build`, for each
-driver.
+"""Measures the cost of starting each function, which is the CPU time of the imports in the packages from `sam build`,
+for each driver.
 
     infra/local/sam_build.sh .tools/python/bin/sam
     .venv/bin/python -m benchmarks.costs.cold_imports --repeat 9 --secret

@@ -5,7 +5,7 @@
 
 A cold invocation starts a process, which imports the handler, reads its secret, connects through PgBouncer and
 responds. A warm invocation uses the same process. The figures are the milliseconds from the event to its result,
-without HTTP, and the processor time of the process, which other programs influence less. If the machine is busy, the
+without HTTP, and the processor time of the process, which depends less on other programs. If the machine is busy, the
 page contains only the processor time. The benchmark excludes the scheduled functions, because their time depends on the
 amount of work.
 """

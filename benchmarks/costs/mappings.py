@@ -1,5 +1,5 @@
-"""Measures the cost of event source mappings: the time from a send to its invocation, and the CPU time of idle
-mappings.
+"""Measures two costs of event source mappings, which are the time from a send to its invocation and the CPU time of
+idle mappings.
 
     python -m benchmarks.costs.mappings                                # 20 messages a second for a minute
     python -m benchmarks.costs.mappings --idle 10000      # also 10,000 mappings of empty queues

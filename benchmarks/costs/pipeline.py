@@ -132,7 +132,8 @@ def server(folder: Path) -> Iterator[Postgres]:
 
 
 def measure(postgres: Postgres, messages: int, options: argparse.Namespace) -> dict[str, object]:
-    """Fills a new database, runs the job twice (the second run replaces the results), and then runs plain SQL."""
+    """Fills a new database, runs the job twice, and then runs plain SQL. The second run of the job replaces the results
+    of the first run."""
     name = f"metrics_{messages}"
     with psycopg.connect(postgres.superuser_dsn(), autocommit=True) as administration:
         administration.execute(f"create database {name} owner {ROLE}".encode())
@@ -287,7 +288,7 @@ def result_counts(dsn: str) -> dict[str, int]:
 
 
 def measure_under_load(prefix: list[str]) -> dict[str, object]:
-    """Measures the messages a second through the service before, during and after the job."""
+    """Measures the message rate of the service before, during and after the job."""
     fleet = Fleet(1)
     penstock = Penstock(fleet)
     penstock.start()
@@ -314,7 +315,7 @@ def measure_under_load(prefix: list[str]) -> dict[str, object]:
 
 
 def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[JobObservation, list[int]]:
-    """Returns the job's samples, and the message rates of the load's runs that began and ended during the job."""
+    """Returns the samples of the job, and the message rates of the load runs that began and ended during the job."""
     ended, observations, rates = threading.Event(), list[JobObservation](), list[int]()
 
     def work() -> None:
@@ -336,7 +337,8 @@ def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[JobObservatio
 
 
 def rate(penstock: Penstock) -> int:
-    """Returns the messages a second of one run. Raises RuntimeError if a message was lost or received twice."""
+    """Returns the message rate of one run, in messages a second. Raises RuntimeError if a message was lost or received
+    twice."""
     outcome = penstock.run(LOAD, LOAD_PLAN)
     if not outcome.valid:
         raise RuntimeError(f"{outcome.verdict}, {outcome.bad_samples}")

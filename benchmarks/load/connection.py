@@ -14,8 +14,8 @@ from benchmarks.measure.tally import Tally
 
 from .wire import Action, Due, Request
 
-# A generator that yields requests. The connection writes each request now or at its due time, and sends the generator
-# the body of a 2xx response, or None.
+# A flow is a generator that yields requests. The connection writes each request now or at its due time, and sends the
+# generator the body of a 2xx response, or None.
 Flow = Generator[Request | Due, bytes | None, None]
 
 END_OF_HEADERS = b"\r\n\r\n"
@@ -55,7 +55,8 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def start(self, flow: Flow) -> None:
-        """Writes a flow's first request. When `finished` is done, the flow has ended, and another flow can start."""
+        """Writes the first request of a flow. When `finished` is done, the flow has ended, and another flow can
+        start."""
         if self.finished.done():
             self.finished.result()
             self.finished = asyncio.get_running_loop().create_future()

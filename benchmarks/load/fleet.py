@@ -57,7 +57,7 @@ class Fleet:
         self._start_processes(processes)
 
     def run(self, order: PhaseOrder, mark: Callable[[], None] = lambda: None) -> Tally:
-        """Runs one phase, and calls `mark` just before its start and just after its end."""
+        """Runs one phase, and calls `mark` just before the phase starts and just after it ends."""
         orders = split_order(order, order.processes or self._default_processes)
         self._start_processes(len(orders))
         used = self._pipes[: len(orders)]

@@ -203,7 +203,7 @@ def delete(phase: Phase, messages: list[Message]) -> Flow:
 
 
 def cycle(phase: Phase) -> Flow:
-    """Sends one message, receives any message, deletes it, and repeats these calls."""
+    """Repeatedly sends one message, receives any message, and deletes the received message."""
     return send_receive_delete(phase, repeat(phase.requests.send(phase.body)))
 
 
@@ -221,7 +221,7 @@ def fifo_cycle(phase: Phase) -> Flow:
 
 
 def send_receive_delete(phase: Phase, sends: Iterator[Request]) -> Flow:
-    """Sends the next request of `sends`, receives any message, deletes it, and repeats these calls."""
+    """Repeatedly sends the next request of `sends`, receives any message, and deletes the received message."""
     receive = phase.requests.receive(1)
     while phase.progress.claim(1):
         sent = yield phase.pace.timed(next(sends), 1)

@@ -16,7 +16,7 @@ from threading import Event, Thread
 
 PROC = Path("/proc")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-# Fields of /proc/<pid>/stat after the command, counted from 0: state, ppid, …, utime, stime, cutime, cstime.
+# Names fields of /proc/<pid>/stat after the command, counted from 0: state, ppid, …, utime, stime, cutime, cstime.
 PARENT, TIMES = 1, slice(11, 15)
 IDLE, IOWAIT = 3, 4
 
@@ -35,7 +35,7 @@ class Process:
 class Reading:
     """Holds the counters at one moment.
 
-    `host_seconds` is the time of all cores, and `host_busy_seconds` is the part in which they were not idle.
+    `host_seconds` is the time of all cores, and `host_busy_seconds` is the time in which the cores were not idle.
     """
 
     cpu_seconds: dict[str, float]

@@ -45,7 +45,7 @@ class Tally:
     def seconds_until(self, *actions: Action) -> float:
         """Returns the seconds from the start of the phase to the last response to one of `actions`.
 
-        Returns 0 if there was no such response.
+        Returns 0 if there was no response to one of `actions`.
         """
         return max((self.last_at[a] - self.started_at for a in actions if a in self.last_at), default=0.0)
 
@@ -102,9 +102,7 @@ def compare_ids(acknowledged: list[str], received: list[str], deleted: int) -> V
 
 
 def percentile(values: Iterable[float], fraction: float) -> float:
-    """Returns the smallest value that is not exceeded by at least the share `fraction` of all values, or 0 if there are
-    no values.
-    """
+    """Returns a percentile of the values by the nearest-rank method, or 0 if there are no values."""
     return percentile_of_sorted(sorted(values), fraction)
 
 
@@ -153,6 +151,6 @@ class Progress:
     def stalled(self) -> bool:
         """Returns whether this process has received no message for STALL_SECONDS.
 
-        In that case, the run ends, and missing messages count as lost.
+        If no message has arrived for that time, the run ends, and missing messages count as lost.
         """
         return perf_counter() - self._moved_at > STALL_SECONDS

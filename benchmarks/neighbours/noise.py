@@ -23,7 +23,7 @@ from benchmarks.studies.idle import MAX_POLL_SECONDS
 
 from .clients import Account, Receiver, connect, event_request, publish_request
 
-# With a low priority, the noisy clients do not take processor time from the service and the quiet clients.
+# Because of their low priority, the noisy clients do not take processor time from the service and the quiet clients.
 LOW_PRIORITY = 19
 OPENED_AT_ONCE = 100
 OPENING_SECONDS = 120.0

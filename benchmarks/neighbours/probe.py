@@ -25,7 +25,7 @@ FIRST_CLIENT = 50_000  # The noisy account uses other addresses.
 LATE_SECONDS = 60.0
 
 Make = Callable[[float], Request]
-"""Returns the request that is due at a time."""
+"""Returns the request that is due at a given time."""
 
 FIRED = """
 select extract(epoch from r.fired_at - r.scheduled_for)::float8

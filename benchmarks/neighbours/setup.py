@@ -24,7 +24,7 @@ POLLED_QUEUES = 100
 ROUTING_KEY = "events"
 DELAY_SECONDS = 15  # the seconds from the start of a noise until its schedules fire
 
-# The account's maximum number of schedules. All schedules are due in the same second of each minute.
+# An account can have at most this many schedules. All schedules are due in the same second of each minute.
 FILL = """
 insert into queue.schedule (account_id, region, name, api, expression_kind,
     expression, canonical, timezone, target, next_fire_at,

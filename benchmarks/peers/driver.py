@@ -35,7 +35,7 @@ class Record:
 
 
 class Driver:
-    """Sends messages to one queue, and receives messages from it. A subclass implements connections, sends and
+    """Sends messages to one queue, and receives messages from this queue. A subclass implements connections, sends and
     receives."""
 
     def __init__(self, order: Order) -> None:
@@ -140,7 +140,8 @@ def main(kind: type[Driver]) -> None:
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Returns uvloop's event loop if the interpreter has uvloop, and otherwise None, which means asyncio's loop."""
+    """Returns uvloop's event loop if the interpreter has uvloop, and otherwise None, which selects the loop of
+    asyncio."""
     try:
         import uvloop  # noqa: PLC0415 - not every peer's environment has it
     except ImportError:

@@ -33,7 +33,7 @@ class HttpPeer:
         raise NotImplementedError
 
     def environment(self, port: int) -> dict[str, str]:  # noqa: ARG002 - some subclasses need it
-        """Returns environment variables that are added to the caller's."""
+        """Returns the environment variables that the peer needs in addition to the caller's variables."""
         return {}
 
     def facts(self) -> dict[str, object]:

@@ -49,7 +49,8 @@ FAILURES = (RuntimeError, OSError, URLError, subprocess.SubprocessError, ValueEr
 
 
 class FailureTolerantPeer:
-    """Forwards all calls to the peer. If a run raises an error, the result is an invalid outcome without messages."""
+    """Forwards all calls to the peer. If a run raises an error, the result is an invalid outcome without
+    messages."""
 
     def __init__(self, peer: System) -> None:
         self._peer = peer

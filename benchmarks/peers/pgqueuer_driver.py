@@ -1,4 +1,4 @@
-"""Drives pgqueuer; see `driver`. The driver runs in an interpreter that has pgqueuer."""
+"""Drives pgqueuer (see `driver`). The driver runs in an interpreter that has pgqueuer."""
 
 from collections.abc import Callable
 from datetime import timedelta

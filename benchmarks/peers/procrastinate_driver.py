@@ -1,4 +1,4 @@
-"""Drives procrastinate; see `driver`. The driver runs in an interpreter that has procrastinate."""
+"""Drives procrastinate (see `driver`). The driver runs in an interpreter that has procrastinate."""
 
 import logging
 from collections.abc import Callable

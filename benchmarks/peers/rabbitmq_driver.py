@@ -1,4 +1,4 @@
-"""Drives RabbitMQ; see `driver`."""
+"""Drives RabbitMQ (see `driver`)."""
 
 import asyncio
 import os

@@ -111,7 +111,7 @@ def consumer_flows(app: Application) -> list[Flow]:
 
 
 async def start_flows(app: Application, flows: list[Flow]) -> list[Connection]:
-    """Opens a connection for each flow and starts it."""
+    """Opens a connection for each flow, and starts the flow."""
     loop, address = asyncio.get_running_loop(), app.requests.queue(app.stage2).address
     connections = []
     for flow in flows:
@@ -152,7 +152,7 @@ async def take_samples(run: Run, penstock: Penstock, began: float) -> None:
 
 
 def consumption_rate(samples: list[Sample]) -> float:
-    """Returns the messages a second that the slower group completed in the last RATE_WINDOW samples."""
+    """Returns how many messages a second the slower group completed in the last RATE_WINDOW samples."""
     old, new = samples[-1 - RATE_WINDOW], samples[-1]
     return min(b - a for a, b in zip(old.completed, new.completed, strict=True)) / (new.at - old.at)
 

@@ -50,8 +50,8 @@ def sample(app: Application, penstock: Penstock, at: float, since: tuple[int, in
 
 
 def memory_of(penstock: Penstock) -> dict[str, float]:
-    """Returns each part's memory (PSS). Reading PSS each second would cost too much, because the kernel scans all
-    pages.
+    """Returns each part's memory (PSS). Reading PSS each second would take too much CPU time, because the kernel scans
+    all pages.
     """
     return {part: (used or 0) / MEBIBYTE for part, used in penstock.pss_bytes().items()}
 

@@ -195,7 +195,7 @@ def peer_send_cpu(bench: Bench) -> float | None:
 
 
 def compare_with_peer(before: float | None, after: float | None, of_a_push: float, pushes_a_core: float) -> Row:
-    """Returns rows for the table.
+    """Returns rows for the table of the study.
 
     `of_a_push` is the number of CPU seconds for 1,000 pushes. `pushes_a_core` is the goal, in pushes a second on one
     core.

@@ -305,7 +305,8 @@ def memory_of(system: Results) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Writes the pages. With --check, the program only returns 1 if a page differs from the summaries."""
+    """Writes the pages. With --check, the program only checks the pages, and returns 1 if a page differs from the
+    summaries."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report.page")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--check", action="store_true")

@@ -52,7 +52,7 @@ SERIES = (
     ("latency", ("queue wait p50 ms", "queue wait p99 ms", "completion p50 ms", "completion p99 ms"), "ms"),
 )
 DRAWN_OVER_TIME = {"queen_fifo"}
-"""The repository contains at most ten charts. Other studies have only tables."""
+"""The repository contains at most ten charts. Studies that this list omits have only tables."""
 
 
 def draw(document: dict[str, Any]) -> list[Path]:
@@ -107,7 +107,7 @@ COLOURS = (
 )  # fmt: skip
 MAX_TICKS = 5
 MIN_POINTS_WITHOUT_DOTS = 40
-"""If a curve has fewer points than this, each point is a dot."""
+"""If a curve has fewer points than this, each point is drawn as a dot."""
 
 
 class Axis(NamedTuple):

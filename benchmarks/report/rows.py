@@ -1,4 +1,4 @@
-"""Formats rows (dicts) with the same columns for the terminal and for the page of results."""
+"""Formats rows (dicts) that have the same columns, for the terminal and for the page of results."""
 
 from collections.abc import Iterable, Sequence
 from statistics import median
@@ -13,7 +13,7 @@ MISSING = "-"
 def figures_of(run: Outcome) -> Row:
     """Returns the figures of a run, for most studies.
 
-    CPU time is in seconds for 1,000 messages. The latencies are those of single calls.
+    CPU time is in seconds for 1,000 messages. The latencies are the latencies of single calls.
     """
     return {
         "messages": run.messages,
@@ -93,7 +93,7 @@ def with_multiples(row: Row, insert: float | None) -> Row:
     """Adds a column "CPU in INSERTs" after each column with CPU time of the server side, unless the row already has
     such columns.
 
-    `insert` is the CPU time of 1,000 INSERTs in seconds. If it is None, the new cells are empty.
+    `insert` is the CPU time of 1,000 INSERTs in seconds. If `insert` is None, the new cells are empty.
     """
     if any(COLUMN in name for name in row):
         return row

@@ -1,4 +1,4 @@
-"""Measures the CPU time for checking signatures and policies, for each message, in alternating runs.
+"""Measures, in alternating runs, how much CPU time the checks of signatures and policies take for each message.
 
 Each variant has a separate service and database. All services run all the time, and their order changes in each round,
 as in `benchmarks.revisions`. A quotient compares runs of the same round.
@@ -32,7 +32,7 @@ MESSAGES = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Describes the checks of a service. With `policy`, the queue has a policy, and the caller belongs to another
+    """Describes the checks of a service. If `policy` is true, the queue has a policy, and the caller belongs to another
     account.
     """
 

@@ -5,12 +5,12 @@
 A fixed number of consumers receive one message at a time, handle the message for a while, and delete the message. The
 quiet tenants alone keep the consumers busy for two thirds of the time. The noisy tenant sends as many messages as all
 quiet tenants together, so a backlog grows. With more consumers, the processors become the bottleneck. On a small
-machine, this happens with 200 consumers and 800 messages a second.
+machine, the processors become the bottleneck with 200 consumers and 800 messages a second.
 
 The phase `quiet` is without the noisy tenant. The phase `fair` has the noisy tenant and uses MessageGroupId, and the
-phase `unfair` has the noisy tenant but no MessageGroupId. Each phase has a separate queue. A wait is the time from a
-send's due time until a consumer has the message, so a late send counts (open loop). All waits count, including waits
-when the noisy tenant starts.
+phase `unfair` has the noisy tenant but no MessageGroupId. Each phase has a separate queue. A wait is the time from the
+due time of a send until a consumer has the message, so the delay of a late send counts (open loop). All waits count,
+including waits when the noisy tenant starts.
 """
 
 import argparse
@@ -122,7 +122,7 @@ def request_flow(request: Request) -> Flow:
 
 
 def due_times(workload: Workload, noise: bool) -> Iterator[tuple[float, str]]:
-    """Yields the times (in seconds from the start) at which a tenant sends, and the tenant.
+    """Yields the times at which a tenant sends (in seconds from the start), and the tenant.
 
     The arrivals are independent of each other, as if they came from many customers.
     """

@@ -30,7 +30,7 @@ from generate_series(1, %(queues)s) n"""
 
 
 def prepare(dsn: str, queues: int) -> str:
-    """Creates a topic with this many queues and returns its ARN."""
+    """Creates a topic with this many queues, and returns the topic's ARN."""
     name = f"fan-{queues}"
     arn = f"arn:aws:sns:{REGION}:{ACCOUNT}:{name}"
     parameters = {"account": ACCOUNT, "region": REGION, "queues": queues, "policy": POLICY, "topic": arn}

@@ -51,7 +51,7 @@ Measured = Callable[[Bench, Penstock, int], Row]
 def measure_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
     """Runs `warski` on a queue that contains this many waiting messages.
 
-    The study counts the remaining messages, but does not compare their ids.
+    The study counts the remaining messages, but does not compare the ids of these messages.
     """
     address = address_of(penstock.endpoint, f"bench-growth-backlog-{size}")
     create_queue(address, VisibilityTimeout="43200")
@@ -85,7 +85,7 @@ queues_made: dict[str, int] = {}
 
 
 def measure_groups(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """Runs a FIFO queue with this many groups, and at least as many messages."""
+    """Runs a FIFO queue that has this many groups and at least as many messages."""
     address = address_of(penstock.endpoint, f"bench-growth-groups-{size}.fifo")
     create_queue(address, FifoQueue="true")
     messages = max(size, bench.scaled(MESSAGES, 500))

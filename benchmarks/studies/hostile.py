@@ -28,7 +28,7 @@ from .study import Bench, Document, Findings, Study
 WAITING = 5_000_000
 IN_FLIGHT = 50_000
 MESSAGES = 100_000
-MAX_VISIBILITY_SECONDS = 43_200  # AWS's limit is 12 hours.
+MAX_VISIBILITY_SECONDS = 43_200  # AWS limits the visibility timeout to 12 hours.
 GOAL_RATE, GOAL_P99 = 0.9, 2.0
 # receive_delete_1 fills the quiet queue before its measured time. The queue under pressure already contains messages.
 MEASURED = ("warski", "receive_delete_1", "send_1")

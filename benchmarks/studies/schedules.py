@@ -4,8 +4,8 @@
 
 To measure the lag, `rate` schedules fire at each full second, because 60 times as many schedules fire once a minute.
 The lag is the time from the due time of an occurrence until the commit of its message, by PostgreSQL's commit
-timestamps. The idle cost is the processor time of one worker process and its connections, with the same number of
-schedules, which are not due.
+timestamps. The idle cost is the processor time of one worker process and its connections while as many schedules exist
+but are not due.
 """
 
 import argparse
@@ -166,7 +166,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def flat_row(figures: dict[str, object]) -> dict[str, object]:
-    """Returns one row. A figure that has parts becomes one column for each part."""
+    """Returns one row. If a figure has parts, each part becomes a column."""
     row: dict[str, object] = {}
     for name, value in figures.items():
         row |= {f"{part} {name}": used for part, used in value.items()} if isinstance(value, dict) else {name: value}

@@ -107,8 +107,8 @@ class Study:
     """Describes a study.
 
     `measure` prints the table of the study and returns the results to store, or returns no results if it has already
-    stored them. If `alone` is true, the study has no peers, and starts a separate service even if another service is
-    running.
+    stored the results. If `alone` is true, the study has no peers, and starts a separate service even if another
+    service is running.
     """
 
     name: str
@@ -149,7 +149,7 @@ def facts_of(system: System) -> Document:
 
 
 def interleaved(scenario: Scenario, systems: list[System], plan: Plan, repeats: int) -> list[RepeatedRuns]:
-    """Runs each system in turn, after a small warm-up. Every second round reverses the order."""
+    """Runs each system in turn, after a small warm-up. Every second round reverses the order of the systems."""
     small = Plan(plan.connections, max(100, plan.messages // 10), plan.body_bytes, max(10, plan.idle_samples // 10))
     for system in systems:
         system.run(scenario, small)

@@ -11,8 +11,8 @@ The shared check examines all queues with waiters. The check also finds changes 
 whose notification was lost.
 
 A sender notifies only registered queues, because NOTIFY takes a database-wide lock at commit. Therefore, the dispatcher
-registers a waiter's queue, and checks the queue once after the registration's commit. This check finds messages sent
-between the waiter's empty receive and the registration.
+registers a waiter's queue, and checks the queue once after the registration's commit. The check after the commit finds
+messages sent between the waiter's empty receive and the registration.
 
 A message sent in this process wakes one waiter. If the connection of a send names this dispatcher as `watcher`
 (`pipeline_pool`), the send does not notify this process, and the registration remains. A message can arrive while its
@@ -38,8 +38,9 @@ from .shared_check import SharedCheck
 from .timers import WaitTimers
 from .waiters import WaitedQueue, Waiter, WaitFuture
 
-ASSUMED_EMPTY_SECONDS = 1.0  # The shared check finds newly visible messages within this time.
-# For this time after an empty receive of a FIFO queue, a new request waits without a receive.
+ASSUMED_EMPTY_SECONDS = 1.0  # The shared check finds newly visible messages within ASSUMED_EMPTY_SECONDS.
+# If a FIFO queue's last empty receive is younger than EMPTY_RECEIVE_VALID_SECONDS, a new request waits without a
+# receive.
 EMPTY_RECEIVE_VALID_SECONDS = 0.02
 
 
@@ -141,7 +142,8 @@ class LongPollDispatcher:
         """Removes the oldest waiters, as many as the messages need, and returns them. The waiters' receives can share a
         call.
 
-        Afterwards, only the caller can serve or wake these waiters. The method does not return waiters of a FIFO queue.
+        After the call, only the caller can serve or wake the returned waiters. The method does not return waiters of a
+        FIFO queue.
         """
         queue = self._queues.get(queue_arn)
         if queue is None or not queue.waiters or is_fifo_name(queue_arn):

@@ -15,8 +15,8 @@ from .waiters import WaitedQueue
 # registration lasts a minute.
 REGISTRATION_SECONDS, RENEW_SECONDS = 5, 3.0
 UNUSED_REGISTRATION_SECONDS, UNUSED_RENEW_SECONDS = 60, 50.0
-# The process renews unused registrations at multiples of this time, so that one statement renews many registrations.
-# Each commit makes the next shared check examine every queue.
+# The process renews unused registrations at multiples of RENEW_TOGETHER_SECONDS, so that one statement renews many
+# registrations. Each commit makes the next shared check examine every queue.
 RENEW_TOGETHER_SECONDS = 50.0
 REGISTER_PAUSE_SECONDS = 0.02  # The process registers a busy queue at most 50 times a second.
 

@@ -15,9 +15,9 @@ from .registrations import Registrations
 from .waiters import LastCheck, WaitedQueue
 
 POLL_SECONDS = 1.0
-MANY_QUEUES = 100  # If there was a commit, the check examines up to this many queues every second.
-# For more queues, checks take at most a hundredth of the time, unless a notification arrives, or a delay or visibility
-# timeout ends.
+MANY_QUEUES = 100  # If there was a commit, the check examines up to MANY_QUEUES queues every second.
+# If more than MANY_QUEUES queues have waiters, checks take at most a hundredth of the time, unless a notification
+# arrives, or a delay or visibility timeout ends.
 CHECK_PAUSE_FACTOR, MAX_CHECK_PAUSE_SECONDS = 100, 10.0
 
 _log = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ class SharedCheck:
             self._handle_rows(rows)
 
     async def _check_others(self, arns: list[str], now: float) -> None:
-        """Checks queues that had no waiters at the last check. These queues are already registered, but the check must
+        """Checks queues that had no waiters at the last check. The queues are already registered, but the check must
         still find out when the queues' next messages become visible.
         """
         rows = await self._execute(POLL_QUEUES, [arns, None])

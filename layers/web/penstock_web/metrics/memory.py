@@ -26,7 +26,7 @@ Key = tuple[str, ...]
 """A block's key consists of the kind in BLOCKS and the values of the labels."""
 SLOT_BYTES: Final = 8
 SPARE_SLOTS: Final = 32_768
-"""This is the number of slots for all blocks except the blocks of queues. Unused slots need no RAM."""
+"""All blocks except the blocks of queues share SPARE_SLOTS slots. Unused slots need no RAM."""
 
 
 class CounterMemoryFull(Exception):  # noqa: N818 - of a table

@@ -24,12 +24,14 @@ from .verdicts import VerdictReadings
 
 _find_accounts: Final = re.compile(r"arn:aws:[a-z]+:[a-z0-9-]*:([0-9]{12}):").findall
 PUBLISH_SECONDS: Final = 1.0
-"""A process publishes its pool's numbers at this interval, because another process on the port can receive the scrape.
+"""A process publishes its pool's numbers every PUBLISH_SECONDS, because another process on the port can receive the
+scrape.
 """
 GZIP_LEVEL: Final = 1
-"""The fastest level. This level compresses the 4.6 MB of 1,000 busy queues to 0.2 MB in 0.01 s."""
+"""The fastest level, GZIP_LEVEL 1, compresses the 4.6 MB of 1,000 busy queues to 0.2 MB in 0.01 s."""
 ROUNDS_BETWEEN_REMOVALS: Final = 60
-"""After this many intervals of PUBLISH_SECONDS, the process removes deleted queues from a full table."""
+"""The process removes deleted queues from a full table at intervals of PUBLISH_SECONDS times
+ROUNDS_BETWEEN_REMOVALS."""
 
 
 def metric_texts(meter: Meter, reading: Reading | None, form: ExpositionFormat = TEXT) -> Iterator[str]:
@@ -64,8 +66,8 @@ def metrics_router(
     refresh: Callable[[], Awaitable[None]] | None = None,
 ) -> APIRouter:
     """Returns a router with the route /metrics. `admit` raises an error if the caller may not read /metrics. If the
-    caller may read only one account's lines, `admit` returns the account. Otherwise, `admit` returns None. `refresh`
-    has the same meaning as in `Readings`.
+    caller may read only one account's lines, `admit` returns the account. If the caller may read all lines, `admit`
+    returns None. `refresh` has the same meaning as in `Readings`.
     """
     router = APIRouter(tags=["health"])
     verdicts = VerdictReadings(pool.call, settings.queue_in_flight_limit)

@@ -150,7 +150,7 @@ async def delete_one(name: str, id: IdInPath, runner: Runner) -> None:  # noqa: 
     raises=(*UNKNOWN, MessageNotFound),
 )
 async def change_visibility(name: str, id: IdInPath, runner: Runner) -> Hidden:  # noqa: A002
-    """Hide a message for `vt` seconds from now. The value 0 makes the message visible at once."""
+    """Hide a message for `vt` seconds from now. The value 0 makes the message visible immediately."""
     seconds = (await runner.read(_read_visibility)).vt
     return await runner.run(messages.change_visibility(name, id, seconds, runner.context))
 

@@ -17,7 +17,7 @@ from .errors import UnsupportedMediaType, status_and_code
 Responses = dict[int | str, dict[str, Any]]
 
 ERROR: Final = "ErrorResponse"
-"""This is the name of the error schema in the document."""
+"""Names the error schema in the document."""
 UNAVAILABLE: Final = (errors.RequestTimeout, errors.InternalFailure, errors.ServiceUnavailable)
 """Every route that calls the database can return these errors."""
 ACCESS: Final = (

@@ -198,8 +198,8 @@ async def run_route(route: APIRoute, request: Request) -> Response:
 
 
 async def _get_runner(request: Request) -> OperationRunner:
-    """Returns the request's runner. This function is a coroutine, because FastAPI would call a plain function in a
-    thread."""
+    """Returns the request's runner. FastAPI would call a plain function in a thread, so `_get_runner` is a
+    coroutine."""
     runner: OperationRunner = request.scope[RUNNER_KEY]
     return runner
 

@@ -28,9 +28,10 @@ HOST_CHECKED_KEY: Final = "penstock.host_checked"
 RESPONSE_LIMIT_KEY: Final = "penstock.limits.response_limit"
 """The Lambda function sets these members of the scope for the fields of `HttpRequest`."""
 COMMAND_LINE: Final = "penstock-cli/"
-"""The User-Agent of the command line begins with this text."""
+"""The User-Agent of the command line begins with this prefix."""
 REGION_HEADER = b"penstock-region"
-"""This header names the region of the queues, topics and schedules in a request. The default is QUEUE_REGION."""
+"""The header Penstock-Region names the region of the queues, topics and schedules in a request. The default is
+QUEUE_REGION."""
 
 
 class RunOperation(Protocol):
@@ -75,7 +76,7 @@ class OperationRunner:
     async def admit(self, right: Right) -> None:
         """Checks that the caller has the right, and sets the context's account to the caller's account. Raises the
         error of QUEUE_ACCESS for a refused caller, AccessDenied for a user without the right, and InvalidParameterValue
-        for an unknown region. Also raises MisdirectedRequest, RequestThrottled and UnsupportedMediaType.
+        for an unknown region. The method also raises MisdirectedRequest, RequestThrottled and UnsupportedMediaType.
         """
         http = self.context.http
         with counting_refusals(self.context, self._action):

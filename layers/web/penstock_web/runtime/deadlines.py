@@ -13,7 +13,7 @@ from starlette.types import Receive
 
 SWEEP_SECONDS = 0.25
 STOPPED_SECONDS = 1.0
-"""If a sweep begins late by more than this time, the process was suspended or had no processor time."""
+"""If a sweep begins late by more than STOPPED_SECONDS, the process was suspended or had no processor time."""
 UNKNOWN_ACTION = "(unread)"
 """Metrics use this label for a request while the action is unknown."""
 

@@ -18,7 +18,7 @@ from .deadlines import PendingRequest
 
 ReceivedFuture: TypeAlias = asyncio.Future[Sequence[ReceivedRow]]
 
-# This is the result of a receive that makes no call because the queue is known to be empty.
+# A receive has EMPTY_RECEIVE as its result if it makes no call, because the queue is known to be empty.
 EMPTY_RECEIVE = ReceivedRow._make((None, 0, *[None] * (len(ReceivedRow._fields) - 2)))
 
 
@@ -116,10 +116,11 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self.set_result(rows)
 
     def _wake_others(self, messages: int) -> None:
-        """Wakes two waiting receives if the queue may have more messages. In this way, a burst of messages soon reaches
-        all receives. On a FIFO queue, this receive wakes other receives only after a call that returned all requested
-        messages. A call that returned fewer messages took all available messages. A call that returned all requested
-        messages briefly locked further messages, which other receives may have skipped.
+        """Wakes two waiting receives if the queue may have more messages. Because woken receives wake further receives,
+        a burst of messages soon reaches all receives. On a FIFO queue, this receive wakes other receives only after a
+        call that returned all requested messages. A call that returned fewer messages took all available messages. A
+        call that returned all requested messages briefly locked further messages, which other receives may have
+        skipped.
         """
         receive = self._receive
         if messages == receive.count if receive.queue.is_fifo else self._woken == Woken.FOR_MORE:

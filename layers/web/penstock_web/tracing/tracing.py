@@ -26,7 +26,8 @@ from penstock.settings import Settings
 from .span_queue import SpanQueue
 
 EXPORT_SECONDS: Final = 5.0
-"""Limits the time for one request to the collector, including retries. After this time, the process drops the spans."""
+"""Limits the time for one request to the collector, including retries. After EXPORT_SECONDS, the process drops the
+spans."""
 DEFAULT_NAME: Final = "penstock"
 SDK_RESOURCE: Final = Resource(
     {

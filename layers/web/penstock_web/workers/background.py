@@ -33,25 +33,25 @@ from penstock_web.metrics.meter import Meter, WorkerObserver
 
 from .worker import Worker
 
-# A run ends after a minute in which no delivery was due, or at this limit. If a run ended earlier, it would have to
-# wait for the slowest endpoint.
+# A delivery run ends after a minute in which no delivery was due, or after MAX_DELIVERY_RUN_SECONDS. If a run ended
+# earlier, it would have to wait for the slowest endpoint.
 MAX_DELIVERY_RUN_SECONDS = 3600.0
-# A run ends when no schedule is due, or at this limit.
+# A firing run ends when no schedule is due, or after MAX_FIRING_RUN_SECONDS.
 MAX_FIRING_RUN_SECONDS = 3600.0
-# If the process has too few connections, workers take turns, and a run has this limit.
+# If the process has too few connections, workers take turns, and a run ends after MAX_TURN_SECONDS.
 MAX_TURN_SECONDS = 2.0
-# After a stop, the deliverer has this time to write the outcomes that it knows. After that time, the process cancels
-# the current query.
+# After a stop, the deliverer has SETTLE_SECONDS to write the outcomes that it knows. After SETTLE_SECONDS, the process
+# cancels the current query.
 SETTLE_SECONDS = 0.4
 # Limits the pause of a worker that notifications wake. Even if no notification arrives, `maintain` removes the old rows
-# of deduplication, of runs and of deleted queues after this time.
+# of deduplication, of runs and of deleted queues after MAX_PAUSE_SECONDS.
 MAX_PAUSE_SECONDS = 3600.0
 # After a round that found no expired rows, the pause is longer by this factor.
 IDLE_PAUSE_FACTOR = 5
-# For this time, `deliver` runs every second, so that it registers for a notification before the long pause.
+# For REGISTERING_SECONDS, `deliver` runs every second, so that it registers for a notification before the long pause.
 REGISTERING_SECONDS = 2.0
-# After the registration, `deliver` sleeps for this time, so that it registers again before the end of the minute. See
-# queue.next_delivery.
+# After the registration, `deliver` sleeps for REGISTERED_SECONDS, so that it registers again before the end of the
+# minute. See queue.next_delivery.
 REGISTERED_SECONDS = 45.0
 # A scrape waits at most this long for the gauges of an idle process.
 REFRESH_SECONDS = 1.0
@@ -105,7 +105,7 @@ class DeliveryWorker(Worker):
 
 
 class FiringWorker(Worker):
-    """Fires schedules. The worker sleeps until the next schedule is due. If a change makes that time earlier, the
+    """Fires schedules. The worker sleeps until the next schedule is due. If a change makes a schedule due earlier, the
     change wakes the worker.
     """
 
@@ -195,8 +195,8 @@ class MaintenanceWorker(Worker):
 
 
 PARTS = ("rounds", "minutes")
-"""These counts show which of the two parts of the worker `measure` have run. One part measures all queues, and the
-other part updates the minutes.
+"""The counts named in PARTS show which of the two parts of the worker `measure` have run. One part measures all queues,
+and the other part updates the minutes.
 """
 
 

@@ -21,8 +21,8 @@ T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
 
 MAPPINGS: Final = "mappings"
-"""NOTIFY uses this name for event source mappings (queue.create_mapping and other functions). For a queue, NOTIFY uses
-the ARN.
+"""NOTIFY uses the name `mappings` for event source mappings (queue.create_mapping and other functions). For a queue,
+NOTIFY uses the ARN.
 """
 
 

@@ -36,8 +36,9 @@ _log = logging.getLogger(__name__)
 
 class Worker:
     """Calls `run_once` repeatedly, even after a failure, and pauses for `pause_seconds` between calls. If
-    `reports_progress` is true, `run_once` reports counts during a run. Otherwise, the worker reports the counts at the
-    end of the run. The time limit of the worker's calls is `call_factor` times the time limit of a request's call.
+    `reports_progress` is true, `run_once` reports counts during a run. If `reports_progress` is false, the worker
+    reports the counts at the end of the run. The time limit of the worker's calls is `call_factor` times the time limit
+    of a request's call.
     """
 
     reports_progress = False
