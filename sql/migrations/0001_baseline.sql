@@ -509,6 +509,18 @@ create table queue.archive (
 );
 create index archive_queue on queue.archive (queue_id, archive_id);
 
+-- The rows say why receivers failed (queue.fail_messages). A message that never failed has no row. Maintenance removes
+-- a row after the queue's retention.
+create table queue.failure (
+    queue_id int not null,
+    message_id uuid not null,
+    receive_count int not null,     -- the receive that failed
+    failed_at timestamptz not null default clock_timestamp(),
+    error text not null,            -- at most 1,024 characters
+    primary key (queue_id, message_id, receive_count)
+);
+create index failure_failed_at on queue.failure (queue_id, failed_at);
+
 
 -- Long polls ---------------------------------------------------------------------------------------------------------
 

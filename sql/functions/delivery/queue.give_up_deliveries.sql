@@ -5,6 +5,7 @@
 --   attributes.
 --   The message of a delivery to a gateway or a mail server is in its envelope (notice.head).
 --   The message of an invocation by a schedule is the input, with the failure as attributes.
+--   Other messages have the delivery's last error as the attribute PenstockError, which does not count in their sizes.
 -- The history records the outcome. An outgoing message becomes failed. The caller has locked the deliveries' rows, and
 -- deletes the notices. Takes the locks of queue.send_messages.
 -- This file also contains function_failure.
@@ -19,7 +20,8 @@ begin
         array_agg(gen_random_uuid()) as message_ids,
         array_agg(b.body order by d.delivery_id) as bodies,
         array_agg(octet_length(b.body) + coalesce(octet_length(b.attributes::text), 0) order by d.delivery_id) as sizes,
-        array_agg(b.attributes order by d.delivery_id) as attributes,
+        array_agg(case when n.kind = 'schedule' then b.attributes else queue.with_error(b.attributes, d.last_error) end
+            order by d.delivery_id) as attributes,
         -- A FIFO queue also accepts these messages. Each message has a separate group, so no message waits for another
         -- message.
         array_agg(d.delivery_id::text order by d.delivery_id) as groups

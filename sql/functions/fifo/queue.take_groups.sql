@@ -329,7 +329,8 @@ begin
         'id', nextval('queue.fifo_id'), 'group_key', v_target_key, 'visible_at', p_now, 'sent_at', p_now,
         'queue_id', v_target, 'deduplication_id', m.message_id, 'receive_count', 0, 'first_received_at', null,
         'redelivered_at', null,
-        'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, null))) r;
+        'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, null))
+        || queue.failure_columns(p_queue_id, m.message_id, m.attributes)) r;
     -- Counts, and the notification of receivers
     insert into queue.outcome_count (queue_id, dead_lettered) values (p_queue_id, cardinality(v_ids));
     insert into queue.activity (queue_id, sent, dead_lettered)

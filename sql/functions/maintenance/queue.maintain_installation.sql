@@ -225,7 +225,7 @@ begin
     foreach v_table in array
         array['log', 'lease', 'side', 'fifo_group', 'fifo_ready', 'fifo_search', 'deduplication', 'archive', 'hole',
             'id_jump', 'late_id_jump', 'watcher', 'move_task', 'deferred', 'noisy_neighbors', 'sweep', 'in_flight',
-            'receive_attempt']
+            'receive_attempt', 'failure']
     loop
         execute format('delete from queue.%I where ctid = any (array('
                 'select ctid from queue.%I where queue_id = $1 limit $2 for update skip locked))',

@@ -1,8 +1,9 @@
 -- queue.maintain_queue(queue): cleans a queue and deletes expired messages. Returns the number of cleaned or expired
 -- messages. Also decides whether receives count messages in flight. In FIFO queues, removes groups that have been empty
 -- for a minute, and repairs groups after the clock went back (rewind_groups). Removes up to 10,000 archived messages
--- that are older than the queue's `archive_seconds` (14 days). Starts at a random shard, and ends after the shard at
--- which one second has passed. Uses the index archive_queue.
+-- that are older than the queue's `archive_seconds` (14 days), and up to 10,000 failures (queue.failure) that are older
+-- than the queue's retention. Starts at a random shard, and ends after the shard at which one second has passed. Uses
+-- the indexes archive_queue and failure_failed_at.
 -- This file also contains remove_empty_groups, rewind_groups and maintain_shard.
 create or replace function queue.maintain_queue(p_queue_id int) returns bigint
 language plpgsql as $$
@@ -27,6 +28,9 @@ begin
         where e.archived_at < v_now
             - coalesce((v_queue.attributes ->> 'archive_seconds')::int, 1209600) * interval '1 second'));
     v_before := v_now - v_queue.retention_seconds * interval '1 second';
+    delete from queue.failure f where f.ctid = any (array(
+        select e.ctid from queue.failure e where e.queue_id = p_queue_id and e.failed_at < v_before
+        order by e.failed_at limit 10000));
     if v_queue.fifo then
         v_messages := queue.purge_groups(p_queue_id, v_before);
         perform queue.remove_empty_groups(p_queue_id, 1000);

@@ -1,8 +1,8 @@
 -- queue.move_group_messages(queue, group key, group, ids, target): moves messages of a FIFO group in their order to the
 -- same group of another queue. The messages are new in the other queue, and have that queue's delay. The messages keep
--- their deduplication ids, but the function does not search for duplicates. Returns false if another transaction has
--- locked the target's group or deleted the target. The caller has locked the group's row. Locks the target's group row
--- without waiting.
+-- their deduplication ids, but the function does not search for duplicates. The messages lose the attribute
+-- PenstockError. Returns false if another transaction has locked the target's group or deleted the target. The caller
+-- has locked the group's row. Locks the target's group row without waiting.
 create or replace function queue.move_group_messages(
     p_queue_id int, p_group_key bigint, p_group_id text, p_ids bigint[], p_target_arn text)
 returns boolean
@@ -34,6 +34,7 @@ begin
         'id', nextval('queue.fifo_id'), 'group_key', v_key, 'queue_id', v_target.queue_id,
         'visible_at', v_now + v_target.delay_seconds * interval '1 second', 'sent_at', v_now,
         'message_id', gen_random_uuid(), 'receive_count', 0, 'first_received_at', null, 'redelivered_at', null,
+        'attributes', queue.without_error(m.attributes), 'response_bytes', null,
         'system', queue.move_system(m.system))) r;
     perform queue.update_groups(array[v_key]);
     perform queue.update_groups(array[p_group_key]);

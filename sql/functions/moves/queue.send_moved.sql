@@ -1,6 +1,7 @@
 -- queue.send_moved(targets, messages): sends the messages that a move task removed from a standard queue. The messages
--- have new ids and times, and the target queue's delay. Does not check the messages' size. Raises QU001 if another
--- transaction has deleted a target. The caller then undoes the step, and the next step reports the missing target.
+-- have new ids and times, the target queue's delay, and no attribute PenstockError. Does not check the messages' size.
+-- Raises QU001 if another transaction has deleted a target. The caller then undoes the step, and the next step reports
+-- the missing target.
 -- Takes the locks of send_messages.
 create or replace function queue.send_moved(p_targets text[], p_messages queue.received_row[]) returns void
 language plpgsql as $$
@@ -12,7 +13,8 @@ begin
             p_bodies => array(select m.body from unnest(p_messages) with ordinality m order by m.ordinality),
             p_sizes => array_fill(0, array[cardinality(p_targets)]),
             p_attributes => array(
-                select m.attributes::jsonb from unnest(p_messages) with ordinality m order by m.ordinality),
+                select queue.without_error(m.attributes::jsonb) from unnest(p_messages) with ordinality m
+                order by m.ordinality),
             p_system => array(
                 select queue.move_system(m.system::jsonb) from unnest(p_messages) with ordinality m
                 order by m.ordinality)) s

@@ -1,7 +1,8 @@
 -- queue.dead_letter_outgoing(ids): sends the envelopes of failed outgoing messages to the dead-letter queues of their
--- subscriptions. Messages whose subscription has no dead-letter queue stay. If a queue refuses a message, the function
--- records the error. SNS does not retry client-side errors ("Amazon SNS dead-letter queues", SNS Developer Guide). The
--- caller has locked the messages' rows. Takes the locks of queue.send_messages.
+-- subscriptions, with the error as the attribute PenstockError. Messages whose subscription has no dead-letter queue
+-- stay. If a queue refuses a message, the function records the error. SNS does not retry client-side errors ("Amazon
+-- SNS dead-letter queues", SNS Developer Guide). The caller has locked the messages' rows. Takes the locks of
+-- queue.send_messages.
 create or replace function queue.dead_letter_outgoing(p_ids bigint[]) returns void
 language plpgsql as $$
 declare
@@ -12,7 +13,7 @@ begin
         array_agg(gen_random_uuid()) as message_ids,
         array_agg(o.envelope order by o.outgoing_id) as bodies,
         array_agg(octet_length(o.envelope) order by o.outgoing_id) as sizes,
-        array_agg(null::jsonb) as attributes,
+        array_agg(queue.with_error(null, o.error) order by o.outgoing_id) as attributes,
         -- A FIFO queue also accepts these messages. Each message has a separate group, as in give_up_deliveries.
         array_agg('outgoing-' || o.outgoing_id order by o.outgoing_id) as groups
     into v_failed

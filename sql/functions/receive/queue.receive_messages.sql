@@ -296,7 +296,8 @@ begin
             'id', nextval('queue.side_id'), 'visible_at', p_now, 'queue_id', v_target, 'shard', queue.side_shard(),
             'receive_count', 0,
             'first_received_at', null, 'redelivered_at', null, 'entered_at', p_now,
-            'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, m.first_received_at))) r;
+            'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, m.first_received_at))
+            || queue.failure_columns(p_queue_id, m.message_id, m.attributes)) r;
         get diagnostics v_rows = row_count;
         if v_rows > 0 then
             insert into queue.outcome_count (queue_id, dead_lettered) values (p_queue_id, v_rows);

@@ -198,7 +198,8 @@ begin
                 'id', nextval('queue.side_id'), 'visible_at', v_moved_at, 'entered_at', v_moved_at,
                 'queue_id', v_target, 'shard', queue.side_shard(), 'receive_count', 0,
                 'system', queue.dead_letter_system(p_queue_id, l.system,
-                    v_lease.receive_count, v_lease.first_received_at))) r;
+                    v_lease.receive_count, v_lease.first_received_at))
+                || queue.failure_columns(p_queue_id, l.message_id, l.attributes)) r;
             get diagnostics v_rows = row_count;
             insert into queue.outcome_count (queue_id, dead_lettered) values (p_queue_id, v_rows);
             insert into queue.activity (queue_id, sent, dead_lettered)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
@@ -144,6 +145,23 @@ class Sqs:
 
     def delete(self, url: str, message: Message) -> None:
         self.client.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+
+    @contextmanager
+    def failing(self, header: str, event: str = "before-sign") -> Iterator[None]:
+        """Adds X-Penstock-Error to changes of the visibility, by an event of botocore."""
+
+        def add(request: Any, **_: Any) -> None:
+            request.headers["X-Penstock-Error"] = header
+
+        events = self.client.meta.events
+        names = [f"{event}.sqs.ChangeMessageVisibility{kind}" for kind in ("", "Batch")]
+        for name in names:
+            events.register(name, add)
+        try:
+            yield
+        finally:
+            for name in names:
+                events.unregister(name, add)
 
     def hide(self, url: str, message: Message, seconds: int) -> None:
         self.client.change_message_visibility(

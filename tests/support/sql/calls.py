@@ -20,9 +20,11 @@ from penstock.postgres.statements.installation import MAINTAIN_QUEUE
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,
+    FAIL_MESSAGES,
     RECEIVE_MESSAGES,
     SEND_MESSAGES,
     TRANSACT,
+    FailureEntry,
     ReceiptHandle,
     ReceivedRow,
     SendEntry,
@@ -195,6 +197,12 @@ def change(connection: Connection, deliveries: Sequence[Delivery], seconds: int)
     """Returns the outcome for each handle."""
     entries = [VisibilityEntry(*handle_of(delivery), seconds) for delivery in deliveries]
     return [row.outcome for row in sorted(call_batch(connection, CHANGE_VISIBILITIES, entries))]
+
+
+def fail(connection: Connection, deliveries: Sequence[Delivery], error: str, seconds: int | None = None) -> list[str]:
+    """Records the error of each receive. Returns the outcome for each handle."""
+    entries = [FailureEntry(*handle_of(delivery), seconds, error) for delivery in deliveries]
+    return [row.outcome for row in sorted(call_batch(connection, FAIL_MESSAGES, entries))]
 
 
 def delete_by_id(connection: Connection, arn: str, *public_ids: int) -> list[int]:

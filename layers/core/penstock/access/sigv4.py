@@ -20,7 +20,13 @@ from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from penstock.aws.arn import is_region
-from penstock.errors import IncompleteSignature, InvalidClientTokenId, MissingAuthenticationToken, SignatureDoesNotMatch
+from penstock.errors import (
+    AwsError,
+    IncompleteSignature,
+    InvalidClientTokenId,
+    MissingAuthenticationToken,
+    SignatureDoesNotMatch,
+)
 from penstock.http import HttpRequest
 
 ALGORITHM = "AWS4-HMAC-SHA256"
@@ -179,6 +185,14 @@ def _make_scope_error() -> SignatureDoesNotMatch:
 def _refuse_session(token: bytes | str | None) -> None:
     if token is not None:
         raise InvalidClientTokenId
+
+
+def covers_header(http: HttpRequest, name: str) -> bool:
+    """Returns whether the signature that the request claims covers this header. `name` is in lower case."""
+    try:
+        return name in parse(http).signed_headers.split(";")
+    except AwsError:
+        return False
 
 
 # --- verifying the claim ---------------------------------------------------------------------------------------------

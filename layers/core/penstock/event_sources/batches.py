@@ -16,9 +16,10 @@ from penstock.errors import AccessDenied
 from penstock.http import HttpRequest
 from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.mappings import FILTER_MESSAGES, USER_POLICIES
-from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
+from penstock.postgres.statements.messages import FailureEntry, ReceiptHandle, ReceivedRow
 from penstock.sns.filter_policy.facts import UNJUDGED
 from penstock.sns.filter_policy.unjudged import report_unjudged
+from penstock.sqs import failures
 from penstock.sqs.delete import delete
 from penstock.sqs.receive import build_receive, receive_messages
 
@@ -146,3 +147,11 @@ def delete_messages(mapping: StoredMapping, rows: Sequence[ReceivedRow]) -> Oper
     """Deletes messages, except messages that other consumers have received since."""
     if rows:
         yield from delete(mapping.queue, [ReceiptHandle._make(row.handle) for row in rows])
+
+
+def store_failures(mapping: StoredMapping, rows: Sequence[ReceivedRow], error: str) -> Operation[None]:
+    """Stores the error as the failure of each message, without a change of the messages' visibility."""
+    cleaned = failures.clean_error(error)
+    if rows and cleaned is not None:
+        entries = [FailureEntry(*ReceiptHandle._make(row.handle), None, cleaned) for row in rows]
+        yield from failures.store(mapping.queue, entries)

@@ -5,6 +5,7 @@ from typing import Final
 from uuid import uuid4
 
 from penstock.aws.function_arn import FunctionArn, parse_function
+from penstock.aws.json_text import decode_json
 from penstock.delivery.delivery import EVENT, Delivery
 from penstock.delivery.functions.client import FUNCTION_ERROR, MAX_RESPONSE_BYTES, THROTTLED, FunctionClient
 from penstock.delivery.http.connection import Response
@@ -26,12 +27,14 @@ class Failure(Exception):  # noqa: N818 - named for the event
     """The target did not accept the batch. The mapping's last result shows the error's text.
 
     `cause` is the reason why the worker could not connect, or is empty. Only the log shows `cause`, which can name
-    hosts inside the network.
+    hosts inside the network. `error` is the text that is stored as the failure of each message: the function's own
+    error, or the same text as the last result.
     """
 
-    def __init__(self, text: str, cause: str = "") -> None:
+    def __init__(self, text: str, cause: str = "", error: str = "") -> None:
         super().__init__(text)
         self.cause = cause
+        self.error = error or text
 
 
 class FunctionThrottled(Failure):
@@ -84,8 +87,22 @@ class Invoker:
         response = await self._functions.invoke(function, event, seconds, "RequestResponse")
         body = _check_response(response)
         if FUNCTION_ERROR in response.headers:
-            raise Failure("the function failed")
+            raise Failure("the function failed", error=read_function_error(body))
         return body
+
+
+def read_function_error(body: bytes) -> str:
+    """Returns `errorType: errorMessage` of a function's error, or an empty text if the body has neither.
+
+    Source: "Lambda function errors", https://docs.aws.amazon.com/lambda/latest/dg/python-exceptions.html
+    """
+    try:
+        document = decode_json(body)
+    except (RecursionError, ValueError):
+        return ""
+    members = document if isinstance(document, dict) else {}
+    texts = (members.get("errorType"), members.get("errorMessage"))
+    return ": ".join(text for text in texts if isinstance(text, str) and text)
 
 
 def _report_unreached(target: str, error: Exception) -> FunctionThrottled:

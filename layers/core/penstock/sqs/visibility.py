@@ -1,13 +1,17 @@
-"""ChangeMessageVisibility and ChangeMessageVisibilityBatch."""
+"""ChangeMessageVisibility and ChangeMessageVisibilityBatch.
+
+The header X-Penstock-Error says why the receiver of the messages failed (sqs.failures). A request without this header
+makes the same SQL call as before the header existed.
+"""
 
 from penstock import errors
 from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation, Wake
 from penstock.observing.reports import VisibilityChanged
-from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ReceiptHandle, VisibilityEntry
+from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, FailureEntry, ReceiptHandle, VisibilityEntry
 
-from . import handles, validation
+from . import failures, handles, validation
 from .sql_errors import build_failed_entry
 from .types import (
     ChangeMessageVisibilityBatchRequest,
@@ -25,7 +29,8 @@ def change_message_visibility(request: ChangeMessageVisibilityRequest, context: 
     validation.check_range("VisibilityTimeout", request.visibility_timeout)
     queue = context.queue(request.queue_url)
     handle = yield from handles.open_handle(queue, request.receipt_handle, context)
-    (outcome,) = yield from change(queue, [handle], [request.visibility_timeout])
+    error = failures.read_error(context)
+    (outcome,) = yield from change(queue, [handle], [request.visibility_timeout], error)
     if outcome != "changed":
         raise find_outcome_error(outcome, request.receipt_handle, request.visibility_timeout)
 
@@ -47,7 +52,7 @@ def change_message_visibility_batch(
         yield from handles.check_queue(queue.arn)
         return result
     seconds = [entry.visibility_timeout or 0 for entry, _ in good]
-    outcomes = yield from change(queue, [handle for _, handle in good], seconds)
+    outcomes = yield from change(queue, [handle for _, handle in good], seconds, failures.read_error(context))
     for (entry, _), outcome in zip(good, outcomes, strict=True):
         if outcome == "changed":
             result.successful.append(ChangeMessageVisibilityBatchResultEntry(id=entry.id))
@@ -70,11 +75,18 @@ def check_handle(
     return handle
 
 
-def change(queue: NamedQueue, receipt_handles: list[ReceiptHandle], seconds: list[int]) -> Operation[list[str]]:
-    """Returns each handle's outcome: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
-    entries = [VisibilityEntry(*handle, timeout) for handle, timeout in zip(receipt_handles, seconds, strict=True)]
+def change(
+    queue: NamedQueue, receipt_handles: list[ReceiptHandle], seconds: list[int], error: str | None = None
+) -> Operation[list[str]]:
+    """Returns each handle's outcome: changed, gone, expired, too_long or no_queue. Stores `error` as the failure of the
+    changed messages. Raises QueueDoesNotExist."""
     arn = queue.arn
-    rows = sorted((yield from BatchCall(CHANGE_VISIBILITIES, entries, merge_key=queue.merge_key)))
+    timed = list(zip(receipt_handles, seconds, strict=True))
+    if error is None:
+        entries = [VisibilityEntry(*handle, timeout) for handle, timeout in timed]
+        rows = sorted((yield from BatchCall(CHANGE_VISIBILITIES, entries, merge_key=queue.merge_key)))
+    else:
+        rows = yield from failures.store(queue, [FailureEntry(*handle, timeout, error) for handle, timeout in timed])
     if 0 in seconds:
         yield Wake(arn, seconds.count(0))
     outcomes = [row.outcome for row in rows]

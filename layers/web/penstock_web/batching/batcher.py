@@ -36,6 +36,7 @@ from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,
+    FAIL_MESSAGES,
     SEND_MESSAGES,
     ReceivedRow,
     SendEntry,
@@ -64,7 +65,9 @@ from .write_backpressure import WriteBackpressure
 IDLE_SECONDS = 0.003
 # The batcher repeats these calls once if the outcome is unknown, because a repetition changes nothing. A repeated send
 # would store the messages twice, so the batcher does not repeat sends.
-IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES))
+IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset(
+    (DELETE_MESSAGES, CHANGE_VISIBILITIES, FAIL_MESSAGES, READ_POLICIES)
+)
 
 # The batcher does not repeat calls for a request that has waited longer than this. Two hanging calls would use up the
 # request's time, and the response would be 408.

@@ -18,6 +18,7 @@ from penstock.effects import BatchCall
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,
+    FAIL_MESSAGES,
     SEND_MESSAGES,
     ReceiptHandle,
     SendEntry,
@@ -33,7 +34,7 @@ from .merge import Mergeable
 REMEMBER_SECONDS = 60.0
 MAX_KEYS = 10_000
 
-_HANDLES = (DELETE_MESSAGES, CHANGE_VISIBILITIES)
+_HANDLES = (DELETE_MESSAGES, CHANGE_VISIBILITIES, FAIL_MESSAGES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,16 @@ class Visibility(msgspec.Struct, forbid_unknown_fields=True):
     vt: Seconds12h
 
 
+class Failure(msgspec.Struct, forbid_unknown_fields=True):
+    """Why the receiver of a message failed. A longer `error` is cut to 1,024 characters.
+
+    The message becomes visible after `vt` seconds. Without `vt`, its visibility stays the same.
+    """
+
+    error: Annotated[str, msgspec.Meta(min_length=1)]
+    vt: Seconds12h | None = None
+
+
 routes = Routes("messages", prefix="/queues/{name}")
 
 UNKNOWN: Final = (errors.QueueDoesNotExist,)
@@ -67,6 +77,7 @@ SecondsInQuery = Annotated[int, Query(ge=0, le=MAX_VISIBILITY_SECONDS, descripti
 
 _read_deletion = build_reader(Deletion)
 _read_visibility = build_reader(Visibility)
+_read_failure = build_reader(Failure)
 
 
 @routes.post(
@@ -153,6 +164,20 @@ async def change_visibility(name: str, id: IdInPath, runner: Runner) -> Hidden: 
     """Hide a message for `vt` seconds from now. The value 0 makes the message visible immediately."""
     seconds = (await runner.read(_read_visibility)).vt
     return await runner.run(messages.change_visibility(name, id, seconds, runner.context))
+
+
+@routes.post(
+    "/messages/{handle}/fail",
+    right=right_of(messages.fail),
+    status=204,
+    body=Failure,
+    raises=(*UNKNOWN, errors.ReceiptHandleIsInvalid, errors.InvalidParameterValue, MessageNotFound),
+)
+async def fail(name: str, handle: str, runner: Runner) -> None:
+    """Store why the receiver of a message failed. `handle` is the message's `receipt`. If the message becomes a dead
+    letter, it has the header `PenstockError` with the last error."""
+    failure = await runner.read(_read_failure)
+    await runner.run(messages.fail(name, handle, failure.error, failure.vt, runner.context))
 
 
 @routes.get("/archive", right=right_of(messages.read_archive), response=list[StoredMessage], raises=UNKNOWN)

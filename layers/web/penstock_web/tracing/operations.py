@@ -18,7 +18,9 @@ from penstock.postgres.statement import Row
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,
+    FAIL_MESSAGES,
     SEND_MESSAGES,
+    FailureEntry,
     ReceiptHandle,
     ReceivedRow,
     SendEntry,
@@ -36,10 +38,11 @@ MAX_LINKS: Final = 32
 """Limits the links of a receive's span. The REST API returns up to 1,000 messages, and SQS returns at most ten
 messages."""
 
-ENTRIES: Final[dict[str, Callable[..., SendEntry | ReceiptHandle | VisibilityEntry]]] = {
+ENTRIES: Final[dict[str, Callable[..., SendEntry | ReceiptHandle | VisibilityEntry | FailureEntry]]] = {
     SEND_MESSAGES.name: SendEntry,
     DELETE_MESSAGES.name: ReceiptHandle,
     CHANGE_VISIBILITIES.name: VisibilityEntry,
+    FAIL_MESSAGES.name: FailureEntry,
 }
 """Lists the kinds of entries that have a message id."""
 

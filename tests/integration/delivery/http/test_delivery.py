@@ -188,13 +188,14 @@ def test_a_webhook_given_up_goes_to_its_dead_letter_queue(
         number(db, "select (select count(*) from queue.outgoing_delivery) + (select count(*) from queue.notice)") == 0
     )
     (letter,) = receive(db, dead)
+    error = {"PenstockError": {"DataType": "String", "StringValue": "HTTP status 404"}}
     if raw:
         assert letter.body == "hello"
-        assert json.loads(letter.attributes or "") == attributes
+        assert json.loads(letter.attributes or "") == attributes | error
     else:
         assert json.loads(letter.body)["Message"] == "hello"
         assert json.loads(letter.body)["arn"].startswith(TOPIC)
-        assert letter.attributes is None
+        assert json.loads(letter.attributes or "") == error
 
 
 def test_without_that_queue_it_stays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:

@@ -124,6 +124,7 @@ def test_a_final_failure_goes_to_the_dead_letter_queue(
     assert through(deliver, receiver, path)["dead_lettered"] == 1
     (letter,) = receive(db, arn_of(name))
     assert json.loads(letter.body) == {"for": arn, "Message": "hello"}
+    assert json.loads(letter.attributes or "")["PenstockError"]["StringValue"] == f"HTTP status {path[1:]}"
     assert (states(db), deliveries(db)) == ([("failed", f"HTTP status {path[1:]}")], [])
 
 
@@ -146,6 +147,7 @@ def test_a_number_that_opts_out_before_the_gateway_gets_no_message(
     assert (receiver.requests, states(db)) == ([], [("failed", "OptedOut")])
     (letter,) = receive(db, arn_of("dead"))
     assert json.loads(letter.body)["for"] == arn
+    assert json.loads(letter.attributes or "")["PenstockError"]["StringValue"] == "OptedOut"
 
 
 def test_a_push_names_platform_and_token(db: Connection, deliver: Deliver, receiver: Receiver) -> None:

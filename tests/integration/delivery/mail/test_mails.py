@@ -331,7 +331,8 @@ def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailS
     assert (counts["dead_lettered"], counts["exhausted"], counts["retried"]) == (3, 3, 0)
     letters = receive(db, dead)
     assert sorted(json.loads(letter.body)["Message"] for letter in letters) == sorted(names)
-    assert {letter.attributes for letter in letters} == {None}
+    errors = {json.loads(letter.attributes or "")["PenstockError"]["StringValue"] for letter in letters}
+    assert errors == {"554 5.7.1 your address is blocked", "554 5.6.0 not wanted", "550 5.1.1 no such user"}
     assert {state for state, _ in states(db)} == {"failed"}
     assert all(str(error).startswith("55") for _, error in states(db))
     assert mail_server.received == []

@@ -164,6 +164,7 @@ CALLS = {
     "delete": "queue.delete('q', 1)",
     "delete_queue": "queue.delete_queue('q')",
     "delete_schedule": "queue.delete_schedule('old')",
+    "fail": "queue.fail('q', 2, 'boom', 0)",
     "list_queues": "queue.list_queues()",
     "metrics": "queue.metrics('q')",
     "next_fires": "queue.next_fires('rate(1 minute)')",

@@ -9,6 +9,7 @@ import threading
 from collections import defaultdict
 from typing import Any
 
+import psycopg
 import pytest
 from aws_lambda_powertools.utilities.batch import (
     AsyncBatchProcessor,
@@ -186,6 +187,32 @@ def test_a_batch_that_always_fails_goes_to_the_dead_letters(harness: Harness) ->
     wait_until(lambda: harness.depth(dead_url) == 1)
     assert harness.seen(name) == ["poison", "poison"]
     assert harness.last_result(uuid) == "PROBLEM: the function failed"
+
+
+@pytest.mark.parametrize("reports", [False, True])
+def test_the_error_of_an_invocation_is_the_error_of_the_dead_letter(harness: Harness, reports: bool) -> None:
+    """With reports of items, only the reported message has an error."""
+    dead_url, dead_arn = harness.queue()
+    url, arn = harness.queue(RedrivePolicy=json.dumps({"deadLetterTargetArn": dead_arn, "maxReceiveCount": 1}))
+    records: list[Any] = []
+
+    def code(event: Any) -> Any:
+        records.extend(event["Records"])
+        if not reports:
+            raise ValueError("no stock")
+        return {"batchItemFailures": [{"itemIdentifier": event["Records"][0]["messageId"]}]}
+
+    uuid = harness.map(arn, harness.function(code), FunctionResponseTypes=REPORTS if reports else [])
+    send(harness, url, "poison")
+    with psycopg.connect(harness.dsn, autocommit=True) as db:
+        query = "select count(*) from queue.failure f join queue.queues q using (queue_id) where q.arn = %s"
+        wait_until(lambda: db.execute(query, (arn,)).fetchone() == (1,))
+    harness.show_again(records[0])
+    wait_until(lambda: harness.depth(dead_url) == 1)
+    (letter,) = harness.sqs.receive_message(QueueUrl=dead_url, MessageAttributeNames=["All"])["Messages"]
+    error = "the function reported the message in batchItemFailures" if reports else "no stock"
+    assert letter["MessageAttributes"] == {"PenstockError": {"StringValue": error, "DataType": "String"}}
+    wait_until(lambda: harness.last_result(uuid) == ("OK" if reports else "PROBLEM: the function failed"))
 
 
 def test_without_reports_the_response_says_nothing(harness: Harness) -> None:

@@ -208,6 +208,27 @@ def test_visibility_changes_by_id(http: httpx.Client) -> None:
     assert error_of(missing) == (404, "message_not_found")
 
 
+def test_a_failure_is_the_header_of_the_dead_letter(http: httpx.Client) -> None:
+    http.post("/v1/queues", json={"name": "dead"}).raise_for_status()
+    arn = http.get("/v1/queues/dead").json()["arn"]
+    policy = {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})}
+    http.patch("/v1/queues/orders", json={"attributes": policy}).raise_for_status()
+    send(http, 1)
+    (message,) = receive(http)
+    path = f"/v1/queues/orders/messages/{message['receipt']}/fail"
+    assert http.post(path, json={"error": "first"}).status_code == 204
+    assert http.get("/v1/queues/orders").json()["in_flight"] == 1
+    assert http.post(path, json={"error": "no stock \0", "vt": 0}).status_code == 204
+    assert receive(http) == []
+    (letter,) = http.get("/v1/queues/dead/messages/peek").json()
+    assert letter["headers"] == {"PenstockError": "no stock \ufffd"}
+    assert error_of(http.post(path, json={"error": "late"})) == (404, "message_not_found")
+    assert error_of(http.post(path, json={"error": ""}))[0] == 400
+    assert error_of(http.post(path, json={"error": "x", "vt": 43_201}))[0] == 400
+    other = f"/v1/queues/dead/messages/{message['receipt']}/fail"
+    assert error_of(http.post(other, json={"error": "x"})) == (400, "invalid_receipt_handle")
+
+
 def test_peek_does_not_consume_and_goes_on_after_an_id(http: httpx.Client) -> None:
     ids = sorted(send(http, number) for number in range(3))
     first = http.get("/v1/queues/orders/messages/peek", params={"limit": 2}).json()

@@ -162,6 +162,7 @@ DELETE /queues/{name}/messages: queue: sqs:DeleteMessage
 GET /queues/{name}/messages/peek: queue: sqs:ReceiveMessage
 DELETE /queues/{name}/messages/{id}: queue: sqs:DeleteMessage
 PATCH /queues/{name}/messages/{id}: queue: sqs:ChangeMessageVisibility
+POST /queues/{name}/messages/{handle}/fail: queue: sqs:ChangeMessageVisibility
 GET /queues/{name}/archive: queue: penstock:ReadArchive sqs:ReceiveMessage
 POST /queues/{name}/messages/search: queue: sqs:ReceiveMessage
 GET /queues/{name}/failures: queue: sqs:ReceiveMessage

@@ -20,7 +20,13 @@ from penstock.event_sources.invocation import FunctionThrottled, Invoker
 from penstock.event_sources.types import Options, ScalingConfig
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.mappings import ClaimedMappingRow
-from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ChangedRow, DeletedRow, ReceivedRow
+from penstock.postgres.statements.messages import (
+    CHANGE_VISIBILITIES,
+    FAIL_MESSAGES,
+    ChangedRow,
+    DeletedRow,
+    ReceivedRow,
+)
 from penstock.settings import Settings
 from penstock.workers.poll.invocation_slots import InvocationSlots
 from penstock.workers.poll.mapping_poller import MappingPoller
@@ -85,7 +91,7 @@ class Queue:
             if not self.bodies:
                 await asyncio.sleep(effect.wait_seconds or 0)
             return [HEADER, *(self._row() for _ in range(min(effect.count, len(self.bodies))))]
-        if isinstance(effect, BatchCall) and effect.statement is CHANGE_VISIBILITIES:
+        if isinstance(effect, BatchCall) and effect.statement in (CHANGE_VISIBILITIES, FAIL_MESSAGES):
             return [ChangedRow(n, "changed", 0) for n in range(1, len(effect.entries) + 1)]
         if isinstance(effect, BatchCall):
             if self.away[0] <= asyncio.get_running_loop().time() < self.away[1]:

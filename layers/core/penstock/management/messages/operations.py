@@ -13,6 +13,7 @@ from penstock.effects import Call, Operation, Wake, compute
 from penstock.management.errors import MessageNotFound
 from penstock.management.rights import needs
 from penstock.observing.reports import Deleted, ReceivedBy, VisibilityChanged
+from penstock.postgres.statements.messages import FailureEntry
 from penstock.postgres.statements.stored_messages import (
     CHANGE_VISIBILITY_BY_ID,
     DELETE_BY_ID,
@@ -20,7 +21,7 @@ from penstock.postgres.statements.stored_messages import (
     READ_ARCHIVE,
 )
 from penstock.sqs import delete as deleting
-from penstock.sqs import handles, queues, sql_errors
+from penstock.sqs import failures, handles, queues, sql_errors, visibility
 from penstock.sqs import receive as receiving
 from penstock.sqs import send as sending
 from penstock.sqs.types import SendMessageRequest
@@ -175,6 +176,28 @@ def change_visibility(name: str, message_id: int, seconds: int, context: Context
     yield VisibilityChanged(arn, 1)
     (row,) = rows
     return Hidden(id=message_id, visible_at=format_timestamp(row.visible_at_ms))
+
+
+@needs("queue", "sqs:ChangeMessageVisibility")
+def fail(name: str, receipt: str, error: str, seconds: int | None, context: Context) -> Operation[None]:
+    """Stores why the receiver of a message failed. If `seconds` is given, the message becomes visible after `seconds`.
+
+    Raises QueueDoesNotExist, ReceiptHandleIsInvalid, InvalidParameterValue, and MessageNotFound for a receipt whose
+    message is gone or, in a FIFO queue, was received again.
+    """
+    queue = find_queue(name, context)
+    error = failures.check_error(error)
+    handle = yield from handles.open_handle(queue, receipt, context)
+    if seconds is not None:
+        (outcome,) = yield from visibility.change(queue, [handle], [seconds], error)
+    else:
+        (row,) = yield from failures.store(queue, [FailureEntry(*handle, None, error)])
+        outcome = row.outcome
+        yield from handles.check_outcomes(queue.arn, [outcome])
+    if outcome == "too_long":
+        raise visibility.find_outcome_error(outcome, receipt, seconds or 0)
+    if outcome != "changed":
+        raise MessageNotFound
 
 
 @needs("queue", "sqs:ReceiveMessage")

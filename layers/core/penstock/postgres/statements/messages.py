@@ -106,6 +106,20 @@ class VisibilityEntry(NamedTuple):
     visibility_seconds: int
 
 
+class FailureEntry(NamedTuple):
+    """A receipt handle, and why its receiver failed. `visibility_seconds` is None if the visibility stays the same."""
+
+    queue_id: int
+    shard: int
+    pos: int
+    id: int
+    receive_count: int
+    nonce: int
+    message_id: bytes | None
+    visibility_seconds: int | None
+    error: str
+
+
 class ChangedRow(NamedTuple):
     """The outcome of entry `n`'s receipt handle: changed, gone, expired, too_long or no_queue."""
 
@@ -158,6 +172,10 @@ RECEIVE_RESPONSE = Statement(
 DELETE_MESSAGES = BatchStatement("queue.delete_messages", HANDLE_TYPES, DeletedRow, entry=ReceiptHandle)
 CHANGE_VISIBILITIES = BatchStatement(
     "queue.change_visibilities", (*HANDLE_TYPES, "int4[]"), ChangedRow, entry=VisibilityEntry
+)
+# The outcome `changed` means that the failure was stored.
+FAIL_MESSAGES = BatchStatement(
+    "queue.fail_messages", (*HANDLE_TYPES, "int4[]", "text[]"), ChangedRow, entry=FailureEntry
 )
 TRANSACT = Statement(
     "queue.transact",

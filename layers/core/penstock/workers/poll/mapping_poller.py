@@ -44,6 +44,8 @@ DELETE_PAUSE_SECONDS: Final = 1.0
 
 OK: Final = "OK"
 """The last result after a batch that the target accepted."""
+REPORTED: Final = "the function reported the message in batchItemFailures"
+"""The failure of a message that a response reports as failed. The response says nothing else about the message."""
 TOO_LATE: Final = "PROBLEM: messages were visible again before the invocation could begin"
 
 _log = logging.getLogger(__name__)
@@ -246,6 +248,7 @@ class MappingPoller:
         except (Failure, response.Malformed) as error:
             self._back_off.failed(throttled=isinstance(error, FunctionThrottled))
             self._log_cause(error.cause if isinstance(error, Failure) else "")
+            await self._store_failures(rows, error.error if isinstance(error, Failure) else str(error))
             await self._note(f"PROBLEM: {error}")
             return []
         except Exception as error:  # noqa: BLE001 - otherwise all next batches would fail without a pause
@@ -256,8 +259,18 @@ class MappingPoller:
             return []
         self._back_off.record_success()
         self._log_cause("")
+        await self._store_failures([row for row in rows if row.message_id in failed], REPORTED)
         await self._note(OK)
         return response.select_succeeded(rows, failed, fifo=mapping.queue.is_fifo)
+
+    async def _store_failures(self, rows: Sequence[ReceivedRow], error: str) -> None:
+        """Stores why messages failed. If the database does not answer, the messages have no failure, and the poller
+        continues, because a failure is only information."""
+        try:
+            await self._service.run(batches.store_failures(self.mapping, rows, error))
+        except AwsError as reason:
+            extra = {"mapping": str(self.mapping.mapping_id), "cause": reason.message}
+            _log.warning("the failures of messages were not stored", extra=extra)
 
     def _log_cause(self, cause: str) -> None:
         """Logs the first of several invocations in a row that do not reach the target. `cause` is empty if the worker
