@@ -275,7 +275,7 @@ def test_a_subscriber_replicates_all_tables_while_the_product_runs(tmp_path: Pat
         wait_until(lambda: target.execute(ROWS).fetchall() == source.execute(ROWS).fetchall())
         assert target.execute("select count(*) from queue.history_default").fetchall() == [(0,)]
         run_page("drop subscription", variables, tmp_path)
-        assert "ids above all ids" in run_page("--after-restore", variables, tmp_path)
+        assert "higher ids than all ids" in run_page("--after-restore", variables, tmp_path)
         send(target, create(target, "after"), "1")
         for block in blocks("docs/operate/remove.md"):
             target.execute(block.text.encode())
