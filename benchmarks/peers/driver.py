@@ -133,7 +133,7 @@ class Driver:
 
 
 def main(kind: type[Driver]) -> None:
-    """Carries out the order in the argument, as the main function of a driver module."""
+    """Runs the order in the argument, as the main function of a driver module."""
     order = json.loads(sys.argv[1])
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         print(json.dumps(runner.run(kind(order).run())), flush=True)

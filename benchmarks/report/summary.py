@@ -21,7 +21,7 @@ from .rows import CPU_FIGURE, FIGURE
 RAW: Final = Path(__file__).parents[1] / "raw"
 RESULTS: Final = Path(__file__).parents[1] / "results.json"
 MAX_POINTS: Final = 120
-"""A curve in a chart has at most this many points."""
+"""Limits the points of a curve in a chart."""
 LINE: Final = 1000
 """A line has at most this many characters. A curve, or an object that contains only figures, is always on one line."""
 DRAWN_CURVES: Final = frozenset(curve for _, curves, _ in SERIES for curve in curves)

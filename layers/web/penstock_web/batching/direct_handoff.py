@@ -125,7 +125,7 @@ class DirectHandoff:
                 with lease as pipeline:
                     results = await pipeline.call_in_transaction(calls)
             rows, *received = results
-            # The list is shorter if no waiter was served.
+            # If the call ran outside a pipeline, `received` is empty.
             for group, group_rows in zip(groups, received, strict=False):
                 counts[group.queue_arn] -= group.serve(cast("list[ReceivedRow]", group_rows), return_messages)
                 if counts[group.queue_arn] == 0 and group.hidden == list_ids(effects, group.queue_arn):

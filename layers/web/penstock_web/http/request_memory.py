@@ -40,7 +40,7 @@ SLOW_BYTES_A_SECOND = 65_536
 MAX_DOUBLINGS = 4
 """Limits how often the rate doubles while a request waits: the rate reaches 1 MiB a second after four seconds."""
 SLOW_SECONDS = 1.0
-"""A slow upload can lose its memory after this grace period."""
+"""A slow upload can lose its memory after SLOW_SECONDS."""
 CHECK_SECONDS = 0.25
 
 

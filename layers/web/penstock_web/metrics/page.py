@@ -112,5 +112,5 @@ async def remove_deleted_queues(meter: Meter, pool: Pool) -> None:
     try:
         deleted = await pool.call(DELETED_QUEUES, [list(meter.queues.arns)])
     except AwsError:
-        return  # The database is unavailable. The loop tries again in a minute.
+        return  # The database is unavailable. The caller tries again in a minute.
     meter.queues.remove_queues(row.arn for row in deleted)

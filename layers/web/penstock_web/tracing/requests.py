@@ -53,7 +53,7 @@ class CallerTrace(NamedTuple):
 
 
 class SpanOfRequest:
-    """One request's trace. If no span is recorded, this object only passes the caller's trace to messages."""
+    """One request's trace. If no span is recorded, the object only passes the caller's trace to messages."""
 
     __slots__ = ("_context", "_span", "_tokens", "notes")
 
