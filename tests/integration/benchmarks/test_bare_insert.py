@@ -1,6 +1,7 @@
-"""Tests the bare INSERT on a real server. The benchmarks compare the INSERT's CPU time with a send's.
+"""Tests the bare INSERT on a real server. The benchmarks compare the CPU time of a bare INSERT with the CPU time of a
+send.
 
-Also tests the benchmark for the pytest fixtures (benchmarks/README.md) with a few tests.
+Also runs the benchmark for the pytest fixtures (benchmarks/README.md) on a few tests.
 """
 
 import os

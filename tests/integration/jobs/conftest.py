@@ -1,5 +1,5 @@
 """Provides one Spark session for all job tests. Modules that use the session have the mark xdist_group("spark"), so
-only one test process starts a JVM."""
+that only one test process starts a JVM."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock_metrics.spark.session import open_session
 
-# These settings suit small DataFrames, whose compilation and planning take longer than they save. The test with a
+# These settings suit small DataFrames, because compiling and planning them takes longer than it saves. The test with a
 # million messages uses the default settings.
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",

@@ -58,8 +58,8 @@ class JobInstallation:
         return row[0]
 
     def check(self, zone: ZoneInfo = BERLIN) -> None:
-        """Checks every existing queue's windows that began before the last run's end. The check excludes that run's
-        measurements, because plain SQL would measure the current state.
+        """Checks the windows of every existing queue that began before the end of the last run. The check excludes the
+        measurements of the last run, because plain SQL would measure the current state.
         """
         at = self.scalar("select max(to_at) from queue.metrics_run where error is null")
         first = datetime.combine(datetime.now(zone).date() - timedelta(DAYS), datetime.min.time(), zone)
@@ -82,7 +82,7 @@ class JobInstallation:
         return self.connection.execute(query.encode(), parameters).fetchall()
 
     def versions(self, condition: str = "true") -> dict[tuple[Any, ...], Any]:
-        """Returns the rows in both tables by their keys, with the transaction that wrote them."""
+        """Returns the rows of both tables by their keys, with the transaction that wrote each row."""
         found = {}
         for table, columns in TABLES.items():
             key = ", ".join(columns.split(", ")[: 4 if table == "metrics_window" else 5])
@@ -126,7 +126,7 @@ def acknowledge(connection: Connection, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def ran(spark: SparkSession, postgres: TestServer) -> Iterator[JobInstallation]:
-    """Yields the state after a first run. A transaction that was open during that run then commits."""
+    """Yields the state after a first run. A transaction that was open during the first run then commits."""
     with postgres.database() as database, psycopg.connect(database.dsn, autocommit=True) as connection:
         installation = JobInstallation(spark, database, connection)
         for name in ("slowpoke", "busy", "gone", "silent"):
@@ -216,7 +216,7 @@ def test_a_backfill_leaves_no_hole(ran: JobInstallation) -> None:
 
 @pytest.mark.slow
 def test_each_zone_has_its_days(ran: JobInstallation) -> None:
-    """The first run in another zone computes all of that zone's days. The first zone's days do not change."""
+    """The first run in another zone computes all days of that zone. The days of the first zone do not change."""
     ran.run(TOKYO)
     ran.check(TOKYO)
     ran.check(BERLIN)
@@ -227,8 +227,8 @@ def test_each_zone_has_its_days(ran: JobInstallation) -> None:
 def test_incremental_runs_equal_a_full_run_after_random_news(
     installation: JobInstallation, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """Twelve runs in two zones follow random changes. Some runs compute other days, and some die between the two
-    tables."""
+    """Twelve runs in two zones follow random changes. Some of the runs compute other days, and some stop between
+    writing the two tables."""
     news = News(installation, random.Random(seed))
     for _ in range(12):
         news.happen()
@@ -251,7 +251,7 @@ def test_incremental_runs_equal_a_full_run_after_random_news(
 
 
 class News:
-    """Adds random messages of random ages. Some messages' transactions commit some runs later."""
+    """Adds random messages of random ages. The transactions of some messages commit several runs later."""
 
     def __init__(self, installation: JobInstallation, chance: random.Random) -> None:
         self.installation, self.chance = installation, chance
@@ -318,7 +318,8 @@ def dies(*arguments: object) -> None:
 
 
 def test_a_range_of_another_cluster_counts_for_nothing(database: Database) -> None:
-    """After a restore from a dump, the rows' transaction numbers can be ahead of the new cluster's."""
+    """After a restore from a dump, the transaction numbers in the rows can be higher than the numbers of the new
+    cluster."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(
             "insert into queue.metrics_range values ('UTC', 1, pg_current_snapshot(), now()),"
@@ -332,8 +333,8 @@ def test_a_range_of_another_cluster_counts_for_nothing(database: Database) -> No
 
 
 def test_since_when_the_history_has_everything(database: Database) -> None:
-    """The history is complete from the oldest kept day on, but at the earliest a minute after the history was
-    enabled."""
+    """The history is complete from the oldest kept day, or from a minute after an operator enabled the history if that
+    is later."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         for name in ("always", "never", "again"):
             connection.execute("select queue.create(%s)", (name,))

@@ -1,5 +1,5 @@
-"""Tests the whole job on PostgreSQL: compares it with plain SQL, and runs it twice, late, out of order, and
-continuously."""
+"""Tests the whole job on PostgreSQL: compares its results with plain SQL, and runs the job twice, late, out of order,
+and continuously."""
 
 import os
 import subprocess
@@ -45,7 +45,8 @@ OUTSIDE = datetime(2026, 3, 20, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def filled(postgres: TestServer) -> Iterator[Database]:
-    """Yields 3,000 messages with every outcome in two days, and schedule and webhook runs. One day has 23 hours."""
+    """Yields 3,000 messages in two days with every outcome, and runs of schedules and webhooks. One day has 23
+    hours."""
     with postgres.database() as database:
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             history_generator.write(connection, CHANGING_CLOCKS, Mixture(3000, queues=6, groups=150))
@@ -80,8 +81,8 @@ def source(spark: SparkSession, database: Database) -> Source:
 
 @pytest.fixture(scope="module")
 def computed(spark: SparkSession, filled: Database) -> Iterator[Connection]:
-    """Yields the state after a run over all days. The run found a wrong window, another day's window, and a deleted
-    queue's window."""
+    """Yields the state after a run over all days. Before the run, the tables contained a wrong window, a window of
+    another day, and a window of a deleted queue."""
     with psycopg.connect(filled.dsn, autocommit=True) as connection:
         wrong = [(1, "wrong", CHANGING_CLOCKS.from_at), (1, "", OUTSIDE), (99, "", CHANGING_CLOCKS.from_at)]
         for queue_id, group_id, starts_at in wrong:
@@ -150,9 +151,9 @@ def test_a_message_in_the_tables_and_in_the_history_counts_once(
     spark: SparkSession, database: Database, recent: Connection
 ) -> None:
     """Three messages are sent, two are received, and one is deleted. After cleaning, only the history contains the
-    deleted message. The queue had one message before.
+    deleted message. The queue contained one message before.
 
-    One of the two received messages is received again, and the second receive counts in its own minute.
+    A consumer receives one of the two messages again, and the second receive counts in its own minute.
     """
     recent.execute("select queue.send_batch('orders', array['1', '2', '3']::jsonb[])")
     recent.execute("select queue.receive('orders', 0, 1)")
@@ -177,8 +178,8 @@ def test_a_message_in_the_tables_and_in_the_history_counts_once(
 
 
 def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent: Connection) -> None:
-    """Rows count if they were committed before the snapshot, or come from a dump of a cluster with higher transaction
-    numbers."""
+    """Rows count if their transaction committed before the snapshot, or if they come from a dump of a cluster with
+    higher transaction numbers."""
     query = "select count(*) from queue.finished_message where {}"
     with psycopg.connect(database.dsn) as slow:
         record(slow, timedelta(minutes=5))
@@ -251,7 +252,7 @@ def test_a_million_messages(compiled: SparkSession, database: Database) -> None:
 def test_hostile_settings_of_sessions_change_nothing(
     spark: SparkSession, postgres: TestServer, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All hostile settings apply at once: in the database, the role, or libpq's environment."""
+    """All hostile settings apply at once, and come from the database, the role, or libpq's environment."""
     with postgres.database() as database:
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             history_generator.write(connection, CHANGING_CLOCKS, Mixture(1000, queues=3, groups=50))

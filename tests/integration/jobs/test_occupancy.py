@@ -1,6 +1,7 @@
-"""Tests depth, waiting and oldest message at given moments, and compares them with a count of every message.
+"""Tests the depth, the number of waiting messages and the oldest message at given moments against a count of every
+message.
 
-Also tests durations, combined days and the new rows since the last run, on frames with a few messages.
+Also tests durations, combined days and the new rows since the last run on frames with a few messages.
 """
 
 import math
@@ -79,8 +80,8 @@ def expected(rows: list[tuple[object, ...]], end: int) -> tuple[int, int, int | 
 
 
 def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> None:
-    """The message is sent at minute 30 and gone at minute 150. It is present at the ends of the minutes between, and of
-    two hours, but not at the end of a day."""
+    """The message is sent at minute 30 and deleted at minute 150. The message is present at the ends of the minutes in
+    between and of two hours, but not at the end of a day."""
     day = to_datetime(at(0)).replace(hour=0)
     span = DaySpan.of(day, day + timedelta(days=1), to_datetime(at(170)), ZoneInfo("UTC"))
     changed = messages(spark, message(30.5, None, 150.5)).transform(group_by_minutes).transform(occupancy.list_changes)
@@ -94,7 +95,8 @@ def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> N
 
 
 def test_windows_that_have_not_begun_are_not_computed(spark: SparkSession) -> None:
-    """A message still exists. The last window of each length, even of a day, contains the current time."""
+    """A message still exists. The last window of each length contains the current time, even the last window of
+    days."""
     day = to_datetime(at(0)).astimezone(UTC).replace(hour=0)
     now = datetime.fromtimestamp(at(61.5) / 1_000_000, UTC)
     span = DaySpan.of(day, day + timedelta(days=1), now, ZoneInfo("UTC"))
@@ -150,10 +152,10 @@ def test_fires_and_webhooks_belong_to_no_queue(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("parts", [0, 3])
 def test_of_many_durations_the_ranks_are_looked_up(spark: SparkSession, parts: int) -> None:
-    """Two hours have too many durations to transfer: n seconds for n up to 6 FEW, each twice, plus a group with two
-    durations.
+    """Two hours have too many durations to transfer: n seconds for n up to 6 FEW, twice for each n, plus a group with
+    two durations.
 
-    An hour is in one or three partitions.
+    The rows of an hour are in one or three partitions.
     """
     number = 6 * FEW
     span = DaySpan((BASE, BASE + 24 * HOUR), BASE + 24 * HOUR)
@@ -184,7 +186,7 @@ def check_ranks(row: Row, seconds: list[int]) -> None:
 
 
 def test_hours_that_are_spread_over_partitions(spark: SparkSession) -> None:
-    """First receives have a duration, and each deleted message has two durations."""
+    """A first receive has one duration, and each deleted message has two durations."""
     columns = (
         "window_seconds int, queue_id int, group_id string, starts_us bigint, deliveries bigint, redeliveries bigint,"
         " deletions bigint"
@@ -223,7 +225,7 @@ def as_stored(rows: DataFrame) -> DataFrame:
 
 
 def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> None:
-    """The last run had counted the arrival, the receive and the presence, like for open messages."""
+    """The last run had counted the arrival, the receive and the presence, as it does for open messages."""
     then = [message(-3000, -50), message(-2000), message(-10)]
     assert changed(spark, [message(-3000, -50, 150)], [message(-2000), message(-10)], then) == [
         DepthChange(1, at(150), is_open=True, changed=True)
@@ -231,7 +233,8 @@ def test_an_old_message_that_ends_changes_its_end_only(spark: SparkSession) -> N
 
 
 def test_a_message_unseen_by_the_last_run_is_new_from_its_first_minute(spark: SparkSession) -> None:
-    """The messages were sent, and some ended, before that run. Their transactions committed after that run."""
+    """The messages were sent before the last run, and some of them also ended before that run. The transactions of the
+    messages committed after the last run."""
     then = [message(-10)]
     late = changed(spark, [message(-3000.5, -90, -40)], then, then)
     assert late == [DepthChange(1, at(-3001), is_open=True, changed=False)]
@@ -260,7 +263,7 @@ def of_another_queue(
 
 
 def test_a_receive_is_new(spark: SparkSession) -> None:
-    """The second receive counts at its time, or in the run's minute if the time is unknown."""
+    """The second receive counts at its time, or in the minute of the run if the time is unknown."""
     assert changed(spark, [], [message(-10, 110)], [message(-10)]) == [
         DepthChange(1, at(110), is_open=True, changed=True)
     ]

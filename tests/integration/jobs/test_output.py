@@ -37,8 +37,8 @@ Connection = psycopg.Connection[Any]
 
 @pytest.fixture
 def stored(database: Database) -> Iterator[Connection]:
-    """Yields two queues around midnight, one of them deleted, installation latencies, and a run that computed all
-    windows."""
+    """Yields two queues around midnight (one is deleted), the latencies of the installation, and a run that computed
+    all windows."""
     with psycopg.connect(database.dsn, autocommit=True) as db:
         orders, bills = new_queue(db, "orders"), new_queue(db, "bills")
         for minute in range(4):
@@ -67,7 +67,7 @@ def run(db: Connection, start: datetime, end: datetime) -> None:
 
 
 def from_postgresql(db: Connection, dataset: Dataset) -> pa.Table:
-    """Computes a dataset's rows by plain SQL without Spark."""
+    """Computes the rows of a dataset with plain SQL, without Spark."""
     rows = db.execute(dataset.table.query("true").encode()).fetchall()
     columns = list(zip(*rows, strict=True)) or [()] * len(dataset.schema)
     return pa.table([pa.array(column, kind) for column, kind in zip(columns, dataset.schema.types, strict=True)],
@@ -136,7 +136,7 @@ def test_files_have_what_postgresql_has(
 
 
 def change(db: Connection) -> None:
-    """Makes another run compute other arrivals in one minute, and no webhooks."""
+    """Makes another run compute other arrivals for one minute, and no webhooks."""
     db.execute("update queue.metrics_window set arrivals = 99 where starts_at = %s", (START + 2 * MINUTE,))
     db.execute("delete from queue.metrics_latency where queue_id = 0")
     run(db, START, START + 4 * MINUTE)
@@ -166,7 +166,7 @@ def scanned(catalog: SqlCatalog, dataset: Dataset, condition: str = "true") -> l
 def test_iceberg_tables_have_what_postgresql_has(
     spark: SparkSession, database: Database, stored: Connection, tmp_path: Path, catalog: SqlCatalog
 ) -> None:
-    """Each export that changes rows is a commit. The export removes replaced files after an hour."""
+    """Each export that changes rows adds one commit. The export removes replaced files after an hour."""
     folder = tmp_path / "files"
     place = Place.of(str(folder))
     target = ExportTarget(place, Tables(catalog, "penstock", place).register)
@@ -201,7 +201,7 @@ def test_iceberg_tables_have_what_postgresql_has(
 
 
 # --- java ------------------------------------------------------------------------------------------------------------
-# Tests the choice of Java: the installed Java if it is new enough, or else the package's Java.
+# Tests that the job uses the installed Java if it is new enough, and otherwise the package's Java.
 #
 # Also tests the archive for executors, which contains the job's imported modules.
 
@@ -289,7 +289,7 @@ with record_run(sys.argv[1], "once", "UTC"):
 
 
 def ends(database: Database) -> list[tuple[bool, str | None]]:
-    """Returns for each run in order whether it has ended, and its error."""
+    """Returns the runs in order: whether each run has ended, and its error."""
     with psycopg.connect(database.dsn) as connection:
         return connection.execute(
             "select finished_at is not null, error from queue.metrics_run order by run_id"
@@ -309,7 +309,7 @@ def test_the_next_run_ends_one_that_was_killed(database: Database) -> None:
 
 
 def test_an_interrupted_run_says_so(database: Database) -> None:
-    """The run also reports the interrupt if it made a Spark call fail."""
+    """The run also reports the interrupt if the interrupt made a Spark call fail."""
     with pytest.raises(KeyboardInterrupt), record_run(database.dsn, "continuous", "UTC"):
         raise KeyboardInterrupt
     broken = OSError("broken")

@@ -1,4 +1,4 @@
-"""Tests the metrics job's plain SQL on histories that a person can count."""
+"""Tests the plain SQL of the metrics job on histories that a person can count."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -46,7 +46,7 @@ def at(text: str) -> datetime:
 
 
 def record(db: Connection, queue: int, sent: list[datetime], finished: list[datetime], **more: Any) -> None:
-    """Records one history row: received once and deleted, unless `more` sets other values."""
+    """Records one history row for a message that was received once and deleted, unless `more` sets other values."""
     row = {"receives": 1, "outcome": "deleted", "group": None, "groups": None, "received": sent[0]}
     row |= {"entered": None, "redelivered": None}
     row |= {"queue": queue, "sent": sent, "finished": finished, "recorded": max(finished), **more}
@@ -70,8 +70,8 @@ def latency(db: Connection, size: int, columns: str, where: str = "group_id = ''
 def test_a_day_has_as_many_hours_as_its_zone_gives_it(
     db: Connection, day: date, starts: str, ends: str, hours: int
 ) -> None:
-    """Ten messages a minute wait 1 to 10 ms. The nearest rank for 0.5 is the fifth, and for 0.9 the ninth. All higher
-    ranks are the tenth."""
+    """Each minute has ten messages that wait 1 to 10 ms. The nearest rank for 0.5 is the fifth value, and the nearest
+    rank for 0.9 is the ninth value. All higher quantiles have the tenth value."""
     span = Span(day, 1, "Europe/Berlin")
     assert (span.from_at, span.to_at) == (at(starts), at(ends))
     write_steady(db, span, 10)
@@ -97,14 +97,14 @@ def test_a_day_has_as_many_hours_as_its_zone_gives_it(
 
 
 def test_messages_at_the_end_of_a_window_are_counted(db: Connection) -> None:
-    """One message was sent before the day, received in the day's first hour, and deleted in the third. Another message
-    arrived and stayed for 90 s."""
+    """One message was sent before the day, received in the first hour of the day, and deleted in the third hour.
+    Another message arrived and stayed for 90 s."""
     (queue,) = make_queues(db, 1)
     record(db, queue, [at("05-09T23:59:58")], [at("05-10T02:00:00")], received=at("05-10T00:30:00"), receives=3)
     record(db, queue, [at("05-10T01:00:00")], [at("05-10T01:01:30")], received=at("05-10T01:00:00"))
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
     columns = "starts_at, arrivals, deliveries, redeliveries, deletions, depth, waiting, received, oldest_age_us"
-    # The deletion is at exactly 02:00, which belongs to the next hour.
+    # The consumer deletes the message at exactly 02:00, which belongs to the next hour.
     assert windows(db, HOUR, columns) == [
         (at("05-10T00:00"), 0, 1, 0, 0, 1, 0, 1, 3602 * SECOND),
         (at("05-10T01:00"), 1, 1, 0, 1, 1, 0, 1, 7202 * SECOND),
@@ -175,7 +175,7 @@ def test_every_fate_is_counted_where_it_happened(db: Connection) -> None:
 
 
 def test_redeliveries_count_in_their_minutes(db: Connection) -> None:
-    """The times of two of the four receives are known. The other receives count in the minute in which the message
+    """The times of two of the four receives are known. The other receives count in the minute in which their message
     ended.
     """
     (queue,) = make_queues(db, 1)
@@ -202,8 +202,8 @@ update queue.history set sent_at = array(select s - %(d)s from unnest(sent_at) s
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
 def test_a_message_is_in_its_queue_or_in_the_dead_letter_queue_in_every_minute(db: Connection, suffix: str) -> None:
-    """20 messages are sent, and received two minutes later, once more after another one. The messages become dead
-    letters two minutes later, move back in the next minute, and are purged in the minute after that.
+    """20 messages are sent, received two minutes later, and received again after another minute. The messages become
+    dead letters two minutes later, move back in the next minute, and a purge removes them in the following minute.
     """
     began = value(db, "select clock_timestamp()").astimezone(UTC)
     dead = create(db, "dead" + suffix)
@@ -265,7 +265,7 @@ def test_groups_and_their_skew(db: Connection) -> None:
 
 def test_only_the_hundred_groups_with_most_arrivals_have_rows(db: Connection) -> None:
     (queue,) = make_queues(db, 1)
-    # The last name occurs twice, so g099 is not one of the hundred names.
+    # The last name occurs twice, so g099 is not among the hundred groups with the most arrivals.
     names = [f"g{i:03}" for i in range(101)] + ["g100"]
     sent = [at("05-10T00:00:00")] * len(names)
     record(db, queue, sent, sent, groups=names)
@@ -312,7 +312,7 @@ def test_webhooks_and_schedules(db: Connection) -> None:
 
 
 def test_late_rows_are_found_in_their_day(db: Connection) -> None:
-    """The next day's partition contains the rows, which were recorded long after the message ended."""
+    """The partition of the next day contains the rows, because they were recorded long after the message ended."""
     (queue,) = make_queues(db, 1)
     make_partitions(db, Span(date(2026, 5, 10)))
     record(db, queue, [at("05-10T23:59:00")], [at("05-10T23:59:30")], recorded=at("05-11T11:00:00"))
@@ -321,7 +321,7 @@ def test_late_rows_are_found_in_their_day(db: Connection) -> None:
 
 
 def test_a_random_history_is_the_same_each_time_and_complete(db: Connection) -> None:
-    """The test writes the history twice with the same seed. Windows of every length have the same sum."""
+    """The test writes the history twice with the same seed. The windows of each length have the same sum."""
     span, mixture = Span(SHORT, 2, "Europe/Berlin"), Mixture(3000, queues=3, groups=150)
     write(db, span, mixture)
     first = db.execute(DIGEST.encode()).fetchone()

@@ -55,7 +55,7 @@ def test_events_of_a_message_are_counted_by_the_minute(spark: SparkSession) -> N
         ("", at(2), 0, 2, 2, 2, 0, 0, 0, 0),
         ("", at(3), 0, 0, 0, 0, 0, 1, 0, 0),
         ("", at(5), 0, 1, 0, 0, 0, 0, 0, 0),
-        # The second receive's time is unknown, so the receive counts in the run's minute.
+        # The time of the second receive is unknown, so the receive counts in the minute of the run.
         ("", at(7), 0, 1, 1, 0, 0, 0, 0, 0),
         ("g", at(0), 1, 0, 0, 0, 0, 0, 0, 0),
         ("g", at(1), 0, 1, 0, 0, 0, 0, 0, 0),
@@ -64,8 +64,8 @@ def test_events_of_a_message_are_counted_by_the_minute(spark: SparkSession) -> N
 
 
 def test_receives_after_the_first_count_in_their_minutes(spark: SparkSession) -> None:
-    """A receive with a known time counts at that time. Other receives count at the message's end or in the run's
-    minute."""
+    """A receive with a known time counts at that time. Other receives count at the end of the message or in the minute
+    of the run."""
     rows = messages(
         spark,
         message(0.1, 0.9, 5.5, count=4, again=(1.5, 1.9, 3.2)),
@@ -127,7 +127,7 @@ COUNTED = "window_seconds int, queue_id int, group_id string, starts_us bigint, 
 
 
 def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
-    """Between groups with equal counts, the job selects the lowest names by bytes."""
+    """Among groups with equal counts, the job selects the names that come first in byte order."""
     sent = {f"g{n:03}": 1 for n in range(150)} | {"z": 9, "idle": 0}
     found = spark.createDataFrame(counts(spark, **sent), COUNTED).transform(events.find_busiest)
     assert rows_of(found, "group_id") == [(f"g{n:03}",) for n in range(99)] + [("z",)]
@@ -166,7 +166,7 @@ def test_live_messages_count_in_the_window_of_the_run_only(spark: SparkSession) 
 
 
 # --- copy lines ------------------------------------------------------------------------------------------------------
-# Tests lines for COPY, and the parts of a table that a run replaces.
+# Tests the lines for COPY, and the parts of a table that a run replaces.
 
 
 def test_rows_become_lines_that_copy_reads(spark: SparkSession) -> None:
@@ -226,7 +226,7 @@ def test_the_columns_are_those_of_the_percentiles() -> None:
 
 
 # --- forecasts -------------------------------------------------------------------------------------------------------
-# Tests Spark's forecasts from stored windows: which queues have a forecast, and the stored rows.
+# Tests Spark's forecasts from stored windows in two ways: which queues have a forecast, and which rows the job stores.
 
 
 NOW = datetime(2026, 3, 29, 12, 30, 20, tzinfo=UTC)
@@ -235,7 +235,7 @@ Connection = psycopg.Connection[Any]
 
 
 def draining(connection: Connection, queue_id: int, minutes: int) -> None:
-    """Writes windows for a queue that loses 10 messages a minute and has 1,000 messages at LAST."""
+    """Writes windows for a queue that loses 10 messages a minute and contains 1,000 messages at LAST."""
     connection.execute(
         "insert into queue.metrics_window (window_seconds, queue_id, group_id, starts_at, ends_at, arrivals,"
         " deliveries, redeliveries, deletions, dead_lettered, purged, expired, moved, depth, waiting, received)"
@@ -248,7 +248,7 @@ def draining(connection: Connection, queue_id: int, minutes: int) -> None:
 
 
 def test_forecasts_are_replaced(spark: SparkSession, database: Database) -> None:
-    """A draining and a new queue have forecasts, but idle and deleted queues do not. The run removes earlier
+    """Draining queues and new queues have forecasts, but idle and deleted queues do not. The run removes earlier
     forecasts."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         orders, bills, idle = (new_queue(connection, name) for name in ("orders", "bills", "idle"))

@@ -1,4 +1,4 @@
-"""Provides fixtures for function tests."""
+"""Provides fixtures for tests of functions."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,8 +24,8 @@ def functions(database: Database) -> Iterator[Functions]:
 
 @pytest.fixture(params=DRIVERS)
 def deployment(database: Database, form: EventForm, request: pytest.FixtureRequest) -> Iterator[FunctionServer]:
-    """Yields an endpoint that sends requests to the functions as events of the test's `form`. The functions use either
-    driver."""
+    """Yields an endpoint that sends requests to the functions as events in the test's `form`. The functions use either
+    database driver."""
     with FunctionServer(database.pooled_dsn, form, {"QUEUE_DATABASE_DRIVER": request.param}) as deployment:
         yield deployment
 

@@ -1,6 +1,8 @@
-"""Tests a function's reused connection with both drivers: the errors that the driver repairs, retries, or only reports.
+"""Tests a connection that a function reuses, with both drivers: the errors that the driver repairs, retries, or only
+reports.
 
-PostgreSQL's appendix A lists SQLSTATEs. A server that was the primary until a failover reports 25006.
+Appendix A of PostgreSQL's documentation lists the SQLSTATEs. A server that was the primary until a failover reports
+25006.
 """
 
 import os
@@ -44,7 +46,7 @@ class NumberRow(NamedTuple):
 
 
 class KindsRow(NamedTuple):
-    """The row in `test_kinds`. `c` and `h` contain JSON."""
+    """The function's row in the table `test_kinds`. `c` and `h` contain JSON."""
 
     a: list[str | None] | None
     b: list[UUID | None] | None
@@ -163,8 +165,8 @@ def test_while_there_is_no_primary_it_is_said(kept: Kept, owner: psycopg.Connect
 
 
 def test_a_deadlock_is_tried_again(kept: Kept, owner: psycopg.Connection[Any]) -> None:
-    """A class 40 error means that the database rolled the call back. The function retries it once on the same
-    connection."""
+    """A class 40 error means that the database rolled the call back. After a class 40 error, the function retries the
+    call once on the same connection."""
     owner.execute(
         "create sequence test_tries; grant all on test_tries to public;"
         "create function test_deadlock(p_fails int) returns bigint language plpgsql as $$ begin"
@@ -183,12 +185,14 @@ def test_a_deadlock_is_tried_again(kept: Kept, owner: psycopg.Connection[Any]) -
 
 # --- what is only told -----------------------------------------------------------------------------------------------
 def test_a_session_that_ends_during_a_call(kept: Kept, owner: psycopg.Connection[Any], driver: str) -> None:
-    """After 57P01, psycopg cannot detect whether the call was committed, and does not retry it. The next call works."""
+    """After 57P01, psycopg cannot detect whether the server committed the call, and does not retry the call. The next
+    call succeeds."""
     with pytest.raises(ServiceUnavailable):
         kept.call(ENDING, ["lost"])
     kept.call(RECORD, ["next"])
     assert notes(owner) == ["next"]
-    # Each attempt takes a sequence number. The connection broke before COMMIT was sent, so pg8000 made two attempts.
+    # Each attempt consumes a sequence number. The connection broke before pg8000 sent COMMIT, so pg8000 made two
+    # attempts.
     assert owner.execute("select max(number) from test_log").fetchone() == (2 if driver == "psycopg" else 3,)
 
 
@@ -207,8 +211,8 @@ def test_an_address_without_a_server_is_unavailable(driver: str) -> None:
 
 # --- through PgBouncer -----------------------------------------------------------------------------------------------
 def test_a_pooler_that_was_restarted(driver: str) -> None:
-    """The new pooler has the same address, like after an upgrade. The next call connects to the new pooler, and no
-    caller gets an error."""
+    """The new pooler has the same address as the old pooler, as after an upgrade. The next call connects to the new
+    pooler, and no caller gets an error."""
     with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         echo = Statement("pg_catalog.generate_series", ("int4", "int4"), NumberRow)
         with running_pgbouncer(state, server) as pooler:
@@ -222,8 +226,8 @@ def test_a_pooler_that_was_restarted(driver: str) -> None:
 
 
 def test_no_call_is_lost_through_a_pooler(database: Database, owner: psycopg.Connection[Any], driver: str) -> None:
-    """40 functions make 20 calls each on at most 20 server connections. The database records 800 calls, and returns
-    each call's number."""
+    """40 functions make 20 calls each, over at most 20 server connections. The database records 800 calls and returns
+    the number of each call."""
 
     def calls(client: int) -> list[tuple[int, str]]:
         kept = Kept(database.pooled_dsn, driver)
@@ -242,8 +246,8 @@ def test_no_call_is_lost_through_a_pooler(database: Database, owner: psycopg.Con
 def test_a_connection_that_is_handed_out_again_and_again_is_asked_once(
     database: Database, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker that polls reuses a connection in this way. Otherwise each poll after the first minute would check the
-    connection."""
+    """A polling worker reuses a connection in this way. Without the reuse, each poll after the first minute would check
+    the connection."""
     times, asked = [1000.0], list[float]()
     monkeypatch.setattr("penstock.postgres.database.time", lambda: times[-1])
     kept = Kept(database.api_dsn, driver)
@@ -262,7 +266,8 @@ def test_a_connection_that_is_handed_out_again_and_again_is_asked_once(
 
 
 # --- secret ----------------------------------------------------------------------------------------------------------
-# Tests a changing password and a function's secret. The function reads the secret from the tests' Secrets Manager.
+# Tests a function whose password changes, and its secret. The function reads the secret from the tests' Secrets
+# Manager.
 
 NAME = "penstock"
 KEY = "A" * 43 + "="
@@ -270,7 +275,7 @@ KEY = "A" * 43 + "="
 
 @pytest.fixture
 def manager(monkeypatch: pytest.MonkeyPatch) -> Iterator[SecretsManager]:
-    """Runs a Secrets Manager. The functions find it through the SDKs' variables."""
+    """Runs a Secrets Manager. The functions find the Secrets Manager through the SDKs' variables."""
     with secrets_manager(NAME) as found:
         for name, value in found.variables.items():
             monkeypatch.setenv(name, value)
@@ -312,7 +317,7 @@ def functions(**more: str) -> Functions:
 def test_a_rotated_password(
     database: Database, manager: SecretsManager, role: str, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All requests succeed in connected environments, and in environments that must reconnect."""
+    """All requests succeed, both in connected environments and in environments that must reconnect."""
     monkeypatch.setattr(secret_module, "SECONDS_BETWEEN_READS", -1.0)
     manager.store(DATABASE_URL=address(database, role, "first"))
     with functions(QUEUE_DATABASE_DRIVER=driver) as deployed:
@@ -377,7 +382,8 @@ def test_a_secret_that_cannot_be_used(manager: SecretsManager, text: str, said: 
 
 
 def test_a_secret_that_cannot_be_read(manager: SecretsManager) -> None:
-    """The response is 503, and the next request reads the secret again. The test creates the secret between them."""
+    """The response is 503, and the next request reads the secret again. The test creates the secret between the two
+    requests."""
     environment = ExecutionEnvironment({"QUEUE_SECRET": NAME})
     with pytest.raises(ServiceUnavailable):
         environment.settings  # noqa: B018
@@ -457,7 +463,8 @@ def test_a_refused_request_is_repeated_if_that_may_help(
 
 
 def test_credentials_that_are_not_in_the_environment(manager: SecretsManager, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function with SnapStart gets the credentials from its container's endpoint, from which botocore reads them."""
+    """With SnapStart, the endpoint of the function's container provides the credentials, and botocore reads them
+    there."""
     manager.store(DATABASE_URL="x")
     variables = {name: text for name, text in manager.variables.items() if name != "AWS_ACCESS_KEY_ID"}
     found: list[Credentials | None] = [Credentials(KEY_ID, SECRET, TOKEN), None]

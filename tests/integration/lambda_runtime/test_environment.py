@@ -94,7 +94,7 @@ def test_a_cold_start_names_settings_that_sessions_lack(database: Database, capl
 
 # --- long polls ------------------------------------------------------------------------------------------------------
 class Pause:
-    """Replaces `time` in the driver. The first sleep ends after the test has acted."""
+    """Replaces `time` in the driver. The first sleep ends when the test sets the event `over`."""
 
     monotonic = staticmethod(time.monotonic)
 
@@ -130,7 +130,7 @@ def test_a_message_sent_meanwhile(database: Database, direct: Functions, pause: 
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Returns the durations of the driver's sleeps, by a clock that only sleeps advance."""
+    """Returns how long the driver sleeps each time, by a clock that only sleeps advance."""
     pauses: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: sum(pauses), sleep=pauses.append)
     monkeypatch.setattr(drivers, "time", clock)
@@ -202,8 +202,8 @@ def test_the_gateway_does_not_wait_longer_at_the_limit_of_messages_in_flight(
 def test_a_quarter_of_their_concurrency_waits(
     database: Database, direct: Functions, pauses: list[float], function: str, driver: str, shares: tuple[int, int, int]
 ) -> None:
-    """Two of eight environments can wait. The parameters are the environments, the other waiting requests, and two
-    requests' seconds. Afterwards the slot is free."""
+    """Two of eight environments can wait at a time. The parameters are the number of environments, the number of other
+    waiting requests, and how many seconds two requests wait. The slot is free after the wait."""
     concurrency, taken, waited = shares
     variables = {
         "QUEUE_LAMBDA_CONCURRENCY": str(concurrency),
@@ -273,7 +273,7 @@ def test_maintain_answers_its_counts(direct: Functions, database: Database, driv
 
 
 def test_move_answers_its_counts(direct: Functions) -> None:
-    """There is no task, so the worker checks once and the invocation ends."""
+    """Without a task, the worker checks once and the invocation ends."""
     assert direct.invoke("move", {"version": "0", "source": "aws.scheduler"}) == {"steps": 0, "messages": 0}
 
 
@@ -283,7 +283,7 @@ def test_maintain_fails_when_the_database_does(empty_database: Database) -> None
 
 
 class Worker:
-    """A worker with a fake clock whose runs take the given times."""
+    """A worker with a fake clock, whose runs take the given times."""
 
     MAX_RUN_SECONDS = 1.5
 
@@ -389,7 +389,8 @@ NAMES = sorted(
 
 
 def imported(name: str, driver: str = "") -> set[str]:
-    """Imports a function without settings. Returns every imported module. The import neither fails nor connects."""
+    """Imports a function without settings. Returns the names of all imported modules. The import neither fails nor
+    connects."""
     result = subprocess.run(
         [sys.executable, "-c", f"import sys, {name}; print(*sys.modules)"],
         env={"PYTHONPATH": f"{FUNCTIONS}:{FUNCTIONS.parent / 'layers/core'}", "QUEUE_DATABASE_DRIVER": driver},

@@ -1,5 +1,6 @@
 """Tests function metrics. Sources: CloudWatch User Guide, "Specification: Embedded metric format", and Amazon SQS
-Developer Guide, "Available CloudWatch metrics for Amazon SQS": names, units, and the only dimension QueueName."""
+Developer Guide, "Available CloudWatch metrics for Amazon SQS" define the names, the units, and the only dimension
+QueueName."""
 
 import json
 from typing import Any
@@ -84,7 +85,7 @@ def test_queues_of_other_accounts_are_told_apart(capsys: pytest.CaptureFixture[s
 
 
 def test_a_run_that_is_cut_short_goes_on(functions: Functions, database: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock ends the run after each page of two queues, so three runs measure five queues once each."""
+    """The clock ends the run after each page of two queues, so three runs measure each of five queues once."""
     from penstock.postgres.database import Database
 
     for number in range(5):
@@ -154,7 +155,7 @@ def test_without_the_setting_a_request_writes_no_metrics(database: Any, capsys: 
 
 
 def test_a_line_is_what_powertools_would_write(capsys: pytest.CaptureFixture[str]) -> None:
-    """Except for the time, the lines have the same keys and values. Powertools writes the numbers as floats."""
+    """Except for the time, the lines have the same keys and values. Powertools writes all numbers as floats."""
     metrics = Metrics("000000000000", "us-east-1")
     metrics.put({"QueueName": "orders"}, [Value("NumberOfMessagesSent", "Count", 2)])
     arn = "arn:aws:sqs:us-east-1:000000000000:orders"

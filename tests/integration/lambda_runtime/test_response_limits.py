@@ -1,7 +1,8 @@
-"""Tests that a function's response stays within AWS's limit, and that the limit loses no message.
+"""Tests that a function's response stays within AWS's limit, and that no message is lost because of the limit.
 
 The limits are in "Lambda quotas" and "Use Lambda functions as targets of an Application Load Balancer" (see
-`penstock.limits.response_limit`). The tests' functions refuse longer responses, like Lambda and a load balancer.
+`penstock.limits.response_limit`). The functions in these tests refuse longer responses, as Lambda and a load balancer
+do.
 """
 
 import json
@@ -33,14 +34,14 @@ from tests.support.local_lambda.events import EventForm, event_of, response_of
 from tests.support.sql.calls import Counts, arn_of, counts, receive
 
 WAYS = pytest.mark.parametrize("form", ["http_api", "alb"])
-# Messages and limits have a tenth of AWS's size, which makes the tests ten times as fast.
+# Messages and limits have a tenth of their size at AWS, so the tests run ten times as fast.
 SCALES = pytest.mark.parametrize("scale", [pytest.param(1, marks=pytest.mark.slow), 10], indirect=True)
 MIB = 1_048_576
 
 
 @pytest.fixture
 def scale(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Returns the factor by which the limits are smaller than AWS's. Some tests use AWS's limits."""
+    """Returns the factor by which the test's limits are smaller than AWS's limits. Some tests use AWS's limits."""
     divisor: int = getattr(request, "param", 1)
     for limit in (events.FUNCTION, events.LOAD_BALANCER):
         name = "FUNCTION" if limit is events.FUNCTION else "LOAD_BALANCER"
@@ -58,7 +59,7 @@ def deployment(database: Database, form: EventForm, scale: int) -> Iterator[Func
 
 @pytest.fixture
 def sql(database: Database) -> Iterator[psycopg.Connection[Any]]:
-    """Calls SQL without a function, like the container and applications."""
+    """Calls SQL without a function, as the container and applications do."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         yield connection
 
@@ -77,7 +78,7 @@ def create(sqs: Any, name: str = "q", maximum: int = 3) -> tuple[str, str]:
 
 
 def refused(sqs: Any, url: str, **parameters: Any) -> str:
-    """Receives with an error. Returns the error's text."""
+    """Asserts that the service refuses the receive. Returns the error's text."""
     with pytest.raises(ClientError) as caught:
         sqs.receive_message(QueueUrl=url, **parameters)
     assert caught.value.response["Error"]["Code"] == "ResponseTooLarge"
@@ -91,8 +92,8 @@ def refused(sqs: Any, url: str, **parameters: Any) -> str:
 def test_long_messages_all_come_and_none_becomes_a_dead_letter(
     sqs: Any, sql: psycopg.Connection[Any], form: EventForm, name: str, scale: int
 ) -> None:
-    """A client requests ten messages of 700 KB, and gets all in at most three calls. Together the messages exceed a
-    function's response."""
+    """A client requests ten messages of 700 KB and receives all of them in at most three calls. Together, the messages
+    are longer than the response of a function can be."""
     url, _ = create(sqs, name)
     for number in range(10):
         group = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)}
@@ -116,8 +117,8 @@ def test_long_messages_all_come_and_none_becomes_a_dead_letter(
 @WAYS
 @SCALES
 def test_escapes_count(sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any], form: EventForm, scale: int) -> None:
-    """A quote takes four bytes in JSON and six in XML. The service does not count the receive of a message that is too
-    long, and another interface can receive the message."""
+    """A quote takes four bytes in JSON and six in XML. A message that is too long for the response does not count as
+    received, and another interface can receive the message."""
     url, _ = create(sqs)
     body = '"' * ((1_040_000 if form == "http_api" else 240_000) // scale)
     path = url.removeprefix(str(http.base_url).rstrip("/"))
@@ -148,7 +149,7 @@ def test_escapes_count(sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any
     ],
 )
 def test_a_message_that_is_too_long_alone(sqs: Any, sql: psycopg.Connection[Any], body: str) -> None:
-    """Receives skip the long message and return other messages. A receiver with a higher limit gets the long
+    """Receives skip the long message and return the other messages. A receiver with a higher limit receives the long
     message."""
     url, _ = create(sqs, maximum=1)
     sqs.send_message(QueueUrl=url, MessageBody=body)
@@ -194,7 +195,7 @@ def test_a_mib_does_not_go_in_through_a_load_balancer(sqs: Any, form: EventForm)
 
 @pytest.mark.parametrize("form", ["alb"])
 def test_a_long_poll_waits_for_others(sqs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The receive fails at the end of its wait if no other message has arrived."""
+    """The receive fails at the end of its wait time if no other message has arrived."""
     url, _ = create(sqs)
     sqs.send_message(QueueUrl=url, MessageBody="x" * 999_000)
     refused(sqs, url, WaitTimeSeconds=1)
@@ -258,7 +259,8 @@ def test_the_rest_api_refuses_what_is_too_long(http: httpx.Client, sql: psycopg.
 def test_any_other_response_that_is_too_long_is_refused_too(
     deployment: FunctionServer, sql: psycopg.Connection[Any]
 ) -> None:
-    """Examples are GetSchedule, whose Input can have 1 MiB, and the REST API's schedule with the same message."""
+    """Examples are GetSchedule, whose Input can be 1 MiB long, and the REST API's response for a schedule with the same
+    message."""
     scheduler = boto3.client(
         "scheduler",
         endpoint_url=deployment.endpoint_url,
@@ -282,10 +284,10 @@ def test_any_other_response_that_is_too_long_is_refused_too(
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
-# Tests the functions' responses to errors in the request, in the database and in Penstock.
+# Tests how the functions respond to errors in the request, in the database and in Penstock.
 
 
-# No process listens on loopback's discard port.
+# No process listens on the discard port of the loopback address.
 NOWHERE = "postgresql://nobody:secret-password@127.0.0.1:9/nothing"
 
 
@@ -380,7 +382,7 @@ def test_unexpected_errors_stay_inside(empty_database: Database, caplog: pytest.
     [({}, "DATABASE_URL is not set"), ({"DATABASE_URL": NOWHERE, "LOG_LEVEL": "loud"}, "LOG_LEVEL must be one of")],
 )
 def test_a_bad_setting_is_named_in_the_log(variables: dict[str, str], text: str) -> None:
-    """The function runs in a separate process, like on Lambda, with the real Logger on standard output."""
+    """The function runs in a separate process, as on Lambda, and the real Logger writes to standard output."""
     script = "import json, sys, gateway; print(json.dumps(gateway.handler(json.load(sys.stdin), None)))"
     result = subprocess.run(
         [sys.executable, "-c", script],

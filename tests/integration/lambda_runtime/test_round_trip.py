@@ -1,6 +1,7 @@
 """Tests the REST API as a function, with every event format and real HTTP. /v1/openapi.json defines the responses.
 
-Also tests a message's life through the functions: every event format, both protocols, real HTTP and PostgreSQL.
+Also tests the life of a message through the functions with every event format, both protocols, real HTTP and
+PostgreSQL.
 """
 
 import json
@@ -73,7 +74,7 @@ def test_the_openapi_document_and_the_certificate_are_served(http: httpx.Client)
 
 
 def test_a_path_with_percent_signs_is_the_decoded_path(http: httpx.Client) -> None:
-    """RFC 3986, 6.2.2.2: an encoded letter is the letter."""
+    """An encoded letter in a path is equal to the letter (RFC 3986, 6.2.2.2)."""
     http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
     http.follow_redirects = True
     for path in ("/%76%31/queues", "/v%31/queue%73", "/v1/%71ueues"):
@@ -140,7 +141,7 @@ def test_sign_in_make_a_queue_and_look(console: httpx.Client, database: Database
 
 
 def test_a_named_stage_is_no_part_of_the_path(database: Database, form: EventForm) -> None:
-    """`rawPath` begins with an HTTP API's stage, unless the stage is $default. Function URLs use the same event
+    """`rawPath` begins with the stage of an HTTP API, unless the stage is $default. Function URLs use the same event
     format."""
     version_2 = form in {"http_api", "function_url"}
     event = event_of(form, Request("GET", "/prod/v1/queues" if version_2 else "/v1/queues"))
@@ -235,7 +236,7 @@ def test_query(query: Query) -> None:
         "MessageAttribute.1.Value.DataType": "Binary",
         "MessageAttribute.1.Value.BinaryValue": "AP+A/w==",
     }
-    # The request uses the queue's path, so no parameter names the queue.
+    # The request uses the path of the queue, so no parameter names the queue.
     sent = element(query.post(url, Action="SendMessage", MessageBody=TEXT, **attribute), "MessageId")
     received = query.get(url, Action="ReceiveMessage", **{"MessageAttributeName.1": "All"})
     assert element(received, "MessageId") == sent

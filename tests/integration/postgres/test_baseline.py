@@ -1,9 +1,9 @@
 """Until release 0.1.0, commits change the baseline in place, and sql/ does not mention earlier releases. After 0.1.0,
 the baseline is fixed.
 
-The heading of a release's section in CHANGELOG contains the release's commit.
+The heading of a release's section in CHANGELOG contains the commit of the release.
 
-The runner reads every folder in sql/functions, and the database has exactly these folders' functions.
+The runner reads every folder in sql/functions, and the database contains exactly the functions of these folders.
 
 The schema dump is the same on every PostgreSQL version, and contains tables and functions.
 """
@@ -47,8 +47,8 @@ def released_commit(changelog: str) -> str:
 
 
 def faults(directory: Path, released_baseline: str | None) -> Iterator[str]:
-    """Returns the forbidden contents in a folder like sql/. `released_baseline` is the release's text, or None before
-    the release."""
+    """Returns the forbidden contents in a folder like sql/. `released_baseline` is the text of the released baseline,
+    or None before the release."""
     if released_baseline is not None:
         if (directory / BASELINE).read_text() != released_baseline:
             yield f"{BASELINE} is not that of release 0.1.0: write a migration instead"
@@ -157,7 +157,7 @@ def test_functions_are_read_in_the_order_of_their_names_across_folders() -> None
 
 
 def test_a_folder_holds_at_most_20_files() -> None:
-    """Only `api` can contain more files. All functions are in folders."""
+    """Only the folder `api` can contain more files. All functions are in subfolders."""
     held = Counter(path.parent.name for path in FUNCTIONS.rglob("*.sql"))
     assert {folder: count for folder, count in held.items() if folder != "api" and count > 20} == {}
     assert FUNCTIONS.name not in held
@@ -188,13 +188,13 @@ UNLOGGED = {
     "unjudged_event",
     "watcher",
 }
-"""Lists the unlogged tables, which no server replicates and whose rows a crash may lose."""
+"""Lists the unlogged tables, whose rows a server does not replicate and can lose in a crash."""
 
 
 def test_every_logged_table_has_a_primary_key(database: Database) -> None:
-    """A publication of all tables otherwise stops updates and deletes. AWS requires keys for blue/green deployments
-    (Amazon RDS User Guide, "Limitations and considerations for Amazon RDS blue/green deployments",
-    https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/blue-green-deployments-considerations.html).
+    """Without primary keys, a publication of all tables would stop updates and deletes. AWS requires primary keys for
+    blue/green deployments (Amazon RDS User Guide, "Limitations and considerations for Amazon RDS blue/green
+    deployments", https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/blue-green-deployments-considerations.html).
     """
     query = """
         select c.relname, c.relpersistence, exists (
@@ -237,7 +237,7 @@ def use(database: psycopg.Connection[tuple[object, ...]]) -> None:
 
 
 def run_page(words: str, variables: dict[str, str], folder: Path) -> str:
-    """Runs the only block in docs/operate/replicate.md that contains these words. Returns the output."""
+    """Runs the only code block in docs/operate/replicate.md that contains the given words. Returns the output."""
     (text,) = [block.text for block in blocks("docs/operate/replicate.md") if words in block.text and block.kind]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
@@ -250,7 +250,7 @@ def run_page(words: str, variables: dict[str, str], folder: Path) -> str:
 
 @pytest.mark.skipif(shutil.which("psql") is None, reason="needs psql and pg_dump")
 def test_a_subscriber_replicates_all_tables_while_the_product_runs(tmp_path: Path) -> None:
-    """The subscriber is another server. The page's commands set it up and promote it. The commands in
+    """The subscriber is another server. The commands on the page set up the subscriber and promote it. The commands in
     docs/operate/remove.md remove Penstock."""
     with (
         new_cluster("any", wal_level="logical") as publisher,
@@ -270,7 +270,7 @@ def test_a_subscriber_replicates_all_tables_while_the_product_runs(tmp_path: Pat
         create(source, "before")
         for words in ("create role", "pg_dump", "add_history_day", "create subscription"):
             run_page(words, variables, tmp_path)
-        use(source)  # The publisher creates partitions in the meantime.
+        use(source)  # Meanwhile, the publisher creates partitions.
         assert source.execute("select count(*) from queue.history").fetchall() != [(0,)]
         wait_until(lambda: target.execute(ROWS).fetchall() == source.execute(ROWS).fetchall())
         assert target.execute("select count(*) from queue.history_default").fetchall() == [(0,)]

@@ -57,7 +57,8 @@ def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    """Runs a server with TLS, like RDS. The tests set the user's password. Skips the tests if PostgreSQL lacks TLS."""
+    """Runs a server with TLS, as RDS does. The tests set the user's password. Skips the tests if PostgreSQL lacks
+    TLS."""
     account = SystemAccount.choose()
     with ephemeral_state(memory_directory()) as state:
         folder, own = account.make_private_folder(state / "tls"), OURS.server(HOST)
@@ -146,7 +147,8 @@ def test_a_token_is_a_presigned_request() -> None:
 def test_each_connection_of_a_function_has_its_own(
     server: Postgres, tmp_path: Path, tokens: list[str], driver: str
 ) -> None:
-    """The first token has expired when the function needs the second. An open connection does not need a token."""
+    """The first token has expired when the function needs the second. A connection that is already open does not need a
+    token."""
     environment = ExecutionEnvironment(
         {"DATABASE_URL": address(server, tmp_path), "QUEUE_DATABASE_AUTH": "iam", "QUEUE_DATABASE_DRIVER": driver}
     )
@@ -202,7 +204,7 @@ def test_a_password_stays_without_the_setting() -> None:
 def test_without_credentials_or_a_region(
     server: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: str
 ) -> None:
-    """The response is 503. The next request tries again, because credentials may arrive later."""
+    """The response has the status 503. The next request tries again, because the credentials can arrive later."""
     database = Database(settings_of(address(server, tmp_path)).database_url, driver)
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(ServiceUnavailable) as refused:

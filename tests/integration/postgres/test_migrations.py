@@ -20,7 +20,7 @@ MIGRATIONS = {
     "0001_first.sql": "create table queue.first (id int);",
     "0002_second.sql": "create table queue.second (id int); insert into queue.second select 1 from queue.first;",
 }
-# The first function calls a function in a later file.
+# The first function calls a function that a later file defines.
 FUNCTIONS = {
     "queue.a.sql": "create or replace function queue.a() returns int language sql as 'select queue.b()';",
     "queue.b.sql": "create or replace function queue.b() returns int language sql as 'select 1';",
@@ -29,7 +29,7 @@ FUNCTIONS = {
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Makes a folder like sql/ with two migrations, two functions and grants."""
+    """Makes a folder with the layout of sql/ that contains two migrations, two functions and grants."""
     write(tmp_path / "migrations", MIGRATIONS)
     write(tmp_path / "functions", FUNCTIONS)
     write(tmp_path, {"grants.sql": "grant execute on function queue.a() to public;"})
@@ -76,7 +76,7 @@ def test_an_applied_migration_must_not_change(empty_database: Database, director
 
 
 def test_a_database_of_an_earlier_commit_is_refused(empty_database: Database, tmp_path: Path) -> None:
-    """That database has another baseline, and can have migrations that this commit lacks."""
+    """That database was created from another baseline, and can contain migrations that this commit lacks."""
     earlier = tmp_path / "earlier"
     shutil.copytree(find_sql_directory() / "migrations", earlier / "migrations")
     write(earlier / "migrations", {"0002_later.sql": "create table queue.second (id int);"})
@@ -133,7 +133,7 @@ def test_a_broken_function_names_its_file(empty_database: Database, directory: P
 def test_functions_are_replaced_by_those_of_a_newer_release_alone(
     empty_database: Database, directory: Path, monkeypatch: pytest.MonkeyPatch, first: str, then: str, replaced: bool
 ) -> None:
-    """The rule also applies if both releases have the same migrations."""
+    """The rule applies even if both releases have the same migrations."""
     monkeypatch.setattr("penstock.postgres.migrations.RELEASE", first)
     migrate(empty_database.api_dsn, directory)
     two = FUNCTIONS["queue.b.sql"].replace("1", "2")
@@ -158,9 +158,10 @@ def test_an_older_release_leaves_the_functions_of_a_newer_one(empty_database: Da
 
 
 def test_a_second_runner_waits_for_the_first(empty_database: Database, directory: Path) -> None:
-    """The second runner waits for the lock while the first is inside a migration, and then finds no work.
+    """The second runner waits for the lock while the first runs a migration, and has no migrations left to run.
 
-    The second runner waits longer than its role's lock_timeout, because that limit is for the service's calls.
+    The second runner waits longer than the lock_timeout of its role, because that limit is meant for the service's
+    calls.
     """
     migrate(empty_database.api_dsn, directory)
     with psycopg.connect(empty_database.api_dsn) as own:
@@ -203,8 +204,8 @@ def test_a_lock_that_never_comes_is_an_error_and_nothing_is_applied(
 
 
 def test_the_role_gets_its_settings_also_through_the_pooler(database: Database, postgres: TestServer) -> None:
-    """Keepalives are also role settings. This pooler connects to the server through a Unix socket, which has no
-    keepalives."""
+    """The TCP keepalives are also settings of the role. This pooler connects to the server through a Unix socket, which
+    has no keepalives."""
     with psycopg.connect(database.pooled_dsn, prepare_threshold=None) as connection:
         row = connection.execute("select rolconfig from pg_roles where rolname = current_user").fetchone()
         assert row == ([f"{name}={value}" for name, value in SESSION_SETTINGS.items()],)
@@ -214,7 +215,7 @@ def test_the_role_gets_its_settings_also_through_the_pooler(database: Database, 
 
 
 def test_a_database_of_another_encoding_is_refused(postgres: TestServer) -> None:
-    """SQL_ASCII returns texts as bytes, so checksums would differ and receives would fail."""
+    """With SQL_ASCII, PostgreSQL returns texts as bytes, so checksums would differ and receives would fail."""
     postgres.administration.execute(
         "create database ascii template template0 encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C'"
     )
@@ -234,7 +235,8 @@ def test_the_defaults_of_new_queues_are_stored(empty_database: Database) -> None
 
 
 def test_hostile_settings_of_the_database_change_nothing(empty_database: Database, database: Database) -> None:
-    """All hostile settings apply at once. One of them, standard_conforming_strings = off, gives strings escapes."""
+    """All hostile settings apply at once. One of the settings, standard_conforming_strings = off, makes backslashes in
+    strings escapes."""
     with psycopg.connect(empty_database.dsn, autocommit=True) as administration:
         give_all(administration, "database", empty_database.name, ROLE)
     assert migrate(empty_database.api_dsn).functions

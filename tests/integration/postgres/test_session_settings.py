@@ -1,4 +1,4 @@
-"""Tests the service's session settings on any PostgreSQL, for any role, with and without a pooler.
+"""Tests the service's session settings on any PostgreSQL server, for any role, with and without a pooler.
 
 Sources: "pg_settings" (sources of values) and "CREATE FUNCTION" (SET) in PostgreSQL's documentation.
 """
@@ -66,7 +66,7 @@ def plain(database: Database) -> Iterator[str]:
 
 
 def choose(database: Database, settings: Mapping[str, str]) -> None:
-    """Changes the service role's settings for this database only, like an operator."""
+    """Changes the settings of the service's role for this database only, as an operator does."""
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute(FUNCTION.encode())
         for name, value in settings.items():
@@ -176,7 +176,8 @@ def test_slow_calls_are_logged_without_bodies(postgres: TestServer, database: Da
 
 # --- in the functions ------------------------------------------------------------------------------------------------
 def test_functions_have_the_planners_whoever_calls(database: Database) -> None:
-    """SQL-language functions have no settings, because PostgreSQL inlines their query into the caller's."""
+    """Functions in the language SQL have no settings, because a setting would prevent PostgreSQL from inlining the
+    function into the caller's query."""
     with psycopg.connect(database.dsn) as connection:
         rows = connection.execute(
             "select p.oid::regprocedure::text, proconfig from pg_proc p join pg_language l on l.oid = p.prolang"
@@ -209,7 +210,7 @@ NAMES = list(PINNED_SETTINGS)
 
 
 def give_all(database: Database, place: Place, settings: Iterable[Setting]) -> dict[str, str]:
-    """Sets these settings for the service role's sessions. Returns the environment variables."""
+    """Sets the given settings for the sessions of the service's role. Returns the environment variables."""
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute(FUNCTION.encode())
         return hostile_settings.give_all(administration, place, database.name, ROLE, settings)

@@ -1,4 +1,4 @@
-"""Checks that statements and PostgreSQL's catalogue agree: names, parameters, columns and types."""
+"""Checks that statements agree with PostgreSQL's catalogue about names, parameters, columns and types."""
 
 import re
 from collections import Counter
@@ -33,7 +33,7 @@ def test_every_statement_agrees_with_the_catalogue(connection: Connection) -> No
 
 
 def test_a_change_is_a_column_that_is_true_or_false() -> None:
-    """Only audited statements have `changed`."""
+    """Only statements that write an audit row have the column `changed`."""
     found = {name: statement for name, statement in all_statements() if statement.changed}
     assert len(found) >= 20
     for name, statement in found.items():
@@ -130,7 +130,7 @@ def test_types_that_fit(hint: Any, kind: str, expected: bool) -> None:
 
 # --- functions without a statement -----------------------------------------------------------------------------------
 def test_every_function_is_called_by_a_statement_by_sql_or_by_applications() -> None:
-    """Applications call the functions in sql/functions/api. Every other function needs a caller."""
+    """Applications call the functions in sql/functions/api. Every other function needs a caller in the repository."""
     files = {path.stem: path for path in (find_sql_directory() / "functions").glob("*/*.sql")}
     used = {statement.name for _, statement in all_statements()}
     for path in find_sql_directory().rglob("*.sql"):

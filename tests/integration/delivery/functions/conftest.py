@@ -1,4 +1,4 @@
-"""Runs a service that invokes functions on a server beside it."""
+"""Runs a service that invokes functions on a local server."""
 
 from collections.abc import Iterator
 

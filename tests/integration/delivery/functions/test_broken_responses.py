@@ -1,6 +1,6 @@
-"""Tests incomplete responses. The missing part could name failed messages, which must not be deleted.
+"""Tests incomplete responses. The missing part could name failed messages, which the service must not delete.
 
-Also tests messages and invocations that the service no longer retries.
+Also tests messages and invocations that the service stops retrying.
 
 Source: RetryPolicy (EventBridge Scheduler API Reference). AWS does not document which accounts can make the service
 invoke a function, so Penstock chose that rule.
@@ -39,7 +39,7 @@ Respond = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 async def served(respond: Respond, call: Callable[[str], Awaitable[None]]) -> None:
-    """Yields the address of a server that reads a request and sends this response."""
+    """Yields the address of a server that reads a request and then sends the given response."""
     ended: list[asyncio.Future[None]] = []
 
     async def response(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -91,7 +91,7 @@ async def test_a_body_that_breaks_off(target: str, sent: bytes, is_reset: bool) 
 @pytest.mark.parametrize("target", ["", FUNCTION])
 @pytest.mark.parametrize("body", [b"", BODY])
 async def test_a_body_that_ends_with_the_connection(target: str, body: bytes) -> None:
-    """HTTP/1.0 servers end the body by closing the connection."""
+    """HTTP/1.0 servers close the connection to end the body."""
 
     async def respond(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.0 200 OK\r\n\r\n" + body)
@@ -101,8 +101,8 @@ async def test_a_body_that_ends_with_the_connection(target: str, body: bytes) ->
 
 
 async def test_a_body_that_comes_late() -> None:
-    """The service waits for the body of an invocation's response, because the body contains the result. It does not
-    wait for a webhook response's body."""
+    """The service waits for the body of an invocation's response, because the body contains the result. The service
+    does not wait for the body of a webhook's response."""
     responses: list[Response] = []
     came_late = asyncio.Event()
 
@@ -129,7 +129,7 @@ async def test_a_body_that_comes_late() -> None:
 
 @pytest.mark.parametrize("target", ["", FUNCTION])
 async def test_a_response_of_6_mb_does_not_break_off(target: str) -> None:
-    """Lambda's response can have 6 MB. The service truncates a longer response."""
+    """A response from Lambda can be 6 MB long. The service truncates a longer response."""
     body = b"x" * (6 * 1_048_576)
 
     async def respond(writer: asyncio.StreamWriter) -> None:
@@ -173,8 +173,8 @@ async def fail_to_reach(target: str, **given: str) -> Failure:
 async def test_the_failure_names_why_a_target_is_unreachable(
     monkeypatch: pytest.MonkeyPatch, error: Exception, text: str, is_function: bool
 ) -> None:
-    """The account that owns a mapping reads why the worker does not reach a URL, as for a webhook. Only the log has the
-    reason why the worker does not reach QUEUE_LAMBDA_ENDPOINT."""
+    """The account that owns a mapping reads why the worker does not reach a URL, as for a webhook. For
+    QUEUE_LAMBDA_ENDPOINT, only the log contains the reason why the worker does not reach the address."""
 
     async def refuse(*_: object) -> None:
         raise error
@@ -245,7 +245,7 @@ SCHEDULE = {
 
 
 def test_a_function_of_another_account_than_the_subscriber(harness: Harness) -> None:
-    """In a release that did not invoke functions, any account could subscribe any function."""
+    """A release that did not invoke functions let any account subscribe any function."""
     name = harness.function(lambda _: None)
     sns = harness.service.client("sns")
     topic = sns.create_topic(Name="foreign")["TopicArn"]
@@ -260,7 +260,7 @@ def test_a_function_of_another_account_than_the_subscriber(harness: Harness) -> 
 
 
 def paused_invocation(db: Connection, until: float, dead_letters: str) -> None:
-    """Creates a schedule's invocation that has waited for its paused function for two hours."""
+    """Creates an invocation that a schedule started and that has waited two hours for its paused function."""
     row = db.execute(
         "insert into queue.notice (kind, message_id, raw, headers) values ('schedule', gen_random_uuid(), '{}', %s)"
         " returning notice_id", (json.dumps(SCHEDULE),),

@@ -1,4 +1,4 @@
-"""Tests functions that EventBridge Scheduler's schedules or topic subscriptions invoke.
+"""Tests functions that schedules of EventBridge Scheduler or subscriptions of topics invoke.
 
 The sources for schedules are Target and RetryPolicy (EventBridge Scheduler API Reference), "Adding context attributes"
 and "Configuring a schedule's dead-letter queue" (EventBridge Scheduler User Guide), and "Using Lambda with Amazon
@@ -33,7 +33,7 @@ def ignore(_: Any) -> None: ...
 
 
 def schedule(harness: Harness, function: str, **target: Any) -> str:
-    """Creates a schedule that fires once, at once. Returns its name."""
+    """Creates a schedule that fires once and immediately. Returns its name."""
     name = f"s{next(_numbers)}"
     arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{function}"
     harness.service.client("scheduler").create_schedule(
@@ -44,7 +44,7 @@ def schedule(harness: Harness, function: str, **target: Any) -> str:
 
 
 def make_due(harness: Harness) -> None:
-    """Makes the next attempts of all waiting invocations due now."""
+    """Makes the next attempts of all waiting invocations due immediately."""
     with psycopg.connect(harness.dsn, autocommit=True) as db:
         db.execute("update queue.outgoing_delivery set due_at = clock_timestamp() where lease is null")
         db.execute("select queue.wake_deliveries()")
@@ -195,7 +195,7 @@ def redrive(arn: str) -> dict[str, str]:
 
 
 def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None:
-    """The test compares each field in the page's example, and each constant value."""
+    """The test compares each field with the example on the AWS page, and compares the values that are constant."""
     name = harness.function(ignore)
     topic, subscription = subscribed(harness, name)
     assert subscription.startswith(f"{topic}:")  # the subscription needs no confirmation
@@ -259,7 +259,8 @@ def test_a_process_that_invokes_no_functions_claims_no_invocations(harness: Harn
 
 
 def test_filters_and_texts_of_its_own(harness: Harness) -> None:
-    """FilterPolicy selects the messages, and MessageStructure json contains a text for the protocol `lambda`."""
+    """FilterPolicy selects the messages, and a message with MessageStructure `json` contains a text for the protocol
+    `lambda`."""
     name = harness.function(ignore)
     topic, _ = subscribed(harness, name, FilterPolicy='{"kind": ["order"]}')
     sns = harness.service.client("sns")

@@ -1,5 +1,5 @@
-"""Tests SIGKILL during a batch, many deliveries, and an endless response: no delivery is lost, and memory use stays
-constant.
+"""Tests SIGKILL during a batch, many deliveries, and an endless response: the service loses no delivery, and its memory
+use stays constant.
 
 docs/reference/webhook_log.md specifies the attempt log, paused endpoints and queue.outgoing_delivery_history.
 """
@@ -67,7 +67,7 @@ def workers(database: Database) -> Iterator[Workers]:
 
 @pytest.mark.slow
 def test_nothing_is_lost_when_workers_are_killed(db: Connection, receiver: Receiver, workers: Workers) -> None:
-    """Only deliveries that a killed worker had claimed can occur twice: at most a batch for each kill."""
+    """Only the deliveries that a killed worker had claimed can occur twice, so each kill repeats at most one batch."""
     rnd, published = random.Random(4), 0
     for kill in range(KILLS):
         arrived = len(receiver.requests)
@@ -89,7 +89,7 @@ def test_nothing_is_lost_when_workers_are_killed(db: Connection, receiver: Recei
 
 
 def release(db: Connection) -> int:
-    """Releases the remaining webhooks from dead workers' leases."""
+    """Releases the remaining webhooks from the leases of dead workers."""
     left = number(db, "select count(*) from queue.outgoing_delivery")
     stuck = number(db, "select count(*) from queue.outgoing_delivery where due_at > clock_timestamp() + interval '5 s'")
     if left and left == stuck:
@@ -99,7 +99,7 @@ def release(db: Connection) -> int:
 
 @pytest.mark.slow
 def test_ten_thousand_deliveries(db: Connection, database: Database) -> None:
-    """In this process's CPU time, one core delivers at least 1,000 webhooks a second."""
+    """One core delivers at least 1,000 webhooks in each second of CPU time that this process uses."""
     command = [sys.executable, "-m", "tests.support.delivery.receiver"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -148,7 +148,7 @@ def test_each_attempt_is_logged(db: Connection, deliver: Deliver, receiver: Rece
     publish(db, *urls.values())
     deliver(webhook_log_responses=True)
     lost = "the endpoint closed the connection"
-    # The log never stores responses from the operator's network, whatever the setting is.
+    # The log never stores responses from the operator's network, regardless of the setting.
     assert logged(db) == [
         (urls["/200"], 1, "delivered", 200, None, None, ACCOUNT, True, True),
         (urls["/404"], 1, "given_up", 404, "HTTP status 404", None, ACCOUNT, True, True),
@@ -191,7 +191,7 @@ def test_a_body_that_never_ends_takes_nothing_from_the_status(
 def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """The pause also applies to subscriptions with their own rate, and to webhooks older than an hour."""
+    """The pause also applies to subscriptions that have their own rate, and to webhooks older than an hour."""
     url, other = receiver.url("/200"), receiver.url("/204")
     publish(db, url, other)
     deliver()
@@ -294,7 +294,7 @@ def test_a_delivery_that_was_given_up(db: Connection, store: DeliveryStore, dead
 
 
 def test_an_outcome_that_comes_too_late_is_not_recorded(db: Connection, store: DeliveryStore) -> None:
-    """Another worker has claimed the webhook in the meantime."""
+    """Meanwhile, another worker has claimed the webhook."""
     publish(db, URL)
     (late,) = store.claim(1, {})
     pass_time(db, 3600)

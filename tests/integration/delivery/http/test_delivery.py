@@ -1,7 +1,7 @@
 """Tests the worker against a real receiver: attempts, retry delays and final state.
 
 The sources are pages in the SNS developer guide: "Amazon SNS message delivery retries", "Fanout Amazon SNS
-notifications to HTTPS endpoints" (SNS retries 5xx and 429, and all other errors are permanent), and the page about
+notifications to HTTPS endpoints" (SNS retries after 5xx and 429, but not after other errors), and the page about
 headers. Penstock makes 5 attempts for an event, with pauses of 10, 30, 60 and 300 seconds.
 """
 
@@ -37,7 +37,8 @@ POLICY = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 4, "numR
 
 
 def spacing(db: Connection, deliver: Deliver, **settings: Any) -> list[float]:
-    """Runs all retries of the only webhook. Moves the clock to each retry, and returns the seconds before each."""
+    """Runs all retries of the only webhook in the database. Moves the clock to each retry, and returns the seconds
+    before each retry."""
     delays: list[float] = []
     while True:
         before = number(db, "select coalesce(sum(attempts), 0) from queue.outgoing_delivery")
@@ -137,7 +138,7 @@ def test_an_event_is_tried_five_times(db: Connection, deliver: Deliver, receiver
 
 
 def test_a_delivery_policy_sets_attempts_and_delays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """The first retry has no delay and belongs to the first run."""
+    """The first retry has no delay, so the first run of the worker makes this retry."""
     publish(db, receiver.url("/500"), policy=POLICY)
     assert spacing(db, deliver) == [1, 4, 4]
     assert receiver.count("/500") == 5
@@ -158,7 +159,7 @@ def test_the_status_counts_whatever_becomes_of_the_body(db: Connection, deliver:
 
 
 def test_an_endless_body_is_not_read(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """The worker reads at most 64 KiB. Both sockets' buffers are far smaller than the receiver's body."""
+    """The worker reads at most 64 KiB. The buffers of both sockets are far smaller than the receiver's body."""
     publish(db, receiver.url("/gzip"), copies=5)
     assert deliver()["delivered"] == 5
     assert receiver.sent["gzip"] < 5 * 16 * 2**20
@@ -230,7 +231,7 @@ def test_only_the_holder_of_the_lease_writes_the_outcome(db: Connection, receive
 
 
 def test_two_workers_settle_the_last_two_webhooks_of_a_notice(db: Connection, receiver: Receiver) -> None:
-    """The workers also delete the notice."""
+    """The workers also delete the row in queue.notice."""
     publish(db, receiver.url("/200"), copies=2)
     claims = [DeliveryStore(db, None, 20).claim(1, {})[0] for _ in range(2)]
     for claimed in claims:
@@ -241,7 +242,7 @@ def test_two_workers_settle_the_last_two_webhooks_of_a_notice(db: Connection, re
 def test_outcomes_outlive_a_lost_database(
     db: Connection, receiver: Receiver, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next run writes the outcomes over a new connection, and does not repeat a delivery."""
+    """The next run writes the outcomes over a new connection and does not repeat any delivery."""
     publish(db, receiver.url("/200"), copies=5)
     settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"})
     deliverer = Deliverer(longest_run_seconds=5)

@@ -1,5 +1,5 @@
-"""Tests endpoints: addresses that a worker never connects to, and endpoints and hosts that fail, are slow or are
-throttled. Only webhooks to such an endpoint wait.
+"""Tests endpoints that a worker never connects to, and endpoints and hosts that fail, respond slowly or are throttled.
+Only webhooks to the throttled endpoint wait.
 
 By default, a worker never connects to the receiver's address. `tests/unit/delivery/http/test_guard.py` tests all
 address notations without connections.
@@ -37,7 +37,7 @@ RESPONSES = {
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Returns RESPONSES in the system resolver's format."""
+    """Returns RESPONSES in the format of the system resolver."""
     ask = socket.getaddrinfo
 
     def response(host: Any, port: Any, *more: Any, **given: Any) -> Any:
@@ -68,7 +68,7 @@ def test_where_a_name_leads_is_not_told(db: Connection, deliver: Deliver, receiv
 
 @pytest.mark.usefixtures("names")
 def test_where_it_is_allowed_it_does(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """Without this test, the test above would also pass if no delivery worked."""
+    """Without this test, the previous test would also pass if no delivery worked."""
     publish(db, *(f"http://{host}:{receiver.port}/200" for host in ("127.0.0.1", "localhost", "private.example")))
     deliver(webhook_allow_cidrs="127.0.0.0/8,::1/128")
     assert (receiver.count("/200"), deliveries(db)) == (3, [])
@@ -88,7 +88,7 @@ def settle(store: DeliveryStore, claims: list[Claimed], status: int) -> dict[str
 
 
 def busy(claims: list[Claimed]) -> dict[str, int]:
-    """Posts these webhooks. Returns the concurrent requests."""
+    """Posts these webhooks. Returns the number of concurrent requests."""
     return dict(Counter(claimed.delivery.endpoint_key for claimed in claims))
 
 
@@ -103,7 +103,7 @@ def endpoints(claims: list[Claimed]) -> list[str]:
 
 
 def pause(db: Connection, store: DeliveryStore, more: int = 30) -> None:
-    """Makes 20 attempts to BAD fail, while `more` webhooks wait for BAD."""
+    """Makes 20 attempts to reach BAD fail, while `more` webhooks wait for BAD."""
     publish(db, BAD, copies=20 + more)
     claims = store.claim(50, {})
     assert len(claims) == 20
@@ -122,7 +122,8 @@ def test_a_process_gets_20_of_a_host_and_others_behind_them(db: Connection, stor
 
 
 def test_all_urls_of_a_host_share_its_places(db: Connection, store: DeliveryStore) -> None:
-    """60 URLs on a slow host share 20 concurrent requests, whatever their letter case or their subscriptions' rates."""
+    """60 URLs on a slow host share 20 concurrent requests, regardless of the letter case of the URLs and the rates of
+    the subscriptions."""
     urls = [f"http://{'Slow' if n % 2 else 'slow'}.example:80/{n}" for n in range(60)]
     publish(db, *urls[:40], copies=2)
     publish(db, *urls[40:], policy={"throttlePolicy": {"maxReceivesPerSecond": 1_000}})
@@ -198,7 +199,8 @@ OF_CARRIER = {
 @pytest.mark.parametrize("waits", [False, True], ids=["due", "endpoint due"])
 @pytest.mark.parametrize("carrier", OF_CARRIER)
 def test_a_process_claims_only_deliveries_of_its_carriers(db: Connection, carrier: str, waits: bool) -> None:
-    """A process without the carrier leaves the delivery as it is, so that another process claims it at once."""
+    """A process that lacks the carrier does not change the delivery, so another process can claim the delivery at
+    once."""
     publish(db, OF_CARRIER[carrier])
     if waits:
         db.execute("update queue.outgoing_delivery set waiting = true, waits_for = account_id || ' ' || endpoint_key")
@@ -260,8 +262,8 @@ def test_19_failures_do_not(db: Connection, store: DeliveryStore) -> None:
 def test_an_endpoint_that_has_failed_for_minutes_needs_attention(
     db: Connection, store: DeliveryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A response resets the state, and the log reports both changes once. A failing endpoint's row stays longer than an
-    hour after the first failure."""
+    """A response resets the state, and the log reports both changes once. The row of a failing endpoint stays in the
+    table for longer than an hour after the first failure."""
 
     def failing() -> list[tuple[object, ...]]:
         return db.execute(
@@ -289,7 +291,7 @@ def test_an_endpoint_that_has_failed_for_minutes_needs_attention(
 
 
 def measured(db: Connection, name: str) -> float:
-    """Measures the installation. Returns one of the readings."""
+    """Measures the installation. Returns the value of the given reading."""
     db.execute("select queue.measure_installation()")
     (row,) = db.execute("select value from queue.reading where name = %s", (name,)).fetchall()
     return float(row[0])
@@ -318,7 +320,7 @@ def test_after_the_pause_one_tries_and_a_failure_doubles_it(db: Connection, stor
 def test_the_pause_of_an_endpoint_outlives_its_time_while_retries_are_due_later(
     db: Connection, store: DeliveryStore
 ) -> None:
-    """The endpoint needs attention until then, and the first due retry is a probe. The row is removed after an hour
+    """The endpoint needs attention until its first due retry, which is a probe. The row is removed after an hour
     without an attempt."""
     pause(db, store, more=0)
     db.execute("update queue.outgoing_delivery set due_at = clock_timestamp() + interval '30 minutes'")
@@ -328,7 +330,7 @@ def test_the_pause_of_an_endpoint_outlives_its_time_while_retries_are_due_later(
         listed = "select endpoint from queue.list_failed_endpoints('000000000000', 10, 120) where paused_at is not null"
         assert db.execute(listed.encode()).fetchall() == [(BAD,)]
     pass_time(db, 1800)
-    probe = store.claim(50, {}) + store.claim(50, {})  # The first call can return nothing and postpone the webhooks.
+    probe = store.claim(50, {}) + store.claim(50, {})  # The first call can postpone the webhooks and return none.
     assert endpoints(probe) == [BAD]
     settle(store, probe, 503)
     db.execute("delete from queue.outgoing_delivery")
@@ -378,7 +380,8 @@ def test_an_accounts_failures_pause_no_other_accounts_webhooks_for_the_same_url(
 
 
 def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: DeliveryStore) -> None:
-    """The worker delivers to the other URL even if its webhooks waited for the host before the pause."""
+    """After the pause, the worker delivers to the other URL, even if its webhooks waited for the host before the
+    pause."""
     publish(db, BAD, copies=60)
     publish(db, BAD + "works")
     failing = store.claim(50, {})
@@ -394,11 +397,11 @@ def test_a_paused_url_holds_up_no_other_url_of_its_host(db: Connection, store: D
 
 
 def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: DeliveryStore) -> None:
-    """All workers together deliver 5 webhooks a second, one each 200 ms. Unused capacity expires."""
+    """All workers together deliver 5 webhooks a second: one webhook every 200 ms. Unused capacity expires."""
     publish(db, BAD, policy=THROTTLED, copies=1)
     db.execute(COPIES)
     taken = []
-    # The database's clock continues, so the test counts webhooks during a simulated second.
+    # The database's clock keeps running, so the test counts webhooks during a simulated second.
     with db.transaction():
         for _ in range(10):
             taken.append(len(store.claim(50, {})))

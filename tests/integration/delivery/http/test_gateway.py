@@ -28,7 +28,7 @@ SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()
 
 
 def send(db: Connection, text: str, to: str = PHONE, protocol: str = "sms", account: str = ACCOUNT) -> str | None:
-    """Publishes to a number or an endpoint. Returns the error or None."""
+    """Publishes to a number or an endpoint. Returns the error of the publish, or None."""
     row = db.execute(
         "select error from queue.send_outgoing(%s, %s, %s, 'Notification', %s, gen_random_uuid(), 's', %s, %s)",
         (account, REGION, protocol, to, text, '{"a": {"DataType": "String", "StringValue": "b"}}'),
@@ -42,7 +42,8 @@ def states(db: Connection) -> list[tuple[str, str | None]]:
 
 
 def through(deliver: Deliver, receiver: Receiver, path: str = "/200", **settings: Any) -> Counts:
-    """Runs the worker in an installation with a gateway. The gateway can have a forbidden address."""
+    """Runs the worker in an installation with a gateway. The gateway can have an address that is forbidden for
+    webhooks."""
     return deliver(sns_gateway_url=receiver.url(path), webhook_allow_cidrs="", **settings)
 
 
@@ -76,7 +77,7 @@ def topic_arn(topic: str) -> str:
 
 
 def subscribe(db: Connection, topic: str, endpoint: str, **attributes: str) -> str:
-    """Creates the topic, and subscribes a phone. Returns the subscription's ARN."""
+    """Creates the topic and subscribes a phone. Returns the subscription's ARN."""
     db.execute("select queue.create_topic(%s, %s, %s, '{}', '{}')", (ACCOUNT, REGION, topic))
     given = (topic_arn(topic), ACCOUNT, endpoint, json.dumps(attributes))
     row = db.execute(ADD_SUBSCRIPTION, given).fetchone()
@@ -112,8 +113,8 @@ def redrive(name: str) -> dict[str, str]:
 def test_a_final_failure_goes_to_the_dead_letter_queue(
     db: Connection, deliver: Deliver, receiver: Receiver, path: str, name: str
 ) -> None:
-    """The service sends the envelope to the dead-letter queue at once after a client-side error, and otherwise after
-    all retries ("Amazon SNS dead-letter queues")."""
+    """The service sends the envelope to the dead-letter queue immediately after a client-side error, and after all
+    retries for other errors ("Amazon SNS dead-letter queues")."""
     create(db, name)
     arn = subscribe(db, "news", PHONE, **redrive(name))
     publish(db, "news", "hello")
@@ -165,8 +166,9 @@ def test_a_push_names_platform_and_token(db: Connection, deliver: Deliver, recei
 
 @pytest.mark.parametrize("path", ["/500", "/429", "/hang_up"])
 def test_a_gateway_that_fails(db: Connection, deliver: Deliver, receiver: Receiver, path: str) -> None:
-    """The worker retries 50 times over six hours with the same id. Then the message fails ("Amazon SNS message delivery
-    retries": 2 retries at intervals of 10 seconds, 10 with exponential backoff from 10 to 600, 38 at intervals of 600).
+    """The worker retries 50 times over six hours, with the same id each time. The message then fails ("Amazon SNS
+    message delivery retries": 2 retries at intervals of 10 seconds, 10 with exponential backoff from 10 to 600, 38 at
+    intervals of 600).
     """
     send(db, "hello")
     through(deliver, receiver, path)
@@ -230,8 +232,8 @@ def test_where_the_gateway_is_stays_the_operators_secret(
 
 
 def test_only_these_messages_go_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """The gateway does not get mails, messages older than six hours, or messages to opted-out numbers. Without a
-    gateway, the worker does not send any of these messages."""
+    """The gateway does not receive mails, messages older than six hours, or messages to numbers that opted out. Without
+    a gateway, the worker does not send any of these messages."""
     send(db, "old")
     assert sum(deliver().values()) == 0
     db.execute("update queue.outgoing set created_at = created_at - interval '361 minutes'")
@@ -308,7 +310,8 @@ def test_two_workers_hand_over_each_message_once(
 
 
 def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
-    """Messages without a gateway do not delay others, because the worker does not read them."""
+    """Messages that need a gateway do not delay other messages, because a worker without a gateway does not read
+    them."""
     for number in range(30):
         send(db, f"m{number}")
         send(db, f"m{number}", "a@example.com", "email")
@@ -319,7 +322,7 @@ def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
 
 
 def test_old_messages_go(db: Connection) -> None:
-    """Maintenance removes old messages after some days, and limits the number of messages for each account."""
+    """Maintenance removes messages after some days, and limits the number of messages for each account."""
     for number in range(5):
         send(db, f"m{number}")
     db.execute("update queue.outgoing set created_at = created_at - interval '8 days' where body in ('m0', 'm3')")
@@ -333,8 +336,8 @@ def test_old_messages_go(db: Connection) -> None:
 def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
     db: Connection, others: list[Connection], days: int, most: int
 ) -> None:
-    """The clean-up cannot deadlock with workers, which record outcomes and lock messages in the order of their
-    webhooks."""
+    """The clean-up cannot deadlock with workers, which lock messages in the order of their webhooks when they record
+    outcomes."""
     for number in range(4):
         send(db, f"m{number}")
     db.execute("update queue.outgoing set created_at = created_at - interval '8 days' where body <> 'm3'")

@@ -1,12 +1,12 @@
 """Tests confirming and unsubscribing through the links in mails, in the container and in functions.
 
 The sources are "Email notifications" (SNS Developer Guide) and Subscribe, ConfirmSubscription, Unsubscribe (SNS API
-reference). RFC 8058, 3.2, defines a mail program's click.
+reference). RFC 8058, 3.2, defines the request that a mail program sends after a click.
 
-The service limits the confirmation mails, because callers could flood an address otherwise (Penstock's choice:
-docs/reference/email.md).
+The service limits the number of confirmation mails, because a caller could otherwise flood an address (Penstock's
+choice: docs/reference/email.md).
 
-In an hour, an account causes at most ten such mails, and an address gets at most one.
+In an hour, an account can cause at most ten confirmation mails, and an address receives at most one.
 """
 
 import json
@@ -93,7 +93,7 @@ def test_from_the_first_mail_to_the_last(database: Database, mail_server: MailSe
 
 @pytest.mark.parametrize("deployment", [container, functions])
 def test_envelopes_by_mail(database: Database, mail_server: MailServer, deployment: Any) -> None:
-    """With `email-json`, the confirmation is also JSON. The link in the envelope unsubscribes."""
+    """For `email-json`, the confirmation mail is also JSON. The link in the envelope unsubscribes."""
     variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
     with deployment(database, variables) as (url, run_workers):
         sns = boto3.client("sns", endpoint_url=url, region_name="us-east-1", aws_access_key_id="x",
@@ -119,7 +119,7 @@ def test_envelopes_by_mail(database: Database, mail_server: MailServer, deployme
 
 @pytest.mark.parametrize("protocol", ["email", "email-json"])
 def test_a_message_for_an_address_that_is_refused(database: Database, mail_server: MailServer, protocol: str) -> None:
-    """The dead-letter queue gets the envelope with the protocol's text, like a subscribed queue."""
+    """The dead-letter queue receives the envelope with the text for the protocol, as a subscribed queue would."""
     variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
     with functions(database, variables) as (url, run_workers):
         sns, sqs = (
@@ -178,7 +178,7 @@ def test_ten_an_hour_of_an_account(db: Connection, deliver: Deliver, mail_server
 
 
 def test_an_address_once_an_hour(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The limit counts all callers and all letter cases."""
+    """The limit counts the mails of all callers, and ignores the letter case of the address."""
     ask(db, make_topic(db), "reader@example.com")
     ask(db, make_topic(db, OTHER), "Reader@Example.com")
     ask(db, make_topic(db), "reader@example.com", "email-json")
@@ -203,8 +203,7 @@ def test_the_link_is_good_for_two_days_from_when_it_goes_out(db: Connection, del
 
 
 def test_an_account_that_asks_one_address_too_often_waits(db: Connection, deliver: Deliver) -> None:
-    """At most ten of an account's mails wait, which leaves capacity for other accounts. A mail waits for at most two
-    days."""
+    """At most ten mails of an account wait, so other accounts have capacity. A mail waits for at most two days."""
     for _ in range(13):
         ask(db, make_topic(db), "reader@example.com")
     for account in range(1, 9):
@@ -220,7 +219,7 @@ def test_an_account_that_asks_one_address_too_often_waits(db: Connection, delive
 def test_a_repeated_subscription_sends_no_second_mail(
     db: Connection, deliver: Deliver, mail_server: MailServer
 ) -> None:
-    """The limit applies within an hour. The first link stays valid."""
+    """The limit applies to each hour. The link in the first mail stays valid."""
     topic = make_topic(db)
     arn = ask(db, topic, "reader@example.com")
     token = db.execute("select token from queue.subscription").fetchone()

@@ -2,8 +2,9 @@
 
 The sources for messages are "Amazon SNS message delivery retries", "Amazon SNS dead-letter queues" and "Email
 notifications" (SNS Developer Guide), a mail of AWS in pull request 102 of librato/librato-services, RFC 2369 and RFC
-8058. The sources for the connection are RFC 3207 (STARTTLS), RFC 4954 (AUTH), and RFC 5321. Penstock's choices are in
-docs/reference/email.md: a login needs TLS, addresses have a limit of refusals, and repeated responses count once.
+8058. The sources for the connection are RFC 3207 (STARTTLS), RFC 4954 (AUTH), and RFC 5321. docs/reference/email.md
+describes Penstock's choices: a login needs TLS, a limit applies to refusals by an address, and repeated responses count
+once.
 """
 
 import json
@@ -94,7 +95,8 @@ def test_a_certificate_of_somebody_else(
 
 
 def test_a_wrong_password(db: Connection, deliver: Deliver, certified: ssl.SSLContext) -> None:
-    """The operator caused the failure, so the worker keeps the message and does not count a refusal by the address."""
+    """The operator caused the failure, so the worker keeps the message and does not count the failure as a refusal by
+    the address."""
     publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
     with running_mail_server(starttls=certified) as server:
         assert deliver(sns_smtp_url=server.url("user:wrong@"))["retried"] == 1
@@ -112,7 +114,7 @@ def test_a_sender_that_is_refused(db: Connection, deliver: Deliver, mail_server:
 
 
 def test_a_server_that_is_gone(db: Connection, deliver: Deliver) -> None:
-    """No mail is lost. After 20 failures, the account's mails wait together."""
+    """The service loses no mail. After 20 failures, the account's mails wait together."""
     topic = make_topic(db)
     with running_mail_server() as server:
         url = server.url()
@@ -135,8 +137,8 @@ def test_a_name_without_address(db: Connection, deliver: Deliver) -> None:
 
 # --- responses that are late or lost ----------------------------------------------------------------------------------
 def test_a_response_that_is_lost(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The server accepted the mail, but its reply was lost. The worker later sends the mail again with the same
-    Message-ID."""
+    """The server accepted the mail, but the worker did not receive the reply. The worker later sends the mail again
+    with the same Message-ID."""
     publish(db, subscribe(db, make_topic(db), "lost@example.com"), "m")
     assert deliver()["retried"] == 1
     assert round(due_in_seconds(db)[0]) == 600
@@ -182,7 +184,8 @@ def workers(database: Database, mail_server: MailServer) -> Iterator[list[subpro
 def test_nothing_is_lost_when_workers_are_killed(
     db: Connection, database: Database, mail_server: MailServer, workers: list[subprocess.Popen[bytes]]
 ) -> None:
-    """SIGKILL comes while the server has mails and has not responded. The workers send only these mails twice."""
+    """The test sends SIGKILL while the server holds mails that it has not answered. The workers send only these
+    unanswered mails twice."""
     topic = make_topic(db)
     for reader in range(5):
         publish(db, subscribe(db, topic, f"slow+{reader}@example.com"), "m")
@@ -196,7 +199,7 @@ def test_nothing_is_lost_when_workers_are_killed(
         wait_until(lambda kill=kill: slow_ones(mail_server) >= 5 * (kill + 1))  # type: ignore[misc]
         os.kill(workers[-1].pid, signal.SIGKILL)
         workers[-1].wait()
-        # Until then, the killed worker's session locks its rows.
+        # Until then, the session of the killed worker holds locks on its rows.
         wait_until(lambda: not number(db, SESSIONS_OF_OTHERS))
         pass_time(db, LEASE_SECONDS + 1)
     mail_server.release.set()
@@ -242,7 +245,7 @@ def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServe
 
 
 def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """With `email-json`, the text is the envelope. The default subject equals AWS's."""
+    """For `email-json`, the text of the mail is the envelope. The default subject equals the subject of AWS's mails."""
     reader = subscribe(db, make_topic(db), "reader@example.com", "email-json")
     envelope = json.dumps({"Type": "Notification", "Message": "x" * 200_000})
     publish(db, reader, envelope)
@@ -255,8 +258,8 @@ def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) 
 
 
 def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """AuthenticateOnUnsubscribe forbids the link (ConfirmSubscription, API reference). One-click unsubscription
-    requires https (RFC 8058)."""
+    """A mail has no unsubscribe link if AuthenticateOnUnsubscribe is true (ConfirmSubscription, API reference).
+    One-click unsubscription requires https (RFC 8058)."""
     topic = make_topic(db)
     signed, plain = (subscribe(db, topic, f"{name}@example.com") for name in ("signed", "plain"))
     db.execute("update queue.subscription set authenticates_unsubscribe = true where arn = %s", (signed,))
@@ -321,7 +324,8 @@ def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: Mail
 
 
 def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The message goes to the dead-letter queue. It stays in the database if the subscription has no such queue."""
+    """The message then moves to the dead-letter queue. If the subscription has no dead-letter queue, the message stays
+    in the database."""
     topic, dead, names = make_topic(db), create(db, "dead"), ["refused", "blocked", "spam"]
     for name in names:
         reader = subscribe(db, topic, f"{name}@example.com", dead_letters=dead)
@@ -342,8 +346,8 @@ def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailS
 def test_an_address_that_is_refused_again_and_again(
     db: Connection, deliver: Deliver, mail_server: MailServer, name: str, bounces: int
 ) -> None:
-    """After the server refuses the recipient (not the sender or the content) five times, the service sends no more
-    mails."""
+    """After the server refuses the recipient (not the sender or the content) five times, the service stops sending
+    mails to the address."""
     dead = create(db, "dead")
     reader = subscribe(db, make_topic(db), f"{name}@example.com", dead_letters=dead)
     for _ in range(5):
@@ -363,8 +367,8 @@ def test_an_address_that_is_refused_again_and_again(
 def test_a_mail_that_is_accepted_ends_the_count(
     db: Connection, deliver: Deliver, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A delivered mail resets the count, even if an operator retried the mail after the address was disabled (POST
-    /v1/deliveries/{id}/retry)."""
+    """A delivered mail resets the count, even if an operator retried the mail through POST /v1/deliveries/{id}/retry
+    after the service disabled the address."""
     reader = subscribe(db, make_topic(db), "refused@example.com")
     for _ in range(5):
         publish(db, reader, "m")
@@ -388,7 +392,7 @@ def test_an_unsubscribed_address_gets_no_mail(db: Connection, deliver: Deliver, 
 
 
 def test_without_a_mail_server(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The queue keeps mails. A mail keeps its attempts if a process with a mail server has tried to send it."""
+    """The queue keeps the mails. A mail keeps its attempts if a process with a mail server has tried to send it."""
     reader = subscribe(db, make_topic(db), "busy@example.com")
     publish(db, reader, "m")
     assert sum(deliver(sns_smtp_url="").values()) == 0
