@@ -1,6 +1,6 @@
 """Checks Grafana's dashboards and Prometheus's alert rules.
 
-Grafana's documentation (grafana.com/docs) defines the form: "Dashboard JSON model", "Variables" and "Configure data
+Grafana's documentation (grafana.com/docs) defines the format: "Dashboard JSON model", "Variables" and "Configure data
 links". The tests do not start Grafana. promtool tests when each alert fires.
 """
 
@@ -56,7 +56,7 @@ def filled(query: str) -> str:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_asks_for_what_is_exposed(query: str) -> None:
-    """The metrics and their labels exist. `job` and `instance` come from Prometheus."""
+    """The metrics and their labels exist. Prometheus adds the labels `job` and `instance`."""
     assert named(query)
     assert named(query) <= exposed()
     known = {family.name: {*labels, "job", "instance", "le"} for family, labels in families()}
@@ -91,7 +91,7 @@ def test_a_query_of_the_database_runs(database: Database, query: str) -> None:
 
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_variables_and_links(name: str) -> None:
-    """Every used variable exists. Links lead to existing dashboards and set the dashboards' variables."""
+    """Every variable that a query uses exists. Links lead to existing dashboards and set the dashboards' variables."""
     board = DASHBOARDS[name]
     text = json.dumps(board)
     own = {variable["name"] for variable in board["templating"]["list"]}
@@ -171,12 +171,12 @@ ONE = "1+0x200"
 
 
 def verdict(kind: str) -> str:
-    """Returns a queue's series with this verdict."""
+    """Returns the name of the series for this verdict on a queue."""
     return f'penstock_queue_verdict{{queue="q",verdict="{kind}"}}'
 
 
-# These series have a value for each minute, and make an alert fire within 100 minutes. The labels belong to the
-# alert.
+# Each of these series has a value for each minute and makes an alert fire within 100 minutes. The second dictionary
+# contains the labels of the alert.
 CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PenstockDown": ({'up{job="penstock",instance="a"}': STEADY}, {"job": "penstock", "instance": "a"}),
     "PenstockDatabaseDown": ({'penstock_db_up{instance="a"}': STEADY, 'penstock_db_up{instance="b"}': STEADY}, {}),
@@ -244,7 +244,7 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {"table": "log"},
     ),
 }  # fmt: skip
-# Normal values of all metrics.
+# Maps all metrics to normal values.
 QUIET = {
     'up{job="penstock",instance="a"}': "1+0x200",
     'penstock_queue_until_retention_seconds{queue="q"}': "300000+0x200",
@@ -260,7 +260,7 @@ QUIET = {
     'penstock_auth_failures_total{code="AccessDenied"}': "0+1x200",
     'penstock_queue_oldest_message_age_seconds{queue="q"}': "60+0x200",
     'penstock_queue_oldest_message_age_seconds{queue="lost"}': OLDER,
-    # Messages in this queue stay there on purpose.
+    # Messages stay in this queue intentionally.
     'penstock_queue_is_dead_letter_queue{queue="lost"}': "1+0x200",
     'penstock_queue_verdict{queue="q",verdict="ok"}': "1+0x200",
     'penstock_queue_verdict{queue="batch",verdict="draining"}': "1+0x200",
@@ -331,7 +331,7 @@ def test_alerts_fire_when_they_should_and_only_then(tmp_path: Path) -> None:
 
 
 def test_the_check_would_notice(tmp_path: Path) -> None:
-    """A wrong expectation makes promtool fail, so the test above can fail."""
+    """With a wrong expectation, promtool fails, so the test above can fail."""
     file = tmp_path / "alerts_test.yaml"
     content = {"rule_files": [str(PROMETHEUS / "alerts.yaml")], "tests": [case_of(QUIET, {"PenstockErrors": {}})]}
     file.write_text(yaml.safe_dump(content))
@@ -373,15 +373,15 @@ def test_alerts_about_a_queue_name_it() -> None:
 
 
 # --- how soon --------------------------------------------------------------------------------------------------------
-# An alert pages the operator soon after a consumer stops, but never for a healthy queue. promtool reads /metrics'
-# series for generated days. A scrape shows the oldest possible minutes and verdict. docs/operate/alerts.md promises a
-# page within three minutes after a consumer stops, and no page for a healthy queue.
+# An alert pages the operator soon after a consumer stops, but never because of a healthy queue. promtool reads
+# /metrics' series for generated days. days. A scrape shows the oldest possible minutes and verdict.
+# docs/operate/alerts.md promises a page within three minutes after a consumer stops, and no page for a healthy queue.
 RULES = ROOT / "infra/container/prometheus/alerts.yaml"
 DIES_AT = 90  # in minutes; the test adds a fraction of a minute
 WITHIN = 180
 
-# The minutes of the day at which a queue's consumers stop: a busy queue, a quiet queue, a queue whose messages stay in
-# flight, and a queue whose consumers were always behind.
+# The minutes of the day at which the consumers of a queue stop: a busy queue, a quiet queue, a queue whose messages
+# stay in flight, and a queue whose consumers were always behind.
 DYING: dict[str, Callable[[float], Plan]] = {
     "busy": lambda end: Plan(lambda _: 300, lambda m, _: 0 if m >= end else 10, lambda _: 1.5),
     "quiet": lambda end: Plan(lambda _: 3, lambda m, _: 0 if m >= end else 1, lambda _: 1),

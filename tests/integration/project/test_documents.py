@@ -21,9 +21,10 @@ from tests.support.database import Database
 from tests.support.pages.script import PARSED, REASONS, ROOT, RUN, Block, blocks, pages, unfenced
 
 # --- citations -------------------------------------------------------------------------------------------------------
-# The pages, links and paths that documents name exist in the repository.
+# The repository contains the pages, links and paths that documents name.
 HERE = Path(__file__).relative_to(ROOT).as_posix()
-# An earlier outline of the site put this page in another place. The brackets prevent this line from naming the page.
+# In an earlier outline of the site, this page was in another place. The brackets prevent the check from finding a
+# page's name in this line.
 RETIRED = re.compile(r"aws[-]behaviour|native[-]api\b|platform[ ]facts|\.\./[s]hared\b")
 BUILT = "build/"  # The repository does not contain the output of `make` in this folder.
 # These files name pages of the built site, which `make site` checks.
@@ -31,13 +32,13 @@ OF_THE_SITE = ("infra/site/", "tests/unit/infra/test_site.py", "zensical.toml")
 NAMED_PAGE = re.compile(r"[\w./-]+\.md\b")
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 PATH = re.compile(r"`([\w.-]+/[\w.*/-]*)`")
-# These pages describe the past, when other folders existed.
+# These pages describe earlier states of the repository with other folders.
 HISTORY = ("CHANGELOG.md", "docs/decisions/", "docs/performance/log.md")
 
 
 @cache
 def texts() -> dict[str, str]:
-    """Returns every text file that git tracks or would track, except lock files and pictures."""
+    """Returns every text file that git tracks or would track, except for lock files and pictures."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -54,8 +55,8 @@ def page_texts() -> dict[str, str]:
 
 
 def is_known(page: str, named_in: str) -> bool:
-    """Returns whether a page exists beside the file, below the root, in docs/ or docs/reference/, or by its name
-    alone.
+    """Returns whether a page exists in the same folder, in the root folder, in docs/ or docs/reference/, or anywhere
+    under the given file name.
     """
     folders = [(ROOT / named_in).parent, ROOT, ROOT / "docs", ROOT / "docs" / "reference"]
     found = [(folder / page).resolve() for folder in folders]
@@ -65,7 +66,7 @@ def is_known(page: str, named_in: str) -> bool:
 
 @cache
 def generated_pages() -> dict[Path, str]:
-    """Returns the pages that only the built site has, by the paths that links in docs/ name."""
+    """Maps the paths that links in docs/ use to the pages that only the built site contains."""
     return {(ROOT / "docs" / place).resolve(): text for place, text in render_reference(ROOT).items()}
 
 
@@ -85,7 +86,7 @@ def broken_links(name: str, text: str) -> Iterator[str]:
 
 
 def missing_paths(text: str) -> Iterator[str]:
-    """Yields paths in backquotes that begin with one of the repository's folders and do not exist."""
+    """Yields paths in backquotes that begin with the name of one of the repository's folders, but do not exist."""
     folders = {name.partition("/")[0] for name in texts() if "/" in name}
     for path in PATH.findall(text):
         if path.partition("/")[0] in folders and not any(ROOT.glob(path.rstrip("/"))):
@@ -115,7 +116,7 @@ def test_links_lead_somewhere() -> None:
 
 @pytest.mark.parametrize("layer", ["layers/core/penstock", "layers/web/penstock_web"])
 def test_every_room_is_on_the_map(layer: str) -> None:
-    """The map lists the modules and packages at each layer's root, and each cell fits in a line."""
+    """The map lists the modules and packages at the root of each layer, and each cell fits on one line."""
     page = texts()["ARCHITECTURE.md"]
     packages = {
         f"{path.name}/" if path.is_dir() else path.name
@@ -134,7 +135,7 @@ def test_documents_name_paths_that_exist() -> None:
     assert {name: paths for name, paths in missing.items() if paths} == {}
 
 
-# Names of other programs that decisions compare or reject.
+# The names of other programs that decisions compare or reject.
 FOREIGN = {
     "MALLOC_ARENA_MAX=1", "MALLOC_MMAP_THRESHOLD_", "Multiprocess", "curl --http2", "mark_process_dead", "set_exemplar",
     "uvicorn-worker",
@@ -143,7 +144,7 @@ FOREIGN = {
 
 @cache
 def code() -> str:
-    """Returns the paths and texts of all files outside docs/. A name in a decision can refer to these files."""
+    """Returns the paths and texts of all files outside docs/. A name in a decision can be from one of these files."""
     outside = {
         name: text for name, text in texts().items() if not name.startswith(("docs/", "CHANGELOG")) and name != HERE
     }
@@ -228,7 +229,7 @@ def test_a_listener_is_found(database: Database) -> None:
 
 
 def test_an_old_snapshot_is_found(database: Database, empty_database: Database) -> None:
-    """The snapshot belongs to this database, because vacuum does not wait for snapshots of other databases."""
+    """The snapshot belongs to this database, because vacuum ignores snapshots of other databases."""
     query = next(q for q in QUERIES if "backend_xmin" in q)
     with (
         psycopg.connect(database.dsn, autocommit=True) as connection,
@@ -239,7 +240,7 @@ def test_an_old_snapshot_is_found(database: Database, empty_database: Database) 
         for holder in (stranger, application):
             holder.execute("set transaction isolation level repeatable read")
             holder.execute("select 1")
-        # This transaction has a transaction id, but no snapshot between statements.
+        # This transaction has a transaction id, but no snapshot between its statements.
         sender.execute("select queue.create('a'), queue.send('a', '1')")
         found = [row[0] for row in connection.execute(query.encode())]
         assert {application.info.backend_pid, sender.info.backend_pid} <= set(found)
@@ -256,14 +257,14 @@ def test_the_readme_stays_short() -> None:
 
 
 # --- code blocks -----------------------------------------------------------------------------------------------------
-# `make test-docs` runs each code block of README.md and docs/, or this test parses it, or the block has a mark with the
-# reason.
+# `make test-docs` runs each code block of README.md and docs/, or this test parses the block, or a mark on the block
+# gives the reason why not.
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 
 
 def parse_ini(text: str) -> None:
-    """Parses a file like postgresql.conf, which has no sections."""
+    """Parses a file without sections, such as postgresql.conf."""
     configparser.ConfigParser(interpolation=None).read_string(text if "[" in text else f"[all]\n{text}")
 
 
@@ -277,7 +278,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 
 def problem(block: Block) -> str | None:
-    """Returns the fault in a code block's language or mark."""
+    """Returns the error in the language or the mark of a code block."""
     match block.kind:
         case "not run" if not REASONS.fullmatch(block.value):
             return f"{block.value!r} is not one of the three reasons"
@@ -298,7 +299,7 @@ def test_every_block_is_run_or_says_why_not() -> None:
 
 
 def test_no_block_is_indented_only() -> None:
-    """Such a block would have no language."""
+    """A code block with this fence would have no language."""
     assert [place for page in PAGES for place in unfenced(page)] == []
 
 
@@ -319,7 +320,7 @@ def test_bash_parses_the_commands() -> None:
 
 
 def test_names_in_programs_are_defined(tmp_path: Path) -> None:
-    """Excerpts of programs can use names that the rest of the program defines."""
+    """An excerpt of a program can use names that the rest of the program defines, so the check excludes excerpts."""
     for block in BLOCKS:
         if block.language == "python" and block.kind in ("", "file"):
             (tmp_path / f"{block.page.replace('/', '-')}-{block.line}.py").write_text(block.text)
@@ -329,7 +330,7 @@ def test_names_in_programs_are_defined(tmp_path: Path) -> None:
 
 
 # --- docs/guides/recipes.md -------------------------------------------------------------------------------------------
-# The program that `make clients` runs contains each line of settings from a section of docs/guides/recipes.md.
+# Each line of settings in a section of docs/guides/recipes.md is also in the program that `make clients` runs.
 RECIPES = "docs/guides/recipes.md"
 CLIENTS = ROOT / "tests/support/clients"
 ADDRESS = '"http://127.0.0.1:9324"'
@@ -385,7 +386,7 @@ def test_every_recipe_is_run_or_says_that_it_is_not() -> None:
 
 
 def recipe_blocks(name: str) -> list[Block]:
-    """Returns the code blocks below a recipe's heading."""
+    """Returns the code blocks below the heading of a recipe."""
     lines = (ROOT / RECIPES).read_text().splitlines()
     heads = [number for number, line in enumerate(lines, 1) if line.startswith("## ")]
     (start,) = [number for number in heads if lines[number - 1].lower() == f"## {name}"]

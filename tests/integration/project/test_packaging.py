@@ -1,4 +1,4 @@
-"""Tests Penstock's installation: the interpreter, the wheel, and the audit of the packages."""
+"""Tests how Penstock is installed: the interpreter, the wheel, and the audit of the packages."""
 
 import os
 import shutil
@@ -13,7 +13,8 @@ from hatchling.builders.wheel import WheelBuilder
 ROOT = Path(__file__).parents[3]
 
 # --- interpreter -----------------------------------------------------------------------------------------------------
-# infra/local/find_python.sh chooses the interpreter for the virtual environments. The interpreters here are scripts.
+# infra/local/find_python.sh chooses the Python interpreter for the virtual environments. These tests use scripts as
+# interpreters.
 FIND = ROOT / "infra" / "local" / "find_python.sh"
 SCRIPT = """#!/bin/sh
 case "$2" in *"import sys, pip;"*) [ {has_pip} = True ] || exit 1;; esac
@@ -22,7 +23,7 @@ exec "{real}" -c "import sys; sys.version_info, sys.executable = {version}, '$0'
 
 
 def install(path: Path, version: tuple[int, int] = (3, 11), has_pip: bool = True) -> str:
-    """Writes a script that imitates an interpreter of this version. Returns the path."""
+    """Writes a script that imitates an interpreter of the given version. Returns the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(SCRIPT.format(real=sys.executable, version=version, has_pip=has_pip))
     path.chmod(0o755)
@@ -30,7 +31,7 @@ def install(path: Path, version: tuple[int, int] = (3, 11), has_pip: bool = True
 
 
 def find(*folders: Path) -> subprocess.CompletedProcess[str]:
-    """Returns the script's output when PATH contains these folders, which do not contain bash."""
+    """Runs the script with only these folders on PATH, which do not contain bash."""
     bash = shutil.which("bash")
     assert bash is not None
     path = ":".join(str(folder) for folder in folders)
@@ -60,7 +61,7 @@ def test_an_unsuitable_python3_is_passed_over_for_the_newest_other(
 
 
 def test_an_interpreter_that_only_fails_is_passed_over(tmp_path: Path) -> None:
-    """pyenv's shim fails in this way for an unselected version."""
+    """A shim of pyenv exits with 127 if the user has not selected its version."""
     broken = tmp_path / "first" / "python3"
     broken.parent.mkdir()
     broken.write_text("#!/bin/sh\nexit 127\n")
@@ -87,8 +88,8 @@ def test_the_error_names_what_is_missing(tmp_path: Path) -> None:
 
 
 def make(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs make with a Makefile that includes Penstock's Makefile and prints the chosen interpreter. PATH has only the
-    interpreters in `tmp_path`.
+    """Runs make with a Makefile that includes Penstock's Makefile and then prints the chosen interpreter. PATH contains
+    only the interpreters in `tmp_path`.
     """
     (tmp_path / "Makefile").write_text(f"include {ROOT / 'Makefile'}\nshow:\n\t@echo chosen: $(PYTHON)\n")
     (tmp_path / "tools").mkdir(exist_ok=True)
@@ -118,8 +119,8 @@ def test_make_fails_without_an_interpreter(tmp_path: Path) -> None:
 
 
 # --- wheel -----------------------------------------------------------------------------------------------------------
-# The wheel of `pip install penstock-queue` contains all files that Penstock needs at run time. The paths in the wheel
-# of the checkout's files.
+# The wheel that `pip install penstock-queue` installs contains all files that Penstock needs at run time. Maps each
+# file of the checkout to its path in the wheel.
 PLACES = {
     "layers/core/penstock": "penstock",
     "layers/web/penstock_web": "penstock_web",
@@ -153,7 +154,7 @@ def expected() -> set[str]:
 
 
 def test_the_wheel_holds_every_file(installed: Path) -> None:
-    """The wheel contains only code, SQL, PgBouncer's files, and files that commands print."""
+    """The wheel contains only code, SQL, files of PgBouncer, and files that commands print."""
     names = {str(file.relative_to(installed)) for file in installed.rglob("*") if file.is_file()}
     printed = {"alerts.yaml", "penstock.yaml", "dashboards/penstock.json", "dashboards/penstock-queue.json"}
     built = {"site.zip"} if (ROOT / "build/site.zip").exists() else set()  # `make dist` builds the wheel first
@@ -164,7 +165,7 @@ def test_the_wheel_holds_every_file(installed: Path) -> None:
 
 
 def test_an_installed_package_finds_its_files(installed: Path) -> None:
-    """The wheel is first on the path, so the package does not use a checkout's files."""
+    """The folder of the wheel is first on the path, so the package does not use files of a checkout."""
     code = (
         "from penstock.postgres import migrations; from penstock_web.local import pgbouncer\n"
         "names = ('auth_query.sql', 'pgbouncer.ini.tmpl')\n"
@@ -184,7 +185,7 @@ def test_an_installed_package_finds_its_files(installed: Path) -> None:
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------
-# Tests `make audit`'s output with vulnerabilities, without vulnerabilities, and without a connection.
+# Tests the output of `make audit` with vulnerabilities, without vulnerabilities, and without a connection.
 @pytest.mark.parametrize(
     ("program", "code", "said"),
     [

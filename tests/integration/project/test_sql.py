@@ -19,7 +19,7 @@ from tests.support.sql.function_check import check_files, check_server
 ROOT = Path(__file__).parents[3]
 
 # --- function files --------------------------------------------------------------------------------------------------
-# The check of SQL functions finds each planted fault, and finds no fault in Penstock's functions.
+# The check of SQL functions reports each planted fault, and reports no fault in Penstock's functions.
 HEADER = "-- queue.f(a): does something.\n"
 GOOD = HEADER + "create or replace function queue.f(p_a int) returns int\nlanguage sql as 'select p_a';\n"
 PART = "\n-- queue.g(): a part of it.\ncreate or replace function queue.g() returns int language sql as 'select 1';\n"
@@ -118,7 +118,7 @@ where p.pronamespace = 'queue'::regnamespace and a.grantee = 0
 
 
 def documented() -> dict[str, str]:
-    """Returns the signatures in the table: the parameters' names, types and defaults."""
+    """Returns the signatures in the table: the names, types and defaults of the parameters."""
     return dict(re.findall(r"^\| `(queue\.\w+)\((.*?)\)` \|", PAGE, re.MULTILINE))
 
 
@@ -166,7 +166,7 @@ def test_the_public_may_call_nothing(database: Database) -> None:
 
 
 def test_arguments_are_given_by_name(database: Database) -> None:
-    """The test runs the examples of the page in one transaction."""
+    """The test runs the examples on the page in one transaction."""
     (examples,) = [block.text for block in blocks("docs/reference/sql.md") if "delay => 5" in block.text]
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         connection.execute(examples.encode())
@@ -174,8 +174,8 @@ def test_arguments_are_given_by_name(database: Database) -> None:
 
 
 # --- statements ------------------------------------------------------------------------------------------------------
-# In the table of actions, mypy finds a misspelt operation and another request's operation. mypy also checks the types
-# of rows.
+# In the table of actions, mypy finds a misspelt operation and an operation of another request. mypy also checks the
+# types of rows.
 CODE = """
 from penstock import actions
 from penstock.access.resources import use_queue
@@ -208,7 +208,8 @@ EXPECTED = {
 
 
 def test_the_seams_are_typed(tmp_path: Path) -> None:
-    """mypy runs on the table's names, with a separate cache, because another mypy can run at the same time."""
+    """mypy checks the names in the table with a separate cache, because another mypy process can run at the same
+    time."""
     path = tmp_path / "seams.py"
     path.write_text(CODE)
     command = [sys.executable, "-m", "mypy", "--implicit-reexport", "--cache-dir", str(tmp_path / "cache"), str(path)]
@@ -225,7 +226,8 @@ def test_the_seams_are_typed(tmp_path: Path) -> None:
 # The layers read a database row's columns by name, never by position.
 #
 # Only `penstock.postgres` and `penstock_web.database`, which create the rows, use positions. Within a function, the
-# check follows the result of a database call through names. The check treats parameters named `row` and `rows` as rows.
+# check follows the result of a database call through the names that it is assigned to. The check treats parameters
+# named `row` and `rows` as rows.
 LAYERS = ROOT / "layers"
 MAKERS = ("core/penstock/postgres/", "web/penstock_web/database/")
 EFFECTS = {"Call", "BatchCall", "Transact", "Receive"}
@@ -236,13 +238,13 @@ Loop = ast.For | ast.AsyncFor | ast.comprehension
 
 
 class Scope:
-    """The meaning of a function's names: `rows` is a list of rows, and `row` is a single row."""
+    """Lists which names of a function mean rows: `rows` is a list of rows, and `row` is a single row."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
         names = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
         self.rows, self.row = names & {"rows"}, names & {"row"}
-        for _ in range(3):  # A loop can use a name above the name's assignment.
+        for _ in range(3):  # A name that a loop assigns can be used earlier in the loop's body.
             for node in ast.walk(function):
                 self._learn(node)
 

@@ -14,7 +14,7 @@ from tests.support import prose
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("layers", "sql/functions", "sql", "functions", "jobs", "infra")
-# Maps each retired word to the word to write instead.
+# Maps each retired word to the word that replaces it.
 RETIRED = dict(
     pair.split("=")
     for pair in """
@@ -27,11 +27,12 @@ unsaid=omitted
 unsealable=undecryptable visit=call world=installation
     """.split()  # noqa: SIM905
 )
-# Names of tests and of the Makefile's targets.
+# Maps retired words in names of tests and of the Makefile's targets to the new words.
 RETIRED_IN_TESTS = {"doors": "forms", "world": "installation", "story": "scenario"}
-# These folders contain no refused phrases. The list grows until the list equals prose.FOLDERS.
+# These folders contain no refused phrases. The list grows until it equals prose.FOLDERS.
 PLAIN = ("benchmarks", "examples", "functions", "infra", "jobs", "layers", "sql", "tests/system")
-# The same for tests. Each remaining folder has a file that sends or expects such a text.
+# These folders of tests contain no refused phrases. Each remaining folder contains a file that sends or expects a text
+# with a refused phrase.
 PLAIN_TESTS = {
     "tests/conformance": "aws scheduler sqs/dead_letters sqs/fifo sqs/messages",
     "tests/integration": "benchmarks delivery/functions delivery/http jobs project sns testing",
@@ -51,7 +52,7 @@ PLAIN_TESTS = {
     ),
     "tests/unit/web": "batching console doctor long_poll metrics report rest",
 }
-# At most three files can break a rule, each with one phrase.
+# At most three files can break a rule, and each file can contain one such phrase.
 EXCEPTIONS: dict[str, tuple[str, ...]] = {
     "nobody": (
         "benchmarks/postgres.py",
@@ -68,7 +69,7 @@ def retired_in(identifier: str, retired: Mapping[str, str] = RETIRED) -> set[str
     """Returns the retired words of an identifier: the whole identifier, or one of its parts."""
     identifier = re.sub(
         "dead_letters", "", identifier, flags=re.IGNORECASE
-    )  # This phrase means the messages of a dead-letter queue.
+    )  # The phrase `dead letters` means the messages of a dead-letter queue.
     parts = {word.lower() for word in _WORDS.findall(identifier)}
     return (parts | {identifier.strip("_").lower()}) & retired.keys()
 
@@ -123,7 +124,7 @@ def test_tests_use_the_words_of_the_field() -> None:
 
 
 def test_subjects_of_commits_fit_a_line() -> None:
-    """At most 72 characters. A copy without the history, such as an archive, is not checked."""
+    """At most 72 characters. The test is skipped in a copy without git's history, such as an archive."""
     command = ["git", "log", "--no-merges", "--format=%s", f"{FIRST_CHECKED_COMMIT}..HEAD"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -36,8 +36,8 @@ def _jobs(db: Connection) -> None:
 
 
 def test_simple_ones_fire_together(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The schedules fire in one statement. A savepoint for each schedule would give each row another xmin. After a
-    schedule fails, each schedule of the batch fires in a savepoint.
+    """The schedules fire in one statement. With a savepoint for each schedule, the rows would have different xmin
+    values. After a schedule fails, each schedule of the batch fires in a savepoint.
     """
     written_in = "select count(distinct xmin::text) from queue.schedule_run where fired_at is not null"
     for name in ("a", "b"):
@@ -170,7 +170,7 @@ def test_an_occurrence_that_failed_until_too_late_is_recorded_as_skipped(
 
 
 def test_a_change_that_comes_before_a_late_firing_does_not_hide_it(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The change replaces the late occurrence only if it changes the schedule's times."""
+    """The change replaces the late occurrence only if the change affects the times of the schedule."""
     put(db, "s", hour(-2))
     put(db, "s", None, "patch", target={"queue": "jobs", "message": {"changed": True}})
     assert value(db, "select count(*) from queue.schedule_run") == 0
@@ -210,7 +210,7 @@ def test_catch_up_has_a_limit_and_says_what_it_skipped(db: Connection, fire: Fir
 
 
 def test_an_account_with_many_schedules_delays_no_other(db: Connection, hour: Hour) -> None:
-    """Claims alternate between the accounts, and take each account's longest overdue schedules first."""
+    """Claims alternate between the accounts, and first take the schedules of each account that are overdue longest."""
     put(db, "mine", hour())
     db.execute("""insert into queue.schedule
         select (jsonb_populate_record(s, jsonb_build_object('schedule_id', n, 'name', 'other-' || n, 'account_id',
@@ -249,7 +249,7 @@ def test_failures_pause_at_the_threshold(db: Connection, fire: Fire, hour: Hour)
         pass_time(db, 60)
     assert runs(db, "s") == [(at, False, 3, False, "Queue 'missing' does not exist")]
     assert row is not None
-    assert row["next_fire_at"] == at  # The schedule can therefore fire after the cause is gone.
+    assert row["next_fire_at"] == at  # The schedule can therefore fire after an operator removes the cause.
 
 
 def test_a_success_forgets_failures(db: Connection, fire: Fire, hour: Hour) -> None:
@@ -316,7 +316,7 @@ def test_overlap_skip_fires_when_the_last_message_is_gone(db: Connection, fire: 
 
 # --- exactly once ----------------------------------------------------------------------------------------------------
 def test_an_occurrence_that_has_fired_does_not_fire_again(db: Connection, fire: Fire, hour: Hour) -> None:
-    """A run has a unique key, so the test can move the schedule back in any way."""
+    """Each run has a unique key, so the test can move the schedule back by any time."""
     at = hour()
     put(db, "s", at, catchup=True)
     assert fire()["fired"] == 1

@@ -34,8 +34,8 @@ def _queues(db: Connection) -> None:
 
 
 def invoke(db: Connection, at: datetime, arn: str = JOBS, text: str | None = "hello", **more: Any) -> None:
-    """Creates EventBridge Scheduler's hourly schedule `s`. `more` contains the schedule's columns and the target's
-    members."""
+    """Creates EventBridge Scheduler's hourly schedule `s`. `more` contains columns of the schedule and members of the
+    target."""
     members = {name: more.pop(name) for name in list(more) if name[0].isupper()}
     target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r", **members}
     if text is not None:
@@ -89,7 +89,8 @@ def test_a_fifo_queue_gets_the_message_group(db: Connection, fire: Fire, hour: H
 
 
 def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The envelopes equal Publish's, even if the topic's SignatureVersion differs from the cached version."""
+    """The envelopes equal the envelopes of Publish, even if the topic's SignatureVersion differs from the cached
+    version."""
     call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {"SignatureVersion": "2"}, {}, {})
     subscribe(db)
     invoke(db, hour(), NEWS)
@@ -104,7 +105,7 @@ def subscribe(db: Connection) -> None:
 
 
 def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The default limit is 262,144 bytes, like for Publish."""
+    """The default limit is 262,144 bytes, as for Publish."""
     call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {}, {})
     subscribe(db)
     invoke(db, hour(), NEWS, "x" * 262_145, RetryPolicy={"MaximumRetryAttempts": 0})
@@ -128,7 +129,7 @@ def test_action_after_completion(
     assert fire()["fired"] == 1
     row = read(db, "s")
     assert (row is not None) == continues
-    if row is not None:  # The schedule's owner decides its state.
+    if row is not None:  # The owner of the schedule decides its state.
         assert (row["status"], row["next_fire_at"], row["last_error"]) == ("active", None, None)
     assert fire()["fired"] == 0
 
@@ -186,7 +187,7 @@ def test_a_failed_invocation_is_tried_again_while_the_schedule_goes_on(db: Conne
 
 
 def test_retries_wait_longer_each_time(db: Connection, fire: Fire, hour: Hour) -> None:
-    """The backoff is exponential (RetryPolicy). Penstock chose its seconds."""
+    """The backoff is exponential (RetryPolicy). AWS does not document the seconds, so Penstock chose them."""
     invoke(db, hour(), MISSING)
     fire()
     put(db, "s", None, "patch", status="paused")
@@ -208,7 +209,7 @@ def test_an_account_whose_targets_fail_delays_no_other_accounts_retries(db: Conn
     )
     with db.transaction():
         claimed = [row.retry_id for row in call(db, CLAIM_SCHEDULE_RETRIES, 10, 0)]
-        assert len(claimed) == 6  # Each account gets half of the ten.
+        assert len(claimed) == 6  # Each account can have at most half of the ten claimed retries.
         assert value(db, "select min(retry_id) from queue.schedule_retry where right(account_id, 1) = '1'") in claimed
 
 

@@ -1,5 +1,5 @@
-"""Tests the worker's loops: the container's loop sleeps until it is woken, and the function's loop runs for a
-minute."""
+"""Tests the worker's loops: the container's loop sleeps until a notification wakes it, and the function's loop runs for
+a minute."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ def _jobs(db: Connection) -> None:
 
 
 def once(db: Connection, name: str, seconds: float) -> None:
-    """Creates a one-time schedule that is due in this many seconds."""
+    """Creates a one-time schedule that is due in the given number of seconds."""
     at = now(db) + timedelta(seconds=seconds)
     put(db, name, at, expression_kind="fire_at")
 
@@ -49,9 +49,9 @@ def once(db: Connection, name: str, seconds: float) -> None:
 # --- the container ---------------------------------------------------------------------------------------------------
 @pytest.fixture
 def _service(database: Database) -> Iterator[None]:
-    """Runs a process that reads schedules once an hour, unless a schedule is due or a notification wakes it."""
+    """Runs a process that reads schedules once an hour, and earlier if a schedule is due or a notification wakes it."""
     with running_service(database.api_dsn, QUEUE_SCHEDULE_POLL_MS="3600000"):
-        # The process has read the schedules, and now waits for notifications.
+        # The process has read the schedules and now waits for notifications.
         until_row(database.dsn, looked("queue.next_schedule"))
         until_row(database.dsn, looked("queue.due_work"))
         yield
@@ -134,7 +134,7 @@ def test_a_run_that_is_stopped_claims_nothing(db: Connection, hour: Hour) -> Non
 
 
 # --- firing limits ---------------------------------------------------------------------------------------------------
-# Tests the limits on firing: the rate for each account, and the schedules' jitter.
+# Tests the limits on firing: the rate for each account, and the jitter of schedules.
 
 
 # --- firings a second ------------------------------------------------------------------------------------------------
@@ -146,13 +146,13 @@ def put_as(db: Connection, account_id: str, name: str, at: datetime) -> None:
 def test_an_account_fires_no_more_in_a_second_and_the_rest_later(
     db: Connection, connect_other: Connection, hour: Hour
 ) -> None:
-    """Another account's schedules fire at once ("Quotas for Amazon EventBridge Scheduler")."""
+    """The schedules of another account fire immediately ("Quotas for Amazon EventBridge Scheduler")."""
     for n in range(8):
         put(db, f"mine{n}", hour())
     put_as(db, "111122223333", "other", hour())
 
     def claim(most: int) -> int:
-        """Claims and fires up to ten schedules. Returns how many of this account's schedules fired."""
+        """Claims and fires up to ten schedules. Returns how many of the first account's schedules fired."""
         with db.transaction():
             claimed = [row.schedule_id for row in call(db, CLAIM_SCHEDULES, 10, most)]
             db.execute(
@@ -185,7 +185,7 @@ def test_the_worker_keeps_to_the_quota_and_fires_everything(db: Connection, fire
         put(db, f"s{n}", hour(), catchup=True)
     assert fire(quota_firings_per_second=2)["fired"] == 3
     seconds = value(db, "select extract(epoch from max(fired_at) - min(fired_at)) from queue.schedule_run")
-    # The pause is nearly a second, because the quota counts a firing before the worker records it.
+    # The pause is almost a second long, because the quota counts a firing before the worker records it.
     assert seconds > 0.9
 
 
@@ -284,7 +284,7 @@ class Heard(Observer):
 
 
 def test_how_late_each_occurrence_fires_and_what_became_of_it(database: Database, db: Connection, hour: Hour) -> None:
-    """The report omits occurrences with a flexible window, because they are never late."""
+    """The report omits occurrences with a flexible window, because such an occurrence is never late."""
     db.execute("select queue.create('jobs')")
     put(db, "late", hour() - HOUR, catchup=True)
     put(db, "any time", hour() - HOUR, catchup=True, jitter_seconds=30)

@@ -44,7 +44,7 @@ def client(service: str, url: str) -> Any:
 
 
 class Topic:
-    """A topic with one queue, on a new database."""
+    """A topic with one subscribed queue, on a new database."""
 
     def __init__(self, url: str) -> None:
         self._sqs, sns = client("sqs", url), client("sns", url)
@@ -134,7 +134,7 @@ def test_a_second_maker_waits_and_gets_the_first_ones_key(database: Database) ->
 
 # --- what a process keeps --------------------------------------------------------------------------------------------
 def context(encryption_key: str = "") -> Context:
-    """Returns the parts of a request that the signing needs."""
+    """Returns the parts of a request that signing needs."""
     settings = SimpleNamespace(queue_encryption_key=encryption_key)
     cache = SigningKeyCache()
     environment = SimpleNamespace(settings=settings, cache=lambda kind: {SigningKeyCache: cache}[kind])
@@ -147,14 +147,14 @@ def asked(operation: Any) -> Any:
 
 
 def ended(operation: Any, response: object) -> Any:
-    """Passes this response to an operation's last effect. Returns the operation's result."""
+    """Passes the given response to the last effect of an operation. Returns the operation's result."""
     with pytest.raises(StopIteration) as end:
         operation.send(response)
     return end.value.value
 
 
 def test_first_publishers_of_a_process_offer_the_same_key() -> None:
-    """Creating a key takes 50 ms, which blocks the process."""
+    """Creating a key takes 50 ms, during which the process is blocked."""
     here = context()
     first, second, third = (find_signer(here) for _ in range(3))
     for operation in (first, second, third):
@@ -166,7 +166,7 @@ def test_first_publishers_of_a_process_offer_the_same_key() -> None:
     assert not rotate
     row = ADD_SIGNING_KEY.make_row((key_id, sealed, private_key))
     signers = [ended(operation, [row]) for operation in (first, second)]
-    # The third operation queried before the key existed, and got its response afterwards.
+    # The third operation sent its query before the key existed, and received the response afterwards.
     assert signers[0] is signers[1] is ended(third, [])
 
 
@@ -186,7 +186,7 @@ def test_a_process_looks_for_a_newer_key_after_a_minute(monkeypatch: pytest.Monk
         next(find_signer(here))
     assert end.value.value is kept
     now += 1
-    assert look(old) is kept  # The process does not read the same key again.
+    assert look(old) is kept  # The process does not read an unchanged key again.
     now += KEEP_SECONDS
     assert look(new).key_id == new.key_id
 
@@ -244,7 +244,7 @@ def test_rotation(database: Database, function: Callable[..., str], rotate: Call
     for message in (old, new):
         verify(message, served(url, path_of(message)))
     kept = rows(database, "select retired_at is null, private_key <> '' from queue.signing_key order by created_at")
-    assert kept == [(False, False), (True, True)]  # No process can sign with the old key again.
+    assert kept == [(False, False), (True, True)]  # No process can sign with the old key any longer.
 
 
 def test_rotation_makes_the_first_key_too(database: Database, rotate: Callable[[], str]) -> None:

@@ -1,4 +1,4 @@
-"""Provides connections in the service's role with the service's planner settings."""
+"""Provides connections that use the role and the planner settings of the service."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -19,10 +19,10 @@ def connect(database: Database) -> Iterator[Connect]:
 
         def make() -> Connection:
             connection: Connection = psycopg.connect(database.api_dsn, autocommit=True)
-            connection.execute("set lock_timeout = '20s'")  # A deadlock raises an error.
+            connection.execute("set lock_timeout = '20s'")  # With this limit, a deadlock raises an error.
             connection.execute(
                 "set plpgsql.extra_errors = 'all'"
-            )  # For example, a SELECT INTO that finds two rows raises an error.
+            )  # The setting makes a SELECT INTO that finds two rows raise an error, for example.
             stack.callback(connection.close)
             return connection
 

@@ -1,7 +1,7 @@
 """Tests that concurrent calls wait for each other in the right order, and never deadlock.
 
-Each of these deadlocks has occurred. After deadlock_timeout, PostgreSQL would detect a deadlock and fail one of the
-calls.
+Each of the deadlocks in these tests has occurred. PostgreSQL would detect a deadlock after deadlock_timeout and make
+one of the calls fail.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def two_groups(db: Connection, arn: str) -> None:
 
 
 def collide(db: Connection, connect: Connect, first: Call[A], second: Call[B]) -> tuple[A, B]:
-    """Runs both calls. The second call begins when the first call waits for group a. Returns their results."""
+    """Runs both calls. The second call begins while the first call waits for group a. Returns their results."""
     with connect() as blocker, blocker.transaction():
         lock_group(blocker, "a")
         one = BackgroundCall(connect(), first)
@@ -62,7 +62,7 @@ def collide(db: Connection, connect: Connect, first: Call[A], second: Call[B]) -
 
 
 def test_deletes_with_unlike_receive_counts_do_not_deadlock(db: Connection, connect: Connect) -> None:
-    """The call locks all FIFO groups in the order of their keys, whatever the handles' receive counts are."""
+    """The call locks all FIFO groups in the order of their keys, regardless of the receive counts in the handles."""
     arn = create(db, "q.fifo")
     two_groups(db, arn)
     send(db, arn, "a1", group="a")
@@ -76,7 +76,7 @@ def test_deletes_with_unlike_receive_counts_do_not_deadlock(db: Connection, conn
 
 
 def test_delete_and_change_visibility_do_not_deadlock(db: Connection, connect: Connect) -> None:
-    """The message ids rise while their groups' keys fall."""
+    """The message ids rise while the keys of their groups fall."""
     arn = create(db, "q.fifo")
     two_groups(db, arn)
     send(db, arn, "b1", group="b")
@@ -95,13 +95,13 @@ def lock_reader(connection: Connection, arn: str, shard: int) -> None:
 def send_to_both_shards(connect: Connect, arn: str) -> dict[int, int]:
     """Sends a message to each of a queue's two shards. Returns the messages' public ids by shard."""
     one, other = connect(), connect()
-    with one.transaction(), other.transaction():  # A shard has one writer at a time.
+    with one.transaction(), other.transaction():  # Only one transaction at a time writes to a shard.
         sent = [*send(one, arn, "m"), *send(other, arn, "m")]
     return {(message.id & 255) - 2: message.id for message in sent if message.id is not None}
 
 
 def test_a_receive_that_holds_messages_waits_for_no_reader(db: Connection, connect: Connect) -> None:
-    """The shard's reader can wait for one of these messages while a transaction deletes several."""
+    """The reader of the shard can wait for one of these messages while a transaction deletes several."""
     arn = create(db)
     send(db, arn, "again")
     change(db, receive(db, arn), 0)
@@ -172,7 +172,8 @@ def test_delete_by_id_finds_a_message_that_is_being_received(db: Connection, con
 
 @pytest.mark.parametrize("undone", [False, True], ids=["expired", "undone"])
 def test_delete_finds_a_message_that_is_being_received_again(db: Connection, connect: Connect, undone: bool) -> None:
-    """The handle's receive has expired, or a crash undid it. An acknowledged message must not be redelivered."""
+    """The receive that issued the handle has expired, or a crash undid it. The queue must not redeliver an acknowledged
+    message."""
     arn = create(db)
     send(db, arn, "m")
     with db.transaction() as transaction:
@@ -189,7 +190,7 @@ def test_delete_finds_a_message_that_is_being_received_again(db: Connection, con
 
 
 def test_delete_finds_an_unreceived_message_that_is_being_hidden(db: Connection, connect: Connect) -> None:
-    """A crash undid the handle's receive. An operator moves the message to the slow path."""
+    """A crash undid the receive that issued the handle. An operator moves the message to the slow path."""
     arn = create(db)
     (sent,) = send(db, arn, "m")
     with db.transaction() as transaction:
@@ -232,7 +233,8 @@ def test_two_receives_in_one_transaction_do_not_deadlock(db: Connection, connect
 
 
 def test_fifo_queues_may_share_a_dead_letter_queue(db: Connection, connect: Connect) -> None:
-    """A receive uses a group in the dead-letter queue only if the group is unlocked. Otherwise the messages wait."""
+    """A receive uses a group in the dead-letter queue only if the group is unlocked. If the group is locked, the
+    messages wait."""
     dead = create(db, "dead.fifo")
     two_groups(db, dead)
     arn = create(db, "q.fifo", RedrivePolicy=redrive(dead))
@@ -241,7 +243,7 @@ def test_fifo_queues_may_share_a_dead_letter_queue(db: Connection, connect: Conn
     receive(db, arn, visibility=0)
     with connect() as sender, sender.transaction():
         send(sender, dead, "s", group="a")
-        assert receive(db, arn) == []  # Message b moved. Message a did not exceed its maximum.
+        assert receive(db, arn) == []  # Message b moved. Message a has not exceeded its maximum number of receives.
         assert (sum(counts(db, arn)), sum(counts(db, dead))) == (1, 1)
     assert receive(db, arn) == []
     received = bodies(receive(db, dead))
@@ -302,7 +304,7 @@ def test_a_call_over_two_fifo_queues_leaves_other_groups_alone(db: Connection, c
 
 
 # --- concurrent use --------------------------------------------------------------------------------------------------
-# Tests the storage while senders, receivers and maintenance fail in every way that concurrent_use.py lists.
+# Tests the tables while senders, receivers and maintenance fail in every way that concurrent_use.py lists.
 
 
 def check(outcome: Outcome, plan: Plan) -> None:

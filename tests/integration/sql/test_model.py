@@ -1,8 +1,9 @@
 """Compares random sequences of calls with a small model of a queue.
 
-A message is visible or hidden, and ends once. Time does not pass: a hidden message stays hidden for an hour, and a
-shown message is visible at once. After each call the counts must agree. Before the end and at the end every message is
-in the views of the metrics job exactly once, with its outcome and a time for each of its receives after the first.
+A message is visible or hidden, and ends once. Time does not pass in the model: a hidden message stays hidden for an
+hour, and a shown message is visible immediately. After each call the counts must agree. Before the end of a test and at
+its end, the views of the metrics job must contain every message exactly once, with its outcome and a time for each
+receive after the first.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ class Message:
 
     @property
     def state(self) -> str:
-        """Returns the live message's state, as SQS counts it."""
+        """Returns the state of the live message, as SQS counts it."""
         return "visible" if not self.hidden else "in_flight" if self.receive_count else "delayed"
 
     def seen(self) -> tuple[object, ...]:
-        """Returns the message's row of _EACH_ONCE."""
+        """Returns the row of the message in _EACH_ONCE."""
         received, ended = self.receive_count > 0, self.outcome is not None
         again = max(self.receive_count - 1, 0)
         return (
@@ -60,7 +61,7 @@ class Message:
 
 @dataclass
 class Queue:
-    """The model and the queue under test side by side."""
+    """The model and the tested queue."""
 
     db: Connection
     arn: str
@@ -81,7 +82,7 @@ class Queue:
         return self.maximum is not None and message.receive_count >= self.maximum
 
     def check(self) -> None:
-        """Checks that the queue's counts equal the model's."""
+        """Checks that the counts of the queue equal the counts of the model."""
         states = Counter(m.state for m in self.alive())
         expected = Counts(states["visible"], states["in_flight"], states["delayed"])
         assert calls.counts(self.db, self.arn) == expected
@@ -122,8 +123,8 @@ class Queue:
             self.check_order(ready, received)
 
     def ready(self) -> list[Message]:
-        """Returns the messages that a receive can return. In FIFO queues, these are the messages before each group's
-        first hidden message."""
+        """Returns the messages that a receive can return. In FIFO queues, a receive can return the messages before the
+        first hidden message of each group."""
         alive = sorted(self.alive(), key=lambda m: m.public_id)
         if not self.fifo:
             return [m for m in alive if not m.hidden and not self.exhausted(m)]
@@ -138,14 +139,14 @@ class Queue:
             assert mine == [m.public_id for m in ready if m.group == group][: len(mine)]
 
     def check_shares(self, number: int, share: int, ready: list[Message], received: list[Message]) -> None:
-        """Checks that two receivers in one call never get messages from the same group, and that a receiver with free
+        """Checks that two receivers in one call never receive messages of the same group, and that a receiver with free
         capacity does not skip a group."""
         shares = [{m.group for m in received[start : start + share]} for start in range(0, len(received), share)]
         assert sum(map(len, shares)) == len(set[str]().union(*shares))
         assert len(received) == number or {m.group for m in received} == {m.group for m in ready}
 
     def bury(self, received: list[Message]) -> None:
-        """Records messages that a receive moved to the dead-letter queue, and empties that queue."""
+        """Records the messages that a receive moved to the dead-letter queue, and empties that queue."""
         if self.maximum is None:
             return
         for moved in calls.receive(self.db, self.dead, 1000, HIDDEN, 1000):
@@ -158,7 +159,7 @@ class Queue:
     def delete(self, number: int, choice: int) -> None:
         chosen = self.pick(number, choice)
         outcomes = calls.delete(self.db, chosen)
-        # If a call has several handles for a message, the handle from the earliest receive applies first.
+        # If a call contains several handles for a message, the handle of the earliest receive applies first.
         expected = Counter((h.public_id, self.delete_one(h)) for h in sorted(chosen, key=lambda h: h.receive_count))
         assert Counter((h.public_id, outcome) for h, outcome in zip(chosen, outcomes, strict=True)) == expected
 
@@ -169,8 +170,8 @@ class Queue:
         return "deleted"
 
     def refused(self, handle: Delivery) -> str | None:
-        """Returns the reason why a handle has no effect, or None for a valid handle: docs/reference/compatibility.md,
-        "an old receipt handle".
+        """Returns the reason why a handle has no effect, or None for a valid handle (docs/reference/compatibility.md,
+        "an old receipt handle").
         """
         message = self.messages[handle.public_id]
         if message.outcome is not None:
@@ -188,7 +189,7 @@ class Queue:
         assert calls.change(self.db, chosen, seconds) == expected
 
     def pick(self, number: int, choice: int) -> list[Delivery]:
-        """Returns different handles. In a quarter of the calls, these are the newest messages."""
+        """Returns different handles. A quarter of the calls use the newest messages."""
         newest = list(dict.fromkeys(reversed(self.handles)))
         start = choice % 4 * number
         return newest[start : start + number]
@@ -221,7 +222,8 @@ class Queue:
         assert Counter(seen) == expected
 
     def finish(self) -> None:
-        """Deletes the remaining messages, and checks that each message was recorded once and that none remains."""
+        """Deletes the remaining messages, and checks that each message was recorded once and that no message
+        remains."""
         self.check_views()
         self.delete_by_id(len(self.messages), 0)
         assert calls.counts(self.db, self.arn) == Counts(0, 0, 0)
@@ -234,7 +236,7 @@ class Queue:
             assert calls.rows_of(self.db, table, self.arn) == 0, table
 
 
-# The list contains frequent calls twice.
+# The list contains the frequent calls twice.
 OPERATIONS: list[Callable[[Queue, int, int], None]] = [
     Queue.send, Queue.send, Queue.receive, Queue.receive, Queue.delete, Queue.delete, Queue.change, Queue.change,
     Queue.delete_by_id, Queue.change_by_id, Queue.send_and_roll_back, Queue.maintain, Queue.purge,
@@ -263,7 +265,7 @@ def play(db: Connection, suffix: str, shards: int, maximum: int | None, steps: S
     queue.finish()
 
 
-# Deletes and hides a message with an earlier receive's handle, which random steps rarely do.
+# Deletes and hides a message with a handle from an earlier receive, which random steps rarely do.
 OLD_HANDLE: Steps = [
     (Queue.send, 1, 1), (Queue.receive, 1, 0), (Queue.receive, 1, 1), (Queue.change, 1, 1), (Queue.delete, 1, 1),
 ]  # fmt: skip

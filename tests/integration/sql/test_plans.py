@@ -1,7 +1,8 @@
 """Tests that frequent calls read about as many rows as they return, even with misleading statistics.
 
-The tests use the worst statistics: a full queue was emptied and then vacuumed. PostgreSQL sees no difference between
-the indexes of a table with two rows on many pages. PostgreSQL reuses plans from that time when the queue fills again.
+The tests use the worst statistics, which PostgreSQL has after a full queue was emptied and then vacuumed. For a table
+with two rows on many pages, PostgreSQL sees no difference between the indexes. When the queue fills again, PostgreSQL
+reuses the plans from that time.
 """
 
 import secrets
@@ -37,8 +38,8 @@ from tests.support.sql.calls import (
 from tests.support.wait import wait_until
 
 MESSAGES = 3000
-# A call for ten messages fetches at most this many rows. Measured values are 2 to 204. A scan of the queue would read
-# 3,000 rows.
+# A call for ten messages fetches at most this number of rows. The measured values are between 2 and 204. A scan of the
+# whole queue would read 3,000 rows.
 MOST = 300
 
 
@@ -69,7 +70,7 @@ def fetched(db: Connection, call: Callable[[], object]) -> int:
 
 @pytest.fixture(params=["q", "q.fifo"])
 def arn(db: Connection, database: Database, request: pytest.FixtureRequest) -> str:
-    """Creates a full queue that has an almost empty queue's statistics."""
+    """Creates a full queue for which PostgreSQL has the statistics of an almost empty queue."""
     arn = create(db, request.param)
     fill(db, arn)
     held = receive(db, arn, 100)
@@ -112,9 +113,9 @@ def test_the_end_of_a_retention_period_reads_no_others(db: Connection) -> None:
 
 
 # --- costs -----------------------------------------------------------------------------------------------------------
-# In any session, a call's cost does not grow with the contents of other queues.
+# In any session, the cost of a call does not grow with the contents of other queues.
 #
-# The cost is the number of pages that a call reads. The server counts the pages, and the count does not depend on the
+# The cost is the number of pages that a call reads. The server counts the pages, so the count does not depend on the
 # machine.
 
 
@@ -151,8 +152,8 @@ def pages(session: Connection, selected: str) -> int:
 
 
 def costs(session: Connection) -> dict[str, int]:
-    """Returns how many pages each call reads. The lowest of several attempts counts, because a new page makes one call
-    more expensive."""
+    """Returns how many pages each call reads. The lowest of several attempts counts, because a new page makes one
+    attempt more expensive."""
     rounds = [{name: pages(session, selected) for name, selected in CALLS.items()} for _ in range(WARM_UP + 4)]
     return {name: min(each[name] for each in rounds[WARM_UP:]) for name in CALLS}
 
@@ -173,20 +174,20 @@ def test_calls_cost_the_same_beside_many_messages_of_others(session: Connection)
     before = costs(session)
     fill_queue(session, MANY)
     after = costs(session)
-    # Another index level costs another page for each search. A call searches about a dozen times.
+    # Each additional level of an index adds one page to each search. A call makes about a dozen searches.
     assert {name: (before[name], after[name]) for name in CALLS if after[name] > before[name] * 1.5} == {}
 
 
 # --- disk space ------------------------------------------------------------------------------------------------------
 # Tests the disk space of deleted rows: autovacuum also removes the last rows, and shrinks the indexes of empty tables.
 
-# These tables' rows are short-lived. The last dead rows start autovacuum, even if the table had many rows.
+# The rows of these tables are short-lived. The last dead rows start autovacuum, even if the table had many rows.
 SHRINKING = ("log", "lease", "side", "fifo_message", "fifo_group", "fifo_ready", "deduplication", "topic_deduplication")
 LARGE_MESSAGES = """
 insert into queue.fifo_message
     (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body)
 select n, 1, now(), now(), gen_random_uuid(), 1, '', %s from generate_series(1, 400) n"""
-# A server without lz4 uses another compression.
+# A server without lz4 compresses with another method.
 COMPRESSION = """
 select case when 'lz4' = any (enumvals) then 'lz4' else 'pglz' end
 from pg_settings where name = 'default_toast_compression'"""
@@ -194,8 +195,8 @@ FILES = "pg_total_relation_size('queue.hole')"
 
 
 def vacuum(db: Connection, table: str) -> None:
-    """Vacuums when no other session in this database has a snapshot. A snapshot, for example ANALYZE's, would keep dead
-    rows."""
+    """Runs vacuum when no other session in this database holds a snapshot. A snapshot of ANALYZE, for example, would
+    keep dead rows."""
 
     def is_alone() -> bool:
         return not value(
@@ -213,7 +214,7 @@ def vacuum(db: Connection, table: str) -> None:
 
 
 def fill_and_empty(db: Connection) -> None:
-    """Creates a table whose many rows are deleted but not yet vacuumed."""
+    """Creates a table with many rows that are deleted but not yet vacuumed."""
     db.execute("alter table queue.hole set (autovacuum_enabled = off)")
     db.execute("insert into queue.hole select 1, 0, n from generate_series(1, 20000) n")
     db.execute("delete from queue.hole")
@@ -239,7 +240,7 @@ INSERT, VACUUM = "insert into queue.hole values (1, 0, 1)", "vacuum queue.hole"
 
 @pytest.mark.parametrize("steps", [(INSERT, VACUUM), (VACUUM, INSERT)], ids=["before", "after"])
 def test_a_row_that_came_before_or_after_the_vacuum_stays(db: Connection, steps: tuple[str, str]) -> None:
-    """The catalog then wrongly lists the table as empty, so the code checks the file's size."""
+    """The catalog then wrongly reports an empty table, so the code checks the size of the file."""
     fill_and_empty(db)
     for step in steps:
         db.execute(step)
@@ -278,7 +279,7 @@ from generate_series(1, 20000) n"""
 
 
 def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> None:
-    """The cursor is the newest and only remaining row."""
+    """The row of the cursor is the newest row and the only one that remains."""
     arn = create(db)
     db.execute("alter table queue.lease set (autovacuum_enabled = off)")
     db.execute(LEASES, (queue_id(db, arn),))
@@ -294,8 +295,8 @@ def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> N
 
 
 def test_a_file_that_is_empty_behind_its_rows_is_vacuumed_again(db: Connection) -> None:
-    """Vacuum ran while the table's last page still had a row. `move_cursors` rewrites a row, and the dead row version
-    starts autovacuum again.
+    """Vacuum ran while the last page of the table still contained a row. `move_cursors` rewrites a row, and the dead
+    row version starts autovacuum again.
     """
     create(db)
     db.execute("alter table queue.lease set (autovacuum_enabled = off)")
@@ -328,10 +329,10 @@ def test_autovacuum_comes_for_the_last_row(db: Connection, table: str) -> None:
 
 
 def test_a_few_dead_rows_do_not_keep_the_file(db: Connection) -> None:
-    """Fewer than a fiftieth of the pages contain dead rows. By default, vacuum then does not clean indexes (VACUUM,
+    """Fewer than one in fifty pages contain dead rows. By default, vacuum then does not clean indexes (VACUUM,
     INDEX_CLEANUP)."""
     db.execute("alter table queue.fifo_message set (autovacuum_enabled = off)")
-    db.execute(LARGE_MESSAGES.encode(), (secrets.token_hex(850),))  # A page contains a few rows.
+    db.execute(LARGE_MESSAGES.encode(), (secrets.token_hex(850),))  # A page contains only a few rows.
     for gone in ("id < 400", "true"):
         db.execute(f"delete from queue.fifo_message where {gone}".encode())
         vacuum(db, "queue.fifo_message")

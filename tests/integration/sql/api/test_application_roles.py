@@ -1,7 +1,7 @@
 """Tests that an application's database role reaches only its own account, and only through the documented functions.
 
-Each attack on the other account uses a login whose only role is `penstock_app`. The test then checks all of the other
-account's data. The same call on the caller's own queue works.
+Each attack on the other account uses a login whose only role is `penstock_app`. After each attack, the test checks all
+data of the other account. The same call on the caller's own queue succeeds.
 """
 
 import json
@@ -26,7 +26,7 @@ PASSWORD = "long enough"
 
 
 class Setup(NamedTuple):
-    """The addresses of the superuser and two applications, and message ids from the first application's queues."""
+    """The addresses of the superuser and two applications, and message ids from the queues of the first application."""
 
     dsn: str
     victim: str
@@ -80,7 +80,8 @@ def setup(postgres: TestServer) -> Iterator[Setup]:
 
 
 def test_acts_of_applications_are_in_the_audit(postgres: TestServer) -> None:
-    """Each act adds one audit row in its transaction. An act that changes nothing or is rolled back adds no row."""
+    """Each action adds one audit row in the same transaction. An action that changes no data or is rolled back adds no
+    row."""
     queue = f"arn:aws:sqs:{REGION}:{VICTIM}:orders"
     schedule = f"arn:aws:scheduler:{REGION}:{VICTIM}:schedule/default/nightly"
     acts = (
@@ -167,8 +168,8 @@ def belongings(setup: Setup) -> list[Any]:
         return [connection.execute(query.encode(), {"account": VICTIM}).fetchall() for query in BELONGINGS]
 
 
-# The documented functions. {q} is a standard queue and {f} a FIFO queue with messages of these ids. The last calls name
-# the other account's messages, schedules and routing keys by id or name instead of a queue.
+# Calls of the documented functions. {q} is a standard queue and {f} a FIFO queue with messages of these ids. The last
+# calls name the other account's messages, schedules and routing keys by id or name instead of naming a queue.
 CALLS = {
     "send": "select queue.send('{q}', '1')",
     "send_batch": "select queue.send_batch('{q}', array['1', '2']::jsonb[])",
@@ -255,8 +256,8 @@ def attempt(address: str, statement: str, *before: str) -> tuple[str | None, lis
             return error.sqlstate, [(str(error),)]
 
 
-# An application can change its session in these ways to make a function use the application's objects instead of
-# Penstock's.
+# Lists how an application can change its session to make a function use the application's objects instead of Penstock's
+# objects.
 TRICKS = {
     "plainly": (),
     "shadowed": (
@@ -293,7 +294,7 @@ def test_an_attempt_on_another_account(setup: Setup, what: str, trick: str) -> N
 
 @pytest.mark.parametrize("what", CALLS)
 def test_the_same_on_ones_own(postgres: TestServer, what: str) -> None:
-    """Without this test, the attacks could fail because of an error in the calls."""
+    """Without this test, the attacks could fail because of a mistake in the calls."""
     with postgres.database() as database:
         address = login(database, VICTIM, "penstock_app")
         with psycopg.connect(address, autocommit=True) as connection:

@@ -1,4 +1,5 @@
-"""Tests the applications' SQL interface: queue.send, receive, delete, pop, archive and other functions."""
+"""Tests the applications' SQL interface: queue.send, queue.receive, queue.delete, queue.pop, queue.archive and other
+functions."""
 
 import json
 from typing import Any
@@ -45,7 +46,8 @@ def test_a_body_that_is_no_json_arrives_as_a_string(db: Connection, body: str) -
 
 
 def test_escapes_that_jsonb_refuses_arrive_as_the_replacement_character(db: Connection) -> None:
-    """JSON allows escapes for U+0000 and for half a surrogate pair (RFC 8259), but jsonb does not."""
+    """JSON allows escapes for U+0000 and for half of a surrogate pair (RFC 8259), but PostgreSQL's type jsonb does
+    not."""
     db.execute("select queue.create('q')")
     send(db, arn_of("q"), '{"a": "x\\u0000y", "b": "\\ud83d"}')
     assert value(db, "select message from queue.receive('q')") == {"a": "x\ufffdy", "b": "\ufffd"}
@@ -145,7 +147,7 @@ def test_visibility_and_metrics(db: Connection) -> None:
     assert value(db, "select queue.change_visibility('q', %s, 60) > now() + interval '59 seconds'", sent) is True
     assert value(db, "select queue.change_visibility('q', 1, 60)") is None
     columns = "queue_name, queue_length, visible, in_flight, delayed, total_messages"
-    # The message is delayed instead of in flight, because no consumer has received it.
+    # The metrics count the message as delayed and not as in flight, because no consumer has received it.
     assert ask(db, f"select {columns} from queue.metrics('q')") == [("q", 1, 0, 0, 1, 1)]
     assert value(db, "select queue.purge_queue('q')") == 1
     assert ask(db, "select name, fifo from queue.list_queues()") == [("q", False)]
@@ -182,7 +184,8 @@ CALLS = {
     "subscribe": "queue.subscribe('k.*', 'q')",
     "unsubscribe": "queue.unsubscribe('k', 'q')",
 }
-"""A call of each function of the interface, in a database with the queues `q` and `f.fifo` and two messages each."""
+"""A call of each function of the interface, in a database with the queues `q` and `f.fifo` that contain two messages
+each."""
 SENDS = ("send", "send_batch", "send_fifo", "publish_event", "send_topic")
 
 

@@ -105,7 +105,7 @@ def test_rates_as_in_python(db: Connection, number: int, unit: str, after: datet
 
 
 @given(instants, st.sampled_from(ZONES), st.sampled_from(["", "Z", "+05:30", "-11:00"]))
-@settings(TOGETHER, max_examples=15)  # PostgreSQL needs 40 ms to look up a zone.
+@settings(TOGETHER, max_examples=15)  # PostgreSQL needs 40 ms to look up a time zone.
 def test_moments_as_in_python(db: Connection, instant: datetime, zone: str, offset: str) -> None:
     text = f"{instant:%Y-%m-%dT%H:%M:%S}"
     for form, written in (("fire_at", text + offset), ("aws", f"at({text})")):
@@ -184,7 +184,7 @@ def test_a_preview_of_what_never_comes_is_empty(db: Connection) -> None:
     "zone", ["America", "america/new_york", "UTC+3", "PST", "right/Europe/Berlin", "", "Europe/Berlim"]
 )
 def test_time_zones_of_the_iana_database_only(db: Connection, zone: str) -> None:
-    """PostgreSQL itself accepts most of these names."""
+    """PostgreSQL itself accepts most of these time zone names."""
     with pytest.raises(psycopg.Error, match="not a time zone") as refused:
         canonical(db, "cron", "* * * * *", zone)
     assert refused.value.sqlstate == "QU003"

@@ -47,7 +47,7 @@ def test_bad_routing_keys(db: Connection, key: str) -> None:
 
 
 def test_acknowledging_with_other_work(db: Connection, arns: list[str]) -> None:
-    """All effects happen at the commit. A missing message rolls everything back."""
+    """All effects happen at the commit. If a message is missing, the call rolls everything back."""
     message = value(db, "select queue.send('a', '1')")
     db.execute("begin")
     db.execute("select queue.ack('a', array[%s]), queue.send('b', '2')", (message,))
@@ -63,7 +63,8 @@ PROCESSES, MAPPINGS, ROUNDS = 4, 50, 60
 
 
 def test_processes_that_begin_together_share_no_mapping(database: Database) -> None:
-    """If two processes had the same mapping, it would run twice as many concurrent invocations until the next claim."""
+    """If two processes polled for the same mapping, the mapping would run twice as many concurrent invocations until
+    the next claim."""
     began = Barrier(PROCESSES)
 
     def claim(connection: psycopg.Connection) -> list[object]:
@@ -89,7 +90,7 @@ def test_processes_that_begin_together_share_no_mapping(database: Database) -> N
 
 
 def test_a_process_knows_that_others_poll(database: Database) -> None:
-    """An installation without mappings has no row, so an idle process rarely queries."""
+    """An installation without mappings has no row, so an idle process rarely sends a query."""
     claim = "select mapping_id from queue.claim_mappings(gen_random_uuid(), 15)"
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         assert connection.execute(claim).fetchall() == []

@@ -1,4 +1,4 @@
-"""Tests fair queues: receives skip noisy tenants while other tenants wait, and no message is lost.
+"""Tests fair queues: receives skip noisy tenants while other tenants wait, and lose no message.
 
 Source: SQS Developer Guide, "How Amazon SQS fair queues work"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
@@ -44,7 +44,7 @@ from tests.support.sql.calls import (
 
 
 def send_as(db: Connection, arn: str, tenant: str | None, count: int, start: int = 0) -> list[int]:
-    """Sends one tenant's messages, named `tenant number`. Returns their public ids."""
+    """Sends messages of one tenant, with the name and a number as the body. Returns the public ids of the messages."""
     sent = send(db, arn, *(f"{tenant} {start + i}" for i in range(count)), group=tenant)
     return [row.id for row in sent if row.id is not None]
 
@@ -122,7 +122,7 @@ def test_tenants_without_a_backlog_keep_their_order(db: Connection) -> None:
 
 
 def test_a_tenth_and_thirty(db: Connection) -> None:
-    """35 of 380 messages in flight are less than a tenth, and 45 of 390 are more than a tenth."""
+    """35 of 380 messages are fewer than a tenth of the messages in flight, and 45 of 390 are more than a tenth."""
     arn = create(db)
     for tenant in range(69):
         send_as(db, arn, f"t{tenant}", 5)
@@ -183,7 +183,8 @@ def mixed(db: Connection, arn: str, dice: random.Random, count: int, start: int 
 
 
 def test_messages_of_quiet_groups_are_leased_together(db: Connection) -> None:
-    """Receives skip the messages between them, and do not write rows for the skipped messages again."""
+    """Receives skip the noisy tenant's messages between the quiet groups' messages, and do not write the skipped rows
+    again."""
     arn, dice = create(db), random.Random(1)
     crowd(db, arn, messages=41)
     slow = rows_of(db, "side", arn)
@@ -198,7 +199,7 @@ def test_messages_of_quiet_groups_are_leased_together(db: Connection) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) -> None:
-    """Exactly one of the two views contains each message, even if its neighbours change."""
+    """Exactly one of the two views contains each message, even if the neighbouring messages change."""
     arn, dice, sent = create(db), random.Random(seed), 260
     crowd(db, arn, messages=sent)
     held: list[Delivery] = []
@@ -322,7 +323,8 @@ def test_a_noisy_tenant_is_not_starved(db: Connection) -> None:
     db.execute("update queue.deferred set deferred_at = deferred_at - interval '11 seconds'")
     send_as(db, arn, "quiet", 400)
     served = tenants([d for _ in range(200) for d in receive(db, arn, 1)])
-    # Each receive has a probability of a tenth, so 200 receives all miss with a probability of 1 in a billion.
+    # Each receive serves skipped tenants first with a probability of a tenth, so the probability that none of 200
+    # receives does so is 1 in a billion.
     assert set(served) == {"noisy", "quiet"}
 
 
@@ -344,7 +346,8 @@ def test_a_receive_takes_no_message_twice(db: Connection) -> None:
 
 
 def starved_first(db: Connection) -> None:
-    """Makes the next receive serve tenants that were skipped for long first. A tenth of all receives do so."""
+    """Makes the next receive start with the tenants that receives have skipped for longest. A tenth of all receives
+    start with these tenants."""
     for number in range(1000):
         db.execute("select setseed(%s)", (number / 1000,))
         if value(db, "select random()") < 0.1:
@@ -354,7 +357,7 @@ def starved_first(db: Connection) -> None:
 
 
 def test_receivers_side_by_side_share_what_was_passed_over(db: Connection, connect: Connect) -> None:
-    """Receivers in one shard run one after the other: the second waits for the first."""
+    """The receivers of one shard run one after the other, so the second receiver waits for the first."""
     arn = create(db)
     crowd(db, arn, messages=1000)
     send_as(db, arn, "quiet", 1)

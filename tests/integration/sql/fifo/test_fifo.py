@@ -52,7 +52,7 @@ def test_a_returned_message_comes_first(db: Connection) -> None:
     send(db, arn, "1", "2", "3", group="g")
     first, second = receive(db, arn, 2)
     change(db, [second], 0)
-    assert receive(db, arn) == []  # The first is still in flight.
+    assert receive(db, arn) == []  # The group's first message is still in flight.
     change(db, [first], 0)
     assert bodies(receive(db, arn)) == ["1", "2", "3"]
 
@@ -80,7 +80,7 @@ def test_sequence_numbers_rise_and_are_delivered(db: Connection) -> None:
 
 
 def test_a_duplicate_is_accepted_and_not_stored(db: Connection) -> None:
-    """The response has the original's id and sequence number, even after the original was deleted."""
+    """The response contains the original's id and sequence number, even after a consumer deleted the original."""
     arn = create(db, "q.fifo")
     original = send_one(db, arn, "m", deduplication="1")
     stored = receive(db, arn)
@@ -122,8 +122,8 @@ def test_the_scope_of_deduplication(db: Connection, scope: str, stored: list[str
 
 
 def test_content_based_deduplication(db: Connection) -> None:
-    """The deduplication id is the body's SHA-256. Attributes do not change the id, and an explicit id replaces the
-    SHA-256."""
+    """The deduplication id is the body's SHA-256. The message attributes do not change the id, and an explicit id
+    replaces the SHA-256."""
     arn = create(db, "q.fifo", ContentBasedDeduplication="true")
     for entry in (
         Entry("same", group="g"),
@@ -151,7 +151,7 @@ def test_an_open_sender_holds_up_its_group_only(db: Connection, connect: Connect
         send_one(application, arn, "open", "a", "1")
         send_one(db, arn, "b", "b", "2")
         assert bodies(receive(db, arn)) == ["b"]
-    # A search skips messages that were committed late, until the next full search (queue.store_search).
+    # A search skips messages that were committed late until the next full search (queue.store_search).
     db.execute("update queue.fifo_search set full_due_at = searched_at")
     assert bodies(receive(db, arn)) == ["open"]
 
@@ -175,8 +175,8 @@ def test_empty_groups_are_forgotten_and_come_back(db: Connection) -> None:
 
 
 def test_a_clock_that_went_back_keeps_no_unreceived_message(db: Connection) -> None:
-    """Messages whose send time is an hour ahead wait only for their delay. A message in flight stays in flight, and
-    other messages do not change."""
+    """Messages whose send time is an hour in the future wait only for their delay. A message in flight stays in flight,
+    and other messages do not change."""
     arn, delayed = create(db, "q.fifo"), create(db, "delayed.fifo", DelaySeconds="900")
     send(db, arn, "in flight", group="b")
     assert bodies(receive(db, arn)) == ["in flight"]
@@ -207,8 +207,8 @@ def test_a_group_of_which_everything_was_a_duplicate_is_no_obstacle(db: Connecti
 
 
 def test_receivers_of_one_call_share_no_group(db: Connection) -> None:
-    """One receiver gets messages 1 to 3, and another receiver gets the next three. A group's other messages stay behind
-    its first messages."""
+    """One receiver receives messages 1 to 3, and another receiver receives the next three messages. The other messages
+    of a group stay behind its first messages."""
     arn = create(db, "q.fifo")
     send(db, arn, "a1", "a2", "a3", "a4", group="a")
     send(db, arn, "b1", "b2", group="b")
@@ -240,7 +240,7 @@ def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) 
 
 # --- old snapshot ----------------------------------------------------------------------------------------------------
 # Tests FIFO queues while an old snapshot prevents the removal of dead rows. A backup, a report or a forgotten
-# transaction can have such a snapshot.
+# transaction can hold such an old snapshot.
 
 
 MESSAGES = 200
@@ -250,7 +250,7 @@ ROUNDS = 40
 
 
 def pages_read(db: Connection) -> int:
-    """Returns how many pages a message's send, receive and delete read."""
+    """Returns how many pages the send, the receive and the delete of a message read."""
     return pages_of(db, "queue.send_fifo('q.fifo', '1', 'group')") + pages_of(
         db, "queue.delete('q.fifo', r.msg_id) from queue.receive('q.fifo', 60, 1) r"
     )
@@ -275,7 +275,7 @@ def test_a_message_costs_the_same_after_many(db: Connection, old: Connection) ->
 
 @pytest.fixture
 def old(connect: Connect) -> Connection:
-    """Begins a transaction that stays open."""
+    """Begins a transaction that the test leaves open."""
     return connect()
 
 

@@ -47,14 +47,15 @@ def facts(message: Message) -> str | None:
 
 
 def matches(db: Connection, policies: list[str | None], messages: list[Message]) -> list[list[bool]]:
-    """Returns whether each compiled policy accepts each message, by one statement for all pairs."""
+    """Compares all pairs of policies and messages in one statement, and returns whether each compiled policy accepts
+    each message."""
     row = db.execute(MATCHES, (policies, [facts(message) for message in messages])).fetchone()
     assert row is not None
     return [row[0][at : at + len(messages)] for at in range(0, len(row[0]), len(messages))]
 
 
 def accepts(db: Connection, policy: Any, message: Message, scope: str = "MessageBody") -> bool:
-    """Returns whether one policy accepts one message. Fails if the test evaluator disagrees."""
+    """Returns whether one policy accepts one message. Fails if the test's evaluator disagrees."""
     text = json.dumps(policy)
     accepted = matches(db, [compile_policy(text, scope)], [message])[0][0]
     assert accepted == filter_oracle.accepts(text, scope, message)
@@ -67,7 +68,7 @@ def body(**members: Any) -> str:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases()])
 def test_examples_of_aws(case: PolicyCase) -> None:
-    """The evaluator must agree with AWS's examples, because other tests compare SQL with the evaluator."""
+    """The evaluator must agree with AWS's examples, because other tests compare the SQL function with the evaluator."""
     assert filter_oracle.accepts(case.policy, case.scope, case.message) == case.accepted
 
 
@@ -128,10 +129,12 @@ def test_random_policies_and_messages(
     policies: st.SearchStrategy[dict[str, Any]],
     messages: st.SearchStrategy[Attributes | str],
 ) -> None:
-    """SQL and the evaluator agree about every policy and message. Acceptance and rejection are both common."""
+    """The SQL function and the evaluator agree about every policy and message. Both acceptances and rejections are
+    common."""
     responses: Counter[bool] = Counter()
 
-    # The examples depend on `compare`'s source (derandomize), so another name or annotation changes the examples.
+    # The examples depend on the source of `compare` (derandomize), so another name or annotation would change the
+    # examples.
     @settings(max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(policies, min_size=4, max_size=4), st.lists(messages, min_size=4, max_size=4))
     def compare(some_policies: list[dict[str, Any]], some_messages: list[Message]) -> None:
@@ -150,7 +153,7 @@ def test_random_policies_and_messages(
 @settings(max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(strategies.bodies)
 def test_sql_makes_the_same_facts(db: Connection, text: str) -> None:
-    """SQL publications use queue.body_facts. A path's values have no order."""
+    """Publications over SQL use queue.body_facts. The order of the values at a path does not matter."""
 
     def sorted_facts(found: Any) -> Any:
         return found and {
@@ -190,7 +193,7 @@ def test_brackets_within_texts_are_no_arrays(db: Connection) -> None:
     ids=lambda text: str(text)[:10],
 )
 def test_bodies_that_are_no_objects_have_no_facts(db: Connection, text: str, expected: bool | None) -> None:
-    """A policy rejects a body that is not an object, and accepts a body that exceeds the facts' limits."""
+    """A policy rejects a body that is not an object, and accepts a body that exceeds the limits of the facts."""
     assert value(db, "select queue.body_facts(%s::jsonb)", text) is expected
     assert json.loads(encode_body_facts(text) or b"null") is expected
     policy = compile_policy('{"b": [1]}', "MessageBody")
@@ -234,7 +237,7 @@ DOTTED = [{"name.first": "Anna", "work.place.town": "Rome"}, {"name.first": "Pet
     ],
 )
 def test_names_with_dots_are_paths(db: Connection, policy: dict[str, Any], accepted: bool) -> None:
-    """The rule applies to policies and messages, like in AWS's rule engine, and to keys that match in one array
+    """The rule applies to policies and messages, as in AWS's rule engine, and to keys that match in one array
     element."""
     text = body(people=DOTTED)
     assert accepts(db, policy, text) is accepted
@@ -262,15 +265,15 @@ def test_text_that_postgresql_cannot_store(db: Connection, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["123456789012", "-1000000000.5", "1e300", "1" * 300])
 def test_numbers_out_of_range(db: Connection, text: str) -> None:
-    """Account ids and similar numbers match exactly. Numeric matching rejects them."""
+    """Account ids and similar numbers match exactly. Numeric matching rejects numbers outside of its range."""
     policies = [f'{{"a":[{text}]}}', '{"a":[{"numeric":[">",0]}]}', '{"a":[{"numeric":["<",0]}]}']
     found = matches(db, [compile_policy(policy, "MessageBody") for policy in policies], [f'{{"a":{text}}}', '{"a":1}'])
     assert found == [[True, False], [False, True], [False, False]]
 
 
 def test_the_deepest_arrays_that_have_facts(db: Connection) -> None:
-    """SQL recurses as deeply as the arrays nest. Python's limit is far below PostgreSQL's limit. Deeper arrays pass
-    every policy."""
+    """The recursion in SQL is as deep as the nesting of the arrays. Python's limit is far below PostgreSQL's limit. A
+    body with deeper arrays passes every policy."""
     policy = compile_policy('{"a":{"a":["x"],"b":["z"]}}', "MessageBody")
 
     def deep(levels: int) -> str:
@@ -283,9 +286,11 @@ def test_the_deepest_arrays_that_have_facts(db: Connection) -> None:
 
 
 def test_every_character_has_one_lower_case(db: Connection) -> None:
-    """Python and SQL agree about each single character in any collation. No conversion changes a text's length.
+    """Python and SQL agree about each single character, whatever the collation is. No case conversion changes the
+    length of a text.
 
-    The test uses letters and symbols from Unicode 3.2, because later additions depend on the Python version.
+    The test uses letters and symbols of Unicode 3.2, because it depends on the Python version which later characters
+    are known.
     """
     cased = ("Lu", "Ll", "Lt", "Lm", "Nl", "So")
     every = "".join(c for c in map(chr, range(0x110000)) if ucd_3_2_0.category(c) in cased)
@@ -294,7 +299,7 @@ def test_every_character_has_one_lower_case(db: Connection) -> None:
 
 
 def test_a_pattern_with_stars_takes_no_time(db: Connection) -> None:
-    """The test matches a megabyte against a pattern with three stars. A regular expression would backtrack
-    endlessly."""
+    """The test matches a text of a megabyte against a pattern with three stars. A regular expression would backtrack
+    for an unlimited time."""
     policy = compile_policy(json.dumps({"a": [{"wildcard": "*aab*aab*c"}]}), "MessageBody")
     assert matches(db, [policy], [body(a="a" * 1_000_000)]) == [[False]]

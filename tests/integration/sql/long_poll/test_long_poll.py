@@ -1,4 +1,4 @@
-"""Tests long polls (the notified process, the wait time, and the ready queues) and looks at queues without a
+"""Tests long polls (the notified process, the wait time, and the ready queues) and checks for messages without a
 receive."""
 
 import json
@@ -122,7 +122,7 @@ def test_a_watcher_may_be_good_for_longer(db: Connection, heard: Callable[[], li
 
 @BOTH
 def test_a_sender_does_not_notify_its_own_process(db: Connection, heard: Callable[[], list[str]], name: str) -> None:
-    """A setting names the sender's process, which wakes its own waiting requests."""
+    """A setting names the process of the sender, which wakes its own waiting requests."""
     arn, own = create(db, name), uuid.uuid4()
     call(db, WATCH_QUEUES, [arn], own, None)
     db.execute("select set_config('queue.watcher', %s, false)", [str(own)])
@@ -133,7 +133,7 @@ def test_a_sender_does_not_notify_its_own_process(db: Connection, heard: Callabl
     send(db, arn, "2", group=group(name))
     assert heard() == [arn]
     assert db.execute("select watcher from queue.watcher").fetchall() == [(own,)]
-    # The process does not know when messages become visible again.
+    # The process cannot detect when messages become visible again.
     change(db, receive(db, arn), 0)
     assert heard() == [arn]
 
@@ -182,8 +182,8 @@ def test_an_old_snapshot_may_notify_too(
 
 
 def test_a_search_that_took_long_is_asked_for_once(db: Connection) -> None:
-    """Otherwise a long poll on an empty queue would find no message, learn that the queue is ready, and repeat both
-    steps."""
+    """If the search stayed due, a long poll on an empty queue would find no message, learn that the queue is ready, and
+    repeat both steps."""
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
     delete(db, receive(db, arn))
@@ -216,13 +216,13 @@ def test_queues_that_are_ready(db: Connection) -> None:
 
 
 def look(db: Connection, arns: list[str], seen: str | None = None) -> Look:
-    """Returns the ready queues, and the last row's snapshot and time."""
+    """Returns the ready queues, and the snapshot and the time in the last row."""
     rows = call(db, POLL_QUEUES, arns, seen)
     return {str(row.arn) for row in rows[:-1]}, *((rows[-1].snapshot, rows[-1].wait_ms) if rows else (None, None))
 
 
 def look_twice(db: Connection, arns: list[str]) -> tuple[Look, Look]:
-    """Looks twice with one snapshot, because a vacuum could commit between two snapshots."""
+    """Checks twice with one snapshot, because a vacuum could commit between two snapshots."""
     with db.transaction():
         db.execute("set transaction isolation level repeatable read")
         first = look(db, arns)
@@ -297,7 +297,8 @@ def test_peeking_shows_each_state_page_by_page(db: Connection, name: str) -> Non
 
 
 # --- poll slots ------------------------------------------------------------------------------------------------------
-# A Lambda function's requests wait in slots. The number of slots is limited, and a lost slot becomes free again.
+# A Lambda function's requests wait in slots. The number of slots is limited, and the slot of a lost request becomes
+# free again.
 
 
 GATEWAY, OTHER = "penstock-Gateway", "staging-Gateway"

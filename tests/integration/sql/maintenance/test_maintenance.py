@@ -32,7 +32,7 @@ from tests.support.sql.calls import (
 )
 from tests.support.sql.metric_rows import add_window
 
-# A sweep needs more finished messages than this behind an open lease.
+# A sweep requires more than this number of finished messages behind an open lease.
 UNSWEPT = 4_000
 TABLES = ("log", "lease", "side", "hole", "fifo_group", "fifo_ready", "deduplication", "archive", "watcher")
 
@@ -43,7 +43,7 @@ def send_many(db: Connection, arn: str, number: int) -> list[int]:
 
 
 def age(db: Connection, text: str = "1 day") -> None:
-    """Moves all messages' send times back by this much."""
+    """Moves the send times of all messages back by the given time."""
     for table in ("log", "side", "fifo_message"):
         db.execute(f"update queue.{table} set sent_at = sent_at - %s::interval".encode(), (text,))
 
@@ -54,7 +54,7 @@ def installation(db: Connection, limit: int = 1000) -> int:
 
 
 def test_a_large_purge_is_cleaned_in_pieces(db: Connection) -> None:
-    """The purge covers more ids than one cleaning reads."""
+    """The purge covers more ids than one cleaning call reads."""
     arn = create(db)
     send_many(db, arn, 25_000)
     assert purge(db, arn) == 25_000
@@ -65,7 +65,7 @@ def test_a_large_purge_is_cleaned_in_pieces(db: Connection) -> None:
 
 
 def test_a_wide_hole_does_not_end_the_cleaning(db: Connection) -> None:
-    """A lease can span more ids than one cleaning reads if the ids between were deleted separately."""
+    """A lease can span more ids than one cleaning call reads if consumers deleted the ids in between separately."""
     arn = create(db)
     first, *others = send_many(db, arn, 20_100)
     delete_by_id(db, arn, *others[:-1])
@@ -139,7 +139,7 @@ def test_a_later_sweep_takes_what_was_open_at_the_first(db: Connection) -> None:
             held.append(first)
             delete(db, messages)
         maintain(db, arn)
-    # A lease keeps its messages in the log.
+    # The messages of a lease stay in the log.
     assert rows_of(db, "log", arn) <= UNSWEPT + 10 * len(held)
     delete(db, held)
     send_many(db, arn, 20_000)
@@ -243,7 +243,7 @@ def test_a_deleted_queue_is_cleaned_in_pieces(db: Connection, name: str) -> None
     for table in (*TABLES, "fifo_message"):
         left = value(db, f"select count(*) from queue.{table} where queue_id = %s", number)
         assert left == 0, table
-    # A late sender may still commit its message.
+    # A late sender can still commit its message.
     assert value(db, "select count(*) from queue.dropped_queue") == 1
     db.execute("update queue.dropped_queue set dropped_at = dropped_at - interval '11 minutes'")
     installation(db)
@@ -251,8 +251,8 @@ def test_a_deleted_queue_is_cleaned_in_pieces(db: Connection, name: str) -> None
 
 
 def test_the_name_of_a_deleted_queue_stays_with_its_metrics(db: Connection) -> None:
-    """The queue's name stays while metrics exist. Maintenance cleans the queue once, and another queue can use the
-    name."""
+    """The name of the queue stays in the database while metrics exist for the queue. Maintenance cleans the queue once,
+    and another queue can use the name."""
     arn = create(db, "q")
     add_window(db, queue_id(db, arn), datetime(2026, 1, 1, tzinfo=UTC), seconds=3_600)
     call(db, DROP_QUEUE, arn)
@@ -286,7 +286,7 @@ def test_deduplication_ids_that_are_over_are_forgotten(db: Connection) -> None:
 
 @pytest.mark.parametrize("table", ["deduplication", "topic_deduplication"])
 def test_no_deduplication_id_lasts_longer_than_five_minutes(db: Connection, table: str) -> None:
-    """An id that was stored with a clock a day ahead lasts five minutes from now."""
+    """An id that was stored while the clock was a day ahead lasts five minutes from now."""
     for name, ahead in {"ahead": "1 day", "usual": "290 seconds"}.items():
         db.execute(
             f"insert into queue.{table} values (1, '', %s, gen_random_uuid(), 1, clock_timestamp() + %s::interval)",
@@ -371,7 +371,7 @@ def test_all_shards_are_cleaned_whichever_comes_first(db: Connection) -> None:
 
 
 def test_deleted_queues_are_cleaned_a_piece_a_call(db: Connection) -> None:
-    """A call returns when it has removed its maximum number of rows, whatever the number of queues."""
+    """A call returns when it has removed its maximum number of rows, regardless of the number of queues."""
     for name in "abcde":
         arn = create(db, name)
         send_many(db, arn, 20)
@@ -385,7 +385,7 @@ def test_deleted_queues_are_cleaned_a_piece_a_call(db: Connection) -> None:
 
 
 def changed(db: Connection, rows: int) -> None:
-    """Makes the statistics collector count `rows` changed rows since the table's last analysis."""
+    """Makes PostgreSQL's statistics count `rows` changed rows since the last analysis of the table."""
     db.execute("insert into queue.hole select 1, 0, n from generate_series(1, %s) n", (rows,))
     db.execute("select pg_stat_force_next_flush()")
     db.execute("select 1")

@@ -48,7 +48,7 @@ from tests.support.sql.calls import (
 from tests.support.sql.calls import maintain as call_maintain
 
 # --- maintain worker -------------------------------------------------------------------------------------------------
-# Tests the worker `maintain`: each concurrent, bounded run continues where the last run ended.
+# Tests the worker `maintain`: concurrent runs have a time limit, and each run continues where the last run ended.
 
 SETTINGS = Settings.read({"QUEUE_MAINTAIN_INTERVAL_MS": "3600000"})
 PAUSE_IS_OVER = "update queue.worker_position set ran_at = ran_at - interval '2 hours'"
@@ -66,13 +66,13 @@ WINDOWS = (
 
 @pytest.fixture
 def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replaces the clock, so that the run ends after one check."""
+    """Replaces the clock so that the run ends after one check."""
     seconds = count(0.0, maintain.MAX_RUN_SECONDS * 0.4)
     monkeypatch.setattr(maintain, "monotonic", lambda: next(seconds))
 
 
 def make_queues(db: Connection, number: int) -> list[str]:
-    """Creates queues with one deleted message each that maintenance has not cleaned yet."""
+    """Creates queues that each contain one deleted message, which maintenance has not cleaned yet."""
     arns = [create(db, f"q{n}") for n in range(number)]
     for arn in arns:
         send(db, arn, "m")
@@ -105,7 +105,7 @@ def test_rows_of_no_queue_are_cleaned_without_any_queue(db: Connection) -> None:
 def test_a_process_cleans_what_belongs_to_no_queue_now_and_then(
     db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process cleans rows without a queue in each round while rows remain, and otherwise after a pause."""
+    """The process cleans rows without a queue in each round while such rows remain, and otherwise after a pause."""
     seconds = 0.0
     monkeypatch.setattr(maintain, "monotonic", lambda: seconds)
     worker = maintain.Maintainer()
@@ -136,7 +136,7 @@ def test_old_windows_of_metrics_are_cleaned(db: Connection) -> None:
 def test_workers_side_by_side_clean_and_count_once(
     db: Connection, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The time is long enough for every machine.
+    # This time is long enough for every machine.
     monkeypatch.setattr(maintain, "MAX_RUN_SECONDS", 600.0)
     arns = make_queues(db, 60)
     for arn in arns[:30]:
@@ -153,7 +153,7 @@ def test_workers_side_by_side_clean_and_count_once(
 
 
 def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> None:
-    """Acknowledged messages and empty groups count as content. Cleaned rows do not count."""
+    """Acknowledged messages and empty groups count as content. Rows that are already cleaned do not count."""
     arns = [create(db, name) for name in ("new", "waits", "late", "taken", "done", "waits.fifo", "done.fifo", "old")]
     _, waits, late, taken, done, fifo, done_fifo, old = arns
     for arn in (waits, taken, done, old):
@@ -164,7 +164,7 @@ def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> No
     receive(db, taken)
     for arn in (done, old):
         delete(db, receive(db, arn))
-    purge(db, done_fifo)  # The purge keeps the group, but a delete removes it.
+    purge(db, done_fifo)  # A purge keeps the row of the group, but a delete removes the row.
     (old_id,) = ids(db, old)
     call(db, MAINTAIN_QUEUE, old_id)
     found = call(db, QUEUES_WITH_LEFTOVER_ROWS, ids(db, *arns))
@@ -177,7 +177,7 @@ def ids(db: Connection, *arns: str) -> list[int]:
 
 @pytest.mark.parametrize("table", ["deduplication", "topic_deduplication", "archive"])
 def test_a_table_that_refuses_changes_keeps_no_other_from_being_cleaned(db: Connection, table: str) -> None:
-    """The run still raises the error, which appears in the log and in the worker metrics."""
+    """The run still raises the error, which appears in the log and in the metrics of the worker."""
     (arn,) = make_queues(db, 1)
     db.execute(b"create function refuse() returns trigger language plpgsql as $$begin raise 'refused'; end$$")
     query = f"create trigger refuse before delete on queue.{table} for each statement execute function refuse()"
@@ -193,11 +193,11 @@ def tomorrow() -> str:
 
 
 # --- id jumps --------------------------------------------------------------------------------------------------------
-# Tests that ids jump after a failover or a restore, far above all ids that were lost. Otherwise an application with a
-# lost message's id would delete another message.
+# Tests that ids jump after a failover or a restore, far above all ids that were lost. Without the jump, an application
+# that holds a lost message's id would delete another message.
 #
-# Also tests a database clock that goes back, because of NTP or on a slower host. Stored times are then in the future.
-# Workers and limits use the new clock. Messages stay invisible until the promised time.
+# Also tests a database clock that goes back because of NTP or a host with a slower clock. Stored times are then in the
+# future. Workers and limits follow the new clock. Messages stay invisible until the promised time.
 
 JUMP = 2**32
 
@@ -240,7 +240,7 @@ def test_another_server_lets_ids_jump_once(db: Connection, column: str) -> None:
     assert [check(db), check(db)] == [True, False]
     assert [call(db, JUMP_IDS, 2)[0].changed for _ in range(5)] == [2, 2, 1, 0, 0]
     for arn, old in zip(arns, before, strict=True):
-        for _ in range(2):  # The send can use any shard.
+        for _ in range(2):  # The send can choose either shard.
             new = sent_id(db, arn)
             assert (new >> 8) >= JUMP
             assert old < new < 2**53
@@ -263,7 +263,7 @@ def test_ids_of_fifo_queues_and_of_the_slow_path_jump(db: Connection) -> None:
 
 
 def test_an_old_id_deletes_nothing(db: Connection) -> None:
-    """The id belongs to a lost message. Without the jump, the next message would get the same id."""
+    """The id belongs to a lost message. Without the jump, the next message would receive the same id."""
     arn = create(db)
     kept = sent_id(db, arn)
     jump(db)
@@ -383,7 +383,7 @@ def test_a_move_task_goes_on(db: Connection) -> None:
     assert receive(db, source) == []
     (started,) = call(db, START_MOVE_TASK, dead, source, 500, None, None, None)
     db.execute("update queue.move_task set paced_at = paced_at + interval '1 hour'")
-    for _ in range(1000):  # The rate applies from now on: 2 ms for each message.
+    for _ in range(1000):  # The rate applies from now on, so the task moves one message every 2 ms.
         if call(db, RUN_MOVE_TASK, started.task_id, 100)[0].moved:
             break
     assert bodies(receive(db, source)) == ["m"]

@@ -30,7 +30,7 @@ def problems(db: Connection) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def queues(db: Connection) -> tuple[str, str]:
-    """Creates a standard and a FIFO queue with messages in every state, and cleans some."""
+    """Creates a standard and a FIFO queue with messages in every state, and runs a cleaning."""
     dead = create(db, "dead")
     standard = create(db, "standard", shards=2, RedrivePolicy=redrive(dead, 1))
     fifo = create(db, "orders.fifo")
@@ -58,7 +58,8 @@ def test_an_empty_database(db: Connection) -> None:
 
 
 def test_messages_that_come_again_keep_their_ids(db: Connection) -> None:
-    """Redelivered messages keep their numbers from the shard's log, which can be ahead of `queue.side`'s sequence."""
+    """Redelivered messages keep their numbers from the log of their shard, which can be ahead of the sequence of
+    `queue.side`."""
     arn = create(db, "retried")
     send(db, arn, *"abc")
     change(db, receive(db, arn, 3), 30)
@@ -136,7 +137,7 @@ def test_rights_that_are_missing(database: Database, damage: str, words: str | N
 
 
 # --- topic maintenance -----------------------------------------------------------------------------------------------
-# Tests which topic rows maintenance removes. Sources: queue.maintain_topics's header, and for the periods "Message
+# Tests which topic rows maintenance removes. Sources: the header of queue.maintain_topics, and for the periods "Message
 # deduplication for FIFO topics", "Deleting an Amazon SNS topic and subscription" (SNS Developer Guide), and Subscribe
 # (API reference).
 
@@ -194,12 +195,13 @@ def test_ended_subscriptions_that_nobody_took_back(db: Connection, topic: int) -
 
 
 def test_notices_without_webhooks(db: Connection) -> None:
-    """Every call checks some rows from a random position. After a few calls, all such rows are removed."""
+    """Every call checks some rows from a random position. After a few calls, all notices without webhooks are
+    removed."""
     db.execute(DELIVERY, (value(db, NOTICE),))
     for _ in range(5):
         value(db, NOTICE)
     removed = 0
-    # A call whose random position is behind the last row finds no row. The next call finds the row.
+    # A call that starts at a random position behind the last row finds no row. The call after it finds the row.
     while removed < 5:
         removed += maintain_topics(db, 2)
     assert rows(db, "notice") == 1
@@ -215,7 +217,7 @@ def test_a_locked_row_is_left_to_the_next_call(db: Connection, connect: Connect,
 
 
 def test_the_installation_is_maintained_as_a_whole(db: Connection, topic: int) -> None:
-    """The number excludes expired watchers, because running processes always add new ones."""
+    """The number excludes expired watchers, because running processes add new watchers all the time."""
     db.execute(DEDUPLICATION, (topic, "-1 second", 3))
     db.execute("insert into queue.watcher values (1, now() - interval '1 hour', gen_random_uuid())")
     assert value(db, "select queue.maintain_installation(1000, 30)") == 3

@@ -109,7 +109,8 @@ def age(db: Connection) -> None:
 def test_each_message_past_its_retention_counts_once(
     db: Connection, suffix: str, cleaner: Callable[[Connection, str], object]
 ) -> None:
-    """The minute and the measurement both count the message, wherever it is stored and whichever caller ends it."""
+    """The minute and the measurement both count the message, regardless of where the message is stored and which call
+    ends it."""
     arn = create(db, "q" + suffix, MessageRetentionPeriod="60")
     for state in ("delayed", "in flight", "waits"):
         send(db, arn, state, delay=900 if state == "delayed" and not suffix else 0, group=state)
@@ -148,7 +149,7 @@ def delete_unreceived(db: Connection, arn: str, received: list[Delivery]) -> Non
 
 
 def delete_one_and_receive_again(db: Connection, arn: str, received: list[Delivery]) -> None:
-    """The second receive records the lease's deleted message."""
+    """The second receive records the deleted message of the lease."""
     age(db)
     delete(db, received[:1])
     db.execute("update queue.log set sent_at = clock_timestamp() where id = %s", (received[1].id,))
@@ -157,7 +158,7 @@ def delete_one_and_receive_again(db: Connection, arn: str, received: list[Delive
 
 
 def delete_after_the_clock_went_back(db: Connection, arn: str, received: list[Delivery]) -> None:
-    """The second message is older than the first one, and only its retention is over."""
+    """The second message is older than the first message, and only the second message is past its retention."""
     age(db)
     db.execute("update queue.log set sent_at = clock_timestamp() where id = %s", (received[0].id,))
     delete(db, received)
@@ -237,7 +238,7 @@ def test_the_installation(db: Connection, connect: Connect) -> None:
     with connect().transaction() as _:
         measured(db)
     assert reading(db, "dead_rows").keys() == reading(db, "live_rows").keys()
-    assert "history" in reading(db, "live_rows")  # The reading adds all days.
+    assert "history" in reading(db, "live_rows")  # The reading is the sum over all daily partitions.
     partitions = ("history_default", "history_p", "history_2")
     assert not [table for table in reading(db, "live_rows") if table.startswith(partitions)]
     for name in ("oldest_xmin", "oldest_transaction", "schedules_overdue", "deliveries_pending", "deliveries_overdue"):
@@ -256,7 +257,7 @@ def test_an_open_transaction_is_seen(db: Connection, connect: Connect) -> None:
 
 
 def test_figures_that_a_role_without_pg_monitor_does_not_see_are_missing(db: Connection, database: Database) -> None:
-    """A value of 0 would look like no open transaction."""
+    """A value of 0 would mean that no transaction is open."""
     measured(db)
     assert "" in reading(db, "oldest_transaction")
     with psycopg.connect(database.dsn) as other, psycopg.connect(database.dsn, autocommit=True) as superuser:
@@ -268,7 +269,7 @@ def test_figures_that_a_role_without_pg_monitor_does_not_see_are_missing(db: Con
 
 
 def test_the_oldest_snapshot_is_of_this_database(db: Connection, connect: Connect, empty_database: Database) -> None:
-    """Another database's snapshot does not keep this database's dead rows (Vacuum's ComputeXidHorizons)."""
+    """A snapshot of another database does not keep the dead rows of this database (Vacuum's ComputeXidHorizons)."""
     burn = "do $$ begin for i in 1..2000 loop perform pg_current_xact_id(); commit; end loop; end $$"
 
     def held_for() -> float:
@@ -279,7 +280,7 @@ def test_the_oldest_snapshot_is_of_this_database(db: Connection, connect: Connec
     with psycopg.connect(empty_database.dsn) as stranger, connect() as holder:
         stranger.execute("set transaction isolation level repeatable read")
         stranger.execute("select 1")
-        # An autovacuum in this database can also have a snapshot.
+        # An autovacuum in this database can also hold a snapshot.
         wait_until(lambda: held_for() < 2000)
         for begin, statement in (
             ("begin isolation level repeatable read", "select 1"),
@@ -299,7 +300,8 @@ def test_an_overdue_schedule_is_seen(db: Connection) -> None:
 
 
 def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
-    """Counts accumulate if only functions run. No count is lost, but the counts of deleted queues are removed."""
+    """Counts accumulate if only functions run, because no worker measures. No count is lost, but the counts of deleted
+    queues are removed."""
     arn = create(db, "a")
     number = queue_id(db, arn)
     query = "insert into queue.outcome_count (queue_id, dead_lettered) select %s, 2 from generate_series(1, 1200)"
@@ -312,7 +314,7 @@ def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
 
 
 def test_sql_events_that_no_filter_can_judge_are_counted_once(db: Connection, caplog: pytest.LogCaptureFixture) -> None:
-    """The log names the routing key. A rollback also rolls the count back."""
+    """The log entry names the routing key. A rollback also undoes the count."""
     deep = '{"b": 2, "a": ' + "[" * 40 + "]" * 40 + "}"
     for key, message in (("deep.one", deep), ("deep.two", '{"b": 1}'), ("deep.three", '{"b": 2}'), ("deep.four", "1")):
         value(db, "select count(*) from queue.publish_event(%s, %s)", key, message)

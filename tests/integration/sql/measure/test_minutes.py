@@ -1,4 +1,4 @@
-"""Tests queue.minute: each minute's calls to a queue, and the queue's messages.
+"""Tests queue.minute, which stores the calls to a queue in each minute, and the number of its messages.
 
 Also tests the verdicts' input: the minutes for a page of queues in one call, and other facts about the queues.
 """
@@ -30,7 +30,7 @@ COUNTS = "sum(sent), sum(received), sum(redelivered), sum(deleted), sum(dead_let
 
 
 def store(db: Connection, most: int = 100) -> int:
-    """Returns the number of queues with activity since the last call."""
+    """Returns the number of queues that were active since the last call."""
     return sum(row.queues for row in call(db, STORE_MINUTES, 1000, most, 0))
 
 
@@ -267,7 +267,8 @@ def test_paused_endpoints_are_those_whose_deliveries_end_in_the_queue(db: Connec
 
 
 def test_mappings_that_stand(db: Connection) -> None:
-    """The facts contain the reason why Penstock stopped a mapping, and the enabled mapping that has failed longest."""
+    """The facts contain the reason why Penstock stopped a mapping, and the enabled mapping that has failed for the
+    longest time."""
     for name in ("fine", "stands"):
         create(db, name)
     for name, function, enabled, reason, hours in (

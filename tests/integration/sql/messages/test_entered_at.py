@@ -1,8 +1,9 @@
 """Tests when and how a message entered a queue, and the times of its later receives.
 
-A message is in one queue at a time, from its entry to its end in that queue. queue.history and queue.live_message have
-a row for each stay (Penstock's choice). Retention counts from the send, and the age in a dead-letter queue counts from
-the move into that queue (Developer Guide, "Setting-up dead-letter queue retention in Amazon SQS").
+A message is in only one queue at a time, from its entry into that queue until it ends or leaves. queue.history and
+queue.live_message have a row for each stay (Penstock's choice). Retention counts from the send, and the age in a
+dead-letter queue counts from the move to that queue (Developer Guide, "Setting-up dead-letter queue retention in Amazon
+SQS").
 """
 
 import json
@@ -56,7 +57,7 @@ def how(db: Connection, arn: str) -> list[tuple[str, str | None]]:
 
 @dataclass
 class Marks:
-    """Moments between a test's steps, and the messages in two queues at these moments."""
+    """The moments between the steps of a test, and the messages in two queues at these moments."""
 
     db: Connection
     arns: tuple[str, ...]
@@ -67,14 +68,15 @@ class Marks:
         return self.at[-1]
 
     def depths(self) -> list[tuple[int, ...]]:
-        """Returns each queue's number of messages at each moment."""
+        """Returns the number of messages in each queue at each moment."""
         lives = [stays(self.db, arn) for arn in self.arns]
         return [tuple(sum(e < at and (f is None or f > at) for e, f, *_ in stay) for stay in lives) for at in self.at]
 
 
 @pytest.mark.parametrize("storage", ["log", "slow path", ".fifo"])
 def test_a_message_is_in_one_queue_at_a_time(db: Connection, storage: str) -> None:
-    """The test sends, dead-letters, redrives and purges the messages. Cleaning does not change the views."""
+    """The test sends, dead-letters, redrives and purges the messages. Cleaning does not change the contents of the
+    views."""
     suffix = storage if storage == ".fifo" else ""
     group = "g" if suffix else None
     dead = create(db, "dead" + suffix)
@@ -167,7 +169,7 @@ def test_moved_messages_among_others_keep_that_they_were_moved(db: Connection) -
     _, one, two, three = sorted(receive(db, arn, 4, visibility=0), key=lambda message: message.public_id)
     assert delete(db, [one]) == ["deleted"]
     change(db, [two], 900)
-    assert receive(db, arn) == []  # The first and the last message are dead-lettered again.
+    assert receive(db, arn) == []  # The first and the last message become dead letters again.
     assert delete(db, [two]) == ["deleted"]
     maintain(db, arn)
     assert sorted(how(db, arn)) == [
@@ -200,7 +202,8 @@ def test_clients_see_no_attribute_of_ours(db: Connection, suffix: str) -> None:
 
 @pytest.mark.parametrize("storage", ["log", "slow path", "q.fifo"])
 def test_when_a_message_was_received_again(db: Connection, storage: str) -> None:
-    """The time is between the moments before and after each receive, and does not change after the message's end."""
+    """The recorded time is between the moments before and after each receive, and stays the same after the message
+    ends."""
     arn = create(db, "q.fifo" if storage == "q.fifo" else "q")
     marks, messages = Marks(db, ()), list[Delivery]()
     send(db, arn, "m", group="g")
@@ -222,7 +225,8 @@ def test_when_a_message_was_received_again(db: Connection, storage: str) -> None
 
 
 def test_each_message_of_a_lease_has_its_own_redeliveries(db: Connection) -> None:
-    """Consumers acknowledge messages at once, or receive them again with some or all of the others."""
+    """Consumers acknowledge messages immediately, or receive them again together with some or all of the other
+    messages."""
     arn = create(db)
     send(db, arn, *"12345")
     delete(db, receive(db, arn, 5, visibility=0)[:1])
@@ -234,7 +238,7 @@ def test_each_message_of_a_lease_has_its_own_redeliveries(db: Connection) -> Non
 
 
 def test_a_move_task_is_no_redelivery(db: Connection) -> None:
-    """A move task takes messages from the log like a receive, but no consumer gets them."""
+    """A move task takes messages from the log as a receive does, but no consumer receives these messages."""
     dead, other = create(db, "dead"), create(db, "other")
     create(db, RedrivePolicy=redrive(dead, 1))
     send(db, dead, "1", "2")
@@ -265,7 +269,7 @@ def test_only_the_first_hundred_redeliveries_are_kept(db: Connection, suffix: st
 
 @BOTH
 def test_an_ordinary_message_stores_nothing_of_this(db: Connection, suffix: str) -> None:
-    """The message's row and its history row have nulls in these columns."""
+    """The row of the message and its history row have nulls in these columns."""
     arn = create(db, "q" + suffix)
     send(db, arn, "1", "2", group="g")
     send(db, arn, "later", group="h", delay=None if suffix else 900)

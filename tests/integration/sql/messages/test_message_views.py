@@ -1,7 +1,7 @@
 """Tests queue.live_message and queue.finished_message together: the views contain each message once, with all recorded
 facts.
 
-test_model.py tests random calls. This module tests the other cases.
+test_model.py tests random sequences of calls. This module tests cases that random calls rarely reach.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ from tests.support.wait import wait_until
 
 
 class Seen(NamedTuple):
-    """A message in the views, without times."""
+    """Describes a message in the views, without times."""
 
     view: str
     became: str | None
@@ -83,7 +83,7 @@ def test_an_early_acknowledged_message_counts_as_received_once(db: Connection) -
     arn = create(db)
     send(db, arn, *"12345")
     delete(db, receive(db, arn, 5, visibility=0)[:2])
-    (third,) = receive(db, arn, 1, visibility=0)  # This call splits the lease's remaining messages.
+    (third,) = receive(db, arn, 1, visibility=0)  # This receive splits the remaining messages of the lease.
     assert delete(db, [third]) == ["deleted"]
     assert seen(db, arn) == {finished("deleted", 1): 2, live("deleted", 2): 1, live("visible", 1): 2}
     delete(db, receive(db, arn, 5))
@@ -126,14 +126,14 @@ def test_a_message_without_groups_costs_no_list(db: Connection) -> None:
 
 
 def test_the_key_of_the_history_writes_few_bytes(db: Connection) -> None:
-    """Logical replication needs the key. The test compares the key's WAL with the WAL of an index on the key's other
-    columns, which readers need anyway.
+    """Logical replication needs the key. The test compares the WAL volume of the key with the WAL volume of an index on
+    the key's other columns, which readers need anyway.
     """
 
     def written() -> int:
         insert = "insert into queue.history (queue_id, receive_count, outcome, sent_at, finished_at)"
         rows = "select 1, 1, 'deleted', array[now()], array[now()] from generate_series(1, 1000)"
-        db.execute(f"{insert} {rows}".encode())  # Creates the first pages.
+        db.execute(f"{insert} {rows}".encode())  # This statement creates the first pages.
         return int(value(db, f"explain (analyze, wal, format json) {insert} {rows}")[0]["Plan"]["WAL Bytes"])
 
     with_key = written()
@@ -186,7 +186,8 @@ def test_expired_messages(db: Connection, name: str, received: bool) -> None:
 
 @BOTH
 def test_messages_on_their_way_to_a_dead_letter_queue_and_back(db: Connection, name: str) -> None:
-    """Each queue shows a separate message: one ended, and the other began."""
+    """Each queue shows a separate message: one queue shows an ended message, and the other queue shows a new
+    message."""
     dead = create(db, name.replace("q", "dead"))
     arn = create(db, name, RedrivePolicy=redrive(dead))
     send(db, arn, "m", group="g")
@@ -226,7 +227,7 @@ def test_a_deleted_queue_leaves_its_history_alone(db: Connection, name: str) -> 
 
 
 def times(db: Connection, view: str) -> tuple[Any, ...]:
-    """Returns when a queue's only message was sent, first received and finished."""
+    """Returns the times at which a queue's only message was sent, first received and finished."""
     query = f"select sent_at, first_received_at, finished_at from queue.{view}"
     (row,) = db.execute(query.encode()).fetchall()
     return tuple(row)
@@ -273,7 +274,7 @@ def test_cleaning_does_not_show_in_a_snapshot(db: Connection, connect: Connect) 
 
 def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(db: Connection, connect: Connect) -> None:
     """The transaction records the row before the snapshot and commits after it. A reader that reads up to
-    pg_snapshot_xmin finds the row in its next read."""
+    pg_snapshot_xmin finds the row when it reads again."""
     one, other = create(db, "one.fifo"), create(db, "other.fifo")
     for arn in (one, other):
         send(db, arn, "m", group="g")
@@ -283,9 +284,9 @@ def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(db: Conn
         delete(late, receive(late, one))
         delete(db, receive(db, other))
         assert value(db, "select count(*) from queue.finished_message") == 1
-        assert value(db, below) == 0  # Another transaction may have recorded an earlier row.
+        assert value(db, below) == 0  # Another transaction could have recorded an earlier row.
         late.execute("commit")
-    # Autovacuum may also have a transaction in any database of the server.
+    # Autovacuum can also run a transaction in any database of the server.
     wait_until(lambda: value(db, below) == 2)
 
 
@@ -298,7 +299,7 @@ BOTH_KINDS = pytest.mark.parametrize("suffix", ["", ".fifo"])
 
 @pytest.fixture
 def extended_db(db: Connection, database: Database) -> Connection:
-    """Adds a column to the message tables. No function names the column."""
+    """Adds a column to the tables of messages. No function names the column."""
     with psycopg.connect(database.dsn, autocommit=True) as owner:
         for table in ("log", "side", "fifo_message", "archive"):
             owner.execute(f"alter table queue.{table} add column hint text")
@@ -306,7 +307,7 @@ def extended_db(db: Connection, database: Database) -> Connection:
 
 
 def send_hint(db: Connection, arn: str) -> int:
-    """Sends a message with the added column. Returns the public id."""
+    """Sends a message with a value in the added column. Returns the public id."""
     (sent,) = send(db, arn, "m", group="g" if arn.endswith(".fifo") else None)
     db.execute(f"update queue.{'fifo_message' if arn.endswith('.fifo') else 'log'} set hint = 'h'")
     assert sent.id is not None

@@ -1,7 +1,7 @@
 """Tests platform applications and their endpoints in SQL under concurrent requests.
 
-Sources: CreatePlatformApplication, CreatePlatformEndpoint and DeletePlatformApplication (API reference). The two
-creates are idempotent.
+Sources: CreatePlatformApplication, CreatePlatformEndpoint and DeletePlatformApplication (API reference). Both create
+actions are idempotent.
 """
 
 import psycopg
@@ -46,7 +46,7 @@ create trigger meanwhile after insert on queue.{table} for each statement
 def test_an_application_deleted_during_its_creation_is_created_again(
     db: Connection, database: Database, table: str
 ) -> None:
-    """The response always contains an ARN. The trigger imitates a session that deletes the row which the insert
+    """The response always contains an ARN. The trigger imitates a session that deletes the row that the insert
     found."""
     assert create_application(db) == APPLICATION
     create_endpoint(db, "token")
@@ -60,14 +60,14 @@ def test_an_application_deleted_during_its_creation_is_created_again(
 
 # --- deleted applications --------------------------------------------------------------------------------------------
 def endpoints(db: Connection) -> int:
-    """Returns the remaining rows."""
+    """Returns the number of remaining rows."""
     found = db.execute("select count(*) from queue.platform_endpoint").fetchone()
     assert found is not None
     return int(found[0])
 
 
 def counted(db: Connection) -> int:
-    """Returns the number that the quota limits."""
+    """Returns the number of endpoints that the quota limits."""
     found = db.execute("select sum(endpoints)::int from queue.platform_endpoint_count").fetchone()
     assert found is not None
     return int(found[0])
@@ -100,7 +100,7 @@ def test_an_endpoint_that_is_made_while_its_application_is_deleted_is_removed(db
     with db.transaction():
         assert create_endpoint(db, "token") is not None
         other.execute("set lock_timeout = '100ms'")
-        with pytest.raises(psycopg.errors.LockNotAvailable):  # The call waits for the commit.
+        with pytest.raises(psycopg.errors.LockNotAvailable):  # The call waits until the other transaction commits.
             other.execute("select queue.drop_platform_application(%s)", (APPLICATION,))
     other.execute("select queue.drop_platform_application(%s)", (APPLICATION,))
     db.execute("select queue.maintain_installation(10, 30)")

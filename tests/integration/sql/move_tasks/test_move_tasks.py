@@ -90,7 +90,7 @@ def test_a_destination_takes_messages_of_every_kind(db: Connection, suffix: str)
     send(db, dead, "fresh", group="n" if suffix else None)
     send(db, dead, "after it", group="f" if suffix else None)
     task = start(db, dead, other)
-    blocked = bool(suffix)  # No message of the group precedes the message in flight.
+    blocked = bool(suffix)  # In a FIFO queue, the message in flight blocks its group.
     assert run(db, task) == 4 - blocked
     assert tasks(db, dead)[0].status == "COMPLETED"
     assert counts(db, dead) == Counts(int(blocked), 1, 0)
@@ -145,9 +145,10 @@ def test_a_start_wakes_the_workers(db: Connection) -> None:
 
 
 def test_groups_keep_their_order_and_deduplication_is_not_applied(db: Connection) -> None:
-    """AWS does not document the deduplication ids. Penstock uses the message ids from the dead-letter queue."""
+    """AWS does not document the deduplication ids. Penstock uses the message ids in the dead-letter queue as
+    deduplication ids."""
     dead, arn = dead_queue(db, ".fifo", "q")
-    # The queue still stores the messages' deduplication ids.
+    # The queue still stores the deduplication ids of the messages.
     poison(db, arn, dead, "a1", "a2", "a3", "b1")
     old_ids = {row[0] for row in db.execute("select message_id::text from queue.fifo_message").fetchall()}
     assert run(db, start(db, dead), 2) == 4
@@ -194,7 +195,7 @@ def test_a_destination_that_goes_fails_the_task(db: Connection, suffix: str) -> 
 
 @BOTH
 def test_a_queue_that_is_its_own_dead_letter_queue(db: Connection, suffix: str) -> None:
-    """The task has no other destination, and a move within one queue would not end."""
+    """The task has no other destination, and a task that moved messages within one queue would never end."""
     arn = create(db, "q" + suffix)
     policy = json.dumps({"RedrivePolicy": redrive(arn)})
     assert call(db, SET_QUEUE_ATTRIBUTES, arn, policy, None, None) == [(None,)]

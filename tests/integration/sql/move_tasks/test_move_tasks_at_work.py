@@ -72,7 +72,8 @@ def test_a_worker_that_is_killed_moves_nothing_and_another_goes_on(
 
 @BOTH
 def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Connect, suffix: str) -> None:
-    """Messages that the consumer does not take arrive once. The history or a queue contains every message."""
+    """Messages that the consumer does not receive arrive exactly once. The history or a queue contains every
+    message."""
     dead, _ = dead_queue(db, suffix, "q")
     other = create(db, "other" + suffix, shards=2)
     sent = [f"{number:04}" for number in range(5000)]
@@ -80,7 +81,7 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
         send_entries(db, dead, [Entry(n, None, n[-1] if suffix else None, n) for n in sent[first : first + 500]])
     if not suffix:
         half = [m for _ in range(5) for m in receive(db, dead, 500, visibility=900, lease_size=7)]
-        change(db, half[::2], 0)  # Some messages are in the slow path, and some are in ended leases.
+        change(db, half[::2], 0)  # Some messages are in the slow path, and some belong to ended leases.
         db.execute("update queue.lease set visible_at = clock_timestamp() where ids <> '{}'")
     task = start(db, dead, other)
     workers = [BackgroundCall(connect(), lambda c: work(c, task)) for _ in range(2)]
@@ -150,7 +151,7 @@ def test_a_step_waits_for_nobody(db: Connection, connect: Connect, suffix: str) 
 
 
 def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> None:
-    """The next group also has its turn if the rate allows only one message."""
+    """The next group also has a turn if the rate allows only one message."""
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "b1")
     task = start(db, dead)
@@ -196,7 +197,7 @@ def test_the_rate_allows_a_seconds_worth_at_once(db: Connection, suffix: str) ->
     pace(db, task, "-1 day")
     assert step(db, task, 5) == (5, "RUNNING")
     since = value(db, "select clock_timestamp() - %s > interval '0.5 s'", used(db, task))
-    assert since  # Half of the second remains for the next step.
+    assert since  # Half of the second is available to the next step.
     assert tasks(db, dead)[0].moved == 15
 
 
@@ -253,7 +254,8 @@ def full_dead_letter_queue(db: Connection, name: str) -> str:
 
 
 def test_accounts_take_turns(db: Connection, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An account with many tasks, some of them slow, leaves half of the steps to another account's only task."""
+    """An account with many tasks, some of which are slow, leaves half of the steps to the only task of another
+    account."""
     others = [full_dead_letter_queue(db, f"other{n}") for n in range(6)]
     mine = full_dead_letter_queue(db, "mine")
     target = create(db, "target")
@@ -278,8 +280,8 @@ def test_accounts_take_turns(db: Connection, time: Time, monkeypatch: pytest.Mon
 
 
 def test_a_task_that_another_worker_has_is_left_to_it(db: Connection, connect: Connect) -> None:
-    """The second worker runs the account's next task. A second worker without a task stays ready, because the first
-    worker may die."""
+    """The second worker runs the next task of the account. A second worker without a task stays ready, because the
+    first worker can die."""
     target = create(db, "target")
     first, second = (start(db, full_dead_letter_queue(db, name), target) for name in ("first", "second"))
     with connect() as other, other.transaction():

@@ -1,5 +1,5 @@
-"""Tests moves of selected messages: only these messages move, once and in order. Also tests how a move waits, continues
-and ends."""
+"""Tests moves of selected messages: only the selected messages move, once and in order. Also tests how a move waits,
+continues and ends."""
 
 import json
 from typing import Any
@@ -80,8 +80,8 @@ def test_the_selected_return_to_where_they_came_from(db: Connection, suffix: str
 @BOTH
 @pytest.mark.parametrize("by_ids", [True, False])
 def test_a_message_that_cannot_be_received_stays_and_is_counted(db: Connection, suffix: str, by_ids: bool) -> None:
-    """The move includes new messages, messages made visible again, and messages received earlier, from any queue. It
-    excludes in-flight and delayed messages."""
+    """The move includes new messages, messages that became visible again, and messages that were received earlier, from
+    any queue. The move excludes in-flight and delayed messages."""
     source, other = create(db, "orders" + suffix, shards=2), create(db, "other" + suffix)
     for name in ("flying", "returned"):
         send(db, source, name, group=name)
@@ -117,7 +117,7 @@ def test_messages_without_an_origin_are_skipped_and_the_reason_is_told(db: Conne
 
 @BOTH
 def test_messages_that_come_after_the_start_stay(db: Connection, suffix: str) -> None:
-    """Otherwise messages that fail again at once would move endlessly."""
+    """If the move included later messages, messages that fail again immediately would move without end."""
     dead, one = dead_queue(db, suffix, "one")
     poison(db, one, dead, "a1", "b1", "c1")
     task = start(db, dead)
@@ -260,7 +260,7 @@ def test_a_locked_message_is_tried_again(db: Connection, connect: Connect, suffi
 
 @BOTH
 def test_two_workers_and_a_consumer(db: Connection, connect: Connect, suffix: str) -> None:
-    """Exactly one queue contains each selected message, unless the consumer took it."""
+    """Exactly one queue contains each selected message, unless the consumer received it."""
     source, other = create(db, "orders" + suffix, shards=2), create(db, "other" + suffix, shards=2)
     sent = [f"{number:04}" for number in range(1_000)]
     send_entries(db, source, [Entry(n, None, n[-1] if suffix else None, n) for n in sent])

@@ -88,7 +88,7 @@ def test_attributes_are_replaced_and_removed(db: Connection) -> None:
 
 
 def test_lists_are_in_the_order_of_names(db: Connection) -> None:
-    """The order is by bytes: capital letters come first. `_` in the prefix is not a wildcard."""
+    """The list is sorted by bytes, so capital letters come first. `_` in the prefix is not a wildcard."""
     for name in ("b", "a_1", "ab1", "B", "a_2.fifo"):
         create(db, name)
 
@@ -119,7 +119,7 @@ def test_a_round_without_queues_ends_too(db: Connection) -> None:
 
 
 def test_workers_share_a_round_and_the_pause_after_it(db: Connection, connect: Connect) -> None:
-    """Two workers get different queues. Both wait until the pause ends before they begin another round."""
+    """Two workers measure different queues. Both workers wait until the pause ends before they begin another round."""
     for name in "abc":
         create(db, name)
     other = connect()

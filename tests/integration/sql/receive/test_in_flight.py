@@ -1,4 +1,5 @@
-"""Tests the limit for messages in flight. Sources: Developer Guide, "standard queue quotas" and "FIFO queue quotas"."""
+"""Tests the limit on the number of messages in flight. Sources: Developer Guide, "standard queue quotas" and "FIFO
+queue quotas"."""
 
 from typing import Any
 
@@ -34,7 +35,7 @@ LARGE = 100_000
 def receive(
     db: Connection, arn: str, count: int, visibility: int | None = None, limit: int | None = LIMIT
 ) -> list[Delivery] | str:
-    """Receives. Returns the messages or the header's error."""
+    """Receives. Returns the messages or the error in the response's header row."""
     header, *rows = call(
         db, RECEIVE_MESSAGES, arn, count, max(10, min(count, 1000)), visibility, limit, False, None, None
     )
@@ -160,7 +161,7 @@ def fill(db: Connection, arn: str, number: int, body: str = "x") -> None:
 
 
 def is_counted(db: Connection, arn: str) -> bool:
-    """Returns whether receives count the queue's in-flight messages."""
+    """Returns whether receives count the in-flight messages of the queue."""
     return bool(value(db, "select counts_in_flight from queue.queues where arn = %s", arn))
 
 
@@ -169,7 +170,7 @@ def last_count(db: Connection, arn: str) -> Any:
 
 
 def remember(db: Connection, arn: str, messages: int, seconds: int) -> None:
-    """Stores a count for the queue that is valid for this long."""
+    """Stores a count for the queue that is valid for the given time."""
     db.execute("update queue.queues set counts_in_flight = true where arn = %s", (arn,))
     db.execute(
         "insert into queue.in_flight values (%s, %s, clock_timestamp() + %s * interval '1 second')"
@@ -208,8 +209,8 @@ def test_the_worker_looks_at_the_slow_path(db: Connection) -> None:
 
 
 def test_the_worker_looks_at_fifo_queues(db: Connection) -> None:
-    """The worker counts only if the message table is larger than 2 MB, because a smaller table cannot have enough rows.
-    The test writes 20,001 groups."""
+    """The worker counts only if the message table is larger than 2 MB, because a smaller table cannot contain enough
+    rows. The test creates 20,001 groups."""
     arn = create(db, "q.fifo")
     fill(db, arn, 1_500, "x" * 1_900)
     maintain(db, arn)
@@ -254,7 +255,7 @@ def test_a_count_is_good_for_a_while(db: Connection, name: str) -> None:
 
 
 def test_the_limit_of_aws(db: Connection) -> None:
-    """The limit is about 120,000. It is exact if each count is used only once."""
+    """The limit is about 120,000. The limit is exact if each count is used only once."""
     arn = create(db, shards=4)
     fill(db, arn, 121_000)
     handed_out = 0
@@ -265,7 +266,8 @@ def test_the_limit_of_aws(db: Connection) -> None:
 
 
 def test_a_receive_that_cannot_store_the_count_does_not_wait(db: Connection, connect: Connect) -> None:
-    """Another transaction locks the queue's count until its end, so other calls count the messages themselves."""
+    """Another transaction locks the count of the queue until the transaction ends, so other calls count the messages
+    themselves."""
     arn = create(db)
     send_some(db, arn, 9)
     remember(db, arn, LARGE, -1)

@@ -1,13 +1,13 @@
-"""Tests receives that a server crash undid. The consumers have the messages and acknowledge them.
+"""Tests receives that a server crash undid. The consumers hold the messages and acknowledge them.
 
-A receive of a standard queue does not wait for the disk (docs/decisions/0023-receives-without-the-disk.md). These tests
-roll the receive back. An acknowledged message must not be redelivered.
+A receive from a standard queue does not wait for the disk (docs/decisions/0023-receives-without-the-disk.md). These
+tests roll the receive back. The queue must not redeliver an acknowledged message.
 
-Also tests handles for lost messages. After a failover to an asynchronous standby, or a restore, other messages have
-these ids.
+Also tests handles for lost messages. After a failover to an asynchronous standby, or a restore, other messages have the
+ids of the lost messages.
 
-A handle deletes and hides only its own message. The tests remove the data that a standby would lack: the rows and the
-sequences' last numbers.
+A handle deletes or hides only the message that it was issued for. The tests remove the data that a standby would lack:
+the rows and the last numbers of the sequences.
 """
 
 import uuid
@@ -36,7 +36,7 @@ from tests.support.sql.calls import (
 
 
 def lost_receive(connection: Connection, arn: str, count: int = 10, visibility: int | None = None) -> list[Delivery]:
-    """Receives, and undoes the receive in the database. Returns the messages that the consumer got."""
+    """Receives messages, and undoes the receive in the database. Returns the messages that the consumer received."""
     with connection.transaction() as transaction:
         delivered = receive(connection, arn, count, visibility)
         raise psycopg.Rollback(transaction)
@@ -71,7 +71,7 @@ def test_lost_handles_acknowledge_messages_that_others_have_received_since(db: C
 
 
 def test_lost_handles_acknowledge_messages_that_were_received_before(db: Connection) -> None:
-    """The handles belong to an expired lease and to the slow path."""
+    """The handles belong to an expired lease and to messages in the slow path."""
     arn = create(db)
     send(db, arn, *"1234")
     first = receive(db, arn, 4, visibility=0)
@@ -84,7 +84,7 @@ def test_lost_handles_acknowledge_messages_that_were_received_before(db: Connect
 
 
 def test_lost_handles_acknowledge_messages_that_were_received_twice_since(db: Connection) -> None:
-    """Every handle from a standard queue works after newer receives."""
+    """Every handle of a standard queue works even after newer receives."""
     arn = create(db)
     send(db, arn, *"123")
     lost = lost_receive(db, arn)
@@ -114,7 +114,7 @@ SEQUENCES = ("side_id", "fifo_id", "fifo_group_group_key_seq", "fifo_ready_versi
 
 
 def fall_back(db: Connection, lose: Callable[[], list[Delivery]]) -> list[Delivery]:
-    """Returns the result of `lose`, and restores the database's earlier state."""
+    """Returns the result of `lose` and restores the earlier state of the database."""
     for table in TABLES:
         db.execute(f"create temp table kept_{table} as table queue.{table}".encode())
     kept = {

@@ -108,7 +108,7 @@ def received_again_whole(db: Connection, arn: str) -> list[Delivery]:
 
 
 def received_again_in_parts(db: Connection, arn: str) -> list[Delivery]:
-    """Receives the messages again under other leases."""
+    """Receives the messages again, which creates other leases."""
     return [*receive(db, arn, 1), *receive(db, arn, 2), *receive(db, arn, 1)]
 
 
@@ -124,7 +124,7 @@ def received_again_from_the_slow_path(db: Connection, arn: str) -> list[Delivery
 def test_an_old_handle_of_a_standard_queue_is_good_after_the_next_receive(
     db: Connection, receive_again: Callable[[Connection, str], list[Delivery]]
 ) -> None:
-    """The expected responses were recorded from AWS. The first of a message's handles deletes it."""
+    """The expected responses were recorded from AWS. The first of several handles of a message deletes the message."""
     arn = create(db)
     send(db, arn, *"1234")
     old = receive(db, arn, visibility=0)
@@ -152,7 +152,7 @@ def test_the_archive_counts_the_last_receive(db: Connection) -> None:
 
 
 def test_a_standard_handle_stays_good_after_its_timeout(db: Connection) -> None:
-    """AWS also accepts the handle."""
+    """AWS also accepts such a handle."""
     arn = create(db)
     send(db, arn, "m")
     assert delete(db, receive(db, arn, visibility=0)) == ["deleted"]
@@ -237,7 +237,7 @@ def test_a_message_that_expired_while_its_delete_is_open_is_passed_over(db: Conn
 
 
 def test_a_clock_that_goes_back_stops_nothing(db: Connection) -> None:
-    """A shard's watermark is in the future, like after a clock change."""
+    """The watermark of a shard is in the future, as after a change of the clock."""
     arn = create(db)
     send(db, arn, "1")
     receive(db, arn)
@@ -301,7 +301,8 @@ def test_the_order_of_the_response_stays(db: Connection) -> None:
 
 
 def test_one_at_a_time(db: Connection, connect: Connect) -> None:
-    """A retry can arrive during the first request. The retry waits and gets the same messages."""
+    """A retry can arrive while the first request is still running. The retry waits and returns the same messages as the
+    first request."""
     arn = fifo(db, "a", "b")
     with connect() as other, other.transaction():
         first = attempt(other, arn, "x", 2)
@@ -321,7 +322,7 @@ def test_of_a_receive_that_is_rolled_back_nothing_is_known(db: Connection, conne
 
 
 def test_other_ids_do_not_wait(db: Connection, connect: Connect) -> None:
-    """The two ids are in different sets of 256, so neither call waits for the other."""
+    """The two attempt ids are in different sets of 256, so neither call waits for the other."""
     arn = fifo(db, "a")
     assert value(db, "select (hashtext('x') & 255) <> (hashtext('y') & 255)")
     with connect() as other, other.transaction():

@@ -38,9 +38,9 @@ STATES = ["fresh", "delayed", "expired lease", "slow path"]
 
 
 def prepare(db: Connection, name: str, state: str, sent: str = "young 1, old, young 2", **attributes: str) -> str:
-    """Returns a queue with these messages in this state. The old message is past its retention.
+    """Returns a queue that contains these messages in the given state. The old message is past its retention.
 
-    By default, the old message is behind a young one, like after a clock that went back. All messages except delayed
+    By default, the old message is behind a young message, as after a clock that went back. All messages except delayed
     ones can be received.
     """
     arn = create(db, name, 1, MessageRetentionPeriod="60", **attributes)
@@ -66,7 +66,7 @@ def scan(db: Connection, arn: str) -> list[str]:
 
 
 def pick(db: Connection, arn: str) -> list[str]:
-    """Picks from the ids of all messages stored in the queue."""
+    """Tries to take each stored message of the queue by its id."""
     query = (
         "select body from queue.pick_messages(%(queue)s, array(select queue.public_id(shard, id) from queue.log"
         " union all select queue.public_id(shard, id) from queue.side"
@@ -106,7 +106,7 @@ def test_no_count_has_a_message_past_its_retention(db: Connection, name: str, st
 
 
 def seen(db: Connection) -> Counter[tuple[str, bool]]:
-    """Returns each message's outcome, and whether the message ended at another time than the end of its retention
+    """Returns the outcome of each message, and whether the message ended at another time than the end of its retention
     period.
     """
     end = "finished_at <> greatest(sent_at + interval '60 seconds', first_received_at)"
@@ -198,7 +198,7 @@ def by_pop(db: Connection, arn: str) -> list[str]:
 
 
 def by_move(db: Connection, arn: str) -> list[str]:
-    """Moves all messages to another queue. Returns the messages that arrive."""
+    """Moves all messages to another queue. Returns the messages that arrive in the other queue."""
     other = create(db, "other" + (".fifo" if group(arn) else ""))
     task = start(db, arn, other)
     while step(db, task) not in (None, (0, "COMPLETED")):
@@ -215,7 +215,7 @@ RECEIVES = [by_receive, by_one_at_a_time, by_sql, by_pop, by_move]
 def test_no_receive_hands_out_a_message_past_its_retention(
     db: Connection, name: str, state: str, door: Callable[[Connection, str], list[str]]
 ) -> None:
-    """The receive deletes the expired message, and the queue's history and counts include the expiry."""
+    """The receive deletes the expired message, and the history and the counts of the queue include the expiry."""
     arn = prepare(db, name, state)
     if door is by_move:
         create(db, "source" + name[1:], RedrivePolicy=redrive(arn))
@@ -241,7 +241,7 @@ def test_a_message_past_its_retention_becomes_no_dead_letter(db: Connection, nam
 
 @BOTH
 def test_a_receive_passes_a_large_backlog_past_its_retention(db: Connection, name: str) -> None:
-    """More messages are past their retention than one receive examines."""
+    """The number of messages past their retention is higher than the number that one receive examines."""
     arn = create(db, name, MessageRetentionPeriod="60")
     for batch in range(12):
         send(db, arn, *["old"] * 1000, group=f"g{batch}" if group(name) else None)
@@ -255,7 +255,8 @@ def test_a_receive_passes_a_large_backlog_past_its_retention(db: Connection, nam
 
 
 def test_a_delayed_message_past_its_retention_blocks_no_group(db: Connection, connect: Connect) -> None:
-    """The queue's delay changes while a group's first message is sent, so this message stays delayed."""
+    """The queue's delay changes while a transaction sends the first message of a group, so this message stays
+    delayed."""
     arn = create(db, "q.fifo", MessageRetentionPeriod="60", DelaySeconds="900")
     with connect() as late:
         late.execute("begin")

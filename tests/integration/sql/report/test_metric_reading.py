@@ -1,5 +1,5 @@
 """Tests the functions that read the metrics job's rows, which docs/reference/metrics_tables.md defines. Percentiles are
-nearest ranks.
+values at the nearest rank.
 """
 
 import json

@@ -38,13 +38,13 @@ texts = st.text(characters, max_size=200)
 
 
 def in_function(text: str, *, ascii_only: bool) -> int:
-    """Returns a text's size in a function's result. A runtime that writes ASCII also escapes U+007F."""
+    """Returns the size of a text in the result of a function. A runtime that writes ASCII also escapes U+007F."""
     written = json.dumps(text, ensure_ascii=ascii_only)
     return len((written.replace("\x7f", "\\u007f") if ascii_only else written).encode())
 
 
 def encoded(text: str, kind: str) -> int:
-    """Returns the encoders' output for a text as a member's value."""
+    """Returns the encoders' output for a text that is the value of a member."""
     inner = msgspec.json.encode(text).decode()
     if kind == "json":
         return len(inner.encode()) - 2
@@ -75,8 +75,8 @@ def row(body: str, attributes: dict[str, dict[str, str]] | None, system: dict[st
 
 
 def responses(received: ReceivedRow) -> dict[str, list[str]]:
-    """Returns the bodies of all responses with one message, by format."""
-    queue = NamedQueue(arn_of("q.fifo"))  # These messages have the most attributes.
+    """Returns the bodies of all responses that contain one message, by format."""
+    queue = NamedQueue(arn_of("q.fifo"))  # These messages have the maximum number of attributes.
     message = build_message(received, queue, "h" * 88, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     result = ReceiveMessageResult(messages=[message])
     rest = StoredMessage(

@@ -1,9 +1,9 @@
-"""Tests queue.receive_response: it leaves messages that do not fit into a response, and skips a message that is too
+"""Tests queue.receive_response, which leaves messages that do not fit into a response, and skips a message that is too
 long for any response.
 
-The expected results follow from two AWS rules. A receive "might return fewer" messages than requested (ReceiveMessage,
-MaxNumberOfMessages). The receive count is the number of receives without a delete (Message, ApproximateReceiveCount),
-and a message that no response carried was not received.
+The expected results follow from two rules of AWS. A receive "might return fewer" messages than requested
+(ReceiveMessage, MaxNumberOfMessages). The receive count is the number of receives without a delete (Message,
+ApproximateReceiveCount), and a message that no response carried was not received.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ from tests.support.sql.calls import (
 )
 
 LIMIT = 100_000
-LONG = '"' * 25_000  # Each quote takes four bytes in JSON within JSON.
+LONG = '"' * 25_000  # Each quote takes four bytes in JSON that is embedded in JSON.
 SHORT = "short"
 
 
@@ -59,7 +59,7 @@ def response(
 
 
 def send_each(db: Connection, arn: str, *texts: str) -> None:
-    """Sends each message in a different group if the queue has groups."""
+    """Sends each message in a different group if the queue is a FIFO queue."""
     for number, text in enumerate(texts):
         send(db, arn, text, group=f"g{number}" if arn.endswith(".fifo") else None)
 
@@ -70,7 +70,8 @@ def send_each(db: Connection, arn: str, *texts: str) -> None:
     ("kind", "limit"), [("function-json", 100_000), ("function-xml-ascii", 80_000), ("json", 95_000), ("xml", 95_000)]
 )
 def test_as_many_as_fit_and_the_others_stay(db: Connection, name: str, kind: str, limit: int) -> None:
-    """Each limit fits three messages of 30,000 bytes, or two messages and some space, but never four."""
+    """Each limit has room for three messages of 30,000 bytes, or for two messages and some space, but never for
+    four."""
     dead = create(db, "dead.fifo" if name.endswith(".fifo") else "dead")
     arn = create(db, name, RedrivePolicy=redrive(dead, 1))
     texts = [f"{number}" * 30_000 for number in range(7)]
@@ -127,8 +128,8 @@ def test_a_long_one_behind_short_ones_comes_alone(db: Connection, name: str) -> 
 
 @pytest.mark.parametrize(("length", "count"), [(350_000, 20), (450_000, 9)])
 def test_merged_requests_have_a_limit_each(db: Connection, length: int, count: int) -> None:
-    """In the container, one caller gets ten messages, and another caller gets ten others. Each caller's messages fit
-    into a response."""
+    """In the container, one caller receives ten messages, and another caller receives ten other messages. The messages
+    of each caller fit into one response."""
     arn = create(db)
     send_each(db, arn, *["x" * length] * 20)
     _, rows = response(db, arn, 20, limit=4_200_000, kind="json")
@@ -146,7 +147,7 @@ def test_merged_requests_have_a_limit_each(db: Connection, length: int, count: i
 def test_just_below_the_limit_both_come_and_just_above_one(
     db: Connection, kind: str, character: str, growth: int
 ) -> None:
-    """The test sends two messages that the encoders escape. A response has 1,500 bytes around each message."""
+    """The test sends two messages that the encoders escape. A response has 1,500 bytes in addition to the messages."""
     arn = create(db)
     body = character * 30_000
     send_each(db, arn, body, body)
@@ -190,7 +191,7 @@ def test_a_message_that_is_too_long_is_passed_over(
     db: Connection, name: str, put: Callable[[Connection, str], int]
 ) -> None:
     """The long message can have any position, and any number of receives can skip it. The other messages arrive first,
-    and the container then gets the long message."""
+    and then the container receives the long message."""
     dead = create(db, "dead.fifo" if name.endswith(".fifo") else "dead")
     arn = create(db, name, RedrivePolicy=redrive(dead, 2))
     before = put(db, arn)
@@ -209,7 +210,7 @@ def test_a_message_that_is_too_long_is_passed_over(
 
 
 def test_one_of_a_lease_is_passed_over(db: Connection) -> None:
-    """The expired lease's other messages are redelivered, and their old handles still delete them."""
+    """The other messages of the expired lease are redelivered, and their old handles still delete them."""
     arn = create(db)
     send_each(db, arn, SHORT, LONG, SHORT)
     old = receive(db, arn, 3, visibility=0)
@@ -222,7 +223,7 @@ def test_one_of_a_lease_is_passed_over(db: Connection) -> None:
 
 
 def test_a_message_of_a_noisy_tenant_is_passed_over(db: Connection) -> None:
-    """The message has a lease without a consumer (fair queues)."""
+    """The lease of the message has no consumer (fair queues)."""
     arn = create(db)
     send(db, arn, *[SHORT] * 60, group="noisy")
     assert len([*receive(db, arn, 10), *receive(db, arn, 50)]) == 60
@@ -243,7 +244,7 @@ def test_a_long_message_is_measured_once(db: Connection) -> None:
     response(db, arn)
     measured = value(db, "select response_bytes from queue.side where queue_id = %s", queue_id(db, arn))
     assert measured == {"function-json": 4 * 25_000 + 1_500}
-    # The size is a short message's size.
+    # The size equals the size of a short message.
     db.execute("update queue.side set response_bytes = '{\"function-json\": 1}'")
     assert response(db, arn) == ("ResponseTooLarge", [])
     assert value(db, "select response_bytes from queue.side where queue_id = %s", queue_id(db, arn)) == measured
@@ -282,7 +283,7 @@ def test_measuring_ends_long_before_the_calls_deadline(db: Connection, database:
 
 
 def test_dead_letters_behind_many_that_are_passed_over_are_moved(db: Connection) -> None:
-    """If only functions receive, skipped messages stay in front until their retention ends."""
+    """If only functions receive, the skipped messages stay at the front until their retention ends."""
     dead = create(db, "dead")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send_each(db, arn, *[SHORT] * 120, LONG)
@@ -297,7 +298,8 @@ def test_dead_letters_behind_many_that_are_passed_over_are_moved(db: Connection)
 
 @BOTH
 def test_a_receive_is_refused_only_when_all_messages_have_been_measured(db: Connection, name: str) -> None:
-    """A receive of one message measures at most 20 messages. The next receive finds messages behind these."""
+    """A receive of one message measures at most 20 messages. The next receive finds the messages behind the measured
+    messages."""
     arn = create(db, name)
     send_each(db, arn, *[LONG] * 25, SHORT)
     assert response(db, arn, 1) == (None, [])
@@ -323,7 +325,7 @@ def test_the_group_of_a_long_message_waits_for_it(db: Connection) -> None:
 
 
 def test_many_groups_that_wait_are_not_locked(db: Connection, connect: Connect) -> None:
-    """The number of groups does not matter, because receives with a higher limit take the messages during that time."""
+    """The number of groups does not matter, because receives with a higher limit take the messages in the meantime."""
     arn = create(db, "q.fifo")
     entries = [Entry(SHORT, group=f"g{number}", deduplication=f"{number}") for number in range(1_001)]
     send_entries(db, arn, entries)
@@ -361,7 +363,7 @@ def test_a_message_that_somebody_holds_is_not_waited_for(db: Connection, connect
 
 
 def undone(db: Connection, arn: str) -> str:
-    """Returns the undone receive's message for `pass_over`."""
+    """Returns the message of the undone receive for `pass_over`."""
     with db.transaction(force_rollback=True):
         received = "queue.receive_messages(%s, 1, 10, null, null, false, null)"
         return str(value(db, f"select r::queue.received_row::text from {received} r offset 1", arn))
@@ -377,7 +379,7 @@ def received(other: Connection, arn: str) -> None:
 
 
 def hidden(other: Connection, arn: str) -> None:
-    """Hides the message, like an operator, or a consumer after the visibility timeout."""
+    """Hides the message, as an operator does, or as a consumer does after the visibility timeout."""
     with other.transaction(force_rollback=True):
         (row,) = receive(other, arn, 1)
     assert change_by_id(other, arn, row.public_id, 60)

@@ -29,7 +29,7 @@ DAILY = {"canonical": "0 0 * * *", "expression": "0 0 * * *"}
 
 
 def names(db: Connection, **wanted: Any) -> list[str]:
-    """Returns the names on a page of list_schedule_page."""
+    """Returns the names on one page of list_schedule_page."""
     order = ("group", "name_prefix", "status", "target_kind", "api", "after_group", "after_name")
     values = [wanted.get(name) for name in order]
     rows = call(db, LIST_SCHEDULES, ACCOUNT, REGION, *values, wanted.get("limit", 100))
@@ -78,7 +78,7 @@ def test_a_replacement_that_changes_nothing_is_not_written(db: Connection, hour:
     row, *_ = put(db, "s", hour(3), "replace", description="other")
     assert before is not None
     assert row["updated_at"] != before["updated_at"]
-    # EventBridge Scheduler's UpdateSchedule always counts as a change.
+    # UpdateSchedule of EventBridge Scheduler always counts as a change.
     before = read(db, "s")
     put(db, "s", hour(3), "update", description="other")
     assert read(db, "s") != before
@@ -114,8 +114,8 @@ def test_a_patch_changes_only_what_is_given(db: Connection, hour: Hour) -> None:
 
 
 def test_a_pause_that_ends_does_not_fire_what_passed(db: Connection, hour: Hour) -> None:
-    """The caller passes the next time from now on for recurring and one-time schedules. The passed time applies if the
-    stored time is in the past."""
+    """The caller passes the next time from now on, both for recurring and for one-time schedules. The passed time
+    applies if the stored time is in the past."""
     for name, stored, expected in (("old", hour(-3), hour(3)), ("new", hour(2), hour(2))):
         put(db, name, stored, status="paused")
         db.execute("update queue.schedule set consecutive_failures = 3, last_error = 'e' where name = %s", (name,))

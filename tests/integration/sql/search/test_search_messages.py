@@ -1,7 +1,7 @@
 """Tests that a search reads messages in every state, finds the messages that match the filter, and reports its
 progress.
 
-Also tests dead-letter groups: similar messages count as one group, and the groups cover exactly the messages that the
+Also tests dead-letter groups: similar messages form one group, and the groups contain exactly the messages that the
 call read.
 """
 
@@ -31,7 +31,7 @@ from tests.support.sql.move_tasks import BOTH, dead_queue, poison
 
 
 class Page(NamedTuple):
-    """The bodies that a search found, and the search's last row."""
+    """The bodies of the messages that a search found, and the last row of the search."""
 
     bodies: list[str]
     end: FoundRow
@@ -178,7 +178,7 @@ def test_a_page_ends_with_the_bytes_that_fill_it(db: Connection) -> None:
 def groups(
     db: Connection, arn: str, *by: str, attribute: str | None = None, scan: int = 1_000, most: int = 50
 ) -> tuple[list[list[FailureRow]], FailureRow]:
-    """Returns each group's samples, and the last row."""
+    """Returns the samples of each group, and the last row."""
     *rows, end = call(db, GROUP_FAILURES, arn, list(by), attribute, "{}", None, scan, most, 3)
     numbers = sorted({row.group_number for row in rows})
     assert numbers == list(range(1, len(numbers) + 1))
@@ -268,7 +268,7 @@ def test_escapes_that_jsonb_refuses(db: Connection, text: str, expected: Any) ->
 
 
 def test_a_shape_is_no_longer_than_a_hash(db: Connection) -> None:
-    """A list around an object must not double the quotes around the object's names."""
+    """A list around an object must not double the quotes around the names in the object."""
     wide = json.dumps(dict.fromkeys((f"n{n:04}" for n in range(200)), "x"))
     nested = "[" * 7 + ",".join([wide, '{"a":[[{"b":{"c":"d"}}]]}'] * 10) + "]" * 7
     assert value(db, "select length(queue.body_shape(%s))", nested) == 32

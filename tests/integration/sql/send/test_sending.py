@@ -1,7 +1,7 @@
 """Tests queue.send_messages: order, ids, delays, sizes, unknown queues and transactions.
 
 Also tests publications without envelopes, which are possible only if no subscription needs an envelope, even if a
-publisher assumes otherwise.
+publisher assumes that none does.
 """
 
 import json
@@ -45,7 +45,8 @@ def test_messages_come_in_the_order_of_one_sender(db: Connection) -> None:
 
 
 def test_rows_say_which_entry_they_are_about(db: Connection) -> None:
-    """One call has entries for several queues. The second queue does not exist, and the fourth entry is too long."""
+    """One call contains entries for several queues. The second queue does not exist, and the fourth entry is too
+    long."""
     one, two = create(db, "one", MaximumMessageSize="1024"), create(db, "two.fifo")
     rows = send_entries(
         db,
@@ -118,7 +119,7 @@ def test_sending_is_a_part_of_the_callers_transaction(
 
 
 def test_ids_of_messages_rolled_back_are_used_again_and_no_others(db: Connection) -> None:
-    """A shard's ids have no gaps and no duplicates, so a cursor can rely on them."""
+    """The ids of a shard have no gaps and no duplicates, so a cursor can rely on them."""
     arn = create(db)
     with db.transaction():
         send(db, arn, "never")
@@ -205,7 +206,7 @@ def subscribe(db: Connection, topic: str, endpoint: str, attributes: str = RAW, 
 
 
 def publish(db: Connection, topic: str, version: str, *texts: str) -> list[tuple[str | None, str | None]]:
-    """Publishes messages. Returns each message's error and detail."""
+    """Publishes messages. Returns the error and the detail of each message."""
     entries = [
         PublishEntry(
             msgspec.json.encode(Publication(str(uuid.uuid4()), {"*": {"raw": text}}, {"MessageAttributes": {}}, 0, 100))
@@ -229,7 +230,7 @@ def test_a_publisher_learns_that_the_signing_key_is_another(db: Connection, topi
 def test_a_subscriber_without_raw_delivery_gets_an_envelope(
     db: Connection, topic: str, attributes: str, protocol: str
 ) -> None:
-    """URLs with raw delivery also need envelopes, because a failed delivery may go to a dead-letter queue."""
+    """URLs with raw delivery also need envelopes, because a failed delivery can move to a dead-letter queue."""
     arn = create(db)
     subscribe(db, topic, arn)
     subscribe(db, topic, create(db, "other") if protocol == "sqs" else "https://example.com/", attributes, protocol)

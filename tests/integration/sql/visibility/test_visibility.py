@@ -112,7 +112,7 @@ def test_fifo_by_id_whatever_the_state(db: Connection, state: str) -> None:
     if state == "in flight":
         receive(db, arn, 1)
     assert change_by_id(db, arn, first.id, 500)
-    assert receive(db, arn) == []  # The second call waits for the first.
+    assert receive(db, arn) == []  # The second call waits for the first call.
     assert delete_by_id(db, arn, first.id) == [first.id]
     assert [d.public_id for d in receive(db, arn)] == [second.id]
 

@@ -1,4 +1,4 @@
-"""Tests an idle process's queries: for due work, and for changes."""
+"""Tests which queries an idle process runs for due work and for changes."""
 
 from uuid import UUID, uuid4
 
@@ -94,7 +94,8 @@ def changes(database: Database) -> int:
         return number
 
 
-# Otherwise the server counts the changes when the session's process ends, some time after the client has disconnected.
+# Without this call, the server counts the changes when the session's process ends, some time after the client has
+# disconnected.
 COUNT_AT_ONCE = b"select pg_stat_force_next_flush()"
 
 
