@@ -1,6 +1,6 @@
 """Tests the fixtures in a user's project: one server for all processes in a run, and an account for each test.
 
-Also runs the example project examples/pytest_project like a user.
+Also runs the example project examples/pytest_project as a user does.
 """
 
 import os
@@ -135,8 +135,8 @@ UNUSED = "def test_nothing(): pass\n"
 
 
 def test_processes_of_a_run_share_a_server_and_no_account(tmp_path: Path) -> None:
-    """The environment's database and settings have no effect, time passes when a test says so, and no file or process
-    is left afterwards.
+    """The database and the settings of the environment have no effect, time passes only when a test moves it, and no
+    file or process remains afterwards.
     """
     (tmp_path / "test_it.py").write_text(TESTS)
     (tmp_path / "test_clock.py").write_text(CLOCK_TESTS)
@@ -180,7 +180,7 @@ def test_the_tests_of_the_example_pass(tmp_path: Path) -> None:
 
 
 # --- servers ---------------------------------------------------------------------------------------------------------
-# The test server stops after its last user and leaves no files, however that user ends.
+# The test server stops after its last user and leaves no files, regardless of how that user ends.
 
 
 USER = """
@@ -193,7 +193,7 @@ input()
 
 @pytest.fixture
 def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yields the empty folder for temporary files."""
+    """Yields the folder for temporary files, which is empty."""
     with temporary_files() as folder:
         monkeypatch.setattr("tempfile.tempdir", str(folder))
         monkeypatch.setenv("TMPDIR", str(folder))

@@ -11,14 +11,14 @@ from tests.support.programs.penstock_service import Service, running_service
 
 
 def read_settings(node: pytest.Item | pytest.Collector) -> dict[str, str]:
-    """Returns the environment variables from the marker `settings`."""
+    """Returns the environment variables in the marker `settings`."""
     marker = node.get_closest_marker("settings")
     return dict(marker.kwargs) if marker else {}
 
 
 @pytest.fixture(scope="module")
 def shared_service(shared_database: Database, request: pytest.FixtureRequest) -> Iterator[Service]:
-    """Runs a service on the database that the module's tests share."""
+    """Runs a service on the database that the tests of the module share."""
     with running_service(shared_database.api_dsn, **read_settings(request.node)) as service:
         yield service
 

@@ -1,4 +1,4 @@
-"""Tests QUEUE_ACCESS in the container: the REST API, repeated headers, and the commands that create keys."""
+"""Tests QUEUE_ACCESS in the container with the REST API, repeated headers, and the commands that create keys."""
 
 import json
 import re
@@ -30,7 +30,7 @@ from tests.support.wait import wait_until
 
 
 class CommandLine:
-    """Runs `penstock keys` in this process."""
+    """Runs `penstock keys` in the process of the test."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -42,7 +42,7 @@ class CommandLine:
         return output.out.splitlines()
 
     def refused(self, *arguments: str) -> str:
-        """Returns the only line on standard error."""
+        """Returns the only line in standard error."""
         assert main(["keys", *arguments]) == 1
         (line,) = self._capsys.readouterr().err.splitlines()
         return line
@@ -77,7 +77,7 @@ def test_a_new_key_is_a_line_for_the_environment(keys: CommandLine) -> None:
 
 
 def bearer(keys: CommandLine, *arguments: str) -> str:
-    """Returns the header's value."""
+    """Returns the value of the header."""
     key = keys("create", "--bearer", *arguments)[0].partition("=")[2]
     return f"Bearer {key}"
 
@@ -94,7 +94,7 @@ def test_the_rest_api_takes_bearer_keys(service: Service, keys: CommandLine) -> 
     with service.http() as http:
         for path in ("/v1/queues", "/v1/queues/orders/metrics", "/v1/metrics/lag"):
             assert refusal(http.get(path)) == UNAUTHORIZED
-        # A caller without a key does not see other errors in the request.
+        # A caller without a key does not learn about other errors in the request.
         assert refusal(http.post("/v1/queues", json={"name": "no such name!"})) == UNAUTHORIZED
         half = key.rpartition(".")[0]
         for wrong in (key[:-1], f"{half}.", half, "Basic eDp4", "Bearer", "Bearer \xff.x", f"{key}\xff"):
@@ -140,8 +140,8 @@ def test_health_and_the_description_are_open(service: Service) -> None:
 
 
 def test_presence_wants_any_header(database: Database) -> None:
-    """The service refuses a request without the header with 403 (docs/operate/access.md). A challenge (401) would ask
-    for a key that does not exist.
+    """The service answers 403 to a request without the header (docs/operate/access.md). A challenge (401) would require
+    a key that does not exist.
     """
     with running_service(database.api_dsn, QUEUE_ACCESS="presence") as service, service.http() as http:
         assert refusal(http.get("/v1/queues")) == (403, "unauthorized", None)
@@ -150,7 +150,7 @@ def test_presence_wants_any_header(database: Database) -> None:
 
 
 def test_a_repeated_target_does_not_hide_behind_the_signed_one(service: Service, keys: CommandLine) -> None:
-    """The signature covers the first of two targets, but the server would run the last target."""
+    """The signature covers the first of two targets, but the server would run the second target."""
     key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
     target = "AmazonSQS.ListQueues"
     signed = AWSRequest("POST", f"{service.url}/", headers={"X-Amz-Target": target}, data=b"{}")
@@ -163,8 +163,8 @@ def test_a_repeated_target_does_not_hide_behind_the_signed_one(service: Service,
 
 
 def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine) -> None:
-    """The service releases a body's memory after reading the body, so the service verifies the signature first. The
-    service refuses an altered body.
+    """The service verifies the signature before it releases the memory of the body. The service refuses an altered
+    body.
     """
     key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
 
@@ -232,7 +232,7 @@ def test_an_impossible_command_about_keys_is_refused(keys: CommandLine, monkeypa
     monkeypatch.delenv("QUEUE_ENCRYPTION_KEY")
     monkeypatch.setenv("DATABASE_URL", "")
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, "/proc/nowhere")  # No service on this machine has this address.
+        monkeypatch.setenv(name, "/proc/nowhere")  # No service on the machine has this address.
     assert "DATABASE_URL" in keys.refused("list")
 
 
@@ -257,8 +257,8 @@ def test_settings_do_not_show_the_key(keys: CommandLine, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("role", ["penstock_reader", "penstock_metrics"])
 def test_readers_do_not_see_keys(postgres: TestServer, role: str) -> None:
-    """grants.sql creates the roles only if the current role can create roles. The superuser runs grants.sql in a
-    transaction that is rolled back.
+    """grants.sql creates the roles only if the current role has the right to create roles. The superuser runs
+    grants.sql in a transaction that is rolled back.
     """
     secrets = ["queue.access_key", "queue.bearer_key", "queue.signing_key", "queue.secret"]
     results = [f"queue.metrics_{name}" for name in ("window", "latency", "forecast", "run")]
@@ -299,7 +299,7 @@ def test_guessing_keys_costs_the_database_nothing(service: Service, keys: Comman
 
 
 # --- hosts -----------------------------------------------------------------------------------------------------------
-# The service answers health checks under any host name, because load balancers and Kubernetes use their own names
+# Tests that the service answers health checks with any Host name, because load balancers and Kubernetes use other names
 # (docs/operate/access.md).
 
 
@@ -308,7 +308,7 @@ EVIL = {"host": "rebind.evil.example"}
 
 @pytest.mark.parametrize("access", ["off", "sigv4"])
 def test_refused_hosts_and_pages_are_counted_in_the_audit(access: str, database: Database) -> None:
-    """One row counts the refusals for a minute, a caller and an error. A refusal does not call the database."""
+    """One row contains the number of refusals for a minute, a caller and an error. A refusal makes no database call."""
     pages = {"origin": "https://evil.example"}
     settings = {**SIGV4, "QUEUE_CONSOLE": "full"} if access == "sigv4" else {"QUEUE_CONSOLE": "full"}
     with running_service(database.api_dsn, **settings) as service, service.http() as http:
@@ -344,10 +344,11 @@ def test_health_answers_to_every_name(database: Database) -> None:
 
 
 # --- forged credentials ----------------------------------------------------------------------------------------------
-# The service refuses credentials that were never issued: unknown key ids, and bearer keys that are almost right.
+# Tests that the service refuses credentials that were never issued: unknown key ids, and bearer keys that are almost
+# correct.
 #
-# The tests use a separate service, because an address that fails 50 times in ten seconds has to wait (429).
-# test_access.py tests good keys. A request that has to wait is refused.
+# The tests use a separate service, because an address with 50 failures in ten seconds has to wait (429). test_access.py
+# tests good keys. If a request has to wait, the service refuses it.
 
 ALLOWED, REFUSED = {200}, {401, 429}
 
@@ -399,7 +400,8 @@ def installation(postgres: TestServer) -> Iterator[SignedInstallation]:
 
 
 def test_the_key_itself_is_accepted(installation: SignedInstallation) -> None:
-    """Without this test, the tests below would prove nothing, because every request could fail."""
+    """Without this test, the following tests would prove nothing, because every request could fail for another
+    reason."""
     assert {installation.read_queues(attempt) for attempt in allowed(installation.bearer)} == ALLOWED
 
 
@@ -412,7 +414,7 @@ def test_no_other_bearer_key_is(installation: SignedInstallation) -> None:
 
 
 def test_no_other_access_key_is(installation: SignedInstallation) -> None:
-    """A valid signature gets a 400, because the queue does not exist."""
+    """A request with a valid signature is answered with 400, because the queue does not exist."""
 
     def status(method: str, target: str, headers: tuple[tuple[str, str], ...], body: bytes) -> int:
         return installation.status(method, target, headers, body)

@@ -1,7 +1,8 @@
-"""The access log has one line for each request, with the response's request id and without secrets.
+"""Tests that the access log contains one line for each request, with the request id of the response and without
+secrets.
 
-Penstock defines the form of the lines (docs/operate/access_log.md). Each response names its request in
-x-amzn-RequestId ("Making requests", Amazon SQS Developer Guide).
+Penstock defines the format of the lines (docs/operate/access_log.md). The header x-amzn-RequestId of each response
+identifies the request ("Making requests", Amazon SQS Developer Guide).
 """
 
 import json
@@ -50,7 +51,7 @@ def call(http: httpx.Client, action: str, path: str = "/", **members: Any) -> ht
 
 def test_each_request_has_a_line_with_the_id_of_its_response(database: Database, tmp_path: Path) -> None:
     """Sends requests in AWS's protocols and to the REST API. The fast path answers some requests, ASGI answers others,
-    and the service refuses the rest.
+    and the service refuses the other requests.
     """
     path = tmp_path / "log"
     with logged_service(database, path) as service, service.http() as http:
@@ -103,7 +104,7 @@ def test_each_request_has_a_line_with_the_id_of_its_response(database: Database,
 def test_the_log_names_the_verified_caller(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The line has the verified account and user, so a wrong signature gives no user."""
+    """The line contains the verified account and user, so a line for a wrong signature contains no user."""
     for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
         monkeypatch.setenv(name, value)
     assert main(["users", "create", "billing", "--policy", "read"]) == 0
@@ -140,7 +141,7 @@ def test_a_client_that_leaves_before_the_response_is_logged(database: Database, 
         body = {"QueueUrl": url, "WaitTimeSeconds": 20}
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(service.url, headers=headers, json=body, timeout=0.2, verify=False)
-        # The test cannot see when the service notices the disconnect. The request ends when the service ends.
+        # The test cannot observe when the service notices the disconnect. The request ends when the service ends.
     (gone,) = [line for line in lines(path) if line["action"] == "sqs:ReceiveMessage"]
     assert gone["status"] is None
 
@@ -159,7 +160,8 @@ def answered(number: int) -> Answered:
 
 
 def test_a_reader_that_stops_loses_lines_and_delays_no_request(caplog: pytest.LogCaptureFixture) -> None:
-    """A full pipe stops the thread. The queue fills, and the service counts lines that do not fit."""
+    """A full pipe blocks the thread that writes the log. The queue of the log fills, and the service counts lines that
+    do not fit."""
     dropped: list[int] = []
     reader, writer = os.pipe()
     log = AccessLog(writer, dropped.append, most_lines=1_000)

@@ -1,4 +1,5 @@
-"""An administrator creates users and keys at /v1/users and /v1/keys. Users and keys have only the given rights."""
+"""Tests that an administrator creates users and keys at /v1/users and /v1/keys. Users and keys have only the given
+rights."""
 
 import json
 import re
@@ -148,7 +149,8 @@ def test_no_text_is_our_mistake(http: httpx.Client, root: Header, text: str) -> 
 
 
 def test_where_nobody_is_asked_no_key_is_made(shared_database: Database) -> None:
-    """Otherwise a client could create a key now, and sign in with the key after access control is turned on."""
+    """If the service accepted these requests, a client could create a key now and sign in with the key after an
+    operator turns access control on."""
     with running_service(shared_database.api_dsn) as service, service.http() as http:
         for method, path, body in (
             ("POST", "/v1/keys", {"bearer": True}),
@@ -217,12 +219,12 @@ ACTS: list[tuple[str, str, object, int]] = [
     ("GET", "queues", None, 0),
     ("DELETE", "queues/q", None, 1),
 ]
-"""Requests in order, with the number of audit rows that each request adds. `{id}` is the last part of the previous
-response's id or ARN.
+"""Lists requests in order, with the number of audit rows that each request adds. `{id}` is the last part of the id or
+ARN in the previous response.
 """
 NO_ACTS = {"POST /queues/{name}/messages/search", "POST /previews", "POST /deliveries/retry"}
-"""The first two requests only read. A test of deliveries covers the third request, which needs an exhausted
-delivery.
+"""The first two requests only read. A test of deliveries covers the third request, which needs a delivery without
+attempts left.
 """
 
 
@@ -237,7 +239,7 @@ def test_every_route_that_changes_something_is_in_the_table() -> None:
 def test_each_act_leaves_one_row_by_every_interface(
     agent: str, interface: str, http: httpx.Client, root: Header, shared_database: Database, account: str
 ) -> None:
-    """An action adds the same audit row over REST and from the command line over REST."""
+    """An action adds the same audit row over REST and from a command that uses REST."""
     key = root["authorization"].removeprefix("Bearer ").partition(".")[0]
     http.post("/v1/queues", json={"name": "q2"}, headers=root).raise_for_status()
     made = {"id": "", "delivery": ""}
@@ -289,7 +291,7 @@ def test_rows_hide_passwords_and_keep_policies(
 
 
 def test_readings_of_a_minute_are_one_row(root: Header, shared_database: Database, account: str) -> None:
-    """Every request that shows messages without receiving them counts, whichever interface gets it."""
+    """Every request that shows messages without receiving them adds an audit row, regardless of the interface."""
     token = root["authorization"].removeprefix("Bearer ")
     settings = {**SIGV4, "QUEUE_MCP": "true"}
     with running_service(shared_database.api_dsn, **settings) as fresh, fresh.http() as http:
@@ -334,7 +336,7 @@ def test_refusals_and_failed_sign_ins_are_counted(
         }
         return sum(int(str(row[1])) for row in rows)
 
-    # The service writes the first refusal at once, and the others within ten seconds.
+    # The service writes the first refusal immediately and the others within ten seconds.
     assert count() >= 1
 
 
@@ -352,9 +354,7 @@ def test_keys_of_the_command_line_leave_rows(shared_database: Database, account:
 
 
 def check_console(service: Service, key: Header, *, may: bool) -> None:
-    """Checks the pages of the schedule `payroll` and the queue `q` with a key that can or cannot read their
-    messages.
-    """
+    """Checks the pages of the schedule `payroll` and the queue `q` with a key that may or may not read messages."""
     console = ConsoleClient(service)
     console.post("/console/sign-in", key=key["authorization"].removeprefix("Bearer "))
     shown = console.get("/console/schedules").text
@@ -372,8 +372,8 @@ def test_a_deny_of_aws_holds_for_lists_and_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """ListSchedules of AWS has no Input (EventBridge Scheduler API reference), so a list shows no message that
-    GetSchedule would refuse.
+    """AWS's ListSchedules returns no Input (EventBridge Scheduler API reference), so a list shows no message that
+    GetSchedule would refuse to show.
     """
     http.post("/v1/queues", json={"name": "q"}, headers=root).raise_for_status()
     for name in ("open", "payroll"):
@@ -404,6 +404,7 @@ def test_a_deny_of_aws_holds_for_lists_and_runs(
     _, shown_open, shown_payroll, _, last = capsys.readouterr().out.splitlines()
     assert (shown_open.split()[:2], shown_payroll.split()) == (["open", "active"], ["payroll", "unreadable"])
     assert json.loads(last) == {"name": "payroll", "unreadable": True}
-    # The account's key reads first. Eve's request does not use this cached reading.
+    # The request with the account's key comes first. The service does not use the cached result of that request for
+    # Eve.
     check_console(shared_service, root, may=True)
     check_console(shared_service, eve, may=False)

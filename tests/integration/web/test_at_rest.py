@@ -1,4 +1,4 @@
-"""Tests that an idle process's workers sleep, and wake up when other processes change the database."""
+"""Tests that the workers of an idle process sleep, and that they wake up when other processes change the database."""
 
 import asyncio
 import threading
@@ -38,14 +38,14 @@ HOUR_MS = "3600000"
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shortens the pauses of ten and two seconds before workers sleep."""
+    """Shortens the pauses of two and ten seconds before workers sleep."""
     monkeypatch.setattr(maintain, "INSTALLATION_SECONDS", 0.0)
     monkeypatch.setattr(background, "REGISTERING_SECONDS", 0.6)
     monkeypatch.setattr(background, "REGISTERED_SECONDS", 0.0)
 
 
 class Process(NamedTuple):
-    """Runs a process's event loop in a thread."""
+    """Runs the event loop of a process in a thread."""
 
     loop: asyncio.AbstractEventLoop
     resources: Resources
@@ -58,7 +58,7 @@ class Process(NamedTuple):
 
 @contextmanager
 def process(database: Database, idle_check_ms: str) -> Iterator[Process]:
-    """Runs a process's workers and its LISTEN connection in a thread until they sleep."""
+    """Runs the workers and the LISTEN connection of a process in a thread until the workers sleep."""
     settings = Settings.read({
         "DATABASE_URL": database.api_dsn,
         "DATABASE_DIRECT_URL": database.api_dsn,
@@ -90,7 +90,7 @@ def process(database: Database, idle_check_ms: str) -> Iterator[Process]:
 
 
 def until_rest(database: Database, others_call: str = "due_work") -> None:
-    """Returns when no session has made a call for a second. Ignores the LISTEN connection's checks.
+    """Returns when no session has made a call for a second. Ignores the checks of the LISTEN connection.
 
     `others_call` matches these checks and the calls of requests.
     """
@@ -105,13 +105,13 @@ def until_rest(database: Database, others_call: str = "due_work") -> None:
 
 @contextmanager
 def somebody_else(database: Database) -> Iterator[Connection]:
-    """Runs an application. PostgreSQL counts all of a session's changes when the session ends."""
+    """Runs an application. PostgreSQL counts all changes of a session when the session ends."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         yield connection
 
 
 def test_the_service_rests_and_its_checks_find_changes_without_notifications(database: Database) -> None:
-    """The workers also sleep while queues have visible, delayed and in-flight messages, and a schedule is due in an
+    """The workers sleep even while queues contain visible, delayed and in-flight messages, and a schedule is due in an
     hour.
     """
     with somebody_else(database) as db:
@@ -178,7 +178,7 @@ POLL = "due_work|receive_response|poll_queues|watch_queues"
 
 
 def test_the_service_rests_while_a_client_waits_for_long_messages(database: Database) -> None:
-    """Long polls then wait on a queue that had a message. Empty receives change nothing."""
+    """Long polls then wait on a queue that contained a message. Empty receives do not change the database."""
     with somebody_else(database) as db:
         arn = create(db)
     queue = NamedQueue(arn)

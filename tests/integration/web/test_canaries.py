@@ -1,8 +1,8 @@
-"""Tests that client data stays out of the service's log, PostgreSQL's log and /metrics: messages, secrets,
-signatures, tokens, and invented names, which would fill the metrics with labels.
+"""Tests that the service's log, PostgreSQL's log and /metrics contain no client data: no messages, secrets, signatures,
+tokens, or invented names, which would fill the metrics with labels.
 
-Each request contains a unique word that must not appear in a log. Requests succeed and fail in every way, because logs
-mostly contain errors.
+Each request contains a unique word that must not appear in any log. The requests succeed and fail in every way, because
+most log lines are about errors.
 """
 
 import json
@@ -30,7 +30,7 @@ SETTINGS = {
 
 
 class CanaryInstallation(NamedTuple):
-    """A service with access control, its keys, and the further log lines of the service and of PostgreSQL."""
+    """Holds a service with access control, its keys, and the later log lines of the service and of PostgreSQL."""
 
     http: httpx.Client
     signer: Signer
@@ -182,7 +182,7 @@ def test_no_canary_is_written_down(
     kind: Callable[[CanaryInstallation, str], Iterator[int]],
     request: pytest.FixtureRequest,
 ) -> None:
-    """The test reads the log after the log contains a last request's line."""
+    """The test reads the log when it contains the line of a last request."""
     installation.ask("POST", "/queues", {"name": "orders"})
     word = f"canary{request.node.callspec.id}"
     assert [status for status in kind(installation, word) if status >= 500 and status not in {501, 505}] == []

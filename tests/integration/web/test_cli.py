@@ -1,4 +1,4 @@
-"""Tests the command line's help, refused arguments, and output to a pipe."""
+"""Tests the command line: its help texts, refused arguments, and output to a pipe."""
 
 import os
 import pty
@@ -17,7 +17,7 @@ from penstock_web.cli import application, files, main
 COMMANDS = list(typer.main.get_command(application()).commands)  # type: ignore[attr-defined]
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
 SELECTION = ["--text TEXT", "--json [PATH=VALUE]", "--filter JSON", "--attribute NAME=VALUE"]
-# Maps each command to the options and arguments that the command's help must contain.
+# Maps each command to the options and arguments that its help text must contain.
 OPTIONS: dict[str, list[str]] = {
     "": ["--version", "--install-completion", "--show-completion"],
     "up": [
@@ -316,8 +316,8 @@ def test_a_demo_without_an_address_says_so() -> None:
 
 @pytest.mark.parametrize("arguments", ["--help", "up --help", "up --unknown", "settings", "keys list"])
 def test_a_pipe_gets_no_escape_codes(arguments: str, tmp_path: Path) -> None:
-    """The output to a pipe has no colours, even if a variable requests colours, as on GitHub's runners."""
-    home = {"XDG_CACHE_HOME": str(tmp_path)}  # The output names the running services, which other tests start and stop.
+    """Output to a pipe contains no colours, even if a variable requests colours, as on GitHub's runners."""
+    home = {"XDG_CACHE_HOME": str(tmp_path)}  # The output lists the running services, which other tests start and stop.
     plain = piped(*arguments.split(), **home)
     forced = piped(*arguments.split(), **home, FORCE_COLOR="1", GITHUB_ACTIONS="true", TERM="xterm-256color")
     assert plain.stdout + plain.stderr != ""
@@ -373,7 +373,7 @@ def test_the_help_shows_whole_summaries(group: list[str], capsys: pytest.Capture
 def test_files_that_the_documents_name_are_printed(
     place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An installed package contains these files in the folder `files` beside the module."""
+    """An installed package contains these files in the folder `files` next to the module."""
     root = Path(files.__file__).parents[4]
     if place == "package":
         (tmp_path / "penstock_web/cli").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Tests how commands find a service, and what they say about keys, certificates and databases."""
+"""Tests how commands find a service, and which texts they print about keys, certificates and databases."""
 
 import json
 import ssl
@@ -32,7 +32,7 @@ def test_values_that_no_header_can_have_are_named(name: str, monkeypatch: pytest
 
 
 def test_a_database_that_is_away_is_named() -> None:
-    """The REST API returns SQS's text, which does not mention a database."""
+    """The REST API returns the text of SQS, which does not mention a database."""
     message = "The request has failed due to a temporary failure of the server."
     error = {"code": "service_unavailable", "message": message}
     said = RestClient("http://127.0.0.1:1")._error(json.dumps({"error": error}).encode(), 503)
@@ -96,7 +96,8 @@ def test_with_keys(postgres: TestServer, monkeypatch: pytest.MonkeyPatch, capsys
 def test_a_command_refuses_a_service_with_another_database(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str, is_same: bool
 ) -> None:
-    """`penstock keys` works on DATABASE_URL, so `purge` in the same shell must not reach another installation."""
+    """`penstock keys` changes the database in DATABASE_URL, so `purge` in the same shell must not use another
+    installation."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("PENSTOCK_ENDPOINT", raising=False)
     monkeypatch.setenv("DATABASE_URL", url)
@@ -125,7 +126,7 @@ COMMANDS_OVER_TLS = (
 def test_a_certificate_that_is_not_trusted_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """SSL_CERT_FILE names the authority (OpenSSL, SSL_CTX_load_verify_locations)."""
+    """SSL_CERT_FILE names the certificate authority (OpenSSL, SSL_CTX_load_verify_locations)."""
     authority = Authority()
     made = authority.server("127.0.0.1")
     (tmp_path / "server.pem").write_text(made.certificate + made.key)
@@ -161,14 +162,14 @@ def test_a_certificate_that_is_not_trusted_is_named(
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
         assert main(["status", "--endpoint", address]) == 1
         assert "not ready: a test" in capsys.readouterr().out
-        for command in COMMANDS_OVER_TLS:  # The certificate is trusted now.
+        for command in COMMANDS_OVER_TLS:  # From here on, the client trusts the certificate.
             main(command.format(file=tmp_path / "penstock.yaml", url=address).split())
             assert "certificate" not in "".join(capsys.readouterr())
         server.shutdown()
 
 
 class Degraded(BaseHTTPRequestHandler):
-    """Answers every GET as /readyz does during an outage."""
+    """Answers every GET request as /readyz does during an outage."""
 
     def do_GET(self) -> None:
         body = b'{"status": "degraded", "reason": "a test"}'
@@ -182,7 +183,7 @@ class Degraded(BaseHTTPRequestHandler):
 
 
 def test_a_running_process_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The file is valid only until the process ends. The command ignores a killed process's file."""
+    """The file is valid only until its process ends. The command ignores the file of a killed process."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     left = tmp_path / "penstock/endpoints/127.0.0.1_1"
     left.parent.mkdir(parents=True)

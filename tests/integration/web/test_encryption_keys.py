@@ -1,6 +1,4 @@
-"""Tests commands, a start and `penstock doctor` with a QUEUE_ENCRYPTION_KEY that does not belong to the
-installation.
-"""
+"""Tests commands, a start and `penstock doctor` with a QUEUE_ENCRYPTION_KEY of another installation."""
 
 import os
 import re
@@ -33,7 +31,7 @@ def settings(database: Database) -> dict[str, str]:
 
 
 class Commands:
-    """Runs `penstock` in this process with a QUEUE_ENCRYPTION_KEY."""
+    """Runs `penstock` in the process of the test with a QUEUE_ENCRYPTION_KEY."""
 
     def __init__(
         self, settings: dict[str, str], environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -59,7 +57,7 @@ def start(settings: dict[str, str], encryption_key: str, folder: Path | None = N
 
 
 def test_a_key_is_made_under_the_key_of_the_service_alone(settings: dict[str, str], command: Commands) -> None:
-    """An installation without a key behaves the same."""
+    """An installation without any key behaves the same way."""
     start(settings, OURS)
     code, said = command(OTHER, "keys", "create")
     assert (code, said.startswith(f"penstock: {REFUSED}")) == (1, True)
@@ -80,7 +78,7 @@ def test_a_start_with_another_key(
 ) -> None:
     """The service exits if it would refuse every client, and warns if it would refuse only some clients."""
     start(settings, OURS)
-    start(settings, OTHER)  # This key fits, because the installation has no keys.
+    start(settings, OTHER)  # This key is accepted, because the installation has no keys.
     assert command(OURS, "keys", "create")[0] == 1
     made = re.search("PSTK[A-Z2-7]+", command(OTHER, "keys", "create")[1])
     assert made is not None
@@ -145,7 +143,7 @@ def test_a_client_hears_why_its_key_is_refused(settings: dict[str, str], command
 def test_the_service_that_runs_here_is_found_with_its_key(
     database: Database, command: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command finds an installation by its folder; the user must choose if there are several installations."""
+    """The command finds an installation by its folder, and the user must choose if several installations exist."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("DATABASE_URL")
     monkeypatch.delenv("PENSTOCK_ENDPOINT", raising=False)
@@ -175,7 +173,7 @@ def test_the_service_that_runs_here_is_found_with_its_key(
 
 
 # --- first key -------------------------------------------------------------------------------------------------------
-# With --first-key and QUEUE_ACCESS=sigv4, an installation starts with one key, and shows the key once.
+# Tests that an installation with --first-key and QUEUE_ACCESS=sigv4 starts with one key, and shows the key once.
 
 
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
@@ -183,7 +181,7 @@ MIGRATE = ["migrate", "--first-key"]
 
 
 def shown(text: str) -> list[str]:
-    """Returns the key ids in a log."""
+    """Returns the key ids in the given log."""
     return [line.partition("=")[2] for line in text.splitlines() if line.startswith("AWS_ACCESS_KEY_ID=")]
 
 
@@ -197,7 +195,7 @@ def variables(database: Database, **more: str) -> dict[str, str]:
 
 
 def test_processes_that_start_at_once_make_one_key(empty_database: Database) -> None:
-    """Each task of ECS migrates first, as this test does."""
+    """Each ECS task migrates the database first, as this test does."""
     started = [
         subprocess.Popen([*COMMAND, *MIGRATE], stdout=subprocess.PIPE, text=True, env=variables(empty_database))
         for _ in range(4)
@@ -231,7 +229,7 @@ def test_a_process_that_verifies_nothing_needs_no_key(
 
 @pytest.mark.parametrize("words", [MIGRATE, ["up", "--host", "0.0.0.0", "--first-key"]])
 def test_without_an_encryption_key_nothing_starts(words: list[str], database: Database) -> None:
-    """Without settings, the image's process also exits and names the missing setting."""
+    """Without settings, the process of the image also exits and names the missing setting."""
     port = [] if words is MIGRATE else ["--port", str(free_port())]
     done = subprocess.run(
         [*COMMAND, *words, *port],

@@ -1,5 +1,5 @@
-"""The client of the package `mcp` calls /mcp. The tools read only data that the caller can read, and do not change
-data.
+"""Tests /mcp with the client of the package `mcp`. The tools read only data that the caller has the right to read, and
+change no data.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ def test_an_operator_reads_queues_messages_and_failures(installation: McpInstall
         )  # fmt: skip
         for one in (found, groups, attacked, in_groups):
             text = re.sub(r"(?sm)^(`{3,})\n.*?^\1$", "", text_of(one))
-            assert "Ignore" not in text, text  # Fences enclose all text that other people wrote.
+            assert "Ignore" not in text, text  # All text that other people wrote is inside fences.
             assert "Ignore" in text_of(one)
         assert [line.split(" | ")[0] for line in text_of(queues).splitlines()[2:]] == [
             "| attacked",
@@ -100,13 +100,13 @@ def test_an_operator_reads_queues_messages_and_failures(installation: McpInstall
         assert "- visible: 3" in text_of(queue)
         assert text_of(found).startswith("1 found; examined 3 of 3 messages.")
         fence = text_of(found).splitlines()[-1]
-        assert set(fence) == {"`"}  # No text in the message can close this fence.
+        assert set(fence) == {"`"}  # No text in the message can close the fence.
         assert fence not in text_of(found).rpartition(f"\n{fence}\n")[2].removesuffix(fence)
         assert text_of(groups).startswith("3 groups among the 3 examined messages")
         assert "does not exist" in text_of(none, failed=True)
         assert "limit" in text_of(unknown, failed=True)
         received = http.get("/v1/queues/orders-dead/messages", params={"max": 10}).json()
-        # Consumers have not received these messages before.
+        # No consumer has received these messages before.
         assert [message["read_count"] for message in received] == [1, 1, 1]
 
 

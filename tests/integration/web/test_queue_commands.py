@@ -64,8 +64,8 @@ def test_messages_come_back_as_they_were_sent(penstock: Command) -> None:
 
 
 def test_a_queue_that_exists_is_made_again(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command accepts equal or no attributes, as CreateQueue does. Different attributes are QueueNameExists (SQS
-    API reference).
+    """The command accepts equal or no attributes, as CreateQueue does. Different attributes lead to QueueNameExists
+    (SQS API reference).
     """
     first = ("create", "again.fifo", "--attribute", "VisibilityTimeout=60", "--attribute", "DelaySeconds=5")
     penstock("create", "again-failed.fifo")
@@ -240,7 +240,7 @@ def test_dead_letters_go_back(penstock: Command) -> None:
     penstock("send", "jobs", "broken")
     assert "broken" in penstock("receive", "jobs", "--hide", "0")
     assert penstock("receive", "jobs") == ""
-    # This receive made the message a dead letter.
+    # This receive moved the message to the dead-letter queue.
     assert penstock("peek", "failed").split()[1:] == ["1", "broken"]
     for text in ("other", "third"):
         penstock("send", "failed", text)
@@ -346,7 +346,7 @@ def test_topics_and_who_gets_what(penstock: Command) -> None:
 def test_queues_of_another_region(
     penstock: Command, endpoint: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commands with --region see the queues that SDKs create there; an unknown region is an error."""
+    """Commands with --region see the queues that SDKs create in that region, and an unknown region is an error."""
     monkeypatch.setenv("PENSTOCK_REGION", "")  # The test restores the environment variable that --region sets.
     sqs = boto3.client(
         "sqs", endpoint_url=endpoint, region_name="eu-central-1", aws_access_key_id="x", aws_secret_access_key="x"

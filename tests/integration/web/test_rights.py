@@ -1,7 +1,7 @@
-"""Like the AWS APIs, the REST API, the console and MCP check each right on the resource's ARN.
+"""Tests that the REST API, the console and MCP check each right on the ARN of the resource, as the AWS APIs do.
 
-The cases come from the declarations of routes, screens and tools, so the tests also cover new routes, screens and
-tools. Source: "IAM JSON policy elements: NotResource" (IAM User Guide).
+The cases come from the declarations of routes, screens and tools, so the tests also cover future ones. Source: "IAM
+JSON policy elements: NotResource" (IAM User Guide).
 """
 
 import html
@@ -77,17 +77,17 @@ ASKED = {
     "penstock:LimitKey": RESOURCES["user"],
     "penstock:RevokeKey": RESOURCES["user"],
 }
-"""The resources whose rights the operation checks."""
+"""The resources on which the operation checks rights."""
 PARTS: dict[str, Any] = {
     "sqs:SendMessage": {"send": [{"queue": "guarded", "message": "x"}]},
     "sqs:DeleteMessage": {"ack": [{"queue": "guarded", "receipt": "x"}]},
     "penstock:PublishEvent": {"publish": [{"routing_key": "a", "message": "x"}]},
 }
-"""Maps each right of a transaction to the part that needs the right."""
+"""Maps each right of a transaction to the part of the transaction that needs the right."""
 
 
 class RightCase(NamedTuple):
-    """One right in one interface. `what` is a method and a path, or a tool's name."""
+    """Describes one right in one interface. `what` is a method and a path, or the name of a tool."""
 
     interface: str
     what: str
@@ -121,7 +121,7 @@ CASES = list(list_cases())
 
 
 class Interfaces(NamedTuple):
-    """The interfaces of a user, and the key ring that sets the user's rights."""
+    """Holds the interfaces of a user, and the key ring that sets the rights of the user."""
 
     http: httpx.Client
     console: ConsoleClient
@@ -134,7 +134,8 @@ class Interfaces(NamedTuple):
         self.http.put("/v1/users/caller", json=policy, headers=self.root).raise_for_status()
 
     def ask(self, case: RightCase, *, encoded: bool = False) -> tuple[int, str]:
-        """Returns the status and the text of the response. `encoded` percent-encodes the names in the path."""
+        """Returns the status and the text of the response. With `encoded`, the names in the path are
+        percent-encoded."""
         if case.interface == "mcp":
             return self._call(case.what)
         method, _, path = case.what.partition(" ")
@@ -211,8 +212,8 @@ def test_a_deny_on_another_resource_refuses_nothing(interfaces: Interfaces) -> N
 def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
     interfaces: Interfaces, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The response of AWS's SetQueueAttributes and UpdateSchedule has no such fields (API references). The commands do
-    not need these fields either.
+    """The responses to AWS's SetQueueAttributes and UpdateSchedule contain no such fields (API references). The
+    commands of `penstock` do not need these fields either.
     """
     root = interfaces.root
     http = interfaces.http
@@ -251,7 +252,7 @@ def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
         assert main(["schedules", *command, "--endpoint", str(http.base_url)]) == 0
     assert capsys.readouterr() == ("guarded: replaced\npaused guarded\nresumed guarded\n", "")
     one = {"name": "guarded", "every": "1h", "target": TARGET}
-    for every in ("1h", "1h", "2h"):  # The caller must not learn which of these is the stored value.
+    for every in ("1h", "1h", "2h"):  # The caller must not learn which of these values is stored.
         synced = http.put("/v1/schedules", json=[{**one, "every": every}], headers=caller).json()
         assert (synced["updated"], synced["unchanged"]) == (["guarded"], [])
     read = [http.put("/v1/schedules", json=[one], headers=root).json() for _ in range(2)]
@@ -262,7 +263,7 @@ def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
 
 
 def test_the_accounts_own_key_obeys_the_policies_of_queues(interfaces: Interfaces) -> None:
-    """A Deny also applies to the account, but the account can always correct the policy. Source:
+    """A Deny also applies to the account that owns the queue, but this account can always correct the policy. Source:
     docs/operate/policies.md.
     """
     http = interfaces.http
@@ -289,8 +290,8 @@ def test_the_accounts_own_key_obeys_the_policies_of_queues(interfaces: Interface
 
 
 def test_a_user_who_may_nothing_learns_nothing(interfaces: Interfaces) -> None:
-    """The operation checks the right after it has read the body. A user who lacks the right on every resource gets 403
-    before.
+    """An operation checks the right on a resource after it has read the body. A user who has the right on no resource
+    receives 403 before the service reads the body.
     """
     interfaces.set_policy({"Effect": "Allow", "Action": "sns:ListTopics", "Resource": "*"})
     token = {"authorization": f"Bearer {interfaces.keys['token']}", "content-type": "application/json"}
@@ -302,7 +303,7 @@ def test_a_user_who_may_nothing_learns_nothing(interfaces: Interfaces) -> None:
 BAD_VALUES = ("%00", "x", "9" * 30)
 CONSOLE = Path(__file__).parents[3] / "layers/web/penstock_web/console"
 SHARED_NAMES = {"text", "path", "value", "attr", "group", "min_receives", "source", "shape"}
-"""The names of a filter's parameters."""
+"""The names of the parameters that are filters."""
 PAGES = sorted({
     (screen.path, screen.handler.__module__.rpartition(".")[2])
     for screen in list_screens()
@@ -337,7 +338,7 @@ def test_no_name_in_the_path_of_a_page_is_our_mistake(path: str, module: str, in
 
 
 def list_parameters() -> Iterator[tuple[str, str, str]]:
-    """Yields the method, the path, and each query or path parameter of every route in the document."""
+    """Yields the method, the path, and each query or path parameter of every route in the OpenAPI document."""
     environment = cast("Any", SimpleNamespace(access=object()))
     for path, methods in RestApplication(environment, cast("Any", None)).openapi()["paths"].items():
         for method, operation in methods.items():

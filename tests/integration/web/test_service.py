@@ -19,7 +19,7 @@ from tests.support.programs.penstock_service import Service, running_service, un
 from tests.support.sql import calls as sql_calls
 from tests.support.sql.calls import call_pattern
 
-# The value 0 turns off the worker that delivers webhooks.
+# The value 0 turns the worker that delivers webhooks off.
 WAITS = "select from queue.watcher where queue_id > 0"
 BLOCKED = "select from pg_locks where not granted"
 
@@ -32,7 +32,7 @@ def shared(postgres: TestServer) -> Iterator[Service]:
 
 
 def let_calls_wait_for_locks(database: Database) -> None:
-    """Removes the limit on lock waits for services that start later, because calls must be able to wait."""
+    """Removes the time limit for lock waits of services that start later, because calls must be able to wait."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(f"alter role {ROLE} in database {database.name} set lock_timeout = 0".encode())
 
@@ -288,7 +288,8 @@ def test_broken_connections_are_replaced_before_anybody_notices(database: Databa
 
 
 def test_a_connection_lost_during_a_send_is_503(database: Database) -> None:
-    """The service cannot know whether the database stored the message, so the service leaves a retry to the client."""
+    """The service cannot know whether the database stored the message, so it leaves the decision about a retry to the
+    client."""
     let_calls_wait_for_locks(database)
     with (
         running_service(database.api_dsn) as service,
@@ -361,7 +362,7 @@ def test_headers_appear_once(shared: Service) -> None:
 def test_long_messages_in_a_queue_of_short_ones_are_bounded_too(
     database: Database, service: Service, name: str
 ) -> None:
-    """The process has seen only short messages of the queue. Another process sends long messages by SQL."""
+    """The process has only returned short messages of the queue so far. Another process sends long messages by SQL."""
     sqs, is_fifo = service.sqs(), name.endswith(".fifo")
     url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"} if is_fifo else {})["QueueUrl"]
     for length, responses in ((1_000, 1), (700_000, 2)):

@@ -1,4 +1,4 @@
-"""Tests `penstock users` and `penstock keys`, and users' rights over the REST API."""
+"""Tests `penstock users` and `penstock keys`, and the rights of users over the REST API."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Run = Callable[..., list[str]]
 
 @pytest.fixture
 def penstock(database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command in this process and returns its output, or its standard error if the command fails."""
+    """Runs a command in the process of the test and returns its output, or its standard error if the command fails."""
     for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
         monkeypatch.setenv(name, value)
 
@@ -81,7 +81,7 @@ def test_a_policy_is_shown_and_replaced(database: Database, penstock: Run, tmp_p
                 code = status(http, method, path, caller, body)
                 assert (code < 300) is (caller in allowed), (method, path, code)
                 assert code < 300 or code == 403
-        # A queue's policy also applies to users of the REST API.
+        # The policy of a queue also applies to users of the REST API.
         deny = {"Effect": "Deny", "Principal": {"AWS": build_user_arn("000000000000", "operate")}, "Action": "*",
                 "Resource": "*"}  # fmt: skip
         change = {"attributes": {"Policy": {"Statement": [deny]}}}
@@ -109,7 +109,7 @@ SENDS = [
 
 def test_queues_in_bodies_are_asked_about(database: Database, penstock: Run, tmp_path: Path) -> None:
     """The service checks queues in bodies in the same way as queues in paths. A transaction, a binding or a schedule
-    cannot do an action that the user's or the queue's policy denies.
+    cannot perform an action that the policy of the user or of the queue denies.
     """
     everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
     but_one = {"Effect": "Deny", "Action": "*", "Resource": "arn:aws:sqs:*:*:closed"}
@@ -147,7 +147,7 @@ def test_queues_in_bodies_are_asked_about(database: Database, penstock: Run, tmp
 
 
 def test_topics_of_schedules_are_asked_about(database: Database, penstock: Run, tmp_path: Path) -> None:
-    """A schedule can publish only to topics and routing keys that the creator can use."""
+    """A schedule can publish only to topics and routing keys to which its creator can publish."""
     file = tmp_path / "scheduler.json"
     statement = {"Effect": "Allow", "Action": "scheduler:*", "Resource": "*"}
     file.write_text(json.dumps({"Statement": [statement]}))
@@ -163,8 +163,8 @@ def test_topics_of_schedules_are_asked_about(database: Database, penstock: Run, 
 def test_a_sync_asks_about_the_schedules_that_it_would_delete(
     database: Database, penstock: Run, tmp_path: Path
 ) -> None:
-    """A message with a delay is stored as a schedule. A sync does not delete this schedule, so the right to delete the
-    schedule does not matter.
+    """The service stores a message with a delay as a schedule. A sync does not delete the schedule of a delayed
+    message, so the right to delete it does not matter.
     """
     file = tmp_path / "syncer.json"
     resources = {"scheduler:CreateSchedule": "*", "scheduler:UpdateSchedule": "*", "sqs:SendMessage": "*",

@@ -1,9 +1,10 @@
-"""Tests which functions a request passes through. A reader who follows the request must read all of these functions.
+"""Tests which functions a request passes through. A reader who follows a request must read all these functions.
 
-The module counts distinct functions below layers/ between the request's bytes and the first write of the response:
-functions that get the message's text (or the queue's name) in an argument other than `self`, and all other functions. A
-`NamedQueue` does not count as a name. ARCHITECTURE.md, "The life of a message", contains the numbers of functions that
-get the text. A commit that adds or removes a function changes the number and gives the reason.
+The module counts distinct functions below layers/ between the bytes of the request and the first write of the response.
+It counts functions that receive the text of the message (or the name of the queue) in an argument other than `self`,
+and all other functions. A `NamedQueue` does not count as the name of a queue. ARCHITECTURE.md, "The life of a message",
+contains the numbers of functions that receive the text. A commit that adds or removes a function changes the number and
+states the reason.
 """
 
 import json
@@ -28,7 +29,7 @@ ARCHITECTURE = (Path(__file__).parents[3] / "ARCHITECTURE.md").read_text()
 SENT, RECEIVED = (
     (int(functions), int(files)) for functions, files in re.findall(r"\((\d+) in (\d+)(?: files)?\)", ARCHITECTURE)
 )
-# The limits for a request's functions and files, including functions that do not get the text.
+# The limits on the functions and files of a request, including functions that do not receive the text.
 ALL_OF_A_SEND = (109, 37)
 ALL_OF_A_RECEIVE = (154, 44)
 
@@ -57,13 +58,13 @@ class WalkedClient(AbstractContextManager["WalkedClient"]):
 
 
 def shortest(recorder: Recorder) -> Walk:
-    """Returns the functions of one request, on open connections and without other work in the event loop."""
+    """Returns the functions of one request, with open connections and no other work in the event loop."""
     return min(recorder.walks, key=lambda walk: (len(walk.carriers), len(walk.functions)))
 
 
 def check(walk: Walk, carriers: tuple[int, int], functions: tuple[int, int]) -> None:
-    """Compares the functions and files that get the text with ARCHITECTURE.md, and the number of all functions with the
-    limit.
+    """Compares the functions and files that receive the text with ARCHITECTURE.md, and the number of all functions with
+    the limit.
     """
     found = len(walk.carriers), len(files(walk.carriers))
     assert found == carriers, listing(found, walk.carriers)
@@ -90,8 +91,8 @@ def test_the_walk_of_a_sent_message(database: Database, monkeypatch: pytest.Monk
             return len(recorder.walks) >= MEASUREMENTS
 
         wait_until(send)
-        # access/hosts.py, which core and container share, checks Host and Origin of each request. The rate limiter
-        # gets only the client's address.
+        # access/hosts.py, which core and container share, checks the Host and the Origin of each request. The rate
+        # limiter receives only the address of the client.
         check(shortest(recorder), carriers=SENT, functions=ALL_OF_A_SEND)
 
 

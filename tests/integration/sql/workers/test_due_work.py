@@ -66,7 +66,7 @@ def test_a_move_task_runs(db: Connection) -> None:
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
 def test_the_retention_of_a_message_is_over(db: Connection, suffix: str) -> None:
-    """A measurement makes the work due, and each change causes a measurement."""
+    """A measurement makes the work due, and each change leads to a measurement."""
     arn = create(db, "orders" + suffix, MessageRetentionPeriod="60")
     send(db, arn, "m", group="g" if suffix else None)
     measure.run_once(SETTINGS, TransactionExecutor(db))
@@ -87,7 +87,7 @@ def test_ids_have_yet_to_jump(db: Connection) -> None:
 
 # --- whether something has changed -----------------------------------------------------------------------------------
 def changes(database: Database) -> int:
-    """Returns the changes for a session that begins now. PostgreSQL counts all of a session's changes when the session
+    """Returns the changes for a session that begins now. PostgreSQL counts all changes of a session when the session
     ends."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         number: int = call(connection, COUNT_CHANGES)[0][0]
@@ -120,7 +120,7 @@ def test_each_change_changes_the_number(database: Database) -> None:
 
 
 def test_idle_workers_cause_no_due_work(database: Database) -> None:
-    """Otherwise each round by these workers would cause another round."""
+    """If idle workers caused due work, each round would lead to another round."""
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
         arn = create(connection)
         send(connection, arn, "waits")
@@ -155,7 +155,7 @@ def test_a_round_that_cleaned_something_is_not_the_last(db: Connection) -> None:
 
 # --- registered for a notification of webhooks -----------------------------------------------------------------------
 def registered_seconds(db: Connection, watcher: UUID = WATCHER) -> int:
-    """Makes a call. Returns the longest registration's remaining time."""
+    """Makes a call. Returns the remaining time of the longest registration."""
     call(db, NEXT_DELIVERY, watcher, ["http"])
     seconds: int = value(db, "select round(extract(epoch from max(registered_at) - now()))::int + 5 from queue.watcher")
     return seconds

@@ -1,4 +1,4 @@
-"""Tests that concurrent transactions share one call, and that each transaction is still atomic.
+"""Tests that concurrent transactions share one database call and that each transaction is still atomic.
 
 An expired receipt makes the whole transaction fail with 409 (docs/reference/events.md).
 """
@@ -37,12 +37,12 @@ def forward(ack: int, *bodies: str) -> Transact[TransactedRow]:
 
 
 class Storage(FakeDatabase):
-    """Returns ids for sent messages, but refuses transactions that acknowledge message 99."""
+    """Returns ids for sent messages, but refuses every transaction that acknowledges message 99."""
 
     def __init__(self) -> None:
         super().__init__(self.transact)
         self.done: list[list[int]] = []
-        """The acknowledged messages of each call."""
+        """Lists the acknowledged messages of each call."""
 
     def transact(self, _: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         acknowledged = list(arguments[0])

@@ -1,4 +1,4 @@
-"""Provides the console that the screen tests share."""
+"""Provides the console that the tests of the screens share."""
 
 from collections.abc import Iterator
 

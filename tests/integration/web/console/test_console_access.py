@@ -1,4 +1,5 @@
-"""Tests access to the console: the users that can sign in, the allowed client addresses, and each role's rights."""
+"""Tests access to the console: the users that can sign in, the allowed client addresses, and the rights of each
+role."""
 
 import re
 from collections.abc import Iterator
@@ -18,8 +19,8 @@ pytestmark = pytest.mark.xdist_group("console")
 
 ROUTES = {screen.handler.__name__: screen for screen in list_screens()}
 ROLES = ("nobody", "read", "operate", "admin")
-# The first role that can use each route; all later roles can also use the route. `docs/operate/policies.md` lists the
-# actions.
+# Maps each route to the first role that can use the route; all later roles can also use it. `docs/operate/policies.md`
+# lists the actions.
 FIRST_ROLE = {
     "root": "nobody",
     "asset": "nobody",
@@ -96,7 +97,7 @@ class ConsoleInstallation:
 
     @staticmethod
     def may_see(client: ConsoleClient) -> bool:
-        """Returns whether the browser gets a page other than the sign-in page."""
+        """Returns whether the browser receives a page other than the sign-in page."""
         return client.get("/console/queues").status_code == 200
 
     def browser(self, role: str) -> ConsoleClient:
@@ -132,13 +133,13 @@ def test_every_route_is_listed() -> None:
 
 
 def test_every_route_for_every_role(installation: ConsoleInstallation) -> None:
-    """The console refuses a role without the right, or sends it to the sign-in page. The console accepts a role with
-    the right.
+    """If the role does not have the right, the console refuses the request or redirects to the sign-in page. The
+    console accepts a request if the role has the right.
     """
     browsers = {role: installation.browser(role) for role in ROLES}
     for name, route in ROUTES.items():
         if name == "sign_out":
-            # This route would end the session that the other tests use (see test_signing_out).
+            # The sign-out would end the session that the other tests use (see test_signing_out).
             continue
         path = route.path.replace(":path", "").format(**PATH_VALUES)
         for role, client in browsers.items():
@@ -153,7 +154,7 @@ def test_every_route_for_every_role(installation: ConsoleInstallation) -> None:
 
 
 def test_a_get_changes_nothing() -> None:
-    """A route that changes data uses a method that another site's page cannot make a browser send."""
+    """A route that changes data uses a method that a page of another site cannot make a browser send."""
     writing = {name for name, route in ROUTES.items() if route.method != "GET"}
     assert writing == WRITING
 
@@ -286,7 +287,7 @@ def test_the_open_console_says_so_and_one_that_reads_takes_no_form(database: Dat
         assert "see, change and delete" not in text
         assert location(client.get("/console/sign-in")) == "/console"
         assert client.sign_in("PSTB" + "A" * 16, "x").status_code == 403
-        # A client gets AWS's response at `/`, but the service redirects a browser to the console.
+        # A client receives AWS's response at `/`, but the service redirects a browser to the console.
         assert location(client.get("/")) == "/console"
         assert client.http.get("/").status_code == 400
         assert client.get("/?Action=ListQueues").headers["content-type"].startswith("text/xml")
@@ -297,7 +298,7 @@ def test_without_a_console_there_are_no_pages(database: Database) -> None:
     with running_service(database.api_dsn) as service:
         client = ConsoleClient(service)
         assert client.get("/console").status_code == 404
-        # A browser gets a page that explains the service, but a program gets AWS's response.
+        # A browser receives a page that explains the service, but a program receives AWS's response.
         with service.http() as http:
             shown = http.get("/", headers={"accept": "text/html,*/*;q=0.8"})
             assert (shown.status_code, shown.headers["content-type"]) == (200, "text/plain; charset=utf-8")

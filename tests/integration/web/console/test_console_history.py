@@ -140,8 +140,8 @@ class Calendar:
         return response.text
 
     def schedule(self, name: str, cron: str, at: datetime, number: int = 1, **columns: Any) -> None:
-        """Inserts schedules by SQL, because the REST API cannot create late ones. Each schedule's name contains the
-        number.
+        """Inserts schedules by SQL, because the REST API cannot create late schedules. Each schedule's name contains
+        the number.
         """
         with psycopg.connect(self.database.dsn) as connection:
             connection.execute(
@@ -237,11 +237,12 @@ def test_late_and_missed_occurrences_are_shown(calendar: Calendar) -> None:
 
 
 # --- console system --------------------------------------------------------------------------------------------------
-# The system page shows the server, the migrations and the pool, and lists the facts that the role cannot see.
+# Tests that the system page shows the server, the migrations and the pool, and lists the facts that the role cannot
+# see.
 
 
 class System:
-    """The page and its database."""
+    """Holds the page and its database."""
 
     def __init__(self, database: Database, browser: ConsoleClient) -> None:
         self.database = database
@@ -289,9 +290,9 @@ def test_the_pool_of_the_process(system: System) -> None:
 
 
 def test_an_old_snapshot_is_shown(system: System) -> None:
-    """The session belongs to the service's role, so the role can see the session without further rights."""
+    """The session belongs to the role of the service, so the role can see the session without further rights."""
     none = "<dt>oldest snapshot</dt><dd>none</dd>"
-    # A worker may hold a connection for a moment.
+    # A worker can use a connection for a moment.
     wait_until(lambda: none in system.section("database"))
     with closing(psycopg.connect(system.database.api_dsn)) as connection:
         connection.execute("select pg_current_xact_id()")  # a transaction id, and no snapshot between statements

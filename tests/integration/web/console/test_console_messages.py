@@ -1,4 +1,4 @@
-"""The console's screens show a queue's messages and attributes, and their forms change them."""
+"""Tests the console's screens, which show the messages and attributes of a queue and have forms that change them."""
 
 import html
 import json

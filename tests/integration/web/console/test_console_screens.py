@@ -1,4 +1,4 @@
-"""The console's screens show real queues, and their forms change them."""
+"""Tests the console's screens with real queues, including the forms that change them."""
 
 import json
 import re
@@ -63,7 +63,7 @@ def test_a_poll_gets_the_live_part_alone(console: Console) -> None:
     part = console.browser.get("/console/queues", **{"hx-request": "true", "hx-request-type": "partial"}).text
     assert "<html" in whole
     assert part.lstrip().startswith('<div id="live" hx-get="/console/queues"')
-    tags = re.compile("<[^>]*>").findall  # Measurements can have changed in between.
+    tags = re.compile("<[^>]*>").findall  # The measurements can have changed between the two requests.
     assert " ".join(tags(part)) in " ".join(tags(whole))
 
 
@@ -84,7 +84,7 @@ def test_a_queue_is_made_shown_purged_and_deleted(console: Console) -> None:
     console.browser.post("/console/queues/made/send", body="1")
     assert console.browser.post("/console/queues/made/purge", typed="made").headers["location"].endswith("n=1")
     assert console.audit("sqs:PurgeQueue")[2:6] == (f"{QUEUES}made", {}, 1, "console")
-    # A second purge within a minute is refused.
+    # The service refuses a second purge within a minute.
     assert console.browser.post("/console/queues/made/purge", typed="made").status_code == 429
     assert console.browser.post("/console/queues/made/delete", typed="made").status_code == 303
     assert console.browser.get("/console/queues/made").status_code == 404
@@ -218,7 +218,7 @@ def test_the_installation_and_the_audit(console: Console) -> None:
 
 # --- weight ----------------------------------------------------------------------------------------------------------
 def test_the_first_page_is_light(console: Console) -> None:
-    """A browser fetches at most 40 kB for the overview, and does not load files from another site."""
+    """A browser fetches at most 40 kB for the overview, and loads no files from another site."""
     page = console.page("")
     assets = re.findall(r'(?:src|href)="(/console/static/[^"]+)"', page)
     assert len(set(assets)) == 4

@@ -33,7 +33,7 @@ from tests.support.web.virtual_clock import settle
 
 
 class Ear:
-    """Receives the dispatcher's notifications."""
+    """Receives the notifications as the dispatcher does."""
 
     def __init__(self) -> None:
         self.receives_notifications = False
@@ -46,12 +46,12 @@ class Ear:
         self.renewed.set()
 
     def wake_workers(self) -> None:
-        """Does nothing, because the test has no workers."""
+        """Has no effect, because the test has no workers."""
 
 
 @pytest.mark.parametrize(("dsn", "receives_notifications"), [("api_dsn", True), ("pooled_dsn", False)])
 async def test_whether_notifications_arrive(database: Database, dsn: str, receives_notifications: bool) -> None:
-    """A client that runs LISTEN through a pooler gets no notifications."""
+    """A client that runs LISTEN through a pooler receives no notifications."""
     ear, long_polls = Ear(), LongPollDispatcher(AsyncMock())
     listening = asyncio.create_task(listen(getattr(database, dsn), ear, Activity()))
     await ear.renewed.wait()
@@ -64,7 +64,7 @@ async def test_whether_notifications_arrive(database: Database, dsn: str, receiv
 
 
 # --- pool ------------------------------------------------------------------------------------------------------------
-# Tests that the pool translates database errors. SQLSTATE: PostgreSQL documentation, appendix A.
+# Tests how the pool translates database errors. SQLSTATE: PostgreSQL documentation, appendix A.
 
 
 class Number(NamedTuple):
@@ -144,7 +144,7 @@ async def test_workers_take_turns_only_if_requests_meet_a_shortage(cause: str | 
     ("cause", "stops_listening"), [("query_wait_timeout", False), ('FATAL:  too many connections for role "a"', True)]
 )
 def test_a_full_pooler_does_not_stop_the_listener(cause: str, stops_listening: bool) -> None:
-    """The LISTEN connection goes directly to PostgreSQL, and uses none of the pooler's connections."""
+    """The LISTEN connection goes directly to PostgreSQL and does not use the connections of the pooler."""
     pool = Pool("postgresql://127.0.0.1:1/none", 4, 1, "postgresql://127.0.0.1:2/none")
     pool.on_shortage.append(lambda: True)
     pool._note_failure(psycopg.OperationalError(cause))
@@ -165,7 +165,7 @@ async def test_the_pool_notes_why_no_connection_opens(unused_tcp_port: int) -> N
 async def test_the_pool_tells_a_full_pool_from_a_pooler_and_from_a_server_that_do_not_answer(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log names the same reason when a worker's call takes too long."""
+    """The log contains the same reason when a call of a worker takes too long."""
     pool = Pool(database.pooled_dsn, 2, 5, database.api_dsn)
 
     def logged() -> str:
@@ -206,7 +206,7 @@ async def test_a_pool_without_a_server_is_unavailable(unused_tcp_port: int) -> N
 
 
 async def test_a_call_through_pgbouncer(database: Database) -> None:
-    """Two hundred calls on two connections do not prepare a statement."""
+    """Two hundred calls on two connections prepare no statement."""
     pool = Pool(database.pooled_dsn, 2, 5)
     await pool.open()
     series = Statement("generate_series", ("int4", "int4"), Number)
@@ -226,7 +226,7 @@ async def test_a_poisoned_call_leaves_a_connection_that_works(database: Database
 
 
 async def test_the_wait_for_a_connection_counts_from_when_the_first_request_began_to_wait(database: Database) -> None:
-    """A call that waited for an earlier call waits only for the rest of its time limit, because a second full wait
+    """A call that waited for an earlier call can wait only for the rest of its time limit, because a second full wait
     would be too long.
     """
     pool = Pool(database.api_dsn, 1, 3600)
@@ -263,8 +263,8 @@ async def test_a_flush_says_since_when_its_first_request_waits() -> None:
 
 
 async def test_addresses_of_two_databases_are_refused(database: Database, empty_database: Database) -> None:
-    """A direct connection to another database stops the pool. Calls work again once both addresses lead to the same
-    database.
+    """If a direct connection reaches another database, the pool stops. Calls work again when both addresses lead to the
+    same database.
     """
     pool = Pool(database.pooled_dsn, 4, 5, empty_database.api_dsn)
     await pool.open()
@@ -279,7 +279,7 @@ async def test_addresses_of_two_databases_are_refused(database: Database, empty_
     assert await pool.fetch("select 1") == [(1,)]
     assert pool.lease_pipeline() is None
     assert pool._pipelines._connecting is not None
-    # Every new connection leads to the other database.
+    # Every new connection reaches the other database.
     await pool._pipelines._connecting
     assert pool.is_divided
     await pool.close()
@@ -288,7 +288,7 @@ async def test_addresses_of_two_databases_are_refused(database: Database, empty_
 async def test_a_pooler_that_leads_to_another_database_is_found(
     database: Database, empty_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The service opens no direct connection after the pooler's change. The direct connection that proves the
+    """The service opens no direct connection after the change of the pooler. The direct connection that proves the
     database's identity stays open.
     """
     monkeypatch.setattr("penstock_web.database.one_database.LOOK_SECONDS", 0)

@@ -1,5 +1,5 @@
-"""Tests pipeline connections, whose calls use libpq directly. Prepared statements and pooling:
-PgBouncer's documentation, "features".
+"""Tests pipeline connections, whose calls use libpq directly. Also tests prepared statements and pooling: PgBouncer's
+documentation, "features".
 """
 
 import asyncio
@@ -45,7 +45,7 @@ async def a_pipeline(dsn: str) -> AsyncIterator[PipelineConnection]:
 
 
 async def taken(pipelines: PipelinePool) -> PipelineConnection:
-    """Returns a pipeline connection once it is open."""
+    """Returns a pipeline connection when the connection is open."""
     while (pipeline := pipelines.acquire()) is None:  # noqa: ASYNC110 - no event tells
         await asyncio.sleep(0)
     return pipeline
@@ -111,14 +111,14 @@ async def watcher_of(dsn: str, watcher: UUID) -> object:
 
 
 async def test_a_pipeline_connection_names_who_waits_in_its_process(database: Database) -> None:
-    """The test connects directly, because a pooler would send the setting to another client's server connection."""
+    """The test connects directly, because a pooler could apply the setting to a server connection of another client."""
     watcher = uuid4()
     assert await watcher_of(database.api_dsn, watcher) == str(watcher)
     assert not await watcher_of(database.pooled_dsn, watcher)
 
 
 async def test_large_calls_and_responses(database: Database) -> None:
-    """The request and the result are larger than a socket's buffer."""
+    """The request and the result are larger than the buffer of a socket."""
     texts = ["x" * 1_000_000] * 20
     async with a_pipeline(database.api_dsn) as pipeline:
         rows = await pipeline.call(UNNEST, [texts])
@@ -211,7 +211,7 @@ async def test_a_pipeline_connection_that_breaks_during_a_call_is_lost(database:
 
 
 def create_changing(database: Database, columns: str, values: str) -> None:
-    """Replaces a function with a function whose result has these columns."""
+    """Replaces a function with a function whose result has the given columns."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("drop function if exists queue.changing()")
         connection.execute(
@@ -242,7 +242,7 @@ class Pair(NamedTuple):
 
 async def test_a_function_may_get_a_column_while_it_is_called(database: Database) -> None:
     """The next release's migration can add a column in this way. A caller that does not name the new column does not
-    get the column.
+    receive its values.
     """
     changing = Statement("queue.changing", (), Pair)
     create_changing(database, "a int, b int", "1, 2")
@@ -283,7 +283,7 @@ def test_every_merged_call_has_a_binary_form(statement: Statement[Row]) -> None:
 
 @pytest.mark.parametrize(("kind", "value"), [("text", "ä"), ("int2", -2), ("int4", 7), ("int8", 2**40), ("bool", True)])
 async def test_binary_forms(database: Database, kind: str, value: Any) -> None:
-    """The values have formats that PostgreSQL reads."""
+    """The values have formats that PostgreSQL can read."""
     async with a_pipeline(database.api_dsn) as pipeline:
         same = Statement("coalesce", (kind, kind), Value)
         assert await pipeline.call(same, [None, value]) == [(value,)]

@@ -27,7 +27,7 @@ TEMPLATE = pgbouncer._configuration_file("pgbouncer.ini.tmpl").read_text()
 def pooler(
     postgres: TestServer, monkeypatch: pytest.MonkeyPatch, folder: Path, **settings: str
 ) -> Iterator[pgbouncer.PgBouncer]:
-    """Runs PgBouncer with Penstock's configuration and these lines."""
+    """Runs PgBouncer with Penstock's configuration and the given lines."""
     lines = [line for line in TEMPLATE.splitlines() if line.split(" ")[0] not in settings]
     template = folder / "pgbouncer.ini.tmpl"
     template.write_text("\n".join([*lines, *(f"{name} = {value}" for name, value in settings.items())]) + "\n")
@@ -103,7 +103,7 @@ def test_a_pooler_that_is_down_is_one_problem(
 def test_a_full_pool_is_no_pooler_that_is_down(
     database: Database, postgres: TestServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Transactions use every connection of the pool, including the reserve. PgBouncer accepts the login."""
+    """Transactions use every connection of the pool, including the reserve connections. PgBouncer accepts the login."""
     settings = {"default_pool_size": "1", "reserve_pool_size": "0", "query_wait_timeout": "1"}
     with pooler(postgres, monkeypatch, tmp_path, **settings) as running:
         address = running.dsn(database.name)
@@ -143,7 +143,7 @@ def test_each_failure_of_the_pooler_has_its_cure(
 def test_an_address_that_accepts_no_writes(
     database: Database, monkeypatch: pytest.MonkeyPatch, is_standby: bool
 ) -> None:
-    """DATABASE_DIRECT_URL leads to the primary. `penstock up` refuses such addresses, too."""
+    """DATABASE_DIRECT_URL leads to the primary. `penstock up` also refuses such addresses."""
     address = f"{database.api_dsn}?options=-c%20default_transaction_read_only%3Don"
     if is_standby:
         problem = "the server is a standby, which cannot be written to; give the address of the primary"

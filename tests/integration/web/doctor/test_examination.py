@@ -1,7 +1,7 @@
-"""Tests that each check of `penstock doctor` finds its fault, and reports no problem without the fault.
+"""Tests that each check of `penstock doctor` finds its problem, and that the check reports no problem otherwise.
 
-The tests damage roles and other objects on the server in a transaction. The check runs in this transaction, which is
-then rolled back.
+The tests damage roles and other objects on the server in a transaction. The check runs in the same transaction, which
+is then rolled back.
 """
 
 import json
@@ -31,7 +31,7 @@ from tests.support.database import Database, TestServer
 def test_no_process_listens(database: Database) -> None:
     with examined(database) as examination:
         assert list(find_silence(examination, 0)) == []
-        examination.direct().rollback()  # A transaction sees the same statistics until its end.
+        examination.direct().rollback()  # A transaction sees the same statistics until it ends.
         with psycopg.connect(database.dsn):
             (found,) = find_silence(examination, 0)
             assert (found.problem.startswith("no process listens for notifications"), found.is_advice) == (True, True)
@@ -100,7 +100,7 @@ def test_subscriptions_that_nobody_allows(
 
 @contextmanager
 def examined(database: Database, *statements: str) -> Iterator[Examination]:
-    """Runs the checks as the superuser in a transaction after these statements."""
+    """Runs the checks as the superuser in a transaction, after the given statements."""
     examination = Examination(
         Settings.read({"DATABASE_URL": database.dsn}), {}, database.dsn, _open={database.dsn: connect(database.dsn)}
     )
@@ -202,7 +202,7 @@ def test_a_check_names_what_is_wrong_and_the_command(database: Database, damage:
 
 
 def test_a_separate_role_of_the_service_is_advice(database: Database) -> None:
-    """The owner runs `doctor` after a restore, and does not know the service's role."""
+    """The owner runs `doctor` after a restore, and does not know the role of the service."""
     make = "create role apart login in role penstock_api"
     with examined(database, make) as examination:
         (found,) = [finding for finding in check_grants(examination) if "apart" in finding.problem]
@@ -228,7 +228,7 @@ def test_a_role_that_does_not_see_other_sessions_is_told_so(database: Database) 
 
 
 def test_without_damage_no_check_finds_anything(database: Database) -> None:
-    """The only problem is that the tests' servers do not wait for the disk."""
+    """The only reported problem is that the test servers do not wait for the disk."""
     outcome = examine({"DATABASE_URL": database.pooled_dsn, "DATABASE_DIRECT_URL": database.api_dsn})
     assert [finding.problem for finding in outcome.findings if not finding.is_advice] == [
         "fsync is off; it should be on",
@@ -285,7 +285,7 @@ def test_a_database_that_cannot_be_reached(address: str, problem: str, capsys: p
 def test_transactions_that_hold_back_vacuum(database: Database, statement: str) -> None:
     with examined(database) as examination, psycopg.connect(database.dsn) as other:
         assert list(find_old_snapshots(examination, 3600, 300)) == []
-        examination.direct().rollback()  # A transaction sees the same statistics until its end.
+        examination.direct().rollback()  # A transaction sees the same statistics until it ends.
         other.execute(statement.encode())
         pid = other.info.backend_pid
         (found,) = (
@@ -315,7 +315,7 @@ def test_a_slot_that_nobody_reads(database: Database, postgres: TestServer) -> N
         connection.execute(reserve.encode())
         try:
             with examined(database) as examination:
-                # The slot keeps a little WAL and no rows, so it is not a problem yet.
+                # The replication slot retains little WAL and no rows, so the slot is not a problem yet.
                 assert list(find_old_snapshots(examination, 3600, 300)) == []
         finally:
             connection.execute("select pg_drop_replication_slot('forgotten')")
@@ -357,7 +357,7 @@ def test_one_database_at_a_time(arguments: list[str], capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("command", ["doctor", "migrate", "settings", "up"])
 def test_an_empty_address_is_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """An unset shell variable must not select another database."""
+    """An unset variable of the shell must not select another database."""
     assert main([command, "--database", ""]) == 1
     assert capsys.readouterr().err.splitlines()[-1] == "penstock: --database: the address is empty"
 

@@ -26,8 +26,8 @@ LONG = b"x" * 2_000_000
 
 
 class Application:
-    """Answers /wait on the test's signal or when the client disconnects, /long with 2 MB, and other paths at once.
-    The application refuses a request without reading the body.
+    """Answers /wait on a signal of the test or when the client disconnects, /long with 2 MB, and other paths
+    immediately. The application refuses a request without reading the body.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ async def test_requests_of_one_connection_are_answered() -> None:
 
 @pytest.mark.uvloop
 async def test_a_client_that_reads_nothing_holds_back_its_own_responses_alone() -> None:
-    """The server starts no further requests from this client, but answers other clients."""
+    """The server starts no further requests of this client, but answers other clients."""
     async with serve() as service:
         slow = socket.create_connection(("127.0.0.1", service.port))
         slow.setblocking(False)
@@ -132,7 +132,8 @@ async def test_a_client_that_reads_nothing_holds_back_its_own_responses_alone() 
 @pytest.mark.uvloop
 @pytest.mark.parametrize("reset", [False, True])
 async def test_a_client_that_leaves_while_its_request_waits_ends_it(reset: bool) -> None:
-    """A half-closed connection counts as disconnected, because the server cannot know that the client still reads."""
+    """A half-closed connection counts as disconnected, because the server cannot detect whether the client still
+    reads."""
     async with serve() as service, service.client() as (_, writer):
         writer.write(GET % b"wait")
         await service.application.waits.wait()
@@ -161,7 +162,7 @@ async def test_connections_beyond_the_limit_are_503_until_others_are_closed() ->
 
 
 def upload(port: int, length: int, *, whole: bool = True) -> tuple[bytes, socket.socket]:
-    """Sends the whole request or half of the request, and then reads. Returns the read bytes."""
+    """Sends the whole request or half of the request, and then reads. Returns the bytes that it read."""
     client = socket.create_connection(("127.0.0.1", port), timeout=60)
     client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length)
     client.sendall(bytes(length if whole else length // 2))
@@ -173,7 +174,7 @@ def upload(port: int, length: int, *, whole: bool = True) -> tuple[bytes, socket
 
 @pytest.mark.uvloop
 async def test_a_client_that_is_still_sending_reads_its_response() -> None:
-    """Closing at once would reset the connection (RFC 9112, 9.6), and SDKs would retry the request."""
+    """An immediate close would reset the connection (RFC 9112, 9.6), and SDKs would retry the request."""
     async with serve() as service:
         response, client = await asyncio.to_thread(upload, service.port, 30_000_000)
         client.close()
@@ -225,28 +226,29 @@ async def test_stop_ends_what_takes_too_long(at_once: bool) -> None:
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------
-# Memory is bounded for messages of any length and number, and unauthenticated clients never use all of the memory.
-# Source: decision 14, 120 MB.
+# Tests that memory use has a limit for messages of any length and number, and that unauthenticated clients cannot use
+# all memory. Decision 14 sets the limit of 120 MB.
 #
-# Tests GET /_localstack/health, for scripts that wait until LocalStack is ready. LocalStack's page "Internal Endpoints"
+# Tests GET /_localstack/health, which scripts poll until LocalStack is ready. LocalStack's page "Internal Endpoints"
 # names the path. Such scripts look for the states "running" and "error".
 
 MIB = 1_048_576
 BODY = "x" * MIB
 SENDERS = 40
-# This limit covers all concurrent requests. All senders' messages, each in four forms, would need 160 MiB.
+# The limit covers all concurrent requests together. With four copies of each message, the messages of all senders would
+# need 160 MiB.
 SPARE_MIB = 50
 
 
 def at_most(service: Service) -> int:
-    """Returns the process's peak resident memory in KiB: VmHWM of proc(5)."""
+    """Returns the peak resident memory of the process in KiB: VmHWM of proc(5)."""
     status = Path(f"/proc/{service.process_id}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the kernel does not tell")
 def test_long_messages_from_many_at_once(database: Database) -> None:
-    """The service accepts 40 MiB at once, and returns the messages in responses of several MiB."""
+    """The service accepts 40 MiB at the same time, and returns the messages in responses of several MiB."""
     with running_service(database.api_dsn) as service, service.http() as http:
         url = service.sqs().create_queue(QueueName="orders")["QueueUrl"]
 
@@ -269,7 +271,7 @@ def test_long_messages_from_many_at_once(database: Database) -> None:
 
 
 def test_strangers_who_send_slowly_take_no_memory_from_others(database: Database) -> None:
-    """Unauthenticated clients at other addresses claim all 20 MiB in headers, but send very few bytes."""
+    """Unauthenticated clients at other addresses declare all 20 MiB in their headers, but send very few bytes."""
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
     with running_service(database.api_dsn) as service, ExitStack() as strangers:
         client = service.sqs()

@@ -1,9 +1,9 @@
-"""Penstock finds or unpacks PgBouncer, runs PgBouncer in transaction mode, and replaces a left-over process.
+"""Tests that Penstock finds or unpacks PgBouncer, runs it in transaction mode, and replaces a process that an earlier
+start left behind.
 
 PgBouncer authenticates the service with a user file, and other roles with auth_query.sql.
 
-Source: PgBouncer's documentation, "auth_query". PgBouncer passes SCRAM secrets through, so these tests connect over
-TCP.
+Source: PgBouncer's documentation, "auth_query". PgBouncer passes SCRAM secrets on, so these tests connect over TCP.
 """
 
 import concurrent.futures
@@ -66,7 +66,7 @@ def test_a_pooler_left_behind_is_replaced() -> None:
 
 
 def test_a_stale_pid_file_kills_nobody() -> None:
-    """Another process can have the pid in that file by now. Here the file contains this test's pid."""
+    """Another process can have the pid in the file by now. In this test, the file contains the pid of the test."""
     previous = signal.getsignal(signal.SIGTERM)
     with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         home = server.account.make_private_folder(state / "pgbouncer")
@@ -84,7 +84,8 @@ def test_without_debians_tools_the_reason_is_said(tmp_path: Path, monkeypatch: p
 
 @dataclass(frozen=True)
 class Pooled:
-    """Runs a server, and a pooler that connects to the server over TCP with passwords, as on two machines."""
+    """Runs a server and a pooler that connects to the server over TCP with passwords, as if they were on two
+    machines."""
 
     server: Postgres
     pooler: PgBouncer

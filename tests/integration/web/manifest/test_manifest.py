@@ -1,4 +1,4 @@
-"""`penstock apply`, `export` and `import` work against a running service and against moto
+"""Tests `penstock apply`, `export` and `import` against a running service and against moto
 (docs/guides/penstock_file.md)."""
 
 import json
@@ -178,8 +178,8 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
 
 
 def test_a_file_is_about_one_region(penstock: Command, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command uses the service's region unless an option names a region. The command ignores the region that the
-    shell sets for SDKs.
+    """The command uses the region of the service unless an option names a region. The command ignores the region that
+    the shell sets for SDKs.
     """
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.setenv(name, "eu-central-1")
@@ -380,8 +380,8 @@ def test_attributes_that_need_each_other_are_checked_with_the_current_ones(penst
 
 
 def test_missing_queues_are_named_beside_other_mistakes(penstock: Command, file: Path) -> None:
-    """The command asks the service only for these names. The command does not report a name as a mistake if the service
-    does not respond.
+    """The command sends the service requests only about these names. If the service does not respond, the command does
+    not report a name as a mistake.
     """
     file.write_text(MISSING.replace("1h", "1y"))
     for said in (f"{file}:9: ", "has the queue 'm1'", "has the queue 'm2'", "has the queue 'm3'", "has the queue 'm4'"):

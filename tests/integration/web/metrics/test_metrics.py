@@ -1,4 +1,4 @@
-"""GET /metrics of a real service counts known traffic correctly.
+"""Tests that GET /metrics of a real service counts known traffic correctly.
 
 Tests the right to read /metrics, which contains the queues of all accounts (docs/reference/prometheus.md).
 """
@@ -41,7 +41,7 @@ def create(service: Service, name: str = ORDERS, **attributes: str) -> str:
 def receive_three(sqs: Any, url: str) -> tuple[list[dict[str, Any]], int, int]:
     """Returns three messages, the number of receives, and the number of empty receives.
 
-    A receive can skip messages that a worker has currently locked.
+    A receive can skip messages that a worker has just locked.
     """
     received: list[dict[str, Any]] = []
     calls = empty = 0
@@ -199,7 +199,8 @@ def test_gauges_of_queues(database: Database, service: Service) -> None:
 
 
 def test_health_of_the_metrics_job(database: Database, service: Service) -> None:
-    """A worker that has never run has only a count of 0 failures. An unfinished run does not change the metrics."""
+    """A worker that has never run has only one metric: a count of 0 failures. A run that has not ended does not change
+    the metrics."""
     create(service)
     until_row(database.dsn, "select from queue.reading")
     assert "penstock_metrics_job_last" not in scrape(service.url).text
@@ -211,7 +212,7 @@ def test_health_of_the_metrics_job(database: Database, service: Service) -> None
             "('once', '2026-03-29 02:00:00+00', null, null)"
         )
     create(service, "another")  # so that there is something to measure
-    # Scrapes within a second share what was read.
+    # All scrapes within a second return the same data.
     wait_until(lambda: scrape(service.url).has("penstock_metrics_job_last_run_failed"))
     found = scrape(service.url)
     assert found.value("penstock_metrics_job_last_success_timestamp_seconds") == 1774742490
@@ -241,7 +242,7 @@ def test_without_a_database_it_answers(database: Database, service: Service) -> 
 
 
 def test_promtool_is_content(database: Database, service: Service) -> None:
-    """Prometheus's linter finds no fault in types, names and units."""
+    """Prometheus's linter reports no fault in types, names and units."""
     sqs, url = service.sqs(), create(service, "quote-and-backslash")
     sqs.send_message(QueueUrl=url, MessageBody="1")
     until_row(database.dsn, "select from queue.measurement where visible = 1")
@@ -254,7 +255,7 @@ def children(process_id: int) -> list[int]:
 
 
 def until_answered(url: str) -> Scrape:
-    """Connections to a process that has just died are reset."""
+    """A process that has just died resets its connections."""
     while True:
         with suppress(httpx.TransportError):
             return scrape(url)
@@ -264,7 +265,7 @@ def sent(url: str, queue: str, count: int) -> None:
     headers = {"x-amz-target": "AmazonSQS.SendMessage", "content-type": "application/x-amz-json-1.0"}
     body: dict[str, Any] = {"QueueUrl": f"{url}/000000000000/{queue}", "MessageBody": "1"}
     for _ in range(count):
-        # Each request opens a new connection, which any process can accept.
+        # Each request opens a new connection, and any process can accept the connection.
         with client_setup.Client() as client:
             assert client.post(url, headers=headers, json=body).status_code == 200
 
@@ -284,14 +285,14 @@ def test_whichever_process_is_asked_answers_for_all(database: Database) -> None:
         while victim in children(up.process.pid):
             pass
         sent_before = until_answered(up.address)
-        # The sum includes the dead process's counts.
+        # The sum includes the counts of the dead process.
         assert sent_before.value("penstock_queue_messages_sent_total", queue=ORDERS) == 40
 
 
 TOKEN = {"QUEUE_METRICS_TOKEN": "s3cret-tökén"}
 GOOD = {b"authorization": b"bearer " + TOKEN["QUEUE_METRICS_TOKEN"].encode()}
 WRONG = {"authorization": "Bearer s3cret"}
-# The second text is the escaped form of the first.
+# The second text is the escaped form of the first text.
 PATHS = ("/metrics", "/%6detrics", "/metrics?x=1")
 EVIL_HOST, EVIL_PAGE = {"host": "evil.example"}, {"origin": "http://evil.example"}
 

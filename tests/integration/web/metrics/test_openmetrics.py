@@ -1,4 +1,4 @@
-"""Tests /metrics in the OpenMetrics format, and compressed.
+"""Tests /metrics in the OpenMetrics format and with compression.
 
 Sources: OpenMetrics 1.0.0 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec); RFC 9110, 12.5. The
 parser of prometheus-client reads the responses. The parser refuses text that the specification does not allow.
@@ -29,7 +29,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 def ask(service: Service, **headers: str) -> httpx.Response:
-    """Returns the raw response to a request without the client's default headers."""
+    """Returns the raw response to a request that lacks the client's default headers."""
     with httpx.Client(headers={"accept-encoding": "identity"}) as http:
         return http.get(service.url + "/metrics", headers={k.replace("_", "-"): v for k, v in headers.items()})
 

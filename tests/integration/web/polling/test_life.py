@@ -1,4 +1,4 @@
-"""Tests mappings while processes start and end, and the rights that a mapping needs. Sources:
+"""Tests mappings while processes start and end, and tests the rights that a mapping needs. Sources:
 docs/reference/event_source_mappings.md.
 """
 
@@ -23,7 +23,8 @@ from tests.support.web.prometheus_text import scrape
 
 
 def test_a_killed_worker_loses_nothing(database: Database) -> None:
-    """The worker dies during an invocation. Another process takes over and delivers the message again."""
+    """The worker process dies during an invocation. Another process takes over the mapping and delivers the message
+    again."""
     began, gate = threading.Event(), threading.Event()
 
     def code(event: Any) -> None:
@@ -61,7 +62,8 @@ def test_a_killed_worker_loses_nothing(database: Database) -> None:
 
 
 def test_a_process_that_stops_ends_its_invocations(database: Database) -> None:
-    """The process stops receiving, deletes the handled messages, and leaves the mapping to another process."""
+    """The process stops receiving, deletes the messages that the function has handled, and leaves the mapping to
+    another process."""
     began, gate = threading.Event(), threading.Event()
 
     def code(_: Any) -> None:
@@ -90,7 +92,7 @@ def test_a_process_that_stops_ends_its_invocations(database: Database) -> None:
 def test_a_process_leaves_a_mapping_that_it_cannot_invoke_to_others(
     database: Database, settings: dict[str, str]
 ) -> None:
-    """A rolling change of these settings does not disable mappings."""
+    """A rolling change of the settings does not disable a mapping."""
     unclaimed = (
         "select count(*) from queue.event_source_mapping m where enabled and not exists (select from queue.poller p"
         " where p.poller_id = m.poller_id and p.alive_until > clock_timestamp())"
@@ -144,7 +146,7 @@ def test_without_an_endpoint_no_function_can_be_mapped(database: Database) -> No
 
 
 def test_functions_have_no_mappings(database: Database) -> None:
-    """Otherwise no process would poll for these mappings."""
+    """The functions offer no mappings, because no process would poll for them."""
     with FunctionServer(database.pooled_dsn) as functions:
         response = httpx.get(f"{functions.endpoint_url}/2015-03-31/event-source-mappings")
     assert (response.status_code, response.headers["x-amzn-errortype"]) == (404, "UnknownOperationException")
@@ -173,7 +175,7 @@ def user_key(database: Database, name: str, *policies: str, new: bool = True) ->
 
 
 def test_a_mapping_ends_with_the_rights_of_its_user(database: Database, guarded: tuple[Service, Functions]) -> None:
-    """The mapping then passes no messages to the function, and shows the reason."""
+    """The mapping then passes no messages to the function and shows the reason."""
     service, functions = guarded
     root = new_key(database, OWNER)
     key = user_key(database, "ann", "admin")
@@ -185,8 +187,8 @@ def test_a_mapping_ends_with_the_rights_of_its_user(database: Database, guarded:
     sqs.send_message(QueueUrl=url, MessageBody="before")
     functions.wait(lambda: functions.seen() == ["before"])
     user_key(database, "ann", "read", new=False)
-    # The waiting poll started with the old rights. The poll can pass on messages that arrive within a second of the
-    # rights check.
+    # The waiting poll started with the old rights. The poll can still deliver messages that arrive within a second
+    # after the rights check.
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("update queue.event_source_mapping set revision = revision + 1")
         connection.execute("notify penstock, 'mappings'")
@@ -253,7 +255,7 @@ def test_a_policy_holds_for_each_spelling_of_an_id(database: Database, guarded: 
 
 
 # --- counts ----------------------------------------------------------------------------------------------------------
-# /metrics counts mappings' work for each queue, and the REST API for each mapping.
+# /metrics counts the work of mappings for each queue, and the REST API counts it for each mapping.
 #
 # Meanings: "Event source mapping metrics" (Types of metrics for Lambda functions, AWS Lambda Developer Guide),
 # https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
@@ -306,7 +308,7 @@ def test_messages_and_invocations(harness: Harness) -> None:
         page = scrape(harness.service.url)
         return {name: page.value(f"penstock_mapping_{name}_total", queue=queue) for name in COUNTERS}
 
-    # The service counts a message after it has deleted the message.
+    # The service counts a message after the service has deleted it.
     wait_until(lambda: counted() == COUNTERS)
     found = scrape(harness.service.url)
     for name in ("invocation_duration_seconds", "oldest_message_age_seconds"):
@@ -314,12 +316,13 @@ def test_messages_and_invocations(harness: Harness) -> None:
     wait_until(lambda: shown(harness, mapping)["invocations"] == 3)
     now = shown(harness, mapping)
     assert now["failed_invocations"] == 1
-    harness.sqs.send_message(QueueUrl=url, MessageBody='{"n": "last"}')  # The failed invocation can end last.
+    harness.sqs.send_message(QueueUrl=url, MessageBody='{"n": "last"}')  # The failed invocation can be the last to end.
     wait_until(lambda: [shown(harness, mapping)[name] for name in ("failing_since", "last_result")] == [None, "OK"])
 
 
 def test_since_when_it_fails(harness: Harness) -> None:
-    """The time runs from the first failure until a success. Later failures do not change the time."""
+    """The failing period starts with the first failure and ends with a success. Later failures do not change the start
+    of the period."""
     url, arn = harness.queue()
     responses: list[Any] = [b"{", {"batchItemFailures": 1}, None]
     name = harness.function(lambda _: responses.pop(0))

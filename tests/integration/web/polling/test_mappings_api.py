@@ -120,8 +120,8 @@ TAGGED = (
 
 @pytest.mark.parametrize("form", ["event-source-mapping:{}:alias", "foobar:{}", "event-source-mapping:x", "x"])
 def test_tags_of_no_arn(harness: Harness, form: str) -> None:
-    """The text was recorded at AWS. Another account's ARN is valid, but does not belong to a mapping of this
-    account.
+    """The text was recorded at AWS. The ARN of another account is valid, but does not belong to a mapping of the
+    caller's account.
     """
     start = "arn:aws:lambda:us-east-1:000000000000:"
     arn = start + form.format("3fa85f64-5717-4562-b3fc-2c963f66afa6")
@@ -193,8 +193,8 @@ NOWHERE = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
 
 
 def test_bodies_of_errors(harness: Harness) -> None:
-    """The bodies have the members of botocore's model, because the SDKs' typed errors read Type, and message or
-    Message.
+    """The bodies of errors have the members in botocore's model, because the typed errors of the SDKs read Type, and
+    message or Message.
     """
     url = f"{harness.service.url}/2015-03-31/event-source-mappings/"
     arn = harness.queue()[1]
@@ -229,7 +229,7 @@ def test_members_without_effect_are_read_back(harness: Harness) -> None:
 @pytest.mark.parametrize(
     ("fifo", "members"),
     [
-        (False, {"BatchSize": 11}),  # This size needs a window of at least one second.
+        (False, {"BatchSize": 11}),  # A batch of this size needs a batching window of at least one second.
         (True, {"BatchSize": 11}),
         (True, {"MaximumBatchingWindowInSeconds": 1}),
         (False, {"StartingPosition": "LATEST"}),

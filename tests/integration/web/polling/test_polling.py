@@ -38,7 +38,7 @@ def send(harness: Harness, url: str, *bodies: str, **members: Any) -> None:
 
 # --- events ----------------------------------------------------------------------------------------------------------
 def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None:
-    """The event has each field of the example "Standard queue message event", with the example's values except
+    """The event contains each field of the example "Standard queue message event", and all values of the example except
     times.
     """
     url, arn = harness.queue()
@@ -226,8 +226,8 @@ def test_without_reports_the_response_says_nothing(harness: Harness) -> None:
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 def test_a_window_gathers_a_batch(harness: Harness) -> None:
-    """The batch has more than ten messages, so it needs several receives. AWS adds the digest of empty attributes only
-    for mappings with a batching window (recorded at AWS).
+    """The batch contains more than ten messages, so it needs several receives. AWS adds the digest of empty attributes
+    only for mappings with a batching window (recorded at AWS).
     """
     url, arn = harness.queue()
     name = harness.function(ignore)
@@ -275,7 +275,8 @@ def test_a_filter_deletes_what_it_leaves_out(harness: Harness) -> None:
 
 
 def test_a_filter_deletes_no_message_because_of_a_parser(harness: Harness) -> None:
-    """RFC 8259 allows these texts. A message that is too complex to filter reaches the function."""
+    """RFC 8259 allows these texts. If a message is too complex for the filter, the service passes the message to the
+    function."""
     url, arn = harness.queue()
     name = harness.function(ignore)
     passing = [
@@ -305,7 +306,7 @@ def test_a_filter_of_text_and_of_what_is_not_the_body(harness: Harness) -> None:
 
 # --- order -----------------------------------------------------------------------------------------------------------
 def test_fifo_groups_keep_their_order_through_failures(harness: Harness) -> None:
-    """A group's messages succeed in order, even if invocations fail meanwhile."""
+    """The messages of a group succeed in order, even if some invocations fail."""
     url, arn = harness.queue(FifoQueue="true", ContentBasedDeduplication="true")
     handled: dict[str, list[int]] = defaultdict(list)
     failed: set[str] = set()
@@ -344,8 +345,8 @@ def test_a_url_gets_the_same_event(harness: Harness) -> None:
 
 
 def test_changes_take_effect(harness: Harness) -> None:
-    """A disabled mapping does not invoke its function. After a change of the function, the mapping invokes only the
-    new one.
+    """A disabled mapping does not invoke its function. After a change of the function, the mapping invokes only the new
+    function.
     """
     url, arn = harness.queue()
     old, new = harness.function(ignore), harness.function(ignore)

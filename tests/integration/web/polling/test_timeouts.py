@@ -1,14 +1,15 @@
-"""The worker is killed repeatedly during invocations: no message is lost, and groups keep their order.
+"""Tests that a mapping loses no message and that groups keep their order while the worker is killed repeatedly during
+invocations.
 
 Tests that a function ends before its messages become visible again.
 
 Source: "Creating and configuring an Amazon SQS event source mapping",
 https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
 
-Also tests URLs that take longer than the queue's visibility timeout. URLs are Penstock's extension. On AWS, every
-function has a timeout.
+Also tests URLs that respond later than the visibility timeout of the queue. Mappings to URLs are an extension of
+Penstock. On AWS, every function has a timeout.
 
-Invocations are signed with the credentials of the process.
+The credentials of the process sign the invocations.
 
 Sources: "Signature Version 4 for API requests" (AWS IAM User Guide); "Credentials" (boto3 documentation),
 https://boto3.amazonaws.com/v1/documentation/api/latest/guide/credentials.html; "Container credential provider" (AWS
@@ -52,14 +53,15 @@ SENDERS = 4
 
 @dataclass(frozen=True)
 class Size:
-    """The numbers of messages and groups and the queue's visibility timeout in seconds."""
+    """The parameters are the number of messages, the number of groups, and the queue's visibility timeout in
+    seconds."""
 
     messages: int
     groups: int
     timeout: int
 
     def body(self, n: int) -> str:
-        """Returns the group of the n-th message and its number in the group."""
+        """Returns the group of the n-th message and the message's number within the group."""
         return f"g{n % self.groups}-{n // self.groups}"
 
     def is_poison(self, body: str) -> bool:
@@ -101,12 +103,12 @@ class Ledger:
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failures]}
 
     def until_came(self, messages: int) -> None:
-        """Waits for this number of first or repeated deliveries."""
+        """Waits for the given number of first or repeated deliveries."""
         with self._changed:
             assert self._changed.wait_for(lambda: self.came.total() >= messages, MAX_SECONDS)
 
     def pause(self) -> list[str]:
-        """Returns the messages of invocations that wait for `go_on`."""
+        """Returns the messages of the invocations that wait for `go_on`."""
         with self._changed:
             self._goes_on = False
             assert self._changed.wait_for(lambda: bool(self.waiting), MAX_SECONDS)
@@ -119,10 +121,11 @@ class Ledger:
 
 
 def kill(service: Service, ledger: Ledger, dsn: str) -> Counter[str]:
-    """Returns the running invocations' messages, each with the number of deliveries up to now. These messages are
-    never deleted.
+    """Returns the messages of the running invocations with their numbers of deliveries up to now. The worker never
+    deletes these messages.
 
-    The test ends the process's sessions, so other processes need not wait until PostgreSQL notices the process's death.
+    The test ends the sessions of the process, so that other processes do not wait until PostgreSQL detects the death of
+    the process.
     """
     held = ledger.pause()
     before = Counter({body: ledger.came[body] for body in held})
@@ -135,7 +138,7 @@ def kill(service: Service, ledger: Ledger, dsn: str) -> Counter[str]:
 
 
 def prepare(service: Service, size: Size, fifo: bool) -> tuple[str, str]:
-    """Returns the URLs of a mapped queue that contains all messages, and of its dead-letter queue."""
+    """Returns two URLs: the URL of a mapped queue that contains all messages, and the URL of its dead-letter queue."""
     sqs = service.sqs()
     suffix, kind = (".fifo", {"FifoQueue": "true", "ContentBasedDeduplication": "true"}) if fifo else ("", {})
     dead_url = sqs.create_queue(QueueName=f"dead{suffix}", Attributes=kind)["QueueUrl"]
@@ -167,7 +170,7 @@ def send(sqs: Any, url: str, size: Size, fifo: bool, sender: int) -> None:
 
 
 def depth(sqs: Any, url: str) -> int:
-    """Returns the number of messages in the queue, visible or not."""
+    """Returns the number of visible and invisible messages in the queue."""
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     return sum(int(n) for n in sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"].values())
 
@@ -191,8 +194,8 @@ def drained(sqs: Any, url: str) -> Iterator[str]:
     "size", [Size(600, 20, 1), pytest.param(Size(100_000, 1_000, 5), marks=pytest.mark.slow)], ids=["600", "100000"]
 )
 def test_every_message_is_handled_or_a_dead_letter(database: Database, size: Size, fifo: bool) -> None:
-    """Five kills interrupt running invocations. The worker had not deleted the messages, so the worker delivers the
-    messages again.
+    """Five kills interrupt running invocations. The worker had not deleted the messages, so a worker delivers them
+    again.
     """
     ledger, url, dead_url = Ledger(size), "", ""
     kills: list[Counter[str]] = []
@@ -301,7 +304,7 @@ def hidden_seconds(harness: Harness, arn: str) -> float:
 
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
 def test_messages_stay_invisible_while_a_url_handles_them(harness: Harness, fifo: bool) -> None:
-    """The URL answers after the queue's visibility timeout of one second."""
+    """The URL answers after the visibility timeout of the queue, which is one second."""
     goes_on = threading.Event()
 
     def waits(_: Any) -> None:
@@ -379,7 +382,7 @@ def check_session(invocation: Invocation) -> None:
 
 
 def last_result(database: Database, functions: Functions, **credentials: str) -> str:
-    """Invokes a mapping's function by a name that contains an alias, and returns the result."""
+    """Invokes the function of a mapping by a name that contains an alias, and returns the result."""
     settings = {"QUEUE_LAMBDA_ENDPOINT": functions.url, **ALONE, **credentials}
     with running_service(database.api_dsn, **settings) as service:
         sqs, client = service.sqs(), service.client("lambda")
@@ -405,7 +408,7 @@ def test_credentials_of_the_environment(database: Database) -> None:
 
 @contextmanager
 def container_role() -> Iterator[str]:
-    """Yields the address that provides the credentials of a container's role."""
+    """Yields the address at which a container receives the credentials of its role."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""Tests the history in the file that `penstock metrics report` writes, from rows with known values."""
+"""Tests the history in the file that `penstock metrics report` writes, based on rows with known values."""
 
 import html
 import json
@@ -32,7 +32,7 @@ from tests.support.web.console import barriers, of_class, pictures, table
 START = datetime(2026, 3, 29, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 SPAN = ("--from", "2026-03-29T00:00:00Z", "--to", "2026-03-29T02:00:00Z")
-# A group's id has ASCII punctuation, with every character that has a meaning in HTML.
+# The id of a group contains ASCII punctuation, including every character that has a meaning in HTML.
 GROUP = "</svg><script>alert('&\"')</script>"
 
 
@@ -74,12 +74,13 @@ def test_depth_and_lag_over_time(tmp_path: Path) -> None:
     page = report(tmp_path, *SPAN)
     shown = pictures(page)
     depth = shown["Depth of orders: at most 61, 61 at the end"]
-    # The rows do not cover the time between, so no line crosses the gap.
+    # No row covers the time in between, so no line crosses the gap.
     assert len(of_class(depth, "line")) == 2
     lag = shown["Lag of orders: from 3 ms to 1.5 min"]
     assert [len(of_class(lag, name)) for name in ("first", "second")] == [2, 2]
     assert "The data is old. The metrics job last ended 2026-03-29 02:00 UTC" in page
-    assert not [text for text in shown if "of bills" in text]  # A single dot is not a chart.
+    # The chart of `bills` would be a single dot, so the report omits the chart.
+    assert not [text for text in shown if "of bills" in text]
 
 
 @pytest.mark.usefixtures("settings")
@@ -185,7 +186,7 @@ def test_a_failed_report_prints_one_line(
 
 @pytest.mark.usefixtures("settings")
 def test_the_short_option_names_the_file(tmp_path: Path) -> None:
-    """docs/reference/report.md has the option."""
+    """docs/reference/report.md describes the option."""
     file = tmp_path / "short.html"
     assert main(["metrics", "report", "-o", str(file)]) == 0
     assert file.read_text().startswith("<!doctype html>")
@@ -206,12 +207,12 @@ def test_without_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 # `penstock metrics report` shows the current state from stored minutes, even if the metrics job has never run.
 
 OTHERS = QUEUES_PER_PAGE
-"""Adds idle queues, because the report must need more than one page of queues."""
+"""Adds idle queues, so that the report needs more than one page of queues."""
 
 
 @dataclass
 class Service:
-    """A database, and the minute that was incomplete when the test wrote the rows."""
+    """Holds a database, and the minute that had not ended when the test wrote the rows."""
 
     database: Database
     now: datetime
@@ -224,7 +225,7 @@ def minutes(now: datetime, first: int, last: int = 1, **counts: Any) -> list[Min
 
 
 def add(db: Connection, name: str, rows: list[Minute], oldest_at: datetime | None = None) -> None:
-    """Adds a queue with these minutes. The last minute's counts are the queue's current counts."""
+    """Adds a queue with the given minutes. The counts in the last minute are the current counts of the queue."""
     queue_id = new_queue(db, name)
     add_minutes(db, queue_id, rows)
     insert(
@@ -323,4 +324,4 @@ def test_a_healthy_queue_that_was_asked_for(report_now: Callable[..., str]) -> N
     (row,) = table(page, "state")
     assert (row["Verdict"], row["Why"], row["What to do"]) == ("ok", "Consumers keep up.", "")
     assert "stopped" not in page
-    assert len(pictures(page)) == 1  # The queue is empty, so the chart does not draw the age.
+    assert len(pictures(page)) == 1  # The queue is empty, so the report has no chart of the age.

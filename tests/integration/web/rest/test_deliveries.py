@@ -60,7 +60,8 @@ def test_a_delivery_that_will_be_repeated_has_a_time(http: httpx.Client, db: Con
 
 @pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_a_dead_letter_without_its_queue_is_counted_and_listed(http: httpx.Client, db: Connection) -> None:
-    """AWS counts such deliveries in NumberOfNotificationsFailedToRedriveToDlq ("Amazon SNS metrics")."""
+    """AWS counts failed moves to a dead-letter queue in NumberOfNotificationsFailedToRedriveToDlq ("Amazon SNS
+    metrics")."""
     region = "arn:aws:{}:us-east-1:000000000000:{}".format
     for name in ("target", "letters"):
         http.post("/v1/queues", json={"name": name}).raise_for_status()
@@ -153,7 +154,7 @@ def test_an_endpoint_is_paused_and_resumed(http: httpx.Client, db: Connection, r
 
 
 # --- outbox ----------------------------------------------------------------------------------------------------------
-# Tests /v1/outbox over a real service, with and without a gateway. Shapes: docs/reference/text_messages.md.
+# Tests /v1/outbox on a real service, with and without a gateway. Shapes: docs/reference/text_messages.md.
 
 
 PHONE = "+15550100123"
@@ -175,7 +176,7 @@ def are_sent(http: httpx.Client, number: int) -> bool:
 
 @pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_the_worker_carries_what_the_service_publishes(database: Database, receiver: Receiver) -> None:
-    """The worker sends at once, even if the worker was asleep."""
+    """The worker sends immediately, even if it was asleep."""
     settings = {"SNS_GATEWAY_URL": receiver.url("/200")}
     with running_service(database.api_dsn, **settings) as service, service.http() as http:
         for number in range(3):
@@ -200,7 +201,8 @@ def test_without_a_gateway_it_is_kept(database: Database) -> None:
 
 @pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_the_quota_limits_opted_out_numbers(database: Database) -> None:
-    """At the quota, a client can still store an existing number (QUOTA_OPTED_OUT_NUMBERS, docs/operate/quotas.md)."""
+    """At the quota, a client can still store a number that the list already contains (QUOTA_OPTED_OUT_NUMBERS,
+    docs/operate/quotas.md)."""
     with running_service(database.api_dsn, QUOTA_OPTED_OUT_NUMBERS="2") as service, service.http() as http:
         responses = [http.put(f"/v1/outbox/opted-out/%2B1555010000{last}") for last in (1, 2, 3, 1)]
         assert [response.status_code for response in responses] == [200, 200, 429, 200]
@@ -223,14 +225,15 @@ def test_a_page_has_512_kib_at_most_with_attributes(database: Database) -> None:
 
 
 # --- endpoint tests --------------------------------------------------------------------------------------------------
-# Tests POST /v1/deliveries/endpoints/test over a real service and endpoint: the request, the rights, and the audit.
+# Tests POST /v1/deliveries/endpoints/test on a real service with a real endpoint: the request, the rights, and the
+# audit.
 
 KEY = b"k" * 32
 SECRET = "whsec_" + base64.b64encode(KEY).decode()
 
 
 def bind(http: httpx.Client, url: str) -> None:
-    """Binds the routing keys of orders to this URL."""
+    """Binds the routing keys of orders to the given URL."""
     hook = {"protocol": "http", "endpoint": url}
     http.post("/v1/events/order.*/subscriptions", json=hook).raise_for_status()
 
@@ -249,7 +252,7 @@ def attempts(http: httpx.Client, url: str) -> list[dict[str, Any]]:
 
 
 def arrived(receiver: Receiver, kind: str) -> Request:
-    """Returns the first request whose body has this type."""
+    """Returns the first request whose body has the given type."""
 
     def found() -> Request | None:
         return next((request for request in receiver.requests if json.loads(request.body).get("type") == kind), None)
@@ -348,7 +351,8 @@ def test_too_many_deliveries_leave_no_room_for_one(http: httpx.Client, database:
     bind(http, "http://127.0.0.1:1/")
 
     def is_refused() -> bool:
-        """Within this time, the service counts deliveries again and then removes the row."""
+        """The test inserts the row in each attempt, because the service counts deliveries at intervals and then removes
+        the row."""
         with psycopg.connect(database.dsn) as connection:
             connection.execute(
                 "insert into queue.delivery_excess values ('000000000000', '', 1000000, now()) on conflict do nothing"

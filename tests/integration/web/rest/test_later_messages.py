@@ -1,4 +1,4 @@
-"""The service stores messages with a longer delay than SQS's 900 s as schedules. Source: our choice."""
+"""The service stores a message as a schedule if its delay is longer than SQS's maximum of 900 s. Source: our choice."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -58,7 +58,7 @@ def test_a_later_message_waits_as_a_schedule_and_enters_its_queue_when_due(
     http: httpx.Client, db: psycopg.Connection[Any]
 ) -> None:
     before = datetime.now(UTC)
-    # The message already has the maximum of attributes, so the service adds none.
+    # The message already has the maximum number of attributes, so the service adds none.
     headers = {f"h{n}": {"n": n} for n in range(10)}
     message = {"message": {"a": [1.50, "ü"]}, "headers": headers, "group_id": "tenant", "delay": 7 * 86_400}
     sent = send(http, message)
@@ -167,7 +167,7 @@ def test_a_fifo_queue_refuses_a_delay_and_names_it(http: httpx.Client, form: str
 
 
 def test_in_sql(http: httpx.Client, db: psycopg.Connection[Any]) -> None:
-    """The application sends the message in its own transaction."""
+    """The application sends the message in a separate transaction."""
     with db.transaction(force_rollback=True):
         assert db.execute("""select queue.send('orders', '{"a": 1}', delay => 86400)""").fetchall() == [(None,)]
     assert schedules(http) == []

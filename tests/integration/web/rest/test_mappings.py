@@ -1,4 +1,4 @@
-"""Tests /v1/mappings over a real service: the mappings of boto3, and users with policies."""
+"""Tests /v1/mappings on a real service: mappings that boto3 created, and users with policies."""
 
 import json
 from typing import Any
@@ -114,8 +114,8 @@ def test_a_mapping_that_is_not_there(http: httpx.Client) -> None:
 
 
 def test_a_user_needs_the_action_and_rights_on_the_queue(database: Database) -> None:
-    """A user who creates or changes a mapping needs the action's right, and the rights to receive and delete on the
-    queue.
+    """A user who creates or changes a mapping needs the right to this action, and the rights to receive and delete on
+    the queue.
     """
     users = {"read": "read", "maker": allow("lambda:*"), "owner": allow("lambda:*", "sqs:*")}
     with running_service(database.api_dsn, **SIGV4, **LAMBDA) as service, service.http() as http:
@@ -144,12 +144,12 @@ def test_a_user_needs_the_action_and_rights_on_the_queue(database: Database) -> 
 
 
 def allow(*actions: str) -> str:
-    """Returns a policy in the database's format."""
+    """Returns a policy in the format of the database."""
     return json.dumps({"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Resource": "*", "Action": actions}})
 
 
 def test_a_quota_of_an_account(database: Database) -> None:
-    """AWS has no such limit. QUOTA_MAPPINGS is Penstock's (docs/operate/quotas.md)."""
+    """AWS does not limit the number of mappings. QUOTA_MAPPINGS is a limit of Penstock (docs/operate/quotas.md)."""
     with running_service(database.api_dsn, **LAMBDA, QUOTA_MAPPINGS="2") as service, service.http() as http:
         new_queue(http, "orders")
         bodies = [{"queue": "orders", "function": f"f{n}", "enabled": False} for n in range(3)]

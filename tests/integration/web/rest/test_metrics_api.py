@@ -1,5 +1,5 @@
-"""Tests /v1/queues/{name}/metrics and /v1/metrics/lag in every deployment. The tests write the rows of the metrics
-job.
+"""Tests /v1/queues/{name}/metrics and /v1/metrics/lag in every deployment. The tests write the rows that the metrics
+job would write.
 """
 
 import csv
@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 # The test imports the module before the server's threads start, because pydantic parses source code, which Python 3.11
-# cannot do in two threads.
+# cannot do in two threads at the same time.
 import penstock_web.rest.application  # noqa: F401
 from penstock.settings import DRIVERS
 from tests.support import client_setup
@@ -30,7 +30,7 @@ COUNTS = ("arrivals", "deliveries", "redeliveries", "deletions", "dead_lettered"
 
 @pytest.fixture(scope="module")
 def database(postgres: TestServer) -> Iterator[Database]:
-    """`orders` has two minutes, one of which has only counts. `bills` has no minute."""
+    """`orders` has two minutes, and one of them contains only counts. `bills` has no minute."""
     with postgres.database() as database:
         with psycopg.connect(database.api_dsn, autocommit=True) as db:
             db.execute(f"alter database {database.name} set timezone = 'Asia/Kolkata'".encode())
@@ -54,7 +54,7 @@ def database(postgres: TestServer) -> Iterator[Database]:
 
 @pytest.fixture(scope="module", params=["container", *DRIVERS])
 def http(database: Database, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
-    """Yields the container's deployment, and the functions' deployments with both drivers."""
+    """Yields the deployment of the container, and the deployments of the functions with both drivers."""
     if request.param == "container":
         with running_service(database.api_dsn, QUEUE_METRICS_DAYS="36500") as service, service.http() as http:
             yield http

@@ -1,8 +1,9 @@
-"""Tests that an account cannot read or change another account's queues, bindings, deliveries and schedules over the
-REST API.
+"""Tests that an account cannot read or change the queues, bindings, deliveries and schedules of another account over
+the REST API.
 
-Every name belongs to the caller's account (docs/operate/access.md), so the service does not find other accounts'
-resources. The tests send each request with every spelling of the other account's queue, and once with the owner's key.
+Every name belongs to the account of the caller (docs/operate/access.md), so the service does not find resources of
+other accounts. The tests send each request with every spelling of the other account's queue, and once with the key of
+the owner.
 """
 
 import json
@@ -27,7 +28,7 @@ Asked = tuple[str, str, Any]
 
 
 class Account(NamedTuple):
-    """Makes calls with a key of one account."""
+    """Makes calls with the key of one account."""
 
     http: httpx.Client
     key: str
@@ -43,8 +44,9 @@ class Account(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """The owner's resources: a queue with a visible message and a message in flight, bindings of the queue and of a URL
-    to `key`, a waiting delivery, and a schedule. `other` is a queue with a message that is in flight to the partner.
+    """Holds the resources of the owner: a queue with a visible message and a message in flight, bindings of the queue
+    and of a URL to `key`, a waiting delivery, and a schedule. `other` is a queue with a message that is in flight to
+    the partner.
     """
 
     owner: Account
@@ -59,7 +61,7 @@ class Setup(NamedTuple):
     other: str
 
     def state(self) -> Any:
-        """Returns the owner's view of all these resources."""
+        """Returns the state of all these resources as the owner sees it."""
         at = f"/queues/{self.queue}"
         states = ("visible", "in_flight", "delayed")
         described = self.owner.do("GET", at)
@@ -115,7 +117,7 @@ def setup(accounts: tuple[Account, Account]) -> Setup:
 
 # --- queues, by their names ------------------------------------------------------------------------------------------
 def spellings(queue: str) -> list[str]:
-    """Spells the other account's queue as a path, an address, an ARN, a pattern, and a fragment of SQL."""
+    """Spells the queue of the other account as a path, an address, an ARN, a pattern, and a fragment of SQL."""
     arn = f"arn:aws:sqs:us-east-1:{OWNER}:{queue}"
     return [
         queue, f"{OWNER}/{queue}", f"/{OWNER}/{queue}", f"{OWNER}:{queue}", f":{OWNER}:{queue}",
@@ -141,7 +143,7 @@ def in_transaction(**parts: Any) -> Callable[[Setup, str], Asked]:
 
 
 SEND, ACK = {"queue": "NAME", **FORGED}, {"queue": "NAME", "receipt": "RECEIPT"}
-# The service accepts each of these requests from the owner, and refuses the same request from the partner.
+# The service accepts each of these requests from the owner and refuses the same request from the partner.
 BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),
@@ -160,7 +162,8 @@ BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "bind": lambda setup, name: ("POST", f"/events/{setup.key}.new/subscriptions", {"queue_name": name}),
 }  # fmt: skip
 HALF = {"queue": "OTHER", "message": "half"}
-# Requests that also change the partner's queue. The service does not apply that change either.
+# Lists requests that also change the partner's own queue. The service does not apply the change of the partner's queue
+# either.
 WITH_OWN: dict[str, Callable[[Setup, str], Asked]] = {
     "own first": in_transaction(send=[HALF, SEND]),
     "own last": in_transaction(send=[SEND, HALF]),
@@ -261,7 +264,7 @@ def test_an_address_of_a_queue_is_no_url(setup: Setup) -> None:
 # --- what would send later -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("target", [{"queue": "{0}"}, {"topic": "{1}"}])
 def test_a_schedule_sends_to_its_own_account(setup: Setup, target: dict[str, str]) -> None:
-    """A missing queue can be a target, because the schedule's account can create the queue later."""
+    """A missing queue can be a target, because the account of the schedule can create the queue later."""
     before = setup.state()
     for number, name in enumerate(spellings(setup.queue)):
         to = {kind: text.format(name, setup.key) for kind, text in target.items()}

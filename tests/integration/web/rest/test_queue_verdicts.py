@@ -1,5 +1,5 @@
-"""Verdicts on queues from every interface: REST in each deployment, /metrics, and the command line. The tests also read
-the minutes.
+"""Tests the verdicts on queues from every interface: REST in each deployment, /metrics, and the command line. The tests
+also read the minutes.
 
 The expected verdicts follow from docs/reference/verdicts.md.
 """
@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 # The test imports the module before the server's threads start, because pydantic parses source code, which Python 3.11
-# cannot do in two threads.
+# cannot do in two threads at the same time.
 import penstock_web.rest.application  # noqa: F401
 from penstock.settings import DRIVERS
 from penstock.verdicts import Minute
@@ -44,7 +44,7 @@ KINDS = {
 
 @dataclass
 class Queues:
-    """A database with queues' minutes up to `now`, the start of the current minute."""
+    """A database with minutes of queues up to `now`, the start of the current minute."""
 
     database: Database
     now: datetime
@@ -96,14 +96,14 @@ def busy(now: datetime, ago: int, **columns: Any) -> Minute:
 
 
 def behind(now: datetime) -> list[Minute]:
-    """Twenty minutes ago the arrivals rose by 180 a minute."""
+    """Twenty minutes ago, the arrivals rose by 180 a minute."""
     before = [busy(now, ago) for ago in range(60, 20, -1)]
     return before + [busy(now, ago, sent=480, visible=180 * (21 - ago)) for ago in range(20, 0, -1)]
 
 
 def draining(now: datetime) -> list[Minute]:
-    """In each of ten minutes, deletes exceeded sends by 300, so twelve minutes are left. Messages expired five minutes
-    ago, because the last minute's counts become complete some seconds after its end.
+    """In each of ten minutes, consumers deleted 300 messages more than producers sent, so twelve minutes are left. The
+    messages expired five minutes ago, because the counts of the last minute become complete some seconds after its end.
     """
     peak = [busy(now, 11, sent=300, visible=6600)]
     return peak + [
@@ -147,7 +147,7 @@ def queues(postgres: TestServer) -> Iterator[Queues]:
 
 @pytest.fixture(scope="module", params=["container", *DRIVERS])
 def http(queues: Queues, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
-    """Yields the container's deployment, and the functions' deployments with both drivers."""
+    """Yields the deployment of the container, and the deployments of the functions with both drivers."""
     if request.param == "container":
         with running_service(queues.database.api_dsn) as service, service.http() as http:
             yield http
@@ -196,8 +196,8 @@ def test_when_it_will_be_empty(http: httpx.Client, queues: Queues) -> None:
 
 
 def test_consumers_for_a_target(http: httpx.Client) -> None:
-    """Five receivers are busy and handle 300 messages a minute, one second for each message. Processing the backlog of
-    3,600 within a minute takes 60 more receivers.
+    """Five receivers are busy and handle 300 messages a minute, so each message takes one second. To process the
+    backlog of 3,600 messages within a minute, 60 more receivers are needed.
     """
     slow, quick = (verdicts(http, target_lag_seconds=n)["behind"] for n in (3600, 60))
     assert (slow["consumers_now"], slow["target_lag_seconds"]) == (5, 3600)
@@ -257,7 +257,7 @@ def test_queues_and_endpoints_need_attention(http: httpx.Client, queues: Queues)
 
 
 def test_the_start_of_a_concern_does_not_move(queues: Queues) -> None:
-    """In an earlier commit, the verdict on a quiet dead-letter queue restarted every minute."""
+    """In an earlier commit, the verdict on a quiet dead-letter queue started again every minute."""
     with running_service(queues.database.api_dsn) as service, service.http() as http:
         (first,) = (
             one for one in http.get("/v1/metrics/attention").json()["concerns"] if one["kind"] == "dead_letters"

@@ -20,8 +20,8 @@ from tests.support.sql.calls import Connection, arn_of, create
 from tests.support.wait import wait_until
 
 # --- moves -----------------------------------------------------------------------------------------------------------
-# Tests move tasks over the REST API, which first move one message and the rest on request. Also tests the audit and
-# refusals.
+# Tests move tasks over the REST API, which first move one message and then, on request, the other messages. Also tests
+# audit rows and refusals.
 
 NO_MOVE = "00000000-0000-4000-8000-000000000000"
 MOVES = "/v1/queues/dead/moves"
@@ -127,7 +127,7 @@ def test_a_destination_that_is_not_there(moving: httpx.Client) -> None:
 
 
 # --- pause -----------------------------------------------------------------------------------------------------------
-# A paused queue accepts messages and returns none to any receiver (docs/operate/waiting.md).
+# Tests that a paused queue accepts messages and returns no message to any receiver (docs/operate/waiting.md).
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_a_verdict_says_so(http: httpx.Client) -> None:
 
 
 def waits(db: Connection, name: str) -> bool:
-    """Says whether a process has registered for notifications of the queue."""
+    """Returns whether a process has registered for notifications about the queue."""
     found = db.execute(
         "select from queue.watcher w join queue.queues q using (queue_id) where q.arn = %s", (arn_of(name),)
     )
@@ -200,7 +200,7 @@ SEARCH = "/v1/queues/orders/messages/search"
 
 @pytest.fixture(scope="module")
 def searched(postgres: TestServer) -> Iterator[httpx.Client]:
-    """Provides a service whose queue `orders` holds three messages."""
+    """Provides a service whose queue `orders` contains three messages."""
     with postgres.database() as database, running_service(database.api_dsn) as service, service.http() as searched:
         searched.post("/v1/queues", json={"name": "orders"}).raise_for_status()
         for number in range(3):
@@ -275,7 +275,7 @@ def test_a_long_sample_is_cut(searched: httpx.Client) -> None:
 
 
 # --- receivers -------------------------------------------------------------------------------------------------------
-# The process stores the receivers of a queue; GET /v1/queues/{name}/receivers reads them.
+# Tests GET /v1/queues/{name}/receivers, which returns the receivers that the processes store for a queue.
 
 
 def test_each_client_is_listed_with_what_it_got(database: Database) -> None:
@@ -317,8 +317,8 @@ def report(agent: bytes, count: int = 1) -> ReceivedBy:
 
 
 async def test_the_counts_of_a_process_are_added_up(database: Database) -> None:
-    """Two writes about one receiver make one row, even if botocore lists the features in another order. The service
-    stores hostile user agents, and omits deleted queues.
+    """Two writes about one receiver create one row, even if botocore lists the features in another order. The service
+    stores malicious user agents, and omits deleted queues.
     """
     with psycopg.connect(database.api_dsn, autocommit=True) as db:
 
@@ -363,7 +363,7 @@ async def test_an_outage_loses_only_what_was_noted(monkeypatch: pytest.MonkeyPat
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------
-# The audit has one row for each change over the REST API.
+# Tests that the audit contains one row for each change over the REST API.
 
 
 def test_acts_leave_a_row(database: Database) -> None:
@@ -388,7 +388,7 @@ def test_acts_leave_a_row(database: Database) -> None:
     queue, schedule = "arn:aws:sqs:us-east-1:000000000000:orders", "schedule/default/daily"
     schedule = f"arn:aws:scheduler:us-east-1:000000000000:{schedule}"
     of_mapping = f"arn:aws:lambda:us-east-1:000000000000:event-source-mapping:{mapping}"
-    assert {row[4:] for row in rows} == {("rest", None)}  # The service did not ask for a key.
+    assert {row[4:] for row in rows} == {("rest", None)}  # The service did not require a key.
     assert [row[:4] for row in rows] == [
         ("sqs:CreateQueue", queue, {"attributes": {}, "tags": {}}, 1),
         ("scheduler:CreateSchedule", schedule, {}, 1),

@@ -322,8 +322,8 @@ def test_a_body_that_is_not_json_is_400(http: httpx.Client, content: bytes) -> N
 @pytest.mark.parametrize(
     ("kind", "is_json"),
     [
-        ("application/x-www-form-urlencoded", False),  # `curl -d` sends this type.
-        # A web page can send these two types, or no type, without a preflight request.
+        ("application/x-www-form-urlencoded", False),  # `curl -d` sends this content type.
+        # A web page can send these two content types, or no content type, without a preflight request.
         ("text/plain;charset=UTF-8", False),
         (None, False),
         ("multipart/form-data; boundary=a", False),
@@ -339,8 +339,8 @@ def test_a_body_says_that_it_is_json(http: httpx.Client, path: str, kind: str | 
 
 
 def test_an_unknown_parameter_is_refused(http: httpx.Client) -> None:
-    """The service checks bodies as strictly as queries. A client that misspells a filter's name must not get all
-    messages.
+    """The service validates bodies as strictly as queries. A client that misspells the name of a filter must not
+    receive all messages.
     """
     for path in ("/peek?body=ok", "?max=1&wait=1&x=", "?Max=1"):
         response = http.get(MESSAGES + path)
@@ -423,14 +423,14 @@ def test_too_many_messages_in_flight_is_429(database: Database) -> None:
     ],
 )
 def test_half_a_character_is_the_clients_fault(http: httpx.Client, method: str, path: str, body: Any) -> None:
-    """JSON can contain a lone surrogate, but the response that quotes the JSON cannot."""
+    """JSON can contain a lone surrogate, but a response that quotes the surrogate cannot."""
     response = http.request(method, path, content=json.dumps(body).encode(), headers=JSON)
     assert (response.status_code, "error" in response.json()) == (400, True)
 
 
 @pytest.mark.parametrize("tags", [{f"k{n}": "v" for n in range(51)}, {"k": "v" * 257}, {"k": "\0"}, {"": "v"}])
 def test_tags_are_those_of_sqs(http: httpx.Client, tags: dict[str, str]) -> None:
-    """A queue may have 50 tags with keys of 1-128 and values of at most 256 characters."""
+    """A queue can have 50 tags with keys of 1-128 characters and values of at most 256 characters."""
     assert http.post("/v1/queues", json={"name": "new", "tags": tags}).status_code == 400
     assert http.get("/v1/queues/new").status_code == 404
 
@@ -450,13 +450,13 @@ MANY = b",".join([b'{"message":0}'] * 300_000)
     ],
 )
 def test_megabytes_are_refused_unread(http: httpx.Client, method: str, path: str, body: bytes, status: int) -> None:
-    """This limit is Penstock's choice, because a million small members would block all other requests for a second."""
+    """Penstock chose this limit, because a million small members would block all other requests for a second."""
     assert http.request(method, path, content=body, headers=JSON).status_code == status
     assert http.get("/v1/queues/orders").json()["queue_length"] == 0
 
 
 def test_a_thousand_messages_of_some_kilobytes(http: httpx.Client) -> None:
-    """The limit applies to the number of parts and the length of the parts' headers, not to the content."""
+    """The limit applies to the number of parts and the length of their headers, not to the content."""
     inner = [{"message": number, "headers": {}} for number in range(80)]
     many = [{"message": inner, "headers": {"n": number}} for number in range(1_000)]
     response = http.post("/v1/queues/orders/messages", json=many)

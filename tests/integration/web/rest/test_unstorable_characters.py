@@ -1,7 +1,7 @@
-"""NUL and lone surrogates in the REST API are a client error, or are stored in JSON's escaped form. These characters
-never cause a 500.
+"""Tests that NUL and lone surrogates in the REST API are a client error, or are stored in JSON's escaped
+form. These characters never cause a 500.
 
-PostgreSQL does not log an error, because the error would contain the client's text.
+PostgreSQL logs no error, because the error would contain the text of the client.
 """
 
 import json
@@ -28,7 +28,8 @@ MOVE = "00000000-0000-4000-8000-000000000000"
 DELETABLE, BINDING = "/queues/{other}", "/events/{key}/subscriptions"
 TIMES = "from={2026-01-01T00:00:00Z}&to={2026-01-02T00:00:00Z}"
 
-# Without access control the service refuses these requests. `test_access_over_rest` tests them with access control.
+# Without access control, the service refuses requests about users and keys. `test_access_over_rest` tests such requests
+# with access control.
 ACCESS: list[tuple[str, str, Any]] = [
     ("GET", "/users", None),
     ("PUT", "/users/{ann}", {"policies": ["read"]}),
@@ -41,7 +42,7 @@ ACCESS: list[tuple[str, str, Any]] = [
 
 PART = re.compile(r"\{[^}]*\}")
 
-# Method, path and body. The tests replace a text between braces with other values.
+# Each entry consists of a method, a path and a body. The tests replace each text between braces with other values.
 REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", "/queues", {"name": "new", "attributes": {"Policy": {"a": "b"}, "DelaySeconds": "1"}, "tags": {"a": "b"}}),
     ("GET", "/queues?next={x}", None),
@@ -125,7 +126,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
 
 
 def changed(value: Any, text: str) -> Iterator[Any]:
-    """Returns copies of the document. Each copy has a different text or name replaced."""
+    """Returns one copy of the document for each text or name. Each copy has a different text or name replaced."""
     if isinstance(value, str):
         yield text
     elif isinstance(value, list):
@@ -140,7 +141,7 @@ def changed(value: Any, text: str) -> Iterator[Any]:
 
 
 def paths(path: str) -> Iterator[str]:
-    """Returns the path, and copies with one part replaced by NUL or by invalid UTF-8."""
+    """Returns the path, and copies of the path in which one part is replaced by NUL or by invalid UTF-8."""
     plain = path.replace("{", "").replace("}", "")
     yield plain
     pieces = path.split("{")
@@ -173,7 +174,7 @@ def http(postgres: TestServer) -> Iterator[httpx.Client]:
 
 
 def test_every_route_is_asked() -> None:
-    # Its texts are numbers.
+    # The texts in requests to the outbox are phone numbers, so this test excludes them.
     declared = [route for routes in ROUTES if routes is not outbox for route in routes]
     served = {(route.method, PART.sub("{}", route.path)) for route in declared}
     asked = {(method, PART.sub("{}", path.partition("?")[0])) for method, path, _ in REQUESTS}
@@ -181,7 +182,7 @@ def test_every_route_is_asked() -> None:
 
 
 def sent(body: Any) -> Iterator[bytes]:
-    """Returns the body as JSON, with escapes and without."""
+    """Returns the body as JSON, once with escapes and once without."""
     if body is None:
         yield b""
     else:

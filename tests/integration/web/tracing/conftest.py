@@ -1,6 +1,4 @@
-"""Provides a collector, and a service that sends the collector only traces that callers sampled
-(docs/guides/tracing.md).
-"""
+"""Provides a collector, and a service that sends it only the traces that callers sampled (docs/guides/tracing.md)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,7 +42,7 @@ PARENT = "00f067aa0ba902b7"
 
 
 def traceparent(trace_id: str, flags: str = "01") -> str:
-    """Returns the traceparent of a caller's span."""
+    """Returns the traceparent of a span of the caller."""
     return f"00-{trace_id}-{PARENT}-{flags}"
 
 

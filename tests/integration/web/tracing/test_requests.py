@@ -31,7 +31,7 @@ def header_of(span: Span) -> str:
 
 
 def received_header(http: httpx.Client, url: str) -> str | None:
-    """Returns the next message's AWSTraceHeader."""
+    """Returns the AWSTraceHeader of the next message."""
     got = call(http, "ReceiveMessage", QueueUrl=url, MessageSystemAttributeNames=["AWSTraceHeader"])
     found: str | None = got["Messages"][0].get("Attributes", {}).get("AWSTraceHeader")
     return found
@@ -98,7 +98,7 @@ def test_the_message_names_the_span_that_sent_it(http: httpx.Client, collector: 
 
 
 def test_a_receive_links_to_those_who_sent(http: httpx.Client, collector: Collector) -> None:
-    """The span has a link for each message with a trace."""
+    """The span contains a link for each message that has a trace."""
     url = make_queue(http, "linked")
     traces = [new_trace(), new_trace()]
     for trace in traces:
@@ -142,7 +142,8 @@ def test_a_delete_settles(http: httpx.Client, collector: Collector) -> None:
 
 
 def test_a_failed_request_records_place_and_cause(http: httpx.Client, collector: Collector) -> None:
-    """`error.type` is the error's code. A server span with a 4xx status is not an error (HTTP semantic conventions)."""
+    """`error.type` is the code of the error. A server span with a 4xx status is not an error (HTTP semantic
+    conventions)."""
     url, trace = make_queue(http, "failing"), new_trace()
     headers = {
         "content-type": "application/x-amz-json-1.0",
@@ -173,7 +174,7 @@ def test_a_batch_of_one_is_a_batch(http: httpx.Client, collector: Collector) -> 
 
 @pytest.mark.parametrize("action", ["CreateTopic", "Subscribe"])
 def test_actions_of_sns_go_by_their_names(http: httpx.Client, collector: Collector, action: str) -> None:
-    """The same applies to the Query protocol, in which no header names the action."""
+    """The same rule applies to the Query protocol, in which no header names the action."""
     trace, arn = new_trace(), "arn:aws:sns:us-east-1:000000000000:named"
     common = {"Action": action, "Version": "2010-03-31"}
     queue = {"TopicArn": arn, "Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:named"}
@@ -233,8 +234,8 @@ def test_a_message_s_own_header_wins(http: httpx.Client, collector: Collector) -
 
 
 def test_an_unsampled_request_is_not_recorded(http: httpx.Client, collector: Collector) -> None:
-    """At a rate of 0, the service does not begin a trace either. The message contains the caller's sampling
-    decision.
+    """At a sampling rate of 0, the service does not begin a trace either. The message contains the sampling decision of
+    the caller.
     """
     url, trace, later = make_queue(http, "unrecorded"), new_trace(), new_trace()
     call(http, "SendMessage", {"traceparent": traceparent(trace, "00")}, QueueUrl=url, MessageBody="x")
@@ -256,7 +257,7 @@ def test_a_bad_traceparent_is_ignored(http: httpx.Client, bad: str) -> None:
 
 
 def test_the_native_api(http: httpx.Client, collector: Collector) -> None:
-    """Spans have routes' names, and spans about messages have the same attributes as SQS spans."""
+    """Spans have the names of routes, and spans about messages have the same attributes as SQS spans."""
     trace, other, failed = new_trace(), new_trace(), new_trace()
     make_queue(http, "native")
     body = {"message": {"a": 1}}
@@ -311,8 +312,8 @@ def test_events_and_transactions(http: httpx.Client, collector: Collector) -> No
 
 
 def test_a_trace_begins_here(postgres: TestServer) -> None:
-    """The sampling rate is 1, and the request has no trace header. Probes are not recorded. The service sends the
-    remaining spans before it ends.
+    """The sampling rate is 1, and the request has no trace header. The service does not record health probes. The
+    service sends the remaining spans before it ends.
     """
     with running_collector() as collector:
         settings = {"OTLP_SAMPLE_RATE": "1"}
@@ -360,7 +361,7 @@ def test_both_ways_of_a_request_make_the_same_span(
 def test_a_pipelined_request_is_not_in_the_trace_of_the_one_before(
     service: Service, http: httpx.Client, collector: Collector
 ) -> None:
-    """The second request has no header, and begins after the response to the first."""
+    """The second request has no trace header, and begins after the response to the first request."""
     urls = [make_queue(http, "first"), make_queue(http, "second")]
     trace = new_trace()
     requests = [
@@ -384,9 +385,7 @@ def describe(span: Span) -> tuple[str, str, dict[str, Any]]:
 
 
 def post(service: Service, body: bytes, header: str, is_whole: bool) -> int:
-    """Sends a SendMessage in one write, or behind another request, so that ASGI handles the SendMessage. Returns the
-    status.
-    """
+    """Sends a SendMessage request in one write, or behind another request (for ASGI). Returns the status."""
     request = write_request(service, body, header)
     with connect(service) as connection:
         if not is_whole:
@@ -398,7 +397,7 @@ def post(service: Service, body: bytes, header: str, is_whole: bool) -> int:
 
 
 def write_request(service: Service, body: bytes, header: str) -> bytes:
-    """Returns a SendMessage with this traceparent."""
+    """Returns a SendMessage request with the given traceparent."""
     url = httpx.URL(service.url)
     head = (
         f"POST / HTTP/1.1\r\nhost: {url.host}:{url.port}\r\ncontent-type: application/x-amz-json-1.0\r\n"

@@ -1,6 +1,6 @@
-"""Tests that no request waits for the collector of spans, and that the service counts lost spans.
+"""Tests that no request waits for the collector of spans, and that the service counts the spans that it loses.
 
-Deliveries belong to the trace of their publish, and schedules begin traces.
+Deliveries belong to the trace of their publish, and each schedule begins a trace.
 """
 
 import json
@@ -38,7 +38,7 @@ MAX_SECONDS = 60
 
 
 class Stuck(SpanExporter):
-    """A collector that responds when the test allows a response: `held` is set while a batch waits."""
+    """A collector that responds when the test lets it respond: `held` is set while a batch waits."""
 
     def __init__(self, result: SpanExportResult = SpanExportResult.SUCCESS) -> None:
         self.held, self.go_on = Event(), Event()
@@ -56,7 +56,7 @@ class Stuck(SpanExporter):
 
 
 def end_spans(span_queue: SpanQueue, *names: str) -> None:
-    """Begins and ends this number of spans."""
+    """Begins and ends a span for each name."""
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(span_queue)
     tracer = provider.get_tracer("test")
@@ -65,7 +65,7 @@ def end_spans(span_queue: SpanQueue, *names: str) -> None:
 
 
 def test_spans_that_do_not_fit_are_dropped_and_counted() -> None:
-    """Two spans wait while the collector is stuck. The other spans are lost, and no request waits."""
+    """Two spans wait while the collector does not respond. The service loses the other spans, and no request waits."""
     exporter = Stuck()
     span_queue = SpanQueue(exporter, most_spans=2)
     end_spans(span_queue, "under way")
@@ -111,7 +111,7 @@ def test_drops_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_over_a_real_connection() -> None:
-    """Sends spans over gRPC to a working collector, then to a missing collector within the shutdown time."""
+    """Sends spans over gRPC to a working collector, and then to a missing collector within the shutdown time."""
     with running_collector() as collector:
         tracing = open_tracing(Settings.read({"OTLP_ENDPOINT": collector.endpoint, "OTLP_SAMPLE_RATE": "1"}))
         span = tracing.root("fire", {"n": 1})
@@ -130,7 +130,7 @@ def test_over_a_real_connection() -> None:
 
 
 def test_the_rate_is_kept() -> None:
-    """A rate of 0.3 records 3,000 of 10,000 traces, within five standard deviations of 46."""
+    """A sampling rate of 0.3 records 3,000 of 10,000 traces, within five standard deviations of 46."""
     tracing = Tracing(Settings.read({"OTLP_SAMPLE_RATE": "0.3"}), Stuck())
     chosen = sum(tracing.should_record() for _ in range(10_000))
     tracing.close(0)
@@ -139,8 +139,8 @@ def test_the_rate_is_kept() -> None:
 
 # --- the whole service -----------------------------------------------------------------------------------------------
 def test_the_service_ends_in_time_without_its_collector(database: Database) -> None:
-    """The service ends after SIGTERM if no collector takes its spans, and no request has waited for them. `stop` fails
-    after 30 s, when ECS sends SIGKILL.
+    """The service ends after SIGTERM even if no collector receives its spans, and no request has waited for the spans.
+    `stop` fails after 30 s, the time after which ECS sends SIGKILL.
     """
     settings = {"OTLP_ENABLED": "true", "OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}", "OTLP_SAMPLE_RATE": "1"}
     with running_service(database.api_dsn, **settings) as service, service.http() as http:
@@ -150,8 +150,8 @@ def test_the_service_ends_in_time_without_its_collector(database: Database) -> N
 
 
 def test_without_traces_opentelemetry_is_not_imported() -> None:
-    """The process does not load the span exporter either, so the exporter need not be installed. FastAPI itself needs
-    the API package.
+    """The process does not load the span exporter either, so the exporter does not need to be installed. FastAPI itself
+    needs the API package.
     """
     code = (
         "import sys, asyncio, penstock_web.cli, penstock_web.server as s; from penstock.settings import Settings\n"
@@ -196,8 +196,8 @@ def arrived(receiver: Receiver, path: str) -> dict[str, str]:
 
 
 def test_a_webhook_goes_on_with_the_trace(http: httpx.Client, collector: Collector, receiver: Receiver) -> None:
-    """A delivery's span is a child of the publish's span and links to it. The endpoint's spans are children of the
-    delivery's span.
+    """The span of a delivery is a child of the span of the publish, and links to it. The spans of the endpoint are
+    children of the delivery's span.
     """
     bind(http, "ok", receiver.url("/200"))
     trace = new_trace()
@@ -231,7 +231,8 @@ def test_a_webhook_that_fails(http: httpx.Client, collector: Collector, receiver
 
 
 def test_a_webhook_of_an_unrecorded_trace(http: httpx.Client, collector: Collector, receiver: Receiver) -> None:
-    """The endpoint gets the caller's header without a new span. Without a trace, the endpoint gets no header."""
+    """The endpoint receives the header of the caller without a new span. Without a trace, the endpoint receives no
+    header."""
     receiver.responses |= {"/unrecorded": receiver.responses["/200"], "/untraced": receiver.responses["/200"]}
     bind(http, "unrecorded", receiver.url("/unrecorded"))
     bind(http, "untraced", receiver.url("/untraced"))
@@ -245,7 +246,7 @@ def test_a_webhook_of_an_unrecorded_trace(http: httpx.Client, collector: Collect
 
 # --- schedules -------------------------------------------------------------------------------------------------------
 def fire(db: Connection, rate: float) -> list[tuple[str, str, dict[str, Any]]]:
-    """Fires due schedules and returns the recorded spans by header, name and attributes."""
+    """Fires the due schedules and returns the recorded spans by header, name and attributes."""
     exporter = InMemorySpanExporter()
     settings = Settings.read({}, otlp_sample_rate=rate)
     tracing = Tracing(settings, exporter)
@@ -261,7 +262,7 @@ def fire(db: Connection, rate: float) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def headers_in(db: Connection, queue: str) -> set[str | None]:
-    """Returns the trace headers of a queue's messages."""
+    """Returns the trace headers of the messages in a queue."""
     rows = db.execute(
         "select m.system ->> 'AWSTraceHeader' from queue.log m join queue.queues q using (queue_id) where q.name = %s",
         (queue,),
@@ -270,7 +271,7 @@ def headers_in(db: Connection, queue: str) -> set[str | None]:
 
 
 def test_an_occurrence_begins_a_trace(db: Connection, hour: Hour) -> None:
-    """Each occurrence has its own trace, even if simple schedules fire together."""
+    """Each occurrence has a separate trace, even if simple schedules fire together."""
     db.execute("select queue.create('jobs')")
     put(db, "simple", hour(), catchup=True)
     put(db, "other", hour(), catchup=True, overlap="skip")
@@ -305,7 +306,7 @@ def test_a_schedule_that_fails_is_an_error(db: Connection, hour: Hour) -> None:
 
 
 def test_log_lines_say_which_trace(caplog: pytest.LogCaptureFixture) -> None:
-    """Log lines contain the current span's trace_id and span_id."""
+    """Log lines contain the trace_id and the span_id of the current span."""
     token = CURRENT_TRACE.set(TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", True))
     try:
         record = logging.makeLogRecord({"name": "penstock.x", "msg": "hello"})

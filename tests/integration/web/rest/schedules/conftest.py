@@ -1,4 +1,5 @@
-"""Provides a queue without schedules. The tests' markers turn the worker that fires schedules off."""
+"""Provides an installation with one queue and without schedules. Markers of these tests turn the worker that fires
+schedules off."""
 
 import httpx
 import pytest

@@ -70,7 +70,7 @@ def test_a_run_wakes_who_waits(http: httpx.Client, service: Service, shared_data
 
 
 def test_a_run_reaches_whom_a_topic_reaches(http: httpx.Client) -> None:
-    """The routing key selects the event's queues, and filter policies apply to the message."""
+    """The routing key selects the queues for the event, and filter policies apply to the message."""
     for pattern, policy in (("orders.*", {"do": ["it"]}), ("orders.#", {"do": ["else"]})):
         http.post(
             f"/v1/events/{pattern.replace('#', '%23')}/subscriptions",
@@ -93,7 +93,7 @@ def test_a_run_without_its_queue(http: httpx.Client) -> None:
 
 # --- the other API ---------------------------------------------------------------------------------------------------
 def test_schedules_of_eventbridge_scheduler_are_seen(http: httpx.Client, service: Service) -> None:
-    """The second API reads the same rows."""
+    """EventBridge Scheduler's API reads the same rows as the REST API."""
     of_aws = service.client("scheduler")
     queue = "arn:aws:sqs:us-east-1:000000000000:orders"
     given = {
@@ -185,7 +185,7 @@ def test_a_message_may_not_be_too_long(http: httpx.Client) -> None:
 def test_errors_of_expressions_help(
     http: httpx.Client, given: dict[str, str], position: int | None, suggestion: str | None
 ) -> None:
-    """Errors of previews and of schedules give the position, a suggestion and examples."""
+    """The errors of previews and of schedules contain the position, a suggestion and examples."""
     response = http.post("/v1/previews", json=given)
     assert refused(response) == (400, "schedule_invalid")
     problem = response.json()["error"]
@@ -197,7 +197,8 @@ def test_errors_of_expressions_help(
 
 
 def test_previews(http: httpx.Client) -> None:
-    """A preview has a number of times, a time zone, and a description in words (docs/reference/schedules.md)."""
+    """A preview contains the requested number of times, a time zone, and a description in words
+    (docs/reference/schedules.md)."""
     response = http.post("/v1/previews", json={"cron": "0 9 * * 1-5", "timezone": "America/New_York", "count": 3})
     assert response.status_code == 200
     found = response.json()

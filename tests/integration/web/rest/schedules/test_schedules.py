@@ -1,4 +1,4 @@
-"""Tests schedules over a real service. Shapes: docs/reference/schedules.md."""
+"""Tests schedules on a real service. Shapes: docs/reference/schedules.md."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -64,8 +64,8 @@ def test_everything_that_is_said_is_shown(http: httpx.Client) -> None:
     ],
 )
 def test_every_form(http: httpx.Client, expression: dict[str, str], canonical: dict[str, str]) -> None:
-    """docs/reference/schedules.md defines these errors. The response has `expression` as the client wrote it. A preview
-    returns the same error.
+    """docs/reference/schedules.md defines these errors. The response contains `expression` as the client wrote it. A
+    preview returns the same error as the creation of the schedule.
     """
     made = create(http, **{"cron": None, **expression})
     shown = {name: made[name] for name in ("cron", "fire_at") if name in made}
@@ -109,7 +109,8 @@ def test_put_makes_and_replaces(http: httpx.Client) -> None:
 def test_put_computes_anew_when_the_expression_or_time_zone_changes(
     http: httpx.Client, shared_database: Database
 ) -> None:
-    """Otherwise the next time stays the same, even if it has passed, because a late schedule still fires."""
+    """If the times do not change, the next time stays the same, even if it has passed, because a late schedule still
+    fires."""
     create(http)
     with psycopg.connect(shared_database.dsn) as connection:
         connection.execute("update queue.schedule set next_fire_at = '2020-01-01T03:00:00Z', consecutive_failures = 2")
@@ -153,7 +154,7 @@ def test_delete_is_always_204(http: httpx.Client) -> None:
 
 
 def test_a_time_that_has_passed(http: httpx.Client) -> None:
-    """No future occurrence: paused."""
+    """A schedule without a future occurrence is paused."""
     made = create(http, cron=None, fire_at="2020-01-01T00:00:00Z")
     assert (made["status"], made["last_error"]) == ("paused", "no future occurrence")
     assert (made["next_fire_at"], made["next_fires"]) == (None, [])
@@ -279,7 +280,7 @@ def test_a_schedule_whose_times_have_passed_is_said_at_once(http: httpx.Client) 
 
 
 def test_a_queue_that_is_not_there_is_said_at_once(http: httpx.Client) -> None:
-    """The service creates the schedule anyway, because a client can create the queue later."""
+    """The service creates the schedule although its queue is missing, because a client can create the queue later."""
     lost = {**NEW, "target": {"queue": "lost", "message": 1}}
     response = http.post("/v1/schedules", json=lost)
     warning = response.json()["warning"]
