@@ -139,7 +139,7 @@ def test_any_host_is_accepted(url: str, queue: str) -> None:
 
 
 def test_regions_with_names_of_their_own() -> None:
-    """Such regions come from the request and from QUEUE_REGIONS."""
+    """The names of such regions come from the request and from QUEUE_REGIONS."""
     here = context(QUEUE_REGIONS="eu-west-1, cellar")
     assert here.queue_arn("http://h/cellar/999999999999/q") == "arn:aws:sqs:cellar:999999999999:q"
     assert context().queue_arn("http://h/cellar/999999999999/q") == "arn:aws:sqs:eu-west-1:999999999999:q"
@@ -200,7 +200,7 @@ def test_both_types_may_have_eighty_characters() -> None:
 
 @pytest.mark.parametrize("path", ["123456789012/" + "q" * 60_000, "p" * 60_000 + "/123456789012/q", "q" * 60_000])
 def test_a_longer_text_than_a_queue_url_is_not_cached(path: str) -> None:
-    """A body may contain a QueueUrl of 2 MiB, and the cache stores the URLs of thousands of requests."""
+    """A body can contain a QueueUrl of 2 MiB, and the cache stores the URLs of thousands of requests."""
     remembered = resolve.cache_info().currsize
     with pytest.raises(QueueDoesNotExist):
         context().queue_arn(f"http://h/{path}")
@@ -208,7 +208,7 @@ def test_a_longer_text_than_a_queue_url_is_not_cached(path: str) -> None:
 
 
 def test_a_longer_text_than_a_name_is_not_cached() -> None:
-    """A transaction of the REST API may name a thousand queues."""
+    """A transaction over the REST API can name a thousand queues."""
     assert resolve_queue("eu-west-1", "123456789012", "q" * MAX_NAME_LENGTH) is not None
     remembered = _resolve_queue.cache_info().currsize
     assert resolve_queue("eu-west-1", "123456789012", "q" * (MAX_NAME_LENGTH + 1)) is None
@@ -251,8 +251,7 @@ def test_an_effect_yields_itself_and_returns_what_it_is_sent() -> None:
 
 
 def test_the_last_parameters_may_be_named() -> None:
-    """The next release may insert a parameter with a default before them, while this release still calls the
-    function.
-    """
+    """The next release can insert a parameter with a default before them, while this release still calls the
+    function."""
     statement = Statement("queue.f", ("text[]", "int4", "bool"), DeletedRow, named=("p_b", "p_c"))
     assert statement.text == 'select "n", "outcome" from queue.f($1::text[], p_b => $2::int4, p_c => $3::bool)'

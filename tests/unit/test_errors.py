@@ -15,9 +15,9 @@ from penstock.sns import errors as sns_errors
 
 LEGACY = "AWS.SimpleQueueService."
 
-# The rows have the Query code, `__type` and status. Source: the table of docs/reference/errors.md, which has AWS's
-# documentation and recorded responses. Codes and statuses of the model's errors agree with botocore 1.31.80, the last
-# model that had them.
+# Each row contains the Query code, `__type` and the status. The source is the table of docs/reference/errors.md, which
+# is based on AWS's documentation and recorded responses. The codes and statuses of errors in the model agree with
+# botocore 1.31.80, the last version whose model had them.
 TABLE = [
     ("InvalidParameterValue", "InvalidParameterValueException", 400),
     ("MissingParameter", "MissingRequiredParameterException", 400),
@@ -49,7 +49,7 @@ TABLE = [
 ]
 NOT_OURS = {"KmsAccessDenied", "KmsDisabled", "KmsInvalidKeyUsage", "KmsInvalidState", "KmsNotFound",
             "KmsOptInRequired", "KmsThrottled",
-            "InvalidIdFormat", "InvalidSecurity",  # AWS does not document when they occur.
+            "InvalidIdFormat", "InvalidSecurity",  # AWS does not document when these errors occur.
             "MessageNotInflight",  # AWS now returns InvalidParameterValue (moto pull request 4655).
             "InvalidAddress"}  # fmt: skip # AWS says NonExistentQueue (recorded there)
 

@@ -285,7 +285,7 @@ def test_unavailable_says_when_to_try_again(protocol: Protocol) -> None:
 
 
 def test_a_cause_that_awss_text_hides_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """Clients get only AWS's text, because they may compare it."""
+    """Clients receive only the text of AWS, because they may compare it."""
     with caplog.at_level("INFO"):
         response = encode_error(Protocol.JSON, InvalidAction("AWS's text.", "And why."), "id")
         encode_error(Protocol.JSON, InvalidAction("AWS's text."), "other")

@@ -1,4 +1,4 @@
-"""Tests the hosts that requests may name. HTTP: RFC 9110, 7.2 (Host), 15.5.20 (421)."""
+"""Tests the hosts that requests may name. HTTP: The sources are RFC 9110, 7.2 (Host) and 15.5.20 (421)."""
 
 from __future__ import annotations
 
@@ -160,8 +160,8 @@ def test_pages_of_its_own_and_of_hosts_that_are_named_may(
 
 
 # --- denial ----------------------------------------------------------------------------------------------------------
-# Tests the texts of refusals. The sources are "Troubleshoot access denied error messages" (IAM User Guide), and AWS's
-# responses in public issues (see the module).
+# Tests the texts that explain refusals. The sources are "Troubleshoot access denied error messages" (IAM User Guide),
+# and AWS's responses in public issues (see the module).
 
 
 ANN = Principal("111122223333", "arn:aws:iam::111122223333:user/ann")
@@ -199,7 +199,7 @@ def test_a_deny(policies: Policies, shown: str) -> None:
         (Decision.ALLOWED, Decision.DENIED, False, (Policies.RESOURCE, True)),
         (Decision.ALLOWED, Decision.NO_MATCH, True, (Policies.RESOURCE, False)),
         (Decision.NO_MATCH, Decision.ALLOWED, True, (Policies.IDENTITY, False)),
-        # The text does not reveal whether another account's resource exists or has a policy.
+        # The text does not reveal whether a resource of another account exists or has a policy.
         (Decision.ALLOWED, Decision.DENIED, True, (Policies.RESOURCE, False)),
     ],
 )
@@ -210,7 +210,7 @@ def test_whose_policies_are_named(
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------
-# Tests that refusals are counted by caller and error, and are stored together.
+# Tests that the service counts refusals by caller and error, and stores the counts together.
 
 
 def request(refusals: Refusals, address: str = "192.0.2.1", key_id: str | None = "KEY") -> Any:
@@ -222,7 +222,7 @@ def request(refusals: Refusals, address: str = "192.0.2.1", key_id: str | None =
 
 
 def written(operation: Operation[None]) -> list[tuple[Any, ...]]:
-    """Runs an operation, and returns the rows that it writes."""
+    """Runs an operation and returns the rows that the operation writes."""
     rows: list[tuple[Any, ...]] = []
     for effect in operation:
         assert isinstance(effect, Call)
@@ -295,4 +295,4 @@ def test_an_operation_that_is_watched_keeps_its_result_and_its_error() -> None:
     assert end.value.value == 7
     with pytest.raises(errors.InvalidClientTokenId):
         assert len(list(watch_refusals(fail(), request(refusals), "a"))) == 1
-    assert refusals._counts == {}  # The row was written before the error.
+    assert refusals._counts == {}  # The service wrote the row before it raised the error.

@@ -80,7 +80,8 @@ def test_other_statements_do_not_match(change: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("element", ["Principal", "Action", "Resource"])
 def test_an_element_that_is_missing(element: str) -> None:
-    """A statement without the element allows nothing. A Deny without the element applies."""
+    """An Allow statement without the element allows no request. A Deny statement without the element applies to every
+    request."""
     rest = {name: value for name, value in GRANT.items() if name != element}
     assert verdict(rest) is Decision.NO_MATCH
     assert verdict({**rest, "Effect": "Deny"}) is Decision.DENIED
@@ -95,8 +96,8 @@ def test_an_element_that_is_missing(element: str) -> None:
     ],
 )
 def test_an_element_that_is_turned_round(element: str, named: object, other: object) -> None:
-    """NotPrincipal with Allow would admit all other callers, including services, so it allows nothing (Penstock's
-    choice).
+    """NotPrincipal with Allow would admit all other callers, including services, so such a statement allows no request
+    (Penstock's choice).
     """
     rest = {name: value for name, value in GRANT.items() if name != element}
     turned = {**rest, f"Not{element}": named}
@@ -129,7 +130,8 @@ def test_a_deny_wins_wherever_it_stands() -> None:
     ],
 )
 def test_a_condition_that_is_not_understood(condition: object) -> None:
-    """Such a condition never allows a request. A Deny applies as if the condition were satisfied."""
+    """An Allow with such a condition never allows a request. A Deny with such a condition applies as if the condition
+    were satisfied."""
     assert verdict({**GRANT, "Condition": condition}) is Decision.NO_MATCH
     assert verdict(GRANT, {**GRANT, "Effect": "Deny", "Condition": condition}) is Decision.DENIED
 
@@ -235,7 +237,7 @@ def holds(condition: Any, **keys: str) -> bool:
     return all(condition.holds({f"aws:{name}": value for name, value in keys.items()}) for condition in conditions)
 
 
-# Each row has an operator, a wanted value, a value that satisfies the condition, and a value that does not.
+# Each row consists of an operator, a wanted value, a value that satisfies the condition, and a value that does not.
 OPERATORS = [
     ("StringEquals", "sourceaccount", ["1", "2"], "2", "3"),
     ("StringNotEquals", "sourceaccount", ["1", "2"], "3", "2"),
@@ -247,7 +249,8 @@ OPERATORS = [
     ("ArnEquals", "sourcearn", "arn:aws:sns:*:*:news", TOPIC, TOPIC + "s"),
     ("ArnLike", "sourcearn", "arn:aws:*:us-*:111122223333:n*", TOPIC, "arn:aws:sns:eu-west-1:111122223333:news"),
     ("ArnLike", "sourcearn", "arn:aws:s3:*:*:bucket", "arn:aws:s3:::bucket", "arn:aws:s3:::bucket2"),
-    ("ArnLike", "sourcearn", "arn:*:news:x:y:z", "arn:aws:news:x:y:z", TOPIC),  # A star matches only within its part.
+    # A star matches only within one part of the ARN.
+    ("ArnLike", "sourcearn", "arn:*:news:x:y:z", "arn:aws:news:x:y:z", TOPIC),
     ("ArnNotEquals", "sourcearn", TOPIC, TOPIC + "s", TOPIC),
     ("ArnNotLike", "sourcearn", "arn:aws:sns:*:*:news", TOPIC + "s", TOPIC),
     ("IpAddress", "sourceip", ["192.0.2.0/24", "2001:db8::/32"], "192.0.2.77", "198.51.100.1"),
@@ -294,7 +297,7 @@ def test_wildcards_are_those_of_a_shell(pattern: str, text: str) -> None:
 
 
 def lines_run(pattern: str, text: str) -> int:
-    """Returns the number of executed Python lines for compiling and matching the pattern."""
+    """Returns how many lines of Python run while the pattern is compiled and matched."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: object) -> Any:

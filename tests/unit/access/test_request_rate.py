@@ -1,6 +1,6 @@
-"""Tests a caller's number of requests per second, with a clock that the test sets.
+"""Tests how many requests per second a caller can send, with a clock that the test sets.
 
-Failures of callers count by address; a site has at least a /64 (RFC 6177).
+The limiter counts failures of callers by address, and a site has at least a /64 network (RFC 6177).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def test_a_seconds_worth_at_once_and_then_at_that_rate(move: Move, per_second: i
         move(1.0001)
         assert admitted(rate, "a", 2 * per_second) == per_second
     move(3600)
-    assert admitted(rate, "a", 2 * per_second) == per_second  # Unused requests do not accumulate.
+    assert admitted(rate, "a", 2 * per_second) == per_second  # Requests that a caller does not use do not accumulate.
 
 
 def test_at_an_even_pace_nobody_is_refused(move: Move) -> None:
@@ -98,7 +98,7 @@ def test_each_64_kib_of_a_request_is_one(move: Move, size: int, requests: int) -
 
 @pytest.mark.parametrize(("size", "requests"), [(0, 0), (1, 0), (65_536, 0), (65_537, 1), (1_048_576, 15)])
 def test_each_further_64_kib_of_a_response_is_one(move: Move, size: int, requests: int) -> None:
-    """A response without a body (204) costs no further request."""
+    """A response without a body (204) costs no additional request."""
     rate = RequestRate(100)
     rate.check("a")
     rate.count_response("a", size)
@@ -148,7 +148,7 @@ def test_the_limit_remembers_a_bounded_number_of_callers(move: Move) -> None:
         rate.check(str(n))
     assert admitted(rate, "0", 1) == 0
     rate.check("one more")
-    # This is the oldest address, so the limiter forgets it first.
+    # This address is the oldest one, so the limiter forgets it first.
     assert admitted(rate, "0", 1) == 1
     assert admitted(rate, "2", 1) == 0
 
@@ -180,7 +180,7 @@ def test_addresses_are_forgotten() -> None:
 
 
 def test_a_network_of_ipv6_is_one_address() -> None:
-    """A client may have a whole /64 (RFC 6177), and so any number of addresses."""
+    """A client can have a whole /64 network (RFC 6177), and therefore any number of addresses."""
     counter = FailureCounter()
     for number in range(MAX_FAILURES + 1):
         counter.add(f"2001:db8:0:1::{number:x}")
@@ -207,7 +207,8 @@ def test_an_ipv6_client_is_its_network(address: str, counted: str) -> None:
 
 
 # --- shares ----------------------------------------------------------------------------------------------------------
-# Tests how keys share the memory for long bodies. A request's head names the key before the service reads the body.
+# Tests how keys share the memory for long bodies. The head of a request names the key before the service reads the
+# body.
 
 KNOWN, UNKNOWN, BEARER = "PSTKAAAAAAAAAAAAAAAA", "PSTKBBBBBBBBBBBBBBBB", "PSTBAAAAAAAAAAAAAAAA"
 SIGNED = "AWS4-HMAC-SHA256 Credential={}/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=" + "0" * 64
@@ -233,7 +234,7 @@ def fill(rule: AccessRule | None) -> AccessRule:
 
 
 def find(rule: AccessRule, api: Api, header: str, query: str = "", address: str = "192.0.2.1") -> str | None:
-    """Returns the name of a request's caller. The database contains no key."""
+    """Returns the name of the caller of a request. The database contains no key."""
     headers = {b"host": b"h", b"x-amz-date": b"20260101T000000Z"}
     if header:
         headers[b"authorization"] = header.encode()
@@ -294,7 +295,7 @@ def send(environment: Environment, secret: str, address: str) -> None:
 
 
 def test_a_key_has_its_share_in_networks_that_have_signed_with_it() -> None:
-    """Anybody can claim a known key, because the signature is verified after the body."""
+    """Anybody can name a known key, because the service verifies the signature after it reads the body."""
     settings = Settings.read({**SIGV4, "DATABASE_URL": "postgresql://localhost/x"})
     environment = Environment(settings, ReceiptHandles(bytes(32)))
     rule = fill(environment.access)
@@ -315,7 +316,7 @@ def test_an_address_with_many_unknown_keys_delays_neither_others_nor_keys_in_use
     with pytest.raises(RequestThrottled):
         find(rule, Api.AWS, SIGNED.format(UNKNOWN))
     assert find(rule, Api.AWS, SIGNED.format(KNOWN)) == UNKNOWN_CALLERS  # not refused
-    with pytest.raises(InvalidClientTokenId):  # The service looked the key up.
+    with pytest.raises(InvalidClientTokenId):  # The service has looked the key up.
         find(rule, Api.AWS, SIGNED.format(UNKNOWN), address="192.0.2.2")
 
 

@@ -67,8 +67,8 @@ def test_only_users_of_cryptography_import_it() -> None:
 
 
 # --- receipt handle --------------------------------------------------------------------------------------------------
-# A receipt handle is valid only if Penstock issued exactly this text, and only for its queue.
-# The tests compare the MAC, HMAC-SHA256 (RFC 2104), with the standard library's.
+# Tests that a receipt handle is valid only if Penstock issued exactly this text, and only for its queue. The tests
+# compare the MAC, HMAC-SHA256 (RFC 2104), with the result of the standard library.
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
 QUEUE = NamedQueue(ARN)
@@ -157,7 +157,7 @@ def test_no_bit_can_be_changed_and_there_is_one_spelling() -> None:
 
 # --- forgeries -------------------------------------------------------------------------------------------------------
 def accepted(seed: int, number: int) -> list[str]:
-    """Returns the accepted ones among `number` forgeries."""
+    """Returns the handles that the service accepts among `number` forgeries."""
     others = [
         *handles_of(RECEIPTS, ARN + "2", 50),
         *handles_of(RECEIPTS, ARN.replace("us-east-1", "eu-west-1"), 50),

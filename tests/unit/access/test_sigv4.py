@@ -1,4 +1,5 @@
-"""Compares Signature Version 4 with botocore's signer: signed requests are valid, and altered requests are invalid."""
+"""Compares Signature Version 4 with botocore's signer: the signed requests are valid, and the altered requests are
+invalid."""
 
 from __future__ import annotations
 
@@ -85,7 +86,8 @@ def check(request: HttpRequest, seconds: float = 0, secret: str = SECRET, now: f
 
 
 def with_headers(request: HttpRequest, **changes: str | None) -> HttpRequest:
-    """Returns the request with other headers. Names have underscores for hyphens; None removes a header."""
+    """Returns the request with other headers. Names have underscores instead of hyphens, and the value None removes a
+    header."""
     headers = dict(request.headers)
     for name, value in changes.items():
         key = name.replace("_", "-").encode()
@@ -104,7 +106,7 @@ names = st.from_regex(r"[A-Za-z][A-Za-z0-9.]{0,15}", fullmatch=True)
 @settings(max_examples=150)
 @given(st.lists(segments, max_size=3), st.dictionaries(names, texts, max_size=4), st.binary(max_size=60))
 def test_a_header_that_botocore_signed_is_accepted(path: list[str], parameters: dict[str, str], body: bytes) -> None:
-    """The server gets a decoded path, but a raw query string."""
+    """The server receives a decoded path, but a raw query string."""
     query = "&".join(f"{quote(name, safe='~')}={quote(value, safe='~')}" for name, value in parameters.items())
     whole = "/" + "/".join(path)
     signed = by_header(path=quote(whole, safe="/~"), query=query, body=body)
@@ -134,7 +136,7 @@ def test_a_date_header_will_do() -> None:
     signed = by_header()
     assert "x-amz-date" in signed.headers[b"authorization"].decode()
     moved = with_headers(signed, date=signed.headers[b"x-amz-date"].decode(), x_amz_date=None)
-    with pytest.raises(SignatureDoesNotMatch):  # Signed headers must be present.
+    with pytest.raises(SignatureDoesNotMatch):  # The request must contain all signed headers.
         check(moved)
 
 
@@ -221,7 +223,7 @@ def test_a_repeated_parameter(number: int) -> None:
 
 
 def test_the_order_of_a_repeated_name_cannot_be_changed() -> None:
-    """Both orders are equal after sorting, but the last value counts."""
+    """After sorting, both orders are equal, but only the last value has an effect."""
     signed = by_header(query="Action=SendMessage&Action=DeleteQueue")
     with pytest.raises(SignatureDoesNotMatch, match="twice"):
         check(signed)
@@ -274,12 +276,12 @@ def test_the_scope_is_of_the_day() -> None:
 # --- whatever is changed is refused ----------------------------------------------------------------------------------
 HEADER_FORM = by_header(path="/000000000000/q", query="Action=SendMessage&MessageBody=a%20b", body=b"DelaySeconds=0")
 QUERY_FORM = presigned(expires=3600)
-SIGNED_AT = at()  # The following tests stop the clock, so no request becomes too old.
+SIGNED_AT = at()  # The following tests stop the clock, so that no request becomes too old.
 ALPHABET = "".join(map(chr, range(0x21, 0x7F)))
 
 
 def meaning(request: HttpRequest) -> tuple[Any, ...]:
-    """Returns a request's protected parts: all except unsigned headers, other encodings of a text, and folded
+    """Returns the protected parts of a request, which exclude unsigned headers, other encodings of a text, and folded
     spaces.
     """
     kept = {
@@ -323,7 +325,8 @@ def altered(draw: st.DrawFn, request: HttpRequest) -> HttpRequest:
 
 
 def normal(path: str) -> bool:
-    """Returns whether the path has no empty or dot segments, which neither Penstock nor AWS distinguishes."""
+    """Returns whether the path contains no empty segments and no dot segments, which neither Penstock nor AWS
+    distinguishes."""
     return not {"", ".", ".."} & set(path.split("/")[1:])
 
 

@@ -1,4 +1,4 @@
-"""Tests that the application mode's audit detects a lost, duplicate, reordered and unknown message."""
+"""Tests that the audit of the mode `application` detects lost, duplicate, reordered and unknown messages."""
 
 import asyncio
 import random
@@ -186,7 +186,7 @@ async def test_a_request_is_not_written_before_it_is_due() -> None:
     connection, transport = started(tally, Due(REQUEST, at))
     assert transport.data == []
     await transport.written.wait()
-    assert perf_counter() >= at - 0.002  # The loop's timers have a resolution of a millisecond.
+    assert perf_counter() >= at - 0.002  # The timers of the loop have a resolution of a millisecond.
     connection.data_received(RESPONSE)
     await connection.finished
 
@@ -284,8 +284,8 @@ def test_the_payload_of_queue_add_has_a_hundred_uuids() -> None:
 
 @pytest.mark.parametrize(("of_a_push", "verdict"), [(0.79, "4.44, reached"), (0.81, "4.44, MISSED")])
 def test_a_goal_in_cores_carries_over_as_a_multiple_of_a_peers_send(of_a_push: float, verdict: str) -> None:
-    """The goal of 2,500 pushes for each core means 0.4 CPU seconds for 1,000 pushes. pgmq's sends took 0.09 s in the
-    goal's run, and take 0.18 s in this run.
+    """The goal of 2,500 pushes per core and second means 0.4 CPU seconds for 1,000 pushes. pgmq's sends took 0.09 s in
+    the goal's run, and take 0.18 s in this run.
     """
     row = compare_with_peer(0.17, 0.19, of_a_push, 2_500)
     assert list(row.values()) == ["0.1700, 0.1900", round(of_a_push / 0.18, 2), verdict]

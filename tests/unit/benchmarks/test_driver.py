@@ -1,7 +1,7 @@
-"""Tests the driver for other queues' libraries: it sends all messages, and ends when all messages have arrived or no
-more messages arrive.
+"""Tests the driver for the libraries of other queues: it sends all messages, and ends when all messages have arrived or
+no more messages arrive.
 
-Also tests the benchmark's AMQP 0-9-1 frames against the protocol's specification.
+Also compares the benchmark's AMQP 0-9-1 frames with the specification of the protocol.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ from benchmarks.scenarios import SCENARIOS
 
 
 class Memory(Driver):
-    """A queue that loses the messages with the numbers in `lost`."""
+    """A queue that loses the messages whose numbers are in `lost`."""
 
     lost: frozenset[str] = frozenset()
 

@@ -1,4 +1,4 @@
-"""Tests that the benchmark pages name exactly the existing scenarios and pictures."""
+"""Tests that the benchmark pages name exactly the scenarios and pictures that exist."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_chart_is_well_formed_and_escapes_names() -> None:
 
 
 def test_an_unmeasured_value_is_a_dash() -> None:
-    """The page shows a dash for a client that does not measure its calls. The summary contains 0."""
+    """The page shows a dash for a client that does not measure its calls. The summary contains 0 for such a client."""
     document = summary.read_summaries(summary.RESULTS)["receive_delete_10"]
     rows = {row["p50"]: row for row in report_page.rows_of_systems([document], "p50", "p50_ms")}
     assert rows["bullmq"]["receive_delete_10"] is None
@@ -122,7 +122,8 @@ def test_scales_are_short(value: float, text: str) -> None:
     [(5.0, 60.0, 0.95, True), (5.1, 60.0, 0.95, False), (5.0, 60.1, 0.95, False), (5.0, 60.0, 0.94, False)],
 )
 def test_the_goals_of_the_million(service: float, database: float, ratio: float, met: bool) -> None:
-    """The service may grow by 5 MB and the database by 60 MB. Receives must reach 0.95 of the empty queue's rate."""
+    """The service can grow by 5 MB and the database by 60 MB. The rate of receives must be at least 0.95 of the rate
+    with an empty queue."""
     empty = {"stage": "empty", "service MiB": 50.0, "postgresql MiB": 40.0, "disk MiB": None}
     filled = {"stage": "filled", "service MiB": 50 + service, "postgresql MiB": 40 + database, "disk MiB": 9}
     row = million.growth_of([empty, filled])
@@ -234,7 +235,8 @@ def test_the_page_in_the_repository_is_what_its_summaries_give(tmp_path: Path, m
 
 
 # --- inserts ---------------------------------------------------------------------------------------------------------
-# Tests CPU as a multiple of a bare INSERT: the stored figures, the page, and its text without a measurement.
+# Tests the CPU time as a multiple of a bare INSERT: the stored figures, the page, and the text of the page without a
+# measurement.
 
 FIGURES = {
     "messages_per_second": 900.0, "sent_per_second": 900.0, "server_cpu_seconds_per_1000": 0.06,
@@ -300,7 +302,7 @@ def test_the_line_names_the_unit_and_every_system() -> None:
 
 
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, systems: list[Document], cpu: list[float]) -> Any:
-    """Writes the summary of a run of the scenario `send_1` with this CPU time."""
+    """Writes the summary of a run of the scenario `send_1` with the given CPU time."""
     monkeypatch.setattr(run, "check_host_load", lambda _: HostLoad(0.0, 0.0))
     monkeypatch.setattr(runs, "RAW", tmp_path / "raw")
     monkeypatch.setattr(runs, "write_summary", lambda path: summary.write_summary(path, tmp_path / "kept.json"))

@@ -175,8 +175,9 @@ def test_quotients_are_of_the_same_round() -> None:
 
 
 # --- revisions -------------------------------------------------------------------------------------------------------
-# Tests the comparison of commits: alternating order, an uncounted first round, and medians of the quotients.
-# Tests the host load: on a busy machine, the benchmark marks figures, waits, or refuses to measure.
+# Tests the comparison of commits, which alternates their order, does not count the first round, and computes medians of
+# quotients. Tests how the benchmark measures the load of the machine: on a busy machine, the benchmark marks figures,
+# waits, or refuses to measure.
 
 
 PLAN = Plan(16, 1000, 100)
@@ -184,7 +185,7 @@ SEND = SCENARIOS["send_1"]
 
 
 class Service:
-    """A service whose runs use `costs` in turn, in CPU seconds."""
+    """A service whose runs cost the CPU seconds in `costs`, one after the other."""
 
     def __init__(self, name: str, order: list[str], *costs: float, bad_answers: int = 0) -> None:
         self.name, self.order, self.costs, self.bad_answers = name, order, list(costs), bad_answers
@@ -277,7 +278,7 @@ BUSY, QUIET_HOST = HostLoad(0.5, 3.0), HostLoad(0.02, 0.1)
 
 
 def loads(monkeypatch: pytest.MonkeyPatch, *found: HostLoad) -> list[float]:
-    """Sets the loads that the benchmark reads in turn. Returns the benchmark's pauses."""
+    """Sets the loads that the benchmark reads one after the other. Returns the pauses that the benchmark makes."""
     seen, pauses = iter(found), list[float]()
     monkeypatch.setattr(host, "host_load", lambda: next(seen))
     monkeypatch.setattr("benchmarks.measure.host.time.sleep", pauses.append)

@@ -1,10 +1,10 @@
-"""Tests the retries of function invocations, e-mail and warnings.
+"""Tests the retries of function invocations and e-mail, and the warnings.
 
 Sources: "Amazon SNS message delivery retries" (SNS Developer Guide), AWS-managed endpoints: 3 retries without delay, 2
 one second apart, 10 from 1 to 20 seconds, and 100,000 at intervals of 20 seconds. RetryPolicy (EventBridge Scheduler
 API Reference).
 
-In some tests, the credentials' service is down or returns an error.
+In some tests, the service that provides the credentials is down or returns an error.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def test_the_name_of_the_error() -> None:
 def test_schedules_are_tried_as_their_retry_policy_says(
     attempts: int, most: int, left: float, delay: int | None
 ) -> None:
-    """Client-side errors lead to retries too, as for queues as targets."""
+    """Client-side errors also lead to retries, as for targets that are queues."""
     given = delivery(SCHEDULE, attempts, {"MaximumRetryAttempts": most, "SecondsLeft": left})
     expected = None if delay is None else delay * 1000
     assert judge_response(given, Response(404, b"")).delay_ms == expected
@@ -116,7 +116,8 @@ def test_a_functions_timeout_is_not_known() -> None:
 
 
 async def test_signing_takes_no_longer_than_the_invocation_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a function could get messages after its lease, when others may already have received them."""
+    """If signing could take longer, a function could receive messages after their lease, when other consumers may have
+    received them."""
 
     answered = threading.Event()
 
@@ -138,7 +139,7 @@ async def test_signing_takes_no_longer_than_the_invocation_may(monkeypatch: pyte
 
 
 async def test_a_delivery_that_is_no_event_has_an_outcome() -> None:
-    """Otherwise the worker would retry the delivery after each lease forever."""
+    """If an error escaped, the worker would retry the delivery after each lease without end."""
     settings = Settings.read({"QUEUE_LAMBDA_ENDPOINT": ADDRESS})
     carrier = FunctionCarrier(settings, FunctionClient(ADDRESS, 1))
     arn = "arn:aws:lambda:us-east-1:000000000000:function:f"
@@ -153,7 +154,8 @@ async def test_a_delivery_that_is_no_event_has_an_outcome() -> None:
 async def test_missing_credentials_are_looked_for_again_once_lambda_refuses(
     monkeypatch: pytest.MonkeyPatch, status: int, looks: int
 ) -> None:
-    """The credentials' service may be down at first. Invocations wait for new credentials only after a refusal."""
+    """The service that provides the credentials can be down at first. Invocations wait for new credentials only after a
+    refusal."""
     found: list[None] = []
 
     class Session:
@@ -201,7 +203,7 @@ def test_bounces(code: int, text: str, expected: bool) -> None:
 
 
 # --- warnings --------------------------------------------------------------------------------------------------------
-# Tests the log's warnings: abandoned deliveries, and paused endpoints.
+# Tests the warnings in the log about abandoned deliveries and paused endpoints.
 
 URL = "https://user:secret@a.test:8443/hook?token=secret"
 

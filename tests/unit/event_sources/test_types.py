@@ -71,7 +71,7 @@ def test_routes_and_statuses(action: AnyAction) -> None:
 
 @pytest.mark.parametrize("action", ROWS)
 def test_requests(action: AnyAction) -> None:
-    """The requests have all members of the model, so the service ignores no member."""
+    """The requests contain all members in the model, so the service ignores no member."""
     theirs = model().operation_model(action.name).input_shape
     ours = read_structure(action.request)
     assert {member.name for member in ours.members} == set(theirs.members)
@@ -97,7 +97,7 @@ def test_errors() -> None:
               if "httpStatusCode" in shape.metadata.get("error", {})}  # fmt: skip
     for kind in vars(mapping_errors).values():
         if isinstance(kind, type) and issubclass(kind, LambdaError) and kind is not LambdaError:
-            # The model contains neither of these two. A refused request is the client's fault.
+            # The model contains neither of the two types. A refused request is the client's fault.
             is_refused = kind.json_type in ("ValidationException", "SerializationException")
             assert stated.get(kind.json_type, 400 if is_refused else 500) == kind.status
             members = {"message", "Message", "Type"}  # Penstock's choice, because the model has no shape
@@ -159,14 +159,13 @@ def test_which_functions_may_be_invoked(access: str, listed: str, allowed: bool)
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
-# Tests which part of a batch the event loop handles, and which part a thread handles.
-# Tests the report in a response. Source: "Handling errors for an SQS event source in Lambda" (AWS Lambda Developer
-# Guide).
+# Tests which part of a batch the event loop handles, and which part a thread handles. Also tests the report in a
+# response. Source: "Handling errors for an SQS event source in Lambda" (AWS Lambda Developer Guide).
 
 
 @pytest.mark.parametrize(("length", "first"), [(10, Call), (100_000, Compute)])
 def test_a_filter_reads_long_bodies_in_a_thread(length: int, first: type) -> None:
-    """Ten messages with a MiB of tiny values each take seconds."""
+    """Ten messages that each contain a MiB of tiny values take seconds."""
     mapping = StoredMapping(
         mapping_id=UUID(int=1), account_id="000000000000", region="us-east-1", user_name=None, options=Options(),
         queue_arn="arn:aws:sqs:us-east-1:000000000000:orders", function_arn="http://127.0.0.1:1/",
@@ -217,7 +216,7 @@ def test_a_fifo_queue_keeps_what_stands_behind_a_failure_of_the_group() -> None:
 
 
 def test_events_have_6_mb_at_most() -> None:
-    """A message that exceeds the limit is alone in its event, because otherwise it would never be sent."""
+    """A message that exceeds the limit is alone in its event, because it would otherwise never be sent."""
     sizes = [MAX_BYTES // 2, MAX_BYTES // 2, 10, MAX_BYTES + 1, 10]
     records = [Record(row(str(n), "x"), b'"' + b"x" * (size - 2) + b'"') for n, size in enumerate(sizes)]
     parts = list(split_events(records))

@@ -1,8 +1,8 @@
 """Tests that a variable, compose and the functions' secret can set every setting, and refuse the same values.
 
-tests/system/terraform and tests/system/helm test Terraform and Helm.
+tests/system/terraform and tests/system/helm contain the tests of Terraform and Helm.
 
-Also tests that infra.generate.gradual changes only the intended parts of template.yaml, or nothing.
+Also tests that infra.generate.gradual changes only the intended parts of template.yaml, or no part.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ MINE.__set_name__(Settings, "queue_mine")
 
 
 def read_values(settings: Settings) -> dict[str, object]:
-    """Returns the values by name. QUEUE_DATABASE_AUTH adds a password to the addresses, which is removed here."""
+    """Returns the values of the settings by name. The function removes the password that QUEUE_DATABASE_AUTH adds to
+    the addresses."""
     found = {setting.name: getattr(settings, setting.attribute) for setting in SETTINGS}
     assert found["QUEUE_DATABASE_AUTH"] == "iam"
     return {
@@ -40,7 +41,7 @@ def read_values(settings: Settings) -> dict[str, object]:
 
 
 def interpolate(text: str, variables: dict[str, str]) -> str:
-    """Replaces variables like compose: https://docs.docker.com/reference/compose-file/interpolation/."""
+    """Replaces variables as compose does: https://docs.docker.com/reference/compose-file/interpolation/."""
     return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: variables.get(found[1]) or found[2], text)
 
 
@@ -79,7 +80,7 @@ def test_the_secret_of_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment_module, "make_lambda_logger", lambda level: level)
     variables = {setting.name: setting.write() for setting in SETTINGS if setting.name != "QUEUE_SECRET"}
     environment = ExecutionEnvironment({**variables, "QUEUE_SECRET": "penstock", "DATABASE_URL": ""})
-    assert str(environment.logger) == "info"  # The process has not read the secret yet.
+    assert str(environment.logger) == "info"  # The process has not yet read the secret.
     assert read_values(environment.settings) == EXPECTED
     assert str(environment.logger) == "critical"
 

@@ -153,7 +153,7 @@ def test_the_style_of_the_search_is_found() -> None:
 
 
 # --- recording -------------------------------------------------------------------------------------------------------
-# Tests `make recording`: the terminal's screen and the picture.
+# Tests the terminal screen and the picture of `make recording`.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Tests the summaries of durations in windows without Spark: exact percentiles, sketches, and days from pieces."""
+"""Tests the summaries of durations in windows without Spark: exact percentiles, sketches, and days from partial
+results."""
 
 from __future__ import annotations
 
@@ -41,18 +42,18 @@ def summaries(rows: Iterable[Measured], few: int = 100) -> list[pa.RecordBatch]:
 
 
 def windows(found: Iterable[pa.RecordBatch], seconds: int) -> list[Row]:
-    """Returns the windows in the order of queue, group, measure and time."""
+    """Returns the windows sorted by queue, group, measure and time."""
     rows = [row for batch in found for row in batch.to_pylist() if row["window_seconds"] == seconds]
     return sorted(rows, key=lambda row: (row["queue_id"], row["group_id"], row["measure"], row["starts_us"]))
 
 
 def nearest_rank(values: Sequence[int], percent: int) -> int:
-    """Returns percentile_disc: the first value whose rank is at least this share of all."""
+    """Returns percentile_disc, the first value whose rank is at least this share of all values."""
     return sorted(values)[math.ceil(percent * len(values) / 100) - 1]
 
 
 def check(row: Row, values: Sequence[int]) -> None:
-    """Checks every column of the row for these durations."""
+    """Checks every column of the row for the given durations."""
     total = row["seconds"] * 1_000_000 + row["rest_us"]
     assert (row["count"], total, row["max_us"]) == (len(values), sum(values), max(values))
     ranks = [nearest_rank(values, percent) for percent in PERCENTILES]
@@ -70,7 +71,7 @@ def check_sketch(row: Row, values: Sequence[int]) -> None:
 
 
 def test_a_bucket_is_within_two_percent() -> None:
-    """The value 2 g^i / (g + 1) of bucket i differs by at most 2 % from every value in it."""
+    """The value 2 g^i / (g + 1) of bucket i differs by at most 2 % from every value in the bucket."""
     values = np.unique(np.round(1.07 ** np.arange(400)).astype(np.int64))
     middles = 2 * GAMMA ** find_bucket(values).astype(np.float64) / (GAMMA + 1)
     assert np.all(np.abs(middles - values) <= 0.02 * values * (1 + 1e-9))
@@ -93,7 +94,7 @@ CHANCE = random.Random(11)
     ids=["one", "equal", "two", "near", "wide", "narrow", "zero"],
 )
 def test_windows_of_every_length(values: list[int]) -> None:
-    """The values lie in one minute, and in the hour and the day around it."""
+    """The values lie in one minute, and therefore in one hour and one day."""
     found = summaries([(1, "", 0, at(61), us) for us in values], few=len(values))
     for seconds, starts, ends in ((60, at(61), at(62)), (3600, at(60), at(120)), (86400, BASE, BASE + DAY)):
         (row,) = windows(found, seconds)
@@ -117,13 +118,13 @@ def test_queues_groups_measures_and_minutes_are_kept_apart() -> None:
 
 
 def matches(row: Row, queue: int, group: str, measure: int, at_us: int) -> bool:
-    """Returns whether a duration belongs to the row of its group or of the whole queue."""
+    """Returns whether a duration belongs to the row of its group, or to the row of the whole queue."""
     same = (row["queue_id"], row["measure"]) == (queue, measure)
     return same and row["group_id"] in ("", group) and row["starts_us"] <= at_us < row["ends_us"]
 
 
 def test_durations_outside_the_span_are_left_out() -> None:
-    """The span ends after now, but no window begins after now."""
+    """The span ends in the future, but no window begins in the future."""
     early, late, later = BASE - 1, BASE + DAY, BASE + 30 * HOUR
     span = DaySpan(SPAN.days, late)
     mixed = batches([(1, "", 0, moment, 5) for moment in (early, late, later)])
@@ -153,7 +154,8 @@ def test_no_messages_have_no_durations() -> None:
 
 @pytest.mark.parametrize("few", [1000, 40, 0], ids=["few", "some", "many"])
 def test_days_from_their_pieces(few: int) -> None:
-    """Two days of two groups each come in three pieces. With many values, a rank keeps its position in its bucket."""
+    """Each of two days of two groups consists of three partial results. With many values, the rank keeps its position
+    within its bucket."""
     rows = random_rows(400)
     found = [batch for part in range(3) for batch in summaries(rows[part::3], few)]
     pieces = (batch for batch in found if batch["window_seconds"][0].as_py() == 86400)
@@ -169,8 +171,8 @@ def test_days_from_their_pieces(few: int) -> None:
 @pytest.mark.parametrize("few", [1000, 0], ids=["few", "many"])
 @pytest.mark.parametrize("by", ["parts", "chunks"])
 def test_hours_that_no_process_holds(few: int, by: str) -> None:
-    """The values come from three partitions, or from one partition in chunks of 50, so minutes and hours come in pieces
-    like days.
+    """The values come from three partitions, or from one partition in chunks of 50, so minutes and hours have partial
+    results as days have.
     """
     rows = random_rows(400, HOUR)
     if by == "parts":
@@ -199,7 +201,7 @@ def random_rows(number: int, within: int = 2 * DAY) -> list[Measured]:
 
 
 def check_merged(row: Row, rows: list[Measured]) -> None:
-    """Computes the percentiles that a window's pieces lack, and checks all columns of the window."""
+    """Computes the percentiles that the partial results of a window lack, and checks all columns of the window."""
     inside = [measured for measured in rows if matches(row, *measured[:4])]
     looked_up(row, rows)
     assert row["negative_count"] == sum(us < 0 for *_, us in inside)
@@ -227,15 +229,15 @@ def wanted_table(rows: Iterable[tuple[Any, ...]]) -> pa.Table:
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------
-# Tests which errors lead to a retry of a run, and the number of retries.
-# Also tests a run that is repeated in each interval.
+# Tests which errors lead to a retry of a run, and how many retries follow. Also tests the mode that repeats the run in
+# each interval.
 
 
 LOST = psycopg.errors.IdleInTransactionSessionTimeout("terminating connection due to idle-in-transaction timeout")
 
 
 def failing(*errors: Exception) -> Callable[[], str]:
-    """Returns a run that raises these errors one after the other, and then succeeds."""
+    """Returns a run that raises the given errors one after the other and then succeeds."""
     left = list(errors)
 
     def run() -> str:
@@ -294,7 +296,7 @@ class DoneRun:
 
 
 def test_the_given_span_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each later run computes the new windows, waits for the rest of the interval, and may fail."""
+    """Each later run computes the new windows, waits for the rest of the interval, and can fail."""
     asked: list[tuple[object, str]] = []
     waits: list[float] = []
     texts: list[str] = []

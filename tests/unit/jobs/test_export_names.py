@@ -54,7 +54,7 @@ def test_old_days_are_written_once() -> None:
 
 
 def batches(groups: list[str], queue: str = "orders", size: int = 3) -> list[pa.RecordBatch]:
-    """Returns one day's messages, each in a different group."""
+    """Returns the messages of one day, which all have different groups."""
     rows = [dict.fromkeys(MESSAGES.schema.names) | {"group_id": group} for group in groups]
     table = pa.Table.from_pylist(rows, MESSAGES.schema)
     keys = pa.array([make_key("2026-03-29", queue, 0)] * len(groups))
@@ -63,8 +63,8 @@ def batches(groups: list[str], queue: str = "orders", size: int = 3) -> list[pa.
 
 
 def test_large_days_are_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file has 4 rows in this test, whatever the size of the batches is. The export removes the files that it
-    replaces, but not other programs' files.
+    """A file has 4 rows in this test, regardless of the size of the batches. The export removes the files that it
+    replaces, but not the files of other programs.
     """
     monkeypatch.setattr(write, "ROWS", 4)
     place = Place.of(str(tmp_path))
@@ -112,13 +112,13 @@ def test_no_column_has_a_body() -> None:
     ],
 )
 def test_bad_options(options: list[str], error: type[Exception], text: str) -> None:
-    """The options end the job before any computation."""
+    """These options end the job before any computation."""
     with pytest.raises(error, match=text):
         make_exporter(build_parser().parse_args(options), Settings.read({}))
 
 
 # --- scope -----------------------------------------------------------------------------------------------------------
-# Tests the time from which a run computes each queue's windows.
+# Tests from which time a run computes the windows of each queue.
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -134,7 +134,7 @@ def scope(first: dict[int, int], kept: dict[int, int], zone: ZoneInfo = BERLIN) 
 
 
 def test_all_windows_around_the_first_change() -> None:
-    """The longest window is the day of the change. The queue with the first change determines the span."""
+    """The longest window is the day of the change. The queue with the earliest change determines the span."""
     found = scope({1: us("2026-03-29T15:20Z"), 2: us("2026-03-30T11:59Z")}, {1: 0, 2: 0})
     assert found.since_us == {1: us("2026-03-29T00:00+01:00"), 2: us("2026-03-30T00:00+02:00")}
     assert found.start_us == found.span.start_us == us("2026-03-29T00:00+01:00")
@@ -167,7 +167,7 @@ def test_nothing_to_compute() -> None:
 
 
 # --- span ------------------------------------------------------------------------------------------------------------
-# Tests the days of time zones and their windows.
+# Tests the days in a time zone and their windows.
 
 
 NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)

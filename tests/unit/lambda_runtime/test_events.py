@@ -19,7 +19,8 @@ from tests.support.local_lambda.events import EVENT_FORMS, EventForm, Request, e
 
 every_form = pytest.mark.parametrize("form", EVENT_FORMS)
 PEERS = dict.fromkeys(("http_api", "function_url"), "192.0.2.1")  # the other forms of event_of have no peer
-# "Lambda quotas": 6 MB; "Lambda functions as targets": 1 MB. The code assumes that an unknown runtime writes ASCII.
+# A Lambda function can return 6 MB ("Lambda quotas"), and a load balancer accepts 1 MB ("Lambda functions as targets").
+# If the runtime is unknown, the code assumes that it writes ASCII.
 FUNCTION = ResponseLimit("a Lambda function (6 MB)", 6_000_000, is_ascii=True)
 LOAD_BALANCER = ResponseLimit("an Application Load Balancer (1 MB)", 1_000_000, is_ascii=True)
 LIMITS = {form: LOAD_BALANCER if form.startswith("alb") else FUNCTION for form in EVENT_FORMS}
@@ -142,7 +143,8 @@ def test_a_response_has_the_form_of_its_event(form: EventForm) -> None:
     [("AWS_Lambda_python3.11", True), ("AWS_Lambda_python3.12", False), ("AWS_Lambda_python3.14", False), ("", True)],
 )
 def test_runtimes_write_ascii_or_utf_8(runtime: str, is_ascii: bool) -> None:
-    """awslambdaric writes UTF-8 from Python 3.12 on, and escapes before (lambda_runtime_marshaller)."""
+    """awslambdaric writes UTF-8 from Python 3.12 on, and escaped ASCII in earlier versions
+    (lambda_runtime_marshaller)."""
     assert is_ascii_written(runtime) is is_ascii
 
 
@@ -162,7 +164,8 @@ def test_runtimes_write_ascii_or_utf_8(runtime: str, is_ascii: bool) -> None:
     ],
 )
 def test_the_longest_body_of_a_result(body: str, is_ascii: bool, longest: int) -> None:
-    """The limit applies to the whole result, which is JSON (RFC 8259, 7). The frame has a hundred bytes here."""
+    """The limit applies to the whole result, which is JSON (RFC 8259, 7). In this test, the frame around the body takes
+    about a hundred bytes."""
     limit = ResponseLimit("somewhere", 1_000_000, is_ascii)
     frame = {"statusCode": 200, "isBase64Encoded": False, "headers": {"content-type": "application/json"}}
     assert is_within_limit({**frame, "body": body * (longest - 110)}, limit)
@@ -170,11 +173,11 @@ def test_the_longest_body_of_a_result(body: str, is_ascii: bool, longest: int) -
 
 
 # --- waits -----------------------------------------------------------------------------------------------------------
-# Tests the wait of a request to the gateway, and the requests that get a slot.
+# Tests how long a request to the gateway waits, and which requests receive a slot.
 
 
 class Slots:
-    """A database with or without free slots. `calls` contains the statements with their arguments."""
+    """A database with or without free slots. `calls` contains the statements and their arguments."""
 
     def __init__(self, free: int = 1, *, is_lost_later: bool = False) -> None:
         self.free = free
@@ -197,7 +200,7 @@ def settings(concurrency: int, wait_seconds: int = 2) -> Settings:
 
 
 def granted(database: Slots, settings: Settings, *wanted: float) -> list[float]:
-    """Requests these waits in turn, and returns the granted waits."""
+    """Requests the given waits one after the other, and returns the granted waits."""
     with bound_waits(settings, "penstock-Gateway", database) as waits:
         return [waits.grant(seconds) for seconds in wanted]
 
@@ -215,7 +218,7 @@ def granted(database: Slots, settings: Settings, *wanted: float) -> list[float]:
 def test_all_waits_of_a_request_together(wanted: tuple[float, ...], expected: list[float]) -> None:
     database = Slots()
     assert granted(database, settings(0), *wanted) == expected
-    assert database.calls == []  # Slots have no limit.
+    assert database.calls == []  # The number of slots has no limit.
 
 
 def test_a_request_takes_one_slot_and_gives_it_back() -> None:

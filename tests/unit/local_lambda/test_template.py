@@ -1,4 +1,4 @@
-"""Tests that templates are read as CloudFormation reads them, and tests their routes and rules.
+"""Tests that the program reads templates as CloudFormation does, and tests their routes and rules.
 
 Sources: CloudFormation User Guide, "Intrinsic function reference"; "Create routes for HTTP APIs" (API Gateway): the
 most specific route has precedence; "Listener rules" (Application Load Balancers): the lowest number has precedence.
@@ -200,7 +200,7 @@ def test_the_benchmark_has_a_call_of_every_function() -> None:
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------
-# Tests AWS's limits of front services and of deployments, at the limit and one beyond.
+# Tests AWS's limits for front services and for deployments, with values at the limit and one above the limit.
 #
 # "Quotas for configuring and running an HTTP API in API Gateway",
 # https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html payload size 10 MB; maximum
@@ -239,7 +239,7 @@ def result(body: str) -> bytes:
 
 
 class Invoked:
-    """A function that takes `seconds` and then returns this result, or fails."""
+    """A function that takes `seconds` and then returns the given result, or fails."""
 
     def __init__(self, outcome: bytes | InvocationError = b"", seconds: float = 0) -> None:
         self._outcome = outcome or result("")
@@ -257,7 +257,7 @@ class Invoked:
 
 
 async def status_of(kind: FrontKind, invoked: Invoked, body: bytes = b"") -> int:
-    """Returns the status of the response to a request with this body."""
+    """Returns the status of the response to a request with the given body."""
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": body, "more_body": False}
@@ -286,7 +286,7 @@ async def status_of(kind: FrontKind, invoked: Invoked, body: bytes = b"") -> int
     ],
 )
 async def test_bodies_of_requests(kind: str, size: int, status: int) -> None:
-    """The limit applies to the client's bytes, not to the event's text."""
+    """The limit applies to the bytes from the client, not to the text of the event."""
     invoked = Invoked()
     assert await status_of(KINDS[kind], invoked, bytes(size)) == status
     assert len(invoked.events) == (status == 200)
@@ -296,7 +296,7 @@ async def test_bodies_of_requests(kind: str, size: int, status: int) -> None:
     ("kind", "size", "status"), [("http_api", 6 * MB, 200), ("balancer", 1 * MB, 200), ("balancer", 1 * MB + 1, 502)]
 )
 async def test_results(kind: str, size: int, status: int) -> None:
-    """tests/system/local_lambda tests that a result of more than 6 MB is an error of the invocation."""
+    """tests/system/local_lambda tests that a result of more than 6 MB makes the invocation fail."""
     outcome = result("x" * (size - len(result(""))))
     assert len(outcome) == size
     assert await status_of(KINDS[kind], Invoked(outcome)) == status
@@ -321,7 +321,7 @@ async def test_invocations_without_a_result(kind: str, outcome: InvocationError,
 )
 @pytest.mark.virtual_time
 async def test_how_long_a_front_waits(kind: str, seconds: float, status: int) -> None:
-    """The function continues, as on Lambda."""
+    """The function continues after the timeout, as on Lambda."""
     invoked = Invoked(seconds=seconds)
 
     response = await status_of(KINDS[kind], invoked)
@@ -357,7 +357,7 @@ def test_code_and_layers_together(tmp_path: Path, more: int, is_allowed: bool) -
 )
 def test_the_format_of_logs_is_that_of_the_template(tmp_path: Path, logging: str, form: str, level: str | None) -> None:
     """The format is Text unless the template sets JSON (CloudFormation, "AWS::Lambda::Function LoggingConfig").
-    Functions read the format from a variable.
+    Functions read the format of the log from a variable.
     """
     (tmp_path / "template.yaml").write_text(LIMITED.replace("LOGGING", logging))
     variables = process_variables(read_stack(tmp_path, {}, {}).functions["Send"], "127.0.0.1:1/1")
@@ -372,6 +372,6 @@ def test_the_http_api_decodes_the_path() -> None:
 
 
 def test_the_functions_may_have_another_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error message about a folder in use names the option."""
+    """If the folder is in use, the error message names the option."""
     monkeypatch.setattr("sys.argv", ["lambda", "--data-dir", "/tmp/other"])
     assert parse_arguments().data_dir == Path("/tmp/other")

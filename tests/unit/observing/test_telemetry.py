@@ -1,4 +1,4 @@
-"""Tests that the container and Lambda write log lines with one schema."""
+"""Tests that the container and Lambda write log lines with the same schema."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from penstock.observing.trace_context import (
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    """Returns the stream with the container's records. Restores the root logger afterwards."""
+    """Returns the stream that contains the records of the container. Restores the root logger after the test."""
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
     stream = io.StringIO()
@@ -69,7 +69,7 @@ def test_an_exception_is_part_of_the_line(stream: io.StringIO) -> None:
 
 
 def test_lambda_has_the_same_keys() -> None:
-    """The test runs in a separate process, because powertools keeps the first sys.stdout."""
+    """The test runs in a separate process, because powertools keeps the first sys.stdout that it sees."""
     extra = {"request_id": "r-1", "queue": "q"}
     record = logging.makeLogRecord({"levelname": "INFO", "msg": "hello", **extra})
     code = (
@@ -83,7 +83,7 @@ def test_lambda_has_the_same_keys() -> None:
 
 
 def records_of(script: str, **variables: str) -> list[Any]:
-    """Returns the records from a separate process, because powertools keeps the first standard output."""
+    """Returns the records of a separate process, because powertools keeps the first standard output that it sees."""
     result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, check=True, text=True, env=os.environ | variables
     )
@@ -103,7 +103,7 @@ def test_log_level_decides_also_where_lambda_lets_more_through() -> None:
 
 
 def test_an_exception_is_written_alike(stream: io.StringIO) -> None:
-    """After an error, both write the same keys: the traceback as a text, and the name of its class."""
+    """After an error, both deployments write the same keys: the traceback as a text, and the name of the class."""
     try:
         raise ValueError("bad")
     except ValueError:
@@ -145,8 +145,8 @@ annotate(action="after")
 
 
 def test_a_traced_invocation_is_a_segment_without_its_response() -> None:
-    """Lambda begins a segment, and Penstock's segment is inside (X-Ray Developer Guide, "Segment documents" and
-    "Tracing header").
+    """Lambda begins a segment that contains Penstock's segment (X-Ray Developer Guide, "Segment documents" and "Tracing
+    header").
     """
     header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     written = records_of(TRACED, LAMBDA_TASK_ROOT="/var/task", _X_AMZN_TRACE_ID=header)
@@ -171,7 +171,7 @@ def test_without_tracing_nothing_of_it_is_imported() -> None:
 
 # --- our own records -------------------------------------------------------------------------------------------------
 def log_calls() -> list[tuple[str, ast.Call]]:
-    """Returns every call of a module's logger with its location."""
+    """Returns every call of a module's logger with the location of the call."""
     return [
         (f"{path.name}:{node.lineno}", node)
         for path in (Path(__file__).parents[3] / "layers").rglob("*.py")
@@ -184,7 +184,7 @@ def log_calls() -> list[tuple[str, ast.Call]]:
 
 @pytest.mark.parametrize(("place", "call"), [pytest.param(*found, id=found[0]) for found in log_calls()])
 def test_a_message_has_no_variable_parts(place: str, call: ast.Call) -> None:
-    """A variable part must be a separate key, because operators count records by message (docs/operate/logs.md)."""
+    """A variable part must have a separate key, because operators count records by message (docs/operate/logs.md)."""
     (message,) = call.args
     assert isinstance(message, ast.Constant), place
     assert "%" not in str(message.value)
@@ -205,7 +205,7 @@ def test_keys_of_records_are_documented() -> None:
 
 
 def test_at_most_so_many_records_a_second() -> None:
-    """Clients' errors must not fill the log."""
+    """Errors of clients must not fill the log."""
     some = AtMost(2)
     seconds = (10.0, 10.1, 10.9, 11.0, 11.5, 11.6, 20.0)
     passed = [some.filter(logging.makeLogRecord({"created": second})) for second in seconds]
@@ -216,19 +216,19 @@ def test_at_most_so_many_records_a_second() -> None:
 # Tests tracing headers. Sources: W3C Trace Context; X-Ray Developer Guide, "Tracing header".
 
 
-# The examples in the recommendation and in the guide.
+# The values are the examples in the recommendation and in the guide.
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 X_RAY = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
 
 
 @pytest.mark.parametrize(("flags", "sampled"), [("01", True), ("00", False), ("03", True), ("02", False)])
 def test_a_traceparent(flags: str, sampled: bool) -> None:
-    """Section 3.2.2.5: the least significant bit tells whether the caller recorded the trace."""
+    """The least significant bit tells whether the caller recorded the trace (section 3.2.2.5)."""
     assert parse_traceparent(f"00-{TRACE}-{SPAN}-{flags}") == TraceContext(TRACE, SPAN, sampled)
 
 
 def test_a_traceparent_of_a_later_version() -> None:
-    """ "Versioning of traceparent": a later version may be longer, after a dash."""
+    """A later version of the header can be longer, after a dash ("Versioning of traceparent")."""
     assert parse_traceparent(f"cc-{TRACE}-{SPAN}-01-what") == TraceContext(TRACE, SPAN, True)
 
 
@@ -283,7 +283,7 @@ def test_a_trace_header_without_a_span_is_ignored(text: str) -> None:
     [
         (X_RAY, X_RAY),
         (f"{X_RAY};Lineage=a87bd80c:1", f"{X_RAY};Lineage=a87bd80c:1"),
-        ("Root=1-67891233-abcdef012345678912345678", None),  # A load balancer sends this form.
+        ("Root=1-67891233-abcdef012345678912345678", None),  # A load balancer sends this form of the header.
         (X_RAY + ";x=" + "y" * 1024, None),
         (X_RAY + "\x01", None),
     ],

@@ -1,6 +1,7 @@
-"""Tests addresses for pg8000, the oldest version of PostgreSQL, and the certificate authorities of Amazon RDS.
+"""Tests database addresses for pg8000, the oldest supported version of PostgreSQL, and the certificate authorities of
+Amazon RDS.
 
-The sources are libpq's interpretation of addresses, and its PQserverVersion for version numbers.
+The sources are how libpq interprets addresses, and its function PQserverVersion for version numbers.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def test_the_source_is_the_one_of_the_script() -> None:
 
 
 def test_the_page_names_the_regions() -> None:
-    """Other regions need another file."""
+    """Other regions need another file of certificates."""
     page = (ROOT / "docs/operate/database.md").read_text().partition("## TLS to the database")[2].partition("\n## ")[0]
     regions = set(re.findall("Amazon RDS ([a-z0-9-]+) Root", TEXT))
     assert set(re.findall(r"`([a-z]+-[a-z]+-\d)`", page)) == regions
@@ -140,10 +141,11 @@ def test_images_have_them_where_terraform_looks(image: str) -> None:
 
 
 # --- sqlstates -------------------------------------------------------------------------------------------------------
-# Compares SQLSTATEs with PostgreSQL's names, psycopg's classes and the states that Penstock's SQL functions raise.
+# Compares SQLSTATEs with the names in PostgreSQL, the classes in psycopg and the states that Penstock's SQL functions
+# raise.
 
 
-# Every SQLSTATE that psycopg defines, from PostgreSQL's errcodes.txt.
+# Maps the SQLSTATEs that psycopg defines, which come from PostgreSQL's errcodes.txt.
 KNOWN: dict[str, type[psycopg.Error]] = {
     kind.sqlstate: kind
     for kind in vars(errors).values()

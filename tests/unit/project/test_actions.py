@@ -26,12 +26,12 @@ from tests.support.functions.server import FUNCTIONS, file_name, load_handler
 from tests.support.local_lambda.template import CloudFormationLoader, Values, expand_for_each, read_balancer
 
 # --- actions ---------------------------------------------------------------------------------------------------------
-# ACTIONS, functions/, the templates and the documentation must agree. Functions contain no logic.
+# Checks that ACTIONS, functions/, the templates and the documentation agree. Functions contain no logic.
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
 SCHEDULED = {"maintain", "measure", "move", "deliver", "fire_schedules", "poll_mappings"}
 OTHERS = {"gateway", "rest", *SCHEDULED}
-# Functions that need more rights than others.
+# These functions need more rights than others.
 ROLES = {"Gateway": "MappingRole", "Rest": "MappingRole", "Deliver": "InvokingRole", "PollMappings": "InvokingRole"}
 
 
@@ -60,7 +60,7 @@ def template() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def functions(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Returns the properties of each function, by logical id."""
+    """Returns the properties of each function by its logical id."""
     return {
         name: resource["Properties"]
         for name, resource in template["Resources"].items()
@@ -142,8 +142,8 @@ def test_lambda_lets_metrics_through_at_every_log_level(template: dict[str, Any]
 def test_functions_that_poll_run_until_their_next_invocation(
     template: dict[str, Any], functions: dict[str, dict[str, Any]]
 ) -> None:
-    """A schedule invokes these functions each minute, so two run at once. Their timeout allows for the slowest endpoint
-    (15 s).
+    """A schedule invokes these functions each minute, so two run at once. The timeout of these functions allows for the
+    slowest endpoint (15 s).
     """
     parameters = template["Parameters"]
     seconds = Settings.queue_lambda_worker_seconds
@@ -157,7 +157,7 @@ def test_functions_that_poll_run_until_their_next_invocation(
 
 
 def test_functions_that_answer_everything_know_their_concurrency(functions: dict[str, dict[str, Any]]) -> None:
-    """The variable contains the reserved concurrency, or nothing without a reservation."""
+    """The variable contains the reserved concurrency, or is empty without a reservation."""
     name = "QUEUE_LAMBDA_CONCURRENCY"
     known = {
         function: properties["Environment"]["Variables"][name]
@@ -177,7 +177,8 @@ def test_functions_that_answer_everything_know_their_concurrency(functions: dict
 def test_alarms_watch_every_function(
     template: dict[str, Any], functions: dict[str, dict[str, Any]], mappings: str | None
 ) -> None:
-    """The alarm expects no invocations of a function that no schedule invokes. Both stacks have the same defaults."""
+    """The alarm expects no invocations of a function that no schedule invokes. Both templates have the same
+    defaults."""
     given = {} if mappings is None else {"EventSourceMappings": mappings}
     watched = read_alarms(given)
     scheduled = {name.title().replace("_", "") for name in SCHEDULED}
@@ -221,7 +222,7 @@ def test_the_pages_count_the_alarms() -> None:
 
 
 def test_names_of_functions_have_room_for_that_of_their_stack(functions: dict[str, dict[str, Any]]) -> None:
-    """A function's name has at most 64 characters ("CreateFunction", AWS Lambda API Reference)."""
+    """The name of a function has at most 64 characters ("CreateFunction", AWS Lambda API Reference)."""
     longest = 64 - len("-") - max(map(len, functions))
     root = TEMPLATE.parent
     (name,) = re.findall(r'^stack_name = "(\S+)"$', (root / "samconfig.toml").read_text(), re.MULTILINE)
@@ -303,7 +304,8 @@ def test_routes_lead_to_the_gateway_the_rest_api_or_the_action(functions: dict[s
 
 
 def route(action: Any) -> tuple[str, str, str]:
-    """Returns a REST-JSON action's method, path and function. An ARN contains a slash."""
+    """Returns the method, the path and the function of a REST-JSON action. The path parameter for an ARN matches
+    slashes, because an ARN contains a slash."""
     method, path = action.route.split()
     path = path.replace("{Name}", "{name}").replace("{ResourceArn}", "{arn+}")
     return method, path, f"{action.service.capitalize()}{action.name}"
@@ -336,12 +338,12 @@ def test_functions_hold_no_logic(file: Path) -> None:
 
 
 # --- access ----------------------------------------------------------------------------------------------------------
-# The access rules include every action.
+# Checks that the access rules include every action.
 REGION, ACCOUNT = "us-east-1", "111122223333"
 QUEUE, TOPIC = f"arn:aws:sqs:{REGION}:{ACCOUNT}:q", f"arn:aws:sns:{REGION}:{ACCOUNT}:t"
 ENDPOINT = f"arn:aws:sns:{REGION}:{ACCOUNT}:endpoint/GCM/a/12345678-abcd-9012-abcd-345678901234"
 TASK = b64encode(f'{{"taskId":"x","sourceArn":"{QUEUE}"}}'.encode()).decode()
-# The members that identify an existing resource, with the values in these tests.
+# Maps the members that identify an existing resource to their values in these tests.
 MEMBERS = {
     "queue_url": "http://localhost/111122223333/q",
     "queue_owner_aws_account_id": ACCOUNT,
@@ -355,12 +357,13 @@ MEMBERS = {
 }
 TO_NUMBERS = Use("*", is_owned=False, action=("penstock", "PublishToPhoneNumber"))
 CONTEXT: Any = SimpleNamespace(region=REGION, account_id=ACCOUNT, queue_arn=lambda _: QUEUE)
-# EventBridge Scheduler's resources belong to the caller, except for the targets that they invoke.
+# The resources of EventBridge Scheduler belong to the caller, except for the targets that they invoke.
 WITH_POLICIES = [action for action in ACTIONS if action.service in RULES]
 
 
 def list_uses(action: Action[Any, Any], **members: str) -> list[Use]:
-    """Returns the resources that a request uses. Names are q, and all other members are None."""
+    """Returns the resources that a request uses. Members that are names have the value q, and all other members are
+    None."""
     known: dict[str, str | None] = {field.name: None for field in fields(action.request)}
     names = {name: "q" for name in known if name in ("name", "queue_name", "platform")}
     given = {name: text for name, text in members.items() if name in known}
@@ -369,7 +372,7 @@ def list_uses(action: Action[Any, Any], **members: str) -> list[Use]:
 
 @pytest.mark.parametrize("action", WITH_POLICIES, ids=lambda action: action.name)
 def test_every_action_is_about_the_account_or_names_something(action: Action[Any, Any]) -> None:
-    """The named resource's owner and policy decide about the request."""
+    """The owner and the policy of the named resource decide about the request."""
     named = {field.name for field in fields(action.request)} & MEMBERS.keys()
     use, *others = list_uses(action, **MEMBERS)
     assert others == ([TO_NUMBERS] if action.name == "CreateSMSSandboxPhoneNumber" else [])
@@ -401,7 +404,7 @@ def test_the_destination_of_an_action_is_checked() -> None:
 
 
 def test_the_target_of_a_publish_is_checked() -> None:
-    """A message's target is a topic, a mobile app's endpoint, or any phone number."""
+    """The target of a message is a topic, an endpoint of a mobile app, or any phone number."""
     (publish,) = (action for action in ACTIONS if action.name == "Publish")
     assert list_uses(publish, topic_arn=TOPIC) == list_uses(publish, target_arn=TOPIC) == [Use(TOPIC)]
     assert list_uses(publish, target_arn=ENDPOINT) == [Use(ENDPOINT)]
@@ -419,8 +422,8 @@ def test_rules_name_actions(service: str) -> None:
 
 
 def test_the_target_of_a_schedule_is_checked() -> None:
-    """The test covers every EventBridge Scheduler action with a target. These actions never name another account's
-    resources.
+    """The test covers every action of EventBridge Scheduler that has a target. These actions never name resources of
+    another account.
     """
     scheduler = [action for action in ACTIONS if action.service == "scheduler"]
     with_target = [a for a in scheduler if "target" in {field.name for field in fields(a.request)}]

@@ -22,7 +22,7 @@ from tests.support.local_lambda.template import CloudFormationLoader, expand_for
 ROOT = Path(__file__).parents[3]
 
 # --- open to whom ----------------------------------------------------------------------------------------------------
-# Every deployment requires signatures by default, except for a deployment that is limited to one machine.
+# Checks that every deployment requires signatures by default, except for a deployment that is limited to one machine.
 SECRETS = ("DATABASE_URL", "DATABASE_DIRECT_URL", *(each.name for each in SETTINGS if each.secret))
 
 
@@ -78,7 +78,8 @@ def test_load_balancers_of_other_accounts_invoke_nothing() -> None:
     loaded = yaml.load((ROOT / "infra/alb/template.yaml").read_text(), CloudFormationLoader)
     resources = expand_for_each(loaded["Resources"])
     allowed = [each["Properties"] for each in resources.values() if each["Type"] == "AWS::Lambda::Permission"]
-    assert len(allowed) == len(ACTIONS) + 2  # The gateway and the REST API are not actions.
+    # The functions of the gateway and of the REST API do not belong to an action.
+    assert len(allowed) == len(ACTIONS) + 2
     for permission in allowed:
         assert permission["SourceAccount"] == {"Ref": "AWS::AccountId"}
         assert permission["SourceArn"]["Fn::Sub"].endswith(":${AWS::AccountId}:targetgroup/*")
@@ -92,7 +93,7 @@ def test_terraform_asks_for_signatures() -> None:
 
 
 def test_the_setting_itself_is_open() -> None:
-    """`make run` and the tests of programs that use Penstock as a library listen only on loopback."""
+    """`make run` and the tests of programs that use Penstock as a library listen only on the loopback address."""
     assert Settings.read({}).queue_access == "off"
 
 
@@ -122,12 +123,12 @@ def test_compose_confines_the_service_and_its_workers() -> None:
 
 
 # --- images ----------------------------------------------------------------------------------------------------------
-# A release can name the base images by digest.
+# Checks that a release can name the base images by digest.
 DOCKERFILE = (ROOT / "infra" / "container" / "Dockerfile").read_text()
 
 
 def bases(text: str) -> set[str]:
-    """Returns the stages' base images, without images that are stages."""
+    """Returns the base images of the stages, but not the stages that are base images of others."""
     lines = [line.split() for line in text.splitlines() if line.startswith("FROM ")]
     return {words[1] for words in lines} - {words[3] for words in lines if words[2:3] == ["AS"]}
 
@@ -167,7 +168,7 @@ def test_images_of_others_are_variables() -> None:
 
 
 def test_the_release_resolves_digests_itself() -> None:
-    """The repository contains no digest, because a digest would name an image that nobody has fetched."""
+    """The repository contains no digest, because such a digest would name an image that no one has downloaded."""
     assert "{{.Manifest.Digest}}" in RELEASE
     for text in (RELEASE, COMPOSE, *(path.read_text() for path in DOCKERFILES)):
         assert re.findall(r"sha256:[0-9a-f]", text) == []
@@ -221,7 +222,7 @@ LAYERS = sorted((ROOT / "layers").glob("*/requirements.txt"))
 
 
 def pins(path: Path) -> dict[str, str]:
-    """Maps a lock file's packages to versions. A package may have two entries for different platforms."""
+    """Maps a lock file's packages to versions. A package can have two entries for different platforms."""
     found = re.findall(r"^([a-z0-9._-]+)(?:\[[a-z,]+\])?==(\S+)", path.read_text(), re.MULTILINE)
     assert found, path
     return dict(found)
@@ -280,7 +281,7 @@ def test_every_program_for_the_jvm_has_its_lock(program: str) -> None:
 
 
 def test_the_tested_versions_are_the_served_ones() -> None:
-    """dev.lock contains service.lock with the same versions."""
+    """dev.lock contains the packages of service.lock with the same versions."""
     assert pins(ROOT / "requirements/service.lock").items() <= pins(ROOT / "requirements/dev.lock").items()
 
 
@@ -291,7 +292,7 @@ def test_extras_can_be_installed_beside_the_others(extra: str) -> None:
 
 
 def test_no_package_is_locked_for_both_metrics_and_iceberg() -> None:
-    """The locks are installed together, so each version is in only one lock."""
+    """The lock files are installed together, so each version is in only one of them."""
     both = pins(ROOT / "requirements/metrics.lock").keys() & pins(ROOT / "requirements/iceberg.lock").keys()
     assert both == set()
 
@@ -302,7 +303,7 @@ def test_the_layers_have_the_versions_of_the_service(path: Path) -> None:
 
 
 def test_make_lambda_has_what_it_imports() -> None:
-    """The tests have more packages, so `make lambda` could fail in a new clone without this check."""
+    """The test environment contains more packages, so without this check `make lambda` could fail in a new clone."""
     lock = pins(ROOT / "requirements/service.lock")
     imported = {
         name.partition(".")[0]
@@ -321,7 +322,7 @@ def test_make_lambda_has_what_it_imports() -> None:
 
 
 def names_of(node: ast.AST) -> list[str]:
-    """Returns the modules that a statement imports, except for modules in the same package."""
+    """Returns the modules that a statement imports, except for modules of the same package."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

@@ -26,7 +26,7 @@ PAUSE = Action("sqs", "PauseQueue", PurgeQueueRequest, None, ACTIONS[0].operatio
 RUN = Action(
     "scheduler", "RunSchedule", GetScheduleRequest, None, ACTIONS[0].operation, use_account, "PATCH /schedules/{Name}"
 )
-# The new action is in the middle of the table, where numbers by position would change all later actions.
+# The new action is in the middle of the table, where numbering by position would change all later actions.
 MORE = (*ACTIONS[:3], PAUSE, *ACTIONS[3:], RUN)
 
 FUNCTION = "functions/sqs/pause_queue.py"
@@ -45,7 +45,8 @@ def read(text: str) -> dict[str, Any]:
 
 
 def added(name: str, files: dict[str, str]) -> dict[str, Any]:
-    """Returns the template's new resources. Fails if the template lacks a resource from the repository's template."""
+    """Returns the resources that only the new template contains. Fails if the template lacks a resource of the template
+    in the repository."""
     before = expand_for_each(read((ROOT / name).read_text())["Resources"])
     after = expand_for_each(read(files[name])["Resources"])
     assert after.items() >= before.items()
@@ -175,7 +176,7 @@ def test_a_removed_action_leaves_the_other_priorities_alone() -> None:
 
 @pytest.mark.parametrize("wrong", [2, 77, 0])
 def test_a_priority_that_is_taken_or_of_another_service_is_replaced(wrong: int) -> None:
-    """Two branches may both have added an action."""
+    """Two branches can both have added an action."""
     present = [row("A", 1), row("B", 2), row("C", wrong)]
     assert assign_priorities("sqs", ["A", "B", "C"], present) == {"A": 1, "B": 2, "C": 3}
 

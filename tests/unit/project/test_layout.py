@@ -18,7 +18,8 @@ import yaml
 ROOT = Path(__file__).parents[3]
 
 # --- imports ---------------------------------------------------------------------------------------------------------
-# Packages and modules import each other in only one direction. Imports for type checkers count too.
+# Checks that packages and modules import each other in only one direction. Imports that only type checkers see also
+# count.
 
 
 def imported(path: Path, package: str) -> Iterator[str]:
@@ -33,7 +34,7 @@ def imported(path: Path, package: str) -> Iterator[str]:
 
 
 def graph_of(folder: Path) -> dict[str, set[str]]:
-    """Maps each first name below the package, such as `sqs` or `gateway`, to the other names that it imports."""
+    """Maps each first name below the package, such as `sqs` or `gateway`, to the other first names that it imports."""
     graph: dict[str, set[str]] = {}
     for path in sorted(folder.rglob("*.py")):
         parts = path.relative_to(folder.parent).with_suffix("").parts
@@ -48,7 +49,7 @@ def graph_of(folder: Path) -> dict[str, set[str]]:
 
 
 def module_graph(folder: Path) -> dict[str, set[str]]:
-    """Maps each module to the modules that it imports from the folder."""
+    """Maps each module to the modules of the folder that it imports."""
     paths = {".".join(path.relative_to(folder.parent).with_suffix("").parts): path for path in folder.rglob("*.py")}
     modules = {name.removesuffix(".__init__") for name in paths}
     graph: dict[str, set[str]] = {}
@@ -79,7 +80,7 @@ def test_no_package_imports_one_that_imports_it(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", ["layers/core/penstock", "layers/web/penstock_web", "jobs/penstock_metrics"])
 def test_imports_from_the_own_package_are_relative(folder: str) -> None:
-    """Ruff refuses relative imports from the packages above (`..`)."""
+    """Ruff refuses relative imports from parent packages (`..`)."""
     root = ROOT / folder
     found = [
         f"{path.relative_to(ROOT)}: {node.module}"
@@ -102,7 +103,7 @@ def test_the_name_of_an_upper_limit_begins_with_max(folder: str) -> None:
 
 
 def test_core_does_not_start_the_container() -> None:
-    """A started module is an import that the other import tests do not see."""
+    """The other import tests do not detect a module that the code starts by name."""
     root = ROOT / "layers/core/penstock"
     started = {
         path.name
@@ -114,7 +115,7 @@ def test_core_does_not_start_the_container() -> None:
 
 
 def test_the_interface_of_delivery_imports_no_carrier() -> None:
-    """A new carrier is a folder beside the others. Only `workers/deliver.py` imports it."""
+    """A new carrier is a folder beside the others. Only `workers/deliver.py` imports a carrier."""
     folder = ROOT / "layers/core/penstock/delivery"
     carriers = {path.name for path in folder.iterdir() if (path / "__init__.py").exists()}
     assert carriers == {"http", "mail", "functions"}
@@ -124,7 +125,7 @@ def test_the_interface_of_delivery_imports_no_carrier() -> None:
 
 
 def imported_by(folder: Path, root: Path) -> set[tuple[str, str]]:
-    """Returns each file in a folder with each name that it imports. `root` is the root of the layer."""
+    """Returns each file in a folder together with each name that it imports. `root` is the root of the layer."""
     files = list(folder.rglob("*.py"))
     assert files
     return {
@@ -166,12 +167,13 @@ def test_the_root_of_the_container_has_three_modules() -> None:
 
 
 # --- folders ---------------------------------------------------------------------------------------------------------
-# Checks the folders in tests/, which tests/README.md describes, and the number of files in a folder.
+# Checks the folders in tests/, which tests/README.md describes, and the number of files in each folder.
 TESTS = ROOT / "tests"
 KINDS = {"unit", "integration", "conformance", "system", "support"}
 LARGEST_FOLDER = 20
 LONGEST_FILE = 500  # lines
-# These folders may contain more files, because they have one file for each operation. Each folder has a reason.
+# These folders can contain more files, because they have one file for each operation. Maps each of these folders to the
+# reason.
 LARGER = {
     "functions/sqs": "a function of Lambda per action, generated",
     "functions/sns": "likewise",
@@ -225,7 +227,8 @@ def test_no_file_is_too_long() -> None:
 
 
 def test_no_test_asserts_a_duration() -> None:
-    """A slow machine would decide the result. A test waits for an event, or moves a clock."""
+    """The result of such a test would depend on the speed of the machine. Instead, a test waits for an event or moves a
+    clock."""
     clock = re.compile(r"(?:time\.)?(?:monotonic|perf_counter|time)(?:_ns)?\(\) - ")
     found = {
         f"{path.relative_to(TESTS)}:{node.lineno}"
@@ -244,7 +247,7 @@ def test_helpers_are_in_support_and_tests_are_not(kind: str) -> None:
 
 
 def test_no_file_imports_from_a_test_file() -> None:
-    """Shared helpers are in `support` or in a conftest."""
+    """Shared helpers belong to `support` or to a conftest."""
     found = {
         (path.relative_to(ROOT).as_posix(), module)
         for path in TESTS.rglob("*.py")
@@ -266,15 +269,16 @@ def test_unit_tests_need_no_server_and_no_process() -> None:
 
 
 # --- groups of tests -------------------------------------------------------------------------------------------------
-# Tests that share an expensive resource (a JVM, a service) form a group, which runs in one process.
-# Another target runs the tests that `make test` excludes, so each test runs.
+# Checks that tests that share an expensive resource (a JVM, a service) form a group, which runs in one process. Other
+# targets run the tests that `make test` excludes, so every test runs.
 FOLDERS = ("unit", "integration", "conformance", "system")
 SPARK = ROOT / "tests/integration/jobs"
 
 
 @pytest.mark.xdist_group("together")
 def test_groups_are_kept_together(request: pytest.FixtureRequest) -> None:
-    """pytest-xdist does not report a failure, so pytest and pytest-xdist need compatible versions (pyproject.toml)."""
+    """pytest-xdist does not report the failure, so the versions of pytest and pytest-xdist must be compatible
+    (pyproject.toml)."""
     among_others = "PYTEST_XDIST_WORKER" in os.environ
     assert request.node.nodeid.endswith("@together") is among_others
 
@@ -331,7 +335,7 @@ def test_ci_runs_all_of_them() -> None:
 
 @pytest.mark.parametrize("path", sorted(SPARK.glob("test_*.py")), ids=lambda path: path.stem)
 def test_a_test_that_starts_spark_is_marked(path: Path) -> None:
-    """A test of the job without a session stays in `make test`."""
+    """A test of the job without a Spark session stays in `make test`."""
     text = path.read_text()
     marked = "pytest.mark.metrics" in text
     assert ('xdist_group("spark")' in text) is marked
@@ -339,13 +343,13 @@ def test_a_test_that_starts_spark_is_marked(path: Path) -> None:
 
 
 # --- annotations -----------------------------------------------------------------------------------------------------
-# `Any` disables the type checker, so the number of lines in layers/ with `Any` may only decrease.
+# `Any` disables the type checker, so the number of lines in layers/ that contain `Any` must not increase.
 LAYERS = ROOT / "layers"
 MAX_LINES = 148
 
 
 def lines_with_any(code: str) -> set[int]:
-    """Returns the lines that use the name, including quoted annotations but not imports."""
+    """Returns the lines that use the name, including quoted annotations but excluding imports."""
     return set(_uses(ast.parse(code)))
 
 

@@ -30,7 +30,7 @@ DOCS = ROOT / "docs"
 
 # --- docs/reference/errors.md -----------------------------------------------------------------------------------------
 def rows(page: str, section: str) -> list[list[str]]:
-    """Returns the cells of a section's table without the head."""
+    """Returns the cells of the table in a section, without the header row."""
     text = (ROOT / page).read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     lines = [line for line in text.splitlines() if line.startswith("| `")]
     return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
@@ -48,7 +48,7 @@ def test_the_page_of_errors_lists_every_error(section: str, table: dict[str, typ
 
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yields a module's texts with their lines, without docstrings."""
+    """Yields the texts of a module with their lines, without docstrings."""
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
@@ -56,7 +56,7 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def test_no_message_sends_to_a_page_of_the_checkout() -> None:
-    """`pip install` does not install docs/. A message may contain an address of the service, /docs/…."""
+    """`pip install` does not install docs/. A message can contain an address of the service, /docs/…."""
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted((ROOT / "layers").rglob("*.py"))
@@ -67,10 +67,11 @@ def test_no_message_sends_to_a_page_of_the_checkout() -> None:
 
 
 # --- docs/reference/prometheus.md -------------------------------------------------------------------------------------
-# The page and the code must describe the same metrics.
+# Checks that the page and the code describe the same metrics.
 PROMETHEUS_PAGE = (DOCS / "reference" / "prometheus.md").read_text()
 
-# Dashboards and alerts rely on these metrics: name, type, labels, and a histogram's smallest and largest bucket.
+# Dashboards and alerts rely on the name, the type and the labels of these metrics, and on the smallest and the largest
+# bucket of histograms.
 PROMISED = [
     ("penstock_http_requests_total", "counter", ("method", "path", "status"), ()),
     ("penstock_http_request_duration_seconds", "histogram", ("method", "path"), (0.005, 2.5)),
@@ -114,7 +115,8 @@ def test_names_of_metrics_are_unique() -> None:
 
 
 # --- docs/reference/schedules.md --------------------------------------------------------------------------------------
-# The pages list EventBridge Scheduler's actions and errors, and the REST API's routes and members.
+# Checks that the pages list the actions and errors of EventBridge Scheduler, and the routes and members of the REST
+# API.
 REST = (DOCS / "reference" / "schedules.md").read_text()
 AWS = (DOCS / "reference" / "eventbridge_scheduler.md").read_text()
 

@@ -1,6 +1,6 @@
 """Compares message types, limits, routes and errors with botocore's model of EventBridge Scheduler.
 
-Also tests which names a sync of the REST API reads.
+Also tests which names a sync over the REST API reads.
 """
 
 import json
@@ -71,7 +71,7 @@ def same(ours: Shape, theirs: Any, *, judges_limits: bool) -> None:
 
 
 def place(member: Member, theirs: Any) -> None:
-    """Checks a member's place: in the path, in the query string under the same name, or in the body."""
+    """Checks the place of a member: in the path, in the query string under the same name, or in the body."""
     location = theirs.serialization.get("location")
     if location is None:
         assert member.location is None
@@ -107,7 +107,7 @@ def test_requests(action: AnyAction) -> None:
 
 @pytest.mark.parametrize("action", ROWS)
 def test_results(action: AnyAction) -> None:
-    """A result without members is empty, because its body in the API reference is empty."""
+    """The body of a result without members is empty, as in the API reference."""
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (not theirs.members)
     if action.result is not None:

@@ -205,7 +205,7 @@ def test_secrets_and_addresses_may_be_in_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("setting", [s for s in SETTINGS if not s.secret])
 def test_no_other_setting_may_be_in_a_file(setting: Setting[Value]) -> None:
-    """Otherwise the process would start with the default instead of the file's value."""
+    """If such a variable had no effect, the process would start with the default instead of the value in the file."""
     with pytest.raises(SettingError) as refused:
         Settings.read({f"{setting.name}_FILE": "/run/secrets/value", setting.name: setting.write()})
     said = f"{setting.name}_FILE is not a setting: only secrets and database addresses are read from files. "

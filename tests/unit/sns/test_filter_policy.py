@@ -122,7 +122,7 @@ def test_bad_policies(policy: Any, expected: str) -> None:
     ],
 )
 def test_the_place_of_a_fault(policy: str, place: str) -> None:
-    """The columns follow Jackson's rules (locations.py), like AWS's recorded responses."""
+    """The columns follow the rules of Jackson (locations.py), as in the responses recorded at AWS."""
     with pytest.raises(InvalidParameter) as caught:
         compile_topic_policy(policy, "MessageBody")
     _, _, found = caught.value.message.partition("\n at [Source: ")
@@ -138,7 +138,7 @@ def test_a_long_policy_is_quoted_in_part() -> None:
 
 @pytest.mark.parametrize("depth", [10, 300, 900])
 def test_deep_policies(depth: int) -> None:
-    """The depths' product alone exceeds the limit, or the depth exceeds every parser's limit."""
+    """The product of the depths exceeds the limit alone, or the depth exceeds the limit of every parser."""
     policy = '{"a":' * depth + '["x"]' + "}" * depth
     if depth == 10:
         assert compile_policy(policy, "MessageBody")
@@ -179,7 +179,8 @@ def test_attributes_are_not_nested() -> None:
     ],
 )
 def test_at_most_150_combinations(policy: Any, allowed: bool) -> None:
-    """The number of combinations is the product of the lists' lengths, each multiplied by its depth."""
+    """The number of combinations is the product of the lengths of all lists, which are each multiplied by their
+    depth."""
     if allowed:
         assert compiled(policy)
     else:
@@ -189,8 +190,8 @@ def test_at_most_150_combinations(policy: Any, allowed: bool) -> None:
 @pytest.mark.parametrize(
     ("values", "allowed"),
     [
-        # "Wildcard pattern usage guidelines": the patterns' points multiplied by the number of a key's patterns are at
-        # most 100.
+        # For each key, the sum of the patterns' points multiplied by the number of patterns is at most 100 ("Wildcard
+        # pattern usage guidelines").
         ([{"wildcard": f"{n}*"} for n in range(10)], True),
         ([{"wildcard": f"{n}*"} for n in range(11)], False),
         ([{"wildcard": f"{n}*x*"} for n in range(5)], True),
@@ -324,6 +325,6 @@ def test_the_document_is_there_for_arrays_of_objects_alone() -> None:
 
 
 def test_long_paths_cost_no_memory() -> None:
-    """The body of half a megabyte has names of 1 KB on 500 levels, whose paths have 128 MB."""
+    """The body of half a megabyte has names of 1 KB on 500 levels, whose paths are 128 MB long in total."""
     name = "x" * 1_000
     assert encode_body_facts(f'{{"{name}":' * 500 + "1" + "}" * 500) == UNJUDGED

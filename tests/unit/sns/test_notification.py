@@ -34,7 +34,7 @@ CERTIFICATE = f"{BASE}/SimpleNotificationService-f3ecfb7224c7233fe7bb5f59f96de52
 
 
 class Notary:
-    """Records the texts to sign."""
+    """Records the texts that it signs."""
 
     def __init__(self) -> None:
         self.signed: list[tuple[str, str]] = []
@@ -207,7 +207,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 def message_of(kind: str, key: NewSigningKey, version: str) -> dict[str, str]:
-    """Returns a message of each kind in the receiver's format."""
+    """Returns one message of each kind in the format that a receiver gets."""
     head = SigningContext(Signer(key.key_id, key.private_key), version, "http://q", "http://q/c.pem")
     if kind == "Notification":
         parts = notification.build_notification(head, SIGNED_TOPIC, MESSAGE_ID, "grüße\n\t", "Über", SIGNED_AT, {})
@@ -250,7 +250,7 @@ def test_a_name_is_32_hex_digits(key: NewSigningKey) -> None:
 
 @pytest.mark.parametrize("kind", SIGNED)
 def test_every_changed_bit_is_noticed(kind: str, key: NewSigningKey, version: str) -> None:
-    """The test flips each bit of the signature and of every signed member, in the bytes that are hashed."""
+    """The test flips each bit of the signature, and each bit of every signed member in the hashed bytes."""
     message = message_of(kind, key, version)
     verify(message, key.certificate)
     public = public_key(key.certificate)

@@ -25,7 +25,7 @@ from penstock.sns.delivery_policy import (
 )
 from penstock.sns.errors import SNS_ERRORS, InvalidParameter, SnsError
 
-# A blob is base64 text in the structs. The only timestamp is in a list that is always empty.
+# In the structs, a blob is a base64 text. Only a list that is always empty contains a timestamp.
 SCALARS = {"string": str, "blob": str, "boolean": bool, "integer": int, "timestamp": str}
 ROWS = [pytest.param(action, id=action.name) for action in ACTIONS if action.service == "sns"]
 
@@ -36,7 +36,7 @@ def model() -> Any:
 
 
 def members(ours: Structure, theirs: Any) -> None:
-    """Checks that both shapes have the same names and member shapes."""
+    """Checks that both shapes have the same member names and member shapes."""
     assert {member.name for member in ours.members} == set(theirs.members)
     for member in ours.members:
         same(member.shape, theirs.members[member.name])
@@ -80,7 +80,7 @@ def test_requests(action: AnyAction) -> None:
     assert {member.name for member in ours.members if member.required} == required
 
 
-# For these members, AWS returns another error than ValidationError, or checks another member first.
+# For these members, AWS returns an error other than ValidationError, or first checks another member.
 CHECKED_BY_OPERATIONS = {
     "SetEndpointAttributes": {"Attributes"},
     "SetPlatformApplicationAttributes": {"Attributes"},
@@ -97,7 +97,7 @@ def test_results(action: AnyAction) -> None:
 
 
 def test_errors() -> None:
-    """The model contains the code, status and required members of all errors except one, which is in "Common
+    """The model contains the code, status and required members of all errors except for one error, which is in "Common
     Errors".
     """
     known = {shape.name: shape.metadata["error"] for shape in model().error_shapes if "error" in shape.metadata}
@@ -107,7 +107,7 @@ def test_errors() -> None:
     required = {shape.name: set(shape.required_members) - {"Message", "message"} for shape in model().error_shapes}
     for kind in ours.values():
         assert set(kind.more_members) == required.get(kind.json_type, set())
-        # The model has no code for Verification.
+        # The model defines no code for Verification.
         if kind in (errors_sns.ValidationError, errors_sns.Verification):
             continue
         assert (kind.query_code, kind.status) == (
@@ -115,7 +115,7 @@ def test_errors() -> None:
         )  # fmt: skip
 
 
-# Query code and status: the behaviour page's row "SNS".
+# The rows contain the Query code and the status from the documentation of SNS.
 TABLE = [
     ("NotFound", 404),
     ("InvalidParameter", 400),
@@ -191,7 +191,8 @@ def delays(**retry: Any) -> list[float]:
     ],
 )  # fmt: skip
 def test_bad_policies(text: str) -> None:
-    """A policy has 0-100 retries, delays of 1-3,600 s and of an hour in total, and phases within the retries."""
+    """A policy has 0-100 retries, delays of 1-3,600 s and of at most an hour in total, and phases with no more retries
+    than the policy."""
     with pytest.raises(InvalidParameter, match="DeliveryPolicy"):
         check_delivery_policy(text)
 
@@ -208,7 +209,7 @@ def test_the_default_is_three_retries_20_seconds_apart() -> None:
 
 
 def test_phases_follow_each_other() -> None:
-    """The phases are: no delay, the minimum delay, back-off, the maximum delay."""
+    """The phases are retries without delay, with the minimum delay, with back-off, and with the maximum delay."""
     found = delays(
         minDelayTarget=1, maxDelayTarget=60, numRetries=10, numNoDelayRetries=3, numMinDelayRetries=2,
         numMaxDelayRetries=2,

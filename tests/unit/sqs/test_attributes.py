@@ -232,7 +232,7 @@ def test_redrive_allow_policies_that_are_refused(policy: object) -> None:
 # --- limits of all of them -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["Policy", "RedrivePolicy", "RedriveAllowPolicy"])
 def test_json_that_is_nested_deeply_is_refused(name: str) -> None:
-    """The service refuses every depth, even beyond the limit of Python's JSON parser."""
+    """The service refuses a document of any such depth, even beyond the limit of Python's JSON parser."""
     for depth in range(500, 1_100):
         value = '{"a":' + "[" * depth + "]" * depth + "}"
         with pytest.raises((InvalidAttributeValue, InvalidParameterValue)):
@@ -240,7 +240,7 @@ def test_json_that_is_nested_deeply_is_refused(name: str) -> None:
 
 
 def test_a_policy_has_at_most_8192_bytes() -> None:
-    """Developer Guide, "Amazon SQS policy quotas". No other attribute can be as long."""
+    """Developer Guide, "Amazon SQS policy quotas". No other attribute can have the same length."""
     longest = ACCESS[:-1] + ',"Id":"' + "x" * (8_192 - len(ACCESS) - 8) + '"}'
     assert len(longest) == 8_192
     check_queue_attributes({"Policy": longest}, fifo=False)

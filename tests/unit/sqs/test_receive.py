@@ -1,5 +1,5 @@
-"""Tests receives of messages that each exceed the response's limit, without a database. The behaviour is Penstock's
-choice (docs/reference/errors.md).
+"""Tests receives of messages that each exceed the limit of the response, without a database. The behaviour is
+Penstock's choice (docs/reference/errors.md).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_a_wait_goes_on_until_others_come() -> None:
 
 
 def test_a_long_message_is_refused_at_the_end_of_the_queues_wait() -> None:
-    """The pause returns the message if the process ends first."""
+    """The process stops during the pause."""
     waiting = operation(None)
     next(waiting)
     assert isinstance(waiting.send([TOO_LARGE]), Pause)
@@ -107,9 +107,10 @@ FUNCTION = ReceiveLimit(5_998_000, "function-json", 7, "a function")
     ("limit", "most", "assume_short", "statement", "last"),
     [
         (None, 10, True, RECEIVE_MESSAGES, None),
-        (CONTAINER, 1, False, RECEIVE_MESSAGES, None),  # The receive returns any single message.
+        # The receive can return any single message, regardless of its length.
+        (CONTAINER, 1, False, RECEIVE_MESSAGES, None),
         (CONTAINER, 2, False, RECEIVE_RESPONSE, "json"),
-        # Each message has a frame of 2,000 bytes, and escapes double its length.
+        # Each message has a frame of 2,000 bytes, and escapes double the length of the message.
         (CONTAINER, 10, True, RECEIVE_MESSAGES, 208_000),
         (CONTAINER, 1000, True, RECEIVE_RESPONSE, "json"),
         (FUNCTION, 1, True, RECEIVE_MESSAGES, 854_857),
@@ -121,14 +122,13 @@ def test_only_what_may_be_too_long_is_measured(
     limit: ReceiveLimit | None, most: int, assume_short: bool, statement: Statement[ReceivedRow], last: object
 ) -> None:
     """`last` is the last argument: the size at which `most` messages still fit, even if escapes lengthen them the
-    most.
-    """
+    most."""
     effect = Receive(RECEIVE_MESSAGES, NamedQueue(ARN), most, None, limit=limit)
     called, arguments = build_receive_call(effect, 250, most, assume_short=assume_short)
     assert called is statement
     assert len(arguments) == len(statement.types)
     assert arguments[-1] == last
-    # The limit does not apply if other calls share the transaction, or if the attempt is stored.
+    # The limit does not apply if other calls share the transaction, or if the database stores the attempt.
     if statement is RECEIVE_MESSAGES and last:
         assert build_receive_call(effect, 250, most, own_transaction=False, assume_short=True)[0] is RECEIVE_RESPONSE
         assert build_receive_call(replace(effect, attempt_id="a"), 250, most, assume_short=True)[0] is RECEIVE_RESPONSE
@@ -170,7 +170,8 @@ def test_a_queue_in_which_a_function_found_a_long_message_is_measured_from_then_
 
 # --- threads ---------------------------------------------------------------------------------------------------------
 def first_effect(operation: Operation[object]) -> Effect[object]:
-    """Returns the first effect that waits. A receive gets a message of 4 MB in ten rows of equal length."""
+    """Returns the first effect for which the operation waits. A receive returns a message of 4 MB in each of ten
+    rows."""
     effect = next(operation)
     while isinstance(effect, Report | Receive | Call):
         given: object = None
@@ -204,14 +205,14 @@ LONG_BATCH = SendMessageBatchRequest(
     ids=["send", "batch", "receive", "peek"],
 )
 def test_a_thread_hashes_long_messages(start: Callable[[Context], Operation[object]]) -> None:
-    """Otherwise the event loop serves no other request for 2 ms a megabyte."""
+    """Without a thread, the event loop would serve no other request for 2 ms per megabyte."""
     environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
     context = Context("000000000000", "us-east-1", "", environment, HttpRequest("POST", "/", b"", {}, b""))
     assert isinstance(first_effect(start(context)), Compute)
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------
-# Tests the events that operations report: each event once, and no other event.
+# Tests that operations report each event once, and report no other event.
 
 
 QUEUE = NamedQueue(ARN)

@@ -39,10 +39,10 @@ FIRST_ISSUE = {
     "SendMessageBatch",
     "SetQueueAttributes",
 }
-# A blob is base64 text in the structs.
+# In the structs, a blob is a base64 text.
 SCALARS = {"string": str, "blob": str, "integer": int, "long": int, "boolean": bool}
 
-# The intended differences from the model: (structure, member) -> reason.
+# Maps the intended differences from the model to their reasons: (structure, member) -> reason.
 LAXER = {
     ("MessageAttributeValue", "DataType"): "SQS answers its absence with InvalidParameterValue, for that entry alone",
     ("MessageSystemAttributeValue", "DataType"): "the same",
@@ -138,7 +138,7 @@ def binary(value: bytes, data_type: str = "Binary") -> MessageAttributeValue:
 
 
 def documented(attributes: dict[str, tuple[str, str | bytes]]) -> str:
-    """Computes the digest by the Developer Guide's steps."""
+    """Computes the digest by the steps in the Developer Guide."""
     buffer = bytearray()
     for name, (data_type, value) in sorted(attributes.items()):
         for part in (name.encode("utf-8"), data_type.encode("utf-8")):
@@ -182,7 +182,7 @@ def test_values_as_bytes() -> None:
 
 
 # --- message id ------------------------------------------------------------------------------------------------------
-# Compares MessageIds with the standard library's UUID (RFC 9562).
+# Compares MessageIds with the UUIDs of the standard library (RFC 9562).
 
 
 def test_message_ids_are_random_uuids_of_version_4() -> None:

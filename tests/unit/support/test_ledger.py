@@ -1,4 +1,4 @@
-"""Tests the checker, which must report each kind of violation, but no uncertain one."""
+"""Tests the checker, which must report each kind of violation, but no uncertain violation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def ledger(clock: Clock) -> Ledger:
-    """Returns a ledger with two sent messages in a group and a message without a group."""
+    """Returns a ledger of three sent messages: two in a group and one without a group."""
     ledger = Ledger(clock=clock)
     ledger.sending(["a", "b"], "group")
     ledger.sending(["c"])
@@ -103,8 +103,8 @@ def test_overlapping(ledger: Ledger, clock: Clock, ended: float, found: dict[str
 
 
 def test_two_receives_side_by_side_may_have_come_in_either_order(ledger: Ledger, clock: Clock) -> None:
-    """The second recorded receive began first. The message's timeout may have ended before the other receive got the
-    message.
+    """The receive that was recorded second began first. The visibility timeout can have ended before the other receive
+    returned the message.
     """
     clock.now = 5.1
     ledger.delivered(["c"], 5, 10)
@@ -224,7 +224,7 @@ def test_a_send_that_was_stored_twice(ledger: Ledger, clock: Clock) -> None:
 # --- a failover to a standby behind the primary, or a restore ---------------------------------------------------------
 @pytest.fixture
 def rewound(ledger: Ledger, clock: Clock) -> Ledger:
-    """`c` was sent and `a` was deleted before the moment; `b` is deleted and `d` is sent after it."""
+    """Before the moment of the backup, `c` was sent and `a` was deleted. After it, `b` was deleted and `d` was sent."""
     finish(ledger, "a")
     clock.now = 10
     ledger.sending(["d"], "group")
@@ -275,10 +275,10 @@ def test_a_wait_reports_the_last_response_and_the_variables(monkeypatch: pytest.
 
 
 # --- actors ----------------------------------------------------------------------------------------------------------
-# Tests the notes of `make chaos`'s actors about calls without a response.
-# Also tests every order of steps in the storage's model: two consumers, up to four messages, one crash or failover.
-# Budgets limit the numbers of sends, receives, time-outs, changed visibilities and failures.
-# Also tests that `make cases` writes a page with all cases.
+# Tests what the actors of `make chaos` record about calls without a response. Also tests every order of steps in the
+# model of the storage: two consumers, up to four messages, and one crash or failover. Budgets limit the numbers of
+# sends, receives, time-outs, changed visibilities and failures. Also tests that `make cases` writes a page with all
+# cases.
 
 
 class FakeConnection:
@@ -292,7 +292,8 @@ class FakeConnection:
 
 
 def actor_whose_calls_end_with(error: Exception) -> Actor:
-    """Returns an actor whose queue `poison` has a message that was received once, with a maximum of two."""
+    """Returns an actor whose queue `poison` contains a message that was received once, with a maximum of two
+    receives."""
     ledger = Ledger(maximum=2)
     ledger.sending(["m"])
     ledger.sent(["m"], [1])
@@ -305,14 +306,14 @@ def actor_whose_calls_end_with(error: Exception) -> Actor:
 
 
 def violations(actor: Actor) -> dict[str, int]:
-    """Returns the violations after the message's arrival in the dead-letter queue."""
+    """Returns the violations after the message has arrived in the dead-letter queue."""
     ledger = actor.traffic.ledgers["poison"]
     ledger.moved(["m"])
     return ledger.findings().violations
 
 
 def test_a_send_without_a_response_may_have_received_for_a_long_poll() -> None:
-    """tests/integration/web/long_poll/test_direct_handoff.py shows this case."""
+    """tests/integration/web/long_poll/test_direct_handoff.py tests this case in the service."""
     actor = actor_whose_calls_end_with(NoResponseError(503, "1"))
     with pytest.raises(NoResponseError):
         produce_poison(actor)
@@ -355,14 +356,14 @@ def test_with_four_messages(fifo: bool, budget: tuple[int, int, int, int, int]) 
 @pytest.mark.parametrize("fence", [False, True])
 @pytest.mark.parametrize("fifo", [False, True])
 def test_without_the_identity_in_handles_a_handle_of_before_deletes_another_message(fifo: bool, fence: bool) -> None:
-    """Skipping ids is not enough, because a send may precede the skip."""
+    """It is not enough that ids are skipped, because a send can precede the skip."""
     with pytest.raises(ViolationError, match="a handle of 1 deletes 2") as found:
         explore(Rules(fifo, identity=False, fence=fence, budget=(2, 2, 0, 0, 1)))
     assert "failover" in found.value.path
 
 
 def test_identity_alone_is_enough() -> None:
-    """Ids are skipped only for callers that store plain ids: REST and SQL functions."""
+    """Only callers that store plain ids (REST and SQL functions) need skipped ids."""
     assert explore(Rules(fifo=False, fence=False, budget=(2, 2, 0, 0, 1))) > 1_000
 
 

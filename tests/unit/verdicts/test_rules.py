@@ -1,6 +1,5 @@
 """Tests each rule in docs/reference/verdicts.md on minutes with known numbers. The page defines the expected
-verdicts.
-"""
+verdicts."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ STEADY = {"sent": 300, "received": 300, "deleted": 300, "visible": 0, "in_flight
 
 
 def minute(ago: int, **columns: Any) -> Minute:
-    """Returns the minute that began `ago` minutes before noon. The last receive is in this minute if the minute has
-    receives.
+    """Returns the minute that began `ago` minutes before noon. If the minute has receives, the last receive is in the
+    minute.
     """
     start = NOON - ago * MINUTE
     known = {**STEADY, **columns}
@@ -106,7 +105,7 @@ def test_a_wait_begins_when_messages_come() -> None:
 
 
 def test_all_in_flight_is_no_stall() -> None:
-    """Consumers get empty responses, because no message is available."""
+    """Consumers receive empty responses, because no message is available."""
     assert kind(steady(10, sent=0, received=0, deleted=0, visible=0, in_flight=200)) is not Kind.STALLED
 
 
@@ -165,7 +164,7 @@ def test_minutes_that_were_not_measured_change_nothing(nulls: int) -> None:
 
 
 def test_an_estimated_backlog_is_no_stall() -> None:
-    """The last minute with receives was not measured, so the estimated backlog may be wrong."""
+    """The last minute with receives was not measured, so the estimated backlog can be wrong."""
     unmeasured: dict[str, Any] = {"visible": None, "in_flight": None, "delayed": None}
     rest = minute(6, sent=0, received=95, deleted=95, **unmeasured)
     assert kind([*steady(60, 7, visible=100, in_flight=0), rest]) is not Kind.STALLED
@@ -177,7 +176,8 @@ def test_a_minute_without_a_row_is_one_without_change() -> None:
 
 
 def test_a_queue_in_which_nothing_has_changed_for_long_is_stalled() -> None:
-    """Minutes without changes have no rows, and rows are deleted after 25 hours. Only the last measurement remains."""
+    """Minutes without changes have no rows, and Penstock deletes rows after 25 hours. Only the last measurement of the
+    queue remains."""
     days_ago = NOON - timedelta(days=3)
     found = verdict([], now=Gauges(NOW, visible=5, in_flight=0, delayed=0, oldest_at=days_ago))
     assert (found.kind, found.since, found.since_or_before) == (Kind.STALLED, days_ago, True)
@@ -210,7 +210,7 @@ def test_the_zone_of_the_times_means_nothing() -> None:
 def test_messages_that_end_by_their_retention_are_counted(
     minutes: list[Minute], expired: int, since: datetime | None, is_received: bool
 ) -> None:
-    """The kind does not depend on these messages, because a short retention can be wanted."""
+    """The kind of verdict does not depend on expired messages, because a short retention can be intended."""
     found = verdict(minutes)
     assert (found.expired, found.expiring_since, found.is_received) == (expired, since, is_received)
 
@@ -295,7 +295,7 @@ def test_falling_behind(minutes: list[Minute], facts: dict[str, Any], cause: Cau
 
 
 def test_consumers_needed() -> None:
-    """Five messages are in flight and 300 are done in a minute, so each takes a second. 500 arrive in a minute, and
+    """Five messages are in flight and 300 are done in a minute, so each takes a second. In a minute, 500 arrive, and
     4,000 wait.
     """
     found = judge(growing(20, 200, sent=500), Facts(), NOW, target_lag_seconds=100)
@@ -305,13 +305,13 @@ def test_consumers_needed() -> None:
         poisoned = growing(20, 200, **{"sent": 500, "in_flight": 35, **failures})
         unknown = judge(poisoned, Facts(), NOW, target_lag_seconds=100)
         assert (unknown.consumers_now, unknown.consumers_needed) == (None, None)
-        # One minute has a failed message, which is also in flight in the minute before.
+        # One minute contains a failed message, which is also in flight in the minute before.
         mixed = [*growing(20, 200, sent=500)]
         mixed[-3] = mixed[-3]._replace(in_flight=35, **failures)
         mixed[-4] = mixed[-4]._replace(in_flight=35)
         found = judge(mixed, Facts(), NOW, target_lag_seconds=100)
         assert (found.consumers_now, found.consumers_needed in (48, 49)) == (5, True)
-    assert verdict(steady(60)).consumers_now is None  # Some consumers may be idle.
+    assert verdict(steady(60)).consumers_now is None  # Some consumers can be idle.
     assert verdict(steady(60, sent=0, received=0, deleted=0, in_flight=0)).consumers_needed is None
 
 
@@ -330,7 +330,8 @@ def test_draining_until_it_is_empty() -> None:
 
 @pytest.mark.parametrize(("now_visible", "expected"), [(3000, Kind.DRAINING), (3400, Kind.FALLING_BEHIND)])
 def test_consumers_that_are_back_are_seen_before_their_first_full_minute(now_visible: int, expected: Kind) -> None:
-    """The backlog grew to 3,200 in ten minutes without consumers. The rule uses the backlog's latest change."""
+    """The backlog grew to 3,200 in ten minutes without consumers. The rule uses the most recent change of the
+    backlog."""
     away = [minute(ago, received=0, deleted=0, visible=320 * (11 - ago), in_flight=0) for ago in range(10, 0, -1)]
     back = minute(0, sent=60, received=260, deleted=260, visible=now_visible, last_received_at=NOW)
     assert kind([*steady(60, 11), *away, back]) is expected
@@ -345,7 +346,7 @@ def test_a_batch_is_no_backlog_until_it_stands() -> None:
 
 
 # --- days ------------------------------------------------------------------------------------------------------------
-# Tests verdicts on generated days with known truth (tests/support/verdicts).
+# Tests verdicts on generated days for which the correct verdicts are known (tests/support/verdicts).
 
 
 EVERY_MINUTES = 12
@@ -356,14 +357,14 @@ RIGHT_RESPONSES = 0.8
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_a_day_gets_the_verdicts_that_it_deserves(name: str) -> None:
-    """Two verdicts are right at their border."""
+    """At the border between two verdicts, both are correct."""
     found = score(JUDGED[name], simulate(JUDGED[name].plan), every=EVERY_MINUTES)
     assert found.right > 0
     assert found.wrong.total() <= 0.01 * found.right, found.wrong
 
 
 def test_a_backlog_is_gone_when_it_was_said_to_be() -> None:
-    """Four of five hourly responses are within a fifth of the truth, for queues that empty within five hours."""
+    """Four of five hourly responses are within a fifth of the true value, for queues that empty within five hours."""
     days = [(SCENARIOS[name], simulate(SCENARIOS[name].plan)) for name in DRAINING]
     responses = [response for scenario, day in days for response in score(scenario, day, every=60).drains]
     close = sum(is_close(said, true) for _, said, true in responses)

@@ -143,7 +143,7 @@ def test_a_long_text_may_hold_whatever_it_likes() -> None:
 
 @pytest.mark.parametrize("text", ["\\u0041" * 1_048_576, "\\n" * 1_048_576, "A" * 1_398_104], ids=["u", "n", "base64"])
 def test_a_mib_may_be_written_with_escapes_or_as_base64(text: str) -> None:
-    """The text is a message's longest body in each notation, or the longest binary attribute."""
+    """The text is the longest body of a message in each notation, or the longest binary attribute."""
     assert len(decode_send(f'{{"QueueUrl":"u","MessageBody":"{text}"}}'.encode()).message_body) >= 1_048_576
 
 
@@ -217,7 +217,7 @@ def test_an_error_names_its_type_and_says_what_happened() -> None:
 
 
 # --- rest json -------------------------------------------------------------------------------------------------------
-# Tests long bodies in REST-JSON. The service counts their values before it decodes them.
+# Tests long bodies in REST-JSON. The service counts the values in a body before it decodes them.
 
 
 decode = rest_json.make_decoder(CreateScheduleRequest)

@@ -193,7 +193,7 @@ def test_the_body_replaces_the_query_string() -> None:
 
 
 class Publish(msgspec.Struct, rename="pascal"):
-    """An input whose members have no flat name, as in SNS."""
+    """Describes an input whose members have no flat name, as in SNS."""
 
     attributes: dict[str, str] | None = None
     message_attributes: Annotated[dict[str, str] | None, name_map_entries("Name", "Value")] = None
@@ -280,7 +280,7 @@ RAW = st.text("aZ09-_.~!*'(),;:@/?= \t\0ü", max_size=20).map(str.encode)
 
 @given(st.lists(ESCAPED | RAW, max_size=5).map(b"".join))
 def test_many_escapes_are_read_as_few(text: bytes) -> None:
-    """The reference is Python's function, which takes 0.6 s for 6 MiB of escapes."""
+    """The test compares the decoder with a function in Python's library, which takes 0.6 s for 6 MiB of escapes."""
     many = text + b"%41%3d%25%2B%0A" * (query.FEW_ESCAPES // 5 + 1)
     assert query.unquote(many) == unquote_to_bytes(many)
     assert query.unquote(text) == unquote_to_bytes(text)
@@ -288,7 +288,8 @@ def test_many_escapes_are_read_as_few(text: bytes) -> None:
 
 @pytest.mark.parametrize("bad", [b"%", b"%4", b"%zz", b"%%", b"%\n1", b"%\r\n", b"%\n", b"%=", b"%4=", b"% 1"])
 def test_a_percent_sign_that_begins_no_escape(bad: bytes) -> None:
-    """A few such signs stay unchanged. The decoder refuses many of them."""
+    """The decoder leaves a few such percent signs unchanged. The decoder refuses a text with many such percent
+    signs."""
     assert query.unquote(b"100" + bad) == b"100" + bad
     many = b"%41" * (query.FEW_ESCAPES + 1)
     for text in (many + bad, bad + many, many + bad + many, many + bad + b"zz"):
@@ -302,7 +303,7 @@ def test_line_breaks_between_escapes_stay() -> None:
 
 
 def test_escapes_do_not_count_for_the_size() -> None:
-    """A fully escaped MiB is 3 MiB on the wire. The decoder refuses a longer body before it decodes it."""
+    """A fully escaped MiB is 3 MiB long on the wire. The decoder refuses a longer body before decoding it."""
     mebibyte = b"Action=SendMessage&MessageBody=" + b"%41" * 1_048_576
     assert query.parse(mebibyte)["MessageBody"] == "A" * 1_048_576
     for text in (b"a=" + b"x" * query.MAX_DECODED_BYTES, b"a=" + b"%41" * query.MAX_DECODED_BYTES):

@@ -1,7 +1,7 @@
-"""Tests the JSON format of the Query protocol, and which clients get it.
+"""Tests the JSON format of the Query protocol, and which clients receive it.
 
 The sources of the expected outputs are AWS's published samples (github.com/aws-samples/serverless-patterns, API Gateway
-in front of SQS), a ListQueues recorded from AWS, and RFC 9110 for Accept.
+in front of SQS), a response to ListQueues recorded at AWS, and RFC 9110 for Accept.
 """
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ def transcribed(*messages: sqs.Message) -> Any:
 
 
 def test_repeated_elements_are_a_list_and_empty_ones_null() -> None:
-    """LocalStack's page on SQS shows two messages as a list. Its users' read-me files show one message as an object."""
+    """LocalStack's page on SQS shows two messages as a list. The read-me files of LocalStack's users show one message
+    as an object."""
     one = sqs.Message(message_id="1", body="<a>", attributes={"SenderId": "0", "SentTimestamp": "1"})
     shown = {
         "MessageId": "1",

@@ -18,7 +18,7 @@ Plain = tuple[str, "str | list[Plain]"]
 
 
 def plain(element: ET.Element) -> Plain:
-    """Returns the tag without namespace, and the text or the children."""
+    """Returns the tag without its namespace, and the text or the children of the element."""
     tag = element.tag.removeprefix(f"{{{NAMESPACE}}}")
     return (tag, [plain(child) for child in element] if len(element) else element.text or "")
 
@@ -35,7 +35,7 @@ def wrapped(action: str, children: "list[Plain]") -> Plain:
 
 
 def test_send_message() -> None:
-    # The example of SendMessage in the SQS API reference, with its digests and ids.
+    # The XML is the example of SendMessage in the SQS API reference, with the digests and ids of the example.
     result = sqs.SendMessageResult(
         md5_of_message_body="fafb00f5732ab283681e124bf8747ed1",
         md5_of_message_attributes="c48838208d2b4e14e3ca0093a8443f09",
@@ -122,7 +122,7 @@ def test_queue_urls_and_attributes() -> None:
 
 
 class Listing(msgspec.Struct, rename="pascal"):
-    """An output whose members have no flat name, as in SNS."""
+    """Describes an output whose members have no flat name, as in SNS."""
 
     topics: list[sqs.DeleteMessageBatchResultEntry]
     attributes: dict[str, str]

@@ -21,8 +21,8 @@ from penstock.sns.delivery_policy import (
 from penstock.sns.errors import InvalidParameter
 
 CURVES = ("linear", "arithmetic", "geometric", "exponential")
-# The page's example: 3 retries at once, 2 one second apart, 10 with exponential backoff from 1 to 60 s, and 35 at
-# intervals of 60 s.
+# AWS's page has this example: 3 retries at once, 2 one second apart, 10 with exponential backoff from 1 to 60 s, and 35
+# at intervals of 60 s.
 EXAMPLE = {
     "healthyRetryPolicy": {
         "minDelayTarget": 1, "maxDelayTarget": 60, "numRetries": 50, "numNoDelayRetries": 3,
@@ -33,7 +33,7 @@ EXAMPLE = {
 
 
 def graph(curve: str) -> list[float]:
-    """Returns the retries in the page's graph: 10 retries from 5 to 260 seconds."""
+    """Returns the retries in the graph on AWS's page: 10 retries from 5 to 260 seconds."""
     return retry_delays({"minDelayTarget": 5, "maxDelayTarget": 260, "numRetries": 10, "backoffFunction": curve})
 
 
@@ -187,8 +187,8 @@ def delivery(attempts: int) -> Delivery:
 
 
 def test_a_gateway_is_tried_50_times_over_six_hours() -> None:
-    """The retries: 2 after 10 seconds each, 10 with exponential backoff from 10 to 600 seconds, and 38 after 600
-    seconds each.
+    """A delivery has 2 retries after 10 seconds each, 10 with exponential backoff from 10 to 600 seconds, and 38 after
+    600 seconds each.
     """
     delays = [judge_response(delivery(attempts), 503).delay_ms for attempts in range(51)]
     assert delays.pop() is None

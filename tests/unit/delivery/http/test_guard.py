@@ -32,7 +32,7 @@ from penstock.documents.endpoint import (
 from tests.support.delivery.forbidden_urls import ALLOWED_4, ALLOWED_6, LOOPBACK, METADATA, PUBLIC, forbidden
 
 CORPUS = forbidden()
-# If a resolver returns a forbidden and a public address, the client connects to neither.
+# If a resolver returns a forbidden and a public address, the client connects to neither address.
 MIXED = [
     [PUBLIC, METADATA], [METADATA, PUBLIC], [PUBLIC, "1.1.1.1", "2606:4700::1111", LOOPBACK], [PUBLIC, "::1"],
     ["::1", PUBLIC], [PUBLIC, "::ffff:127.0.0.1"], [PUBLIC, "64:ff9b::a9fe:a9fe"], [PUBLIC, "fe80::1"],
@@ -235,7 +235,7 @@ def test_every_allowed_network_permits_only_itself() -> None:
 
 
 # --- resolver --------------------------------------------------------------------------------------------------------
-# Tests name resolution: one owner's slow name servers do not delay others.
+# Tests that slow name servers of one owner do not delay the name resolution of other owners.
 
 
 ONE, OTHER = "111111111111", "222222222222"
@@ -268,7 +268,7 @@ async def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPa
     assert (outcome.status, outcome.delay_ms, outcome.health) == (NOT_ATTEMPTED, 1_000, 0)
     response.set()
     await asyncio.gather(*slow)
-    for n in range(MAX_OF_A_DOMAIN + 1):  # The slots are free again.
+    for n in range(MAX_OF_A_DOMAIN + 1):  # The slots of the slow look-ups are free again.
         await resolve(f"{n}.tarpit.example", ONE)
 
 
@@ -285,7 +285,7 @@ async def test_an_account_with_many_slow_domains_leaves_look_ups_to_others(monke
     slow = [asyncio.ensure_future(resolve(f"tarpit{n}.example", ONE)) for n in range(MAX_LOOKUPS)]
     await asyncio.sleep(0)
     refused = [look_up for look_up in slow if look_up.done()]
-    assert len(refused) == MAX_LOOKUPS // 2  # The other owner gets the free slots.
+    assert len(refused) == MAX_LOOKUPS // 2  # The other owner uses the free slots.
     assert all(isinstance(look_up.exception(), ResolverBusyError) for look_up in refused)
     for n in range(MAX_LOOKUPS):
         assert await resolve(f"good{n}.example", OTHER)

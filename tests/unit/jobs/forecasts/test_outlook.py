@@ -1,4 +1,4 @@
-"""Tests a queue's rates, time to drain and warnings by their definitions."""
+"""Tests the rates, the time to drain and the warnings of a queue by their definitions."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_time_to_drain(backlog: int, arrivals: float, drained: float, seconds: f
 
 
 def test_rates_of_a_young_queue_are_those_of_its_life() -> None:
-    """A rate usually covers 15 minutes. A queue that is six minutes old and got 720 messages has a rate of two messages
-    a second.
+    """A rate usually covers 15 minutes. A queue that is six minutes old and received 720 messages has a rate of two
+    messages a second.
     """
     assert rates(720, 360, LAST, LAST - 6 * MINUTE) == MeanRates(2.0, 1.0)
     assert rates(720, 360, LAST, LAST - 90 * MINUTE) == MeanRates(0.8, 0.4)
@@ -55,7 +55,7 @@ def test_a_burst_does_not_bend_the_trend() -> None:
 
 
 def ages(now: float, slope: float) -> Ages:
-    """Returns the oldest message's age in seconds, and its growth per second."""
+    """Returns the age of the oldest message in seconds, and its growth per second."""
     steps, hours = (np.arange(number, -1, -1, dtype=np.float64) for number in (12, 23))
     return Ages(now - slope * 300 * steps, now - slope * 3600 * hours)
 
@@ -72,13 +72,13 @@ def ages(now: float, slope: float) -> Ages:
     ],
 )
 def test_when_retention_is_reached(now: float, slope: float, until: float | None) -> None:
-    """The retention is four days. The warning appears three days before."""
+    """The retention is four days. The warning appears three days before messages expire."""
     told = find_warnings(10, ages(now, slope), NEVER, 4 * DAY_SECONDS)
     assert told.retention_seconds == (None if until is None else pytest.approx(until))
 
 
 def test_consumers_that_never_catch_up() -> None:
-    """In their best hour the consumers process 0.5 messages a second, but 1 a second arrives."""
+    """In their best hour, the consumers process 0.5 messages a second, but 1 message a second arrives."""
     arrivals, drained = np.full(24, 3600.0), np.linspace(900.0, 1800.0, 24)
     quiet = ages(0, 0)
     assert find_warnings(10, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == GrowthWarnings(None, 0.5, 1.0)
@@ -126,16 +126,15 @@ def test_the_row_of_a_queue_that_drains() -> None:
 
 
 # --- gate ------------------------------------------------------------------------------------------------------------
-# A queue gets a forecast only if the forecast is better than "no change", and its intervals are right. The tests use
-# generated queues with fixed seeds.
-# The 80 % intervals must contain the truth 80 % of the time, plus or minus 5. A forecast must never be much worse than
-# "no change". The queues exist for 23 days, so that all methods have enough history. Another seed gives the same table
-# (`benchmarks.costs.forecasts` of commit 82fb1cae).
+# Tests that a queue has a forecast only if the forecast is better than "no change" and its intervals are correct. The
+# tests use generated queues with fixed seeds. ThThe 80 % intervals must contain the true value in 80 % of the cases,
+# plus or minus 5. forecast must never be much worse than "no change". The queues have existed for 23 days, so all
+# methods have enough history. Another seed gives the same table (`benchmarks.costs.forecasts` of commit 82fb1cae).
 
 
 LIFE = 23 * DAY
 TOLERANCE = 1.05
-# The history predicts the changes of these processes' depth.
+# The history predicts how the depth of these processes changes.
 PREDICTABLE = ("growing", "draining", "diurnal", "weekly", "hourly_batch", "nightly_batch", "changing")
 SILENT = ("keeping_up", "idle", "outages")
 
@@ -147,7 +146,7 @@ def made(name: str, seed: int = 5) -> Made:
 
 @cache
 def score(name: str) -> Score:
-    """Returns the score of 30 forecasts in the last two days, at all twelfths of an hour."""
+    """Returns the score of 30 forecasts in the last two days, which begin at all twelfths of an hour."""
     return judge(made(name), Score(), LIFE - 2 * DAY, 95)
 
 
@@ -186,7 +185,7 @@ def test_the_intervals_of_each_queue_hold_as_often_as_they_say(name: str) -> Non
 
 
 def test_a_young_queue_is_told_nothing() -> None:
-    """A queue gets a forecast when it is a day old."""
+    """A queue has its first forecast when it is a day old."""
     growing = made("growing")
     assert choose_forecast(series_at(growing, DAY - 10)) == TOO_LITTLE_PAST
     assert not isinstance(choose_forecast(series_at(growing, DAY + 10)), str)
@@ -198,7 +197,7 @@ def test_a_queue_that_never_moves_is_told_nothing() -> None:
 
 
 def test_the_future_is_not_looked_at() -> None:
-    """The forecast for a past moment must not change when later data is added."""
+    """The forecast for a past moment must stay the same when later data is added."""
     past, whole = (series_at(made("diurnal"), LIFE - back) for back in (125, 0))
     origin, now = np.asarray([25]), np.asarray([0])
     told: Mapping[str, tuple[np.ndarray, np.ndarray]] = {

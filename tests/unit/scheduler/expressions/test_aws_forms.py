@@ -1,13 +1,14 @@
 """Tests rate(), cron() and at() of EventBridge Scheduler.
 
-Sources: "Schedule types" (EventBridge Scheduler User Guide), ScheduleExpression (its API reference), and the examples
-of "Cron expressions" (EventBridge User Guide), which have the same six fields.
+Sources: The sources are "Schedule types" (EventBridge Scheduler User Guide), ScheduleExpression (its API reference),
+and the examples of "Cron expressions" (EventBridge User Guide), which have the same six fields.
 
-Also tests the descriptions for people. The first nine descriptions come from the REST API ("Schedules").
+Also tests the descriptions for people. The first nine descriptions come from the documentation of the REST API
+("Schedules").
 
 Also compares the table of expressions in docs/reference/schedule_expressions.md with the code.
 
-Also tests the modules that an import of the package loads.
+Also tests which modules an import of the package loads.
 """
 
 import locale
@@ -258,9 +259,9 @@ def test_the_slow_libraries_are_imported_when_they_are_needed() -> None:
 
 
 # --- properties ------------------------------------------------------------------------------------------------------
-# Tests every expression's properties against the definitions in reference_minutes.py.
-# Compares next_after with a walk over the minutes in 28 zones, and covers ten years of clock changes.
-# Also tests next_after at calendar and clock changes.
+# Tests the properties of expressions against the definitions in reference_minutes.py. Compares next_after with a search
+# through all minutes in 28 zones, and covers ten years of clock changes. Also tests next_after at calendar and clock
+# changes.
 
 SECOND = timedelta(seconds=1)
 
@@ -268,8 +269,8 @@ SECOND = timedelta(seconds=1)
 @given(crons, instants, st.sampled_from(ZONES))
 @settings(max_examples=150, deadline=None)
 def test_nothing_between_a_time_and_the_next_one(cron: str, after: datetime, name: str) -> None:
-    """The next time matches and is the first occurrence of its local time. No earlier minute matches (within two
-    days).
+    """The next time matches the expression and is the first occurrence of its local time. No earlier minute within two
+    days matches the expression.
     """
     zone, matches = ZoneInfo(name), matcher(cron)
     found = parse(cron=cron, timezone=name).next_after(after)
@@ -289,7 +290,7 @@ def test_nothing_between_a_time_and_the_next_one(cron: str, after: datetime, nam
 @given(fields(0, 59), fields(0, 23), days, fields(1, 12), years, instants_of_years)
 @settings(max_examples=80, deadline=None)
 def test_days_of_aws(minute: str, hour: str, day: tuple[str, str], month: str, year: str, after: datetime) -> None:
-    """Compares with a walk over the days of at most three years."""
+    """Compares the next time with a search through the days of at most three years."""
     of_month, of_week = day
     expression = parse_aws(f"cron({minute} {hour} {of_month} {month} {of_week} {year})")
     times = sorted(time(h, m) for h in values(hour, 0, 23) for m in values(minute, 0, 59))
@@ -314,7 +315,7 @@ def test_days_of_aws(minute: str, hour: str, day: tuple[str, str], month: str, y
 @given(crons, instants, st.sampled_from(ZONES), st.integers(2, 6))
 @settings(max_examples=100, deadline=None)
 def test_times_rise_and_do_not_depend_on_where_one_starts(cron: str, after: datetime, name: str, count: int) -> None:
-    """The schedule fires at the previewed times, whenever the worker runs."""
+    """The schedule fires at the previewed times, regardless of when the worker runs."""
     expression = parse(cron=cron, timezone=name)
     found = list_occurrences(expression, after, count)
     assert found == sorted(set(found))
@@ -348,7 +349,8 @@ def outcome(form: str, text: str) -> Expression | ScheduleInvalid:
 @given(st.sampled_from(["cron", "every", "when", "fire_at", "aws"]), texts)
 @settings(max_examples=400, deadline=None)
 def test_any_text_is_read_or_refused_with_a_place(form: str, text: str) -> None:
-    """The parser raises no other exception. The position lies in the text, and the suggestion is valid."""
+    """The parser raises no other exception. The position lies within the text, and the suggestion is a valid
+    expression."""
     found = outcome(form, text)
     if isinstance(found, Expression):
         assert found.description()
@@ -406,8 +408,8 @@ def utc(text: str) -> datetime:
 
 
 def check(expression: Expression, after: str, expected: list[str], anchor: str | None = None) -> None:
-    """Checks the first instants after a time. If `expected` has fewer than two instants, the expression must not have a
-    later instant.
+    """Checks the first occurrences after a time. If `expected` contains fewer than two times, the expression must not
+    have a later occurrence.
     """
     count = max(2, len(expected))
     found = list_occurrences(expression, utc(after), count, utc(anchor) if anchor else None)

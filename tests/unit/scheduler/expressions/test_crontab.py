@@ -1,4 +1,4 @@
-"""Tests the canonical forms of cron, every, when and fire_at, and the messages about invalid ones.
+"""Tests the canonical forms of cron, every, when and fire_at, and the messages about invalid expressions.
 
 The REST API ("Schedules") defines the forms, the examples and the near misses.
 """
