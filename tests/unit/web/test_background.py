@@ -37,7 +37,7 @@ HOUR = 3600.0
 
 @pytest.fixture(autouse=True)
 def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs the work at once in the event loop, on a connection without effect."""
+    """Runs the work immediately in the event loop, on a mock connection."""
 
     async def call(function: Callable[[], Any]) -> Any:
         return function()
@@ -59,7 +59,7 @@ class Rest:
         self.meter = Meter(SETTINGS)
 
     async def times(self, worker: Worker, seconds: float, *events: tuple[float, Callable[[], None]]) -> list[float]:
-        """Returns the times at which the worker runs within `seconds`. Each event happens at its time."""
+        """Returns the times at which the worker runs within `seconds`. Each event happens at its given time."""
         loop, ran = asyncio.get_running_loop(), []
         run_once = worker._run_once
 
@@ -78,7 +78,8 @@ class Rest:
 
 
 def delivery(rest: Rest, *wait_ms: int | None) -> DeliveryWorker:
-    """Returns a worker whose runs find webhooks that are due in these milliseconds. The last response repeats."""
+    """Returns a worker whose runs find that the next webhook is due in the given milliseconds. The worker repeats the
+    last response."""
     worker = DeliveryWorker(SETTINGS, rest.long_polls, rest.meter)
     responses = list(wait_ms)
 
@@ -162,7 +163,8 @@ async def test_when_listen_is_lost_workers_wake_and_run_as_often() -> None:
 async def test_a_check_says_that_all_is_done_unless_the_last_run_failed(
     error: Exception | None, times: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The check sets the time of the last success. An alert uses this time to detect that no worker cleans."""
+    """The check sets the time of the last success. An alert uses this time to detect that no worker cleans the
+    database."""
     rest = Rest()
     worker, loop = mover(rest), asyncio.get_running_loop()
     worker._run_once = Mock(return_value={"steps": 0}, side_effect=error)
@@ -174,7 +176,8 @@ async def test_a_check_says_that_all_is_done_unless_the_last_run_failed(
 
 
 def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:
-    """Returns a worker whose rounds clean rows ("rows"), find queues with messages ("full"), or do nothing ("none")."""
+    """Returns a worker whose rounds clean rows ("rows"), find queues with messages ("full"), or find no work
+    ("none")."""
     worker = MaintenanceWorker(SETTINGS, rest.long_polls, rest.activity, rest.meter)
     rounds = list(cleaned)
 
@@ -191,7 +194,7 @@ def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:
 
 @pytest.mark.virtual_time
 async def test_maintain_stops_when_nothing_is_left_to_clean() -> None:
-    """The worker also stops while queues contain messages. A send, or a change that the check detects, wakes the
+    """The worker sleeps even while queues contain messages. A send, or a change that the check detects, wakes the
     worker.
     """
     rest = Rest()
@@ -219,10 +222,10 @@ def measurement(
     minutes: Sequence[int] = (1,),
     rounds: Sequence[int] | None = None,
 ) -> MeasurementWorker:
-    """Returns a worker whose runs measure these pages, and store minutes; 0 means that the pause after another round
-    lasts.
+    """Returns a worker whose runs measure the given numbers of pages and store minutes. The number 0 means that the
+    pause after another round has not ended.
 
-    In `rounds`, 0 means that a run ends before its round. By default each run that measures a page ends a round.
+    In `rounds`, 0 means that a run ends before its round does. By default each run that measures a page ends a round.
     """
     measured, added = list(pages), list(minutes)
     ended = list(pages if rounds is None else rounds)
@@ -238,7 +241,7 @@ def measurement(
 
 @pytest.mark.virtual_time
 async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process's round may have preceded the change, so the worker runs a round after each change."""
+    """A round of another process can have preceded the change, so the worker runs a round after each change."""
     rest = Rest()
     worker = measurement(rest, monkeypatch, 1, 0, 0, 1)
     assert await rest.times(
@@ -258,7 +261,7 @@ async def test_measure_counts_unjudged_events(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.virtual_time
 async def test_measure_stops_where_the_parts_of_a_round_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each part has a separate pause. A change between the two parts counts."""
+    """Each part of a round has a separate pause. A change that happens between the two parts also counts."""
     rest = Rest()
     worker = measurement(rest, monkeypatch, *[0, 1] * 5, minutes=[1, 0] * 5)
     assert await rest.times(
@@ -304,7 +307,7 @@ async def test_a_scrape_does_not_wait_long_for_a_database_that_hangs(monkeypatch
 
 
 def failing(rest: Rest, error: Exception, runs: int) -> DeliveryWorker:
-    """Returns a worker whose first `runs` runs fail. The later runs succeed."""
+    """Returns a worker whose first `runs` runs fail and whose later runs succeed."""
     worker = DeliveryWorker(SETTINGS, rest.long_polls, rest.meter)
     left = iter(range(runs))
 
@@ -372,7 +375,8 @@ async def test_an_outage_names_its_cause(caplog: pytest.LogCaptureFixture, error
 async def test_an_outage_while_workers_take_turns_is_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, cause: str, records: list[str]
 ) -> None:
-    """The pool has already logged the shortage. During an outage, a worker logs in once in five seconds."""
+    """The log already contains the pool's entry about the shortage. During an outage, a worker logs in only once in
+    five seconds."""
     rest = Rest()
     taking = failing(rest, psycopg.OperationalError(), 0)
     taking.pool = Mock(is_short=True, is_divided=False, turn=asyncio.Lock(), give_up_connection=AsyncMock())
@@ -431,7 +435,7 @@ async def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture
     ids=repr,
 )
 async def test_an_error_that_the_server_repeats_is_no_outage(error: Exception, outage: bool, closes: bool) -> None:
-    """A worker connects again after an error of a former primary, because the primary may be another server now."""
+    """A worker connects again after an error of a former primary, because another server may now be the primary."""
     failed, connection = mover(Rest()), Mock(closed=False)
     failed._connection = connection
     assert worker.is_outage(error) is outage
@@ -441,7 +445,7 @@ async def test_an_error_that_the_server_repeats_is_no_outage(error: Exception, o
 
 
 # --- activity --------------------------------------------------------------------------------------------------------
-# Tests which workers a change wakes, and that `penstock up` warns at each start if everybody has access.
+# Tests which workers a change wakes, and that `penstock up` warns at each start if every client has access.
 
 
 class Sleeper:
@@ -467,7 +471,7 @@ def test_another_number_wakes_and_the_same_does_not() -> None:
     activity.wait(second.wake, 8)
     activity.compare(8)
     assert (first.woken, second.woken) == (1, 0)
-    activity.compare(7)  # The server's counter restarts after a crash.
+    activity.compare(7)  # The counter of the server restarts after a crash.
     assert (first.woken, second.woken) == (1, 1)
 
 

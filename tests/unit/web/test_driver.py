@@ -1,4 +1,4 @@
-"""Tests what happens to an operation's effects when its request ends early."""
+"""Tests what happens to the effects of an operation when its request ends early."""
 
 import asyncio
 import threading
@@ -100,7 +100,7 @@ async def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
     resources = make_resources(FakeDatabase(FakeQueue(stored=0)))
     assert await run_operation(receiving(wait_seconds=5), resources) == [EMPTY_RECEIVE]
     assert asyncio.get_running_loop().time() == pytest.approx(5, rel=0.01)  # `timers`
-    assert await run_operation(receiving(wait_seconds=None), resources) == [HEADER]  # The queue's wait is 0.
+    assert await run_operation(receiving(wait_seconds=None), resources) == [HEADER]  # The wait time of the queue is 0.
 
 
 @pytest.mark.virtual_time
@@ -126,8 +126,8 @@ async def test_a_woken_receiver_that_left_passes_the_turn_on() -> None:
 async def test_a_receiver_waits_without_a_call_while_others_wait(arn: str, later_seconds: float, looks: int) -> None:
     """The first call found no message, and every later message wakes the first waiting request.
 
-    On FIFO queues this applies only to a recent call, because a process does not learn about groups that another
-    process unlocked.
+    On FIFO queues, a receive skips its call only after a recent call, because a process does not learn about groups
+    that another process unlocked.
     """
     queue = FakeQueue(stored=0)
     database = FakeDatabase(queue)
@@ -174,7 +174,7 @@ async def test_a_receiver_calls_again_when_a_message_came_during_its_call() -> N
     database = FakeDatabase(reply)
     resources = make_resources(database)
     ticket = resources.long_polls.next_ticket()
-    await resources.long_polls.wait(NamedQueue(ORDERS), 0.1, ticket)  # This process is registered.
+    await resources.long_polls.wait(NamedQueue(ORDERS), 0.1, ticket)  # The process is now registered.
     begun_at = asyncio.get_running_loop().time()
     database.hold()
     poll = asyncio.get_running_loop().create_task(run_operation(receiving(), resources))
@@ -223,7 +223,7 @@ async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() ->
 
 @pytest.mark.virtual_time
 async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
-    """Cancels the receive some turns of the event loop after its queue got messages."""
+    """Cancels the receive some turns of the event loop after its queue received messages."""
 
     async def cancelled_after(rounds: int) -> tuple[int, int]:
         queue = FakeQueue(stored=0)
@@ -300,14 +300,14 @@ async def test_messages_handed_to_a_receiver_that_left_go_back() -> None:
 
 
 class LongMessageFound(psycopg.Error):
-    """psycopg's exception for the state with which `queue.receive_messages` refuses long messages."""
+    """The exception that psycopg raises for the SQLSTATE with which `queue.receive_messages` refuses long messages."""
 
     sqlstate = LONG_MESSAGE
 
 
 @pytest.mark.virtual_time
 async def test_a_receiver_woken_for_a_long_message_asks_again_at_once() -> None:
-    """The request retries even while others wait, because the message does not wake them."""
+    """The request retries even while others wait, because the long message does not wake the others."""
     queue = FakeQueue(stored=0)
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:

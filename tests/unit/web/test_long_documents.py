@@ -96,8 +96,8 @@ def test_a_valid_long_document_is_read(read: Callable[[bytes], Any], body: bytes
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_other_threads_may_go_on_between_two_messages(read: Callable[[bytes], Any], body: bytes) -> None:
-    """The interpreter releases its lock only in Python code. In each of two passes, the decoder runs some Python code
-    for each message.
+    """Python's interpreter releases its lock only while it runs Python code. In each of two passes, the decoder runs
+    some Python code for each message.
     """
     steps = 0
 
@@ -116,7 +116,7 @@ def test_other_threads_may_go_on_between_two_messages(read: Callable[[bytes], An
 
 @pytest.mark.parametrize("read", [read_event, read_messages, read_schedule, read_patch])
 def test_a_longer_message_than_allowed_is_not_decoded(read: Callable[[bytes], Any]) -> None:
-    """One message is one step. The text is not valid JSON."""
+    """The decoder handles one message in one step. The text is not valid JSON."""
     with pytest.raises(RequestEntityTooLarge):
         read(b'{"message":[' + b"1," * 2_500_000)
 
@@ -148,7 +148,7 @@ def event(length: int) -> str:
 async def test_long_bodies_are_read_in_a_thread(
     monkeypatch: pytest.MonkeyPatch, method: str, path: str, reader: str, body: Callable[[int], str]
 ) -> None:
-    """The service reads short bodies at once. `body` returns a text or spaces of a given length."""
+    """The service decodes short bodies immediately. `body` returns a text or spaces of a given length."""
     threads: list[str] = []
 
     def read(*_: object) -> Any:
@@ -181,7 +181,7 @@ async def test_long_requests_of_aws_protocols_are_decoded_in_a_thread(
 
 
 async def ask(method: str, path: str, body: bytes) -> int:
-    """Returns the response's status from an application without a database."""
+    """Returns the status of the response of an application that has no database."""
     environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
     application = Application(environment, make_resources(FakeDatabase()))
     sent: list[MutableMapping[str, Any]] = []

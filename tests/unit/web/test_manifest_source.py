@@ -1,4 +1,4 @@
-"""Tests how the file penstock.yaml is read, and that each mistake has its line and its path
+"""Tests how Penstock reads the file penstock.yaml, and that each error names its line and its path
 (docs/guides/penstock_file.md)."""
 
 import pytest

@@ -1,4 +1,4 @@
-"""Tests pending batches: which calls merge, how results return, and how failures end.
+"""Tests pending batches: which calls merge, how results return to callers, and how failures end.
 
 Rules: docs/explain/internals.md, "The path of a request".
 """
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 def values_of(rows: Sequence[Row]) -> list[int]:
-    """Returns an effect's rows in the order of its entries. `n` is the entry's number in the call."""
+    """Returns the rows of an effect in the order of its entries. `n` is the number of the entry in the call."""
     return [row.value for row in sorted(cast("Sequence[EchoRow]", rows))]
 
 
@@ -105,7 +105,7 @@ async def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> Non
     assert bodies(responses[0]) == ["body 2", "body 3"]
     assert bodies(responses[1]) == [f"body {n}" for n in range(4, 24)]
     assert bodies(responses[2]) == ["body 24"]
-    # p_max is the sum. The lease size is the largest count, but at least 10.
+    # p_max is the sum of the callers' limits. The lease size is the largest count, but at least 10.
     assert [arguments for _, arguments in database.calls] == [
         [ORDERS, 1, 10, None, None, True, None, None],
         [ORDERS, 23, 20, None, None, True, None, None],
@@ -133,7 +133,8 @@ async def test_takes_with_another_visibility_do_not_merge() -> None:
 
 
 async def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
-    """Two receivers with messages in one group would process them at the same time, so SQL separates equal shares."""
+    """Two receivers with messages of one group would process them at the same time, so SQL distributes the groups in
+    equal shares."""
     database = FakeDatabase(FakeQueue(stored=0))
     batcher = Batcher(database.call, limit=100)
     await empty(batcher, ORDERS + ".fifo")
@@ -153,8 +154,8 @@ def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Ba
 
 
 async def test_publications_for_one_topic_go_together() -> None:
-    """The publications have the same signature. A call contains some MiB, because each message is in it twice: directly
-    and in its envelope.
+    """The publications have the same signature. A call contains several MiB, because each message is in the call twice:
+    directly and in its envelope.
     """
     database = FakeDatabase()
     database.hold()
@@ -173,7 +174,7 @@ async def test_publications_for_one_topic_go_together() -> None:
 
 
 def test_the_share_of_who_left_a_fifo_queue_goes_to_nobody_else() -> None:
-    """The groups in its share differ from the groups in other shares, which may contain a part of them."""
+    """The share of a receiver that left contains groups that differ from the groups in other shares."""
     arn = ORDERS + ".fifo"
     takes = [Receive(RECEIVE_MESSAGES, NamedQueue(arn), 2, None)] * 3
     rows = [message(number) for number in range(5)]
@@ -280,10 +281,10 @@ def delete() -> Batch:
 @pytest.mark.parametrize(
     ("effect", "error", "calls"),
     [
-        (send(), OutcomeUnknown, 1),  # The message may be stored, so the batcher does not retry.
+        (send(), OutcomeUnknown, 1),  # The database may have stored the message, so the batcher does not retry.
         (make_receive(1), OutcomeUnknown, 1),
         (delete(), OutcomeUnknown, 2),
-        (send(), RolledBack, 2),  # The call was rolled back, so the message is not stored.
+        (send(), RolledBack, 2),  # The database rolled the call back, so it did not store the message.
         (send(), ServiceUnavailable, 1),
     ],
 )
@@ -302,7 +303,7 @@ async def test_the_cause_of_a_failed_call_decides_about_its_repetition(
 
 
 async def test_no_call_is_repeated_for_a_request_that_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second slow call would exhaust the request's time, and the response would be 408 instead of 503."""
+    """A second slow call would use up the time of the request, and the response would be 408 instead of 503."""
     clock = 1000.0
     monkeypatch.setattr(batcher_module, "monotonic", lambda: clock)
 
@@ -378,7 +379,7 @@ async def test_drain_waits_for_flushes() -> None:
 
 
 async def test_callers_in_successive_turns_share_the_first_call() -> None:
-    """Callers whose requests are read in consecutive turns of the event loop share the first call."""
+    """Callers share the first call if the event loop reads their requests in consecutive turns."""
     database = FakeDatabase()
     batcher = Batcher(database.call, limit=10)
     responses = []

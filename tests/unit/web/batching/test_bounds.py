@@ -1,4 +1,4 @@
-"""Tests the limits of a call: entries, messages, bytes. Rules: decision 14; docs/explain/internals.md."""
+"""Tests the limits on the entries, messages and bytes of a call. Rules: decision 14; docs/explain/internals.md."""
 
 import asyncio
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ async def test_a_flush_is_bounded() -> None:
 
 
 async def test_short_sends_do_not_wait_for_long_ones() -> None:
-    """The rule protects all accounts: 64 senders of a MiB each would delay a short message by 64 calls."""
+    """The rule protects all accounts, because 64 senders of a MiB each would delay a short message by 64 calls."""
     database = FakeDatabase(stored)
     batcher = Batcher(database.call, limit=10_000)
     database.hold()
@@ -69,8 +69,8 @@ async def test_a_flush_of_takes_is_bounded_by_messages() -> None:
 
 
 async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
-    """The limit is one MiB plus the last caller's request if the queue's sizes are known, or else about 400,000 bytes
-    for each message.
+    """If the sizes of the queue's messages are known, the limit is one MiB plus the request of the last caller.
+    Otherwise the limit is about 400,000 bytes for each message.
     """
     database = FakeDatabase(FakeQueue(stored=1000, body="x" * 262_144))
     batcher = Batcher(database.call, limit=10_000)
@@ -82,7 +82,8 @@ async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
 @pytest.mark.parametrize("arn", [ORDERS, ORDERS + ".fifo"])
 @pytest.mark.parametrize(("length", "messages"), [(400_000, 10), (524_288, 8), (1_048_576, 4)])
 async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, messages: int) -> None:
-    """The queue's sizes are known. ReceiveMessage, MaxNumberOfMessages: "fewer messages might be returned"."""
+    """The sizes of the queue's messages are known. ReceiveMessage, MaxNumberOfMessages: "fewer messages might be
+    returned"."""
 
     database = FakeDatabase(FakeQueue(stored=1000, body="x" * length))
     batcher = Batcher(database.call, limit=10_000)
@@ -92,13 +93,13 @@ async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, 
 
 @pytest.mark.parametrize(("length", "then"), [(100, 100), (100_000, 42)])
 async def test_a_receive_of_many_gets_them_from_an_unknown_queue(length: int, then: int) -> None:
-    """REST consumers request many messages, which may turn out to be long."""
+    """REST consumers request many messages, and these messages can be long."""
     batcher = Batcher(FakeDatabase(FakeQueue(stored=1000, body="x" * length)).call, limit=10_000)
     assert [len(bodies(await batcher.submit(make_receive(100)))) for _ in range(2)] == [100, then]
 
 
 async def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
-    """The receive waits half a second, unless the queue has short messages or is unused."""
+    """The receive waits half a second, unless the queue contains short messages or is unused."""
     queues = {ORDERS: FakeQueue(stored=10, body="x" * 100_000), SHORT: FakeQueue(stored=10)}
 
     loop, write_backpressure, client = (asyncio.get_running_loop(), WriteBackpressure(), SlowClient(20_000_000))
@@ -121,7 +122,7 @@ def message_of(size_bytes: int) -> Batch:
 
 
 async def test_sent_messages_update_the_estimate_of_lengths() -> None:
-    """Earlier receives found no message, so the estimate expects no long messages."""
+    """Earlier receives found no message, so the estimate assumes short messages."""
     queue = FakeQueue(stored=0, body="x" * 1_048_576)
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -145,13 +146,13 @@ async def test_a_flush_of_sends_is_bounded_by_bytes() -> None:
 
 
 class LongMessageFound(psycopg.Error):
-    """psycopg's exception for the state with which `queue.receive_messages` refuses long messages."""
+    """The exception that psycopg raises for the SQLSTATE with which `queue.receive_messages` refuses long messages."""
 
     sqlstate = LONG_MESSAGE
 
 
 async def test_receives_that_found_a_long_message_are_made_again_and_the_next_are_merged_with_few() -> None:
-    """The call measures the messages, so it does not take 250 messages of a MiB."""
+    """The call measures the messages, so it does not return 250 messages of a MiB."""
     queue = FakeQueue(stored=1000, body="short")
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -176,7 +177,7 @@ async def test_receives_that_found_a_long_message_are_made_again_and_the_next_ar
 
 
 # --- contention ------------------------------------------------------------------------------------------------------
-# Tests the batcher with calls that wait for another call's lock, and with queues that would take every connection.
+# Tests the batcher with calls that wait for the lock of another call, and with queues that would use every connection.
 
 
 FIFO = "arn:aws:sqs:us-east-1:000000000000:orders.fifo"
@@ -188,7 +189,7 @@ def send(*groups: str) -> BatchCall[SendEntry, SentRow]:
 
 
 def delete(*leases: int) -> BatchCall[ReceiptHandle, DeletedRow]:
-    """Returns a delete of one message in each lease. The lease's number is also its receive count."""
+    """Returns a delete of one message in each lease. The number of the lease is also its receive count."""
     return BatchCall(DELETE_MESSAGES, [ReceiptHandle(1, 0, n, n, n, 1, bytes(16)) for n in leases])
 
 
@@ -224,7 +225,7 @@ async def test_there_are_not_endlessly_many_keys(monkeypatch: pytest.MonkeyPatch
 
 # --- the batcher -----------------------------------------------------------------------------------------------------
 class LockingDatabase:
-    """A database in which calls that need a locked lease fail. Records the calls and their modes."""
+    """A database in which calls that need a locked lease fail. The class records the calls and their modes."""
 
     def __init__(self, *locked: int) -> None:
         self.locked = set(locked)
@@ -287,7 +288,7 @@ async def test_a_known_lock_delays_no_other_call() -> None:
 
 
 async def test_a_lock_that_lasts_is_not_met_again_by_the_calls_of_others() -> None:
-    """Otherwise all other calls would wait for the lock whenever the batcher has forgotten it."""
+    """If the batcher forgot the lock, all other calls would wait for it."""
     database = LockingDatabase(3)
     batcher = batcher_on(database)
     await outcomes(batcher, 3)
@@ -319,7 +320,7 @@ async def test_many_locks_that_last_are_not_met_again_by_the_calls_of_others() -
 
 # --- shares ----------------------------------------------------------------------------------------------------------
 async def test_a_place_goes_to_the_call_that_has_waited_longest() -> None:
-    """A cancelled call passes its place on, even if the place became free at the same moment."""
+    """A cancelled call passes its place to the next call, even if the place became free at the same moment."""
     shares, queue = QueueShares(1), NamedQueue("busy")
     loop = asyncio.get_running_loop()
     await shares.start(queue)
@@ -327,7 +328,7 @@ async def test_a_place_goes_to_the_call_that_has_waited_longest() -> None:
     await asyncio.sleep(0)
     cancelled.cancel()
     await asyncio.sleep(0)
-    shares.end(queue)  # `ready` gets the place, and is cancelled before it runs.
+    shares.end(queue)  # `ready` receives the place, and is cancelled before it runs.
     late = loop.create_task(shares.start(queue))
     ready.cancel()
     await asyncio.wait([last], timeout=1)

@@ -1,6 +1,7 @@
-"""Tests the console's pages and files: escapes, unknown values, navigation, lines of templates, sizes and versions.
+"""Tests the pages and files of the console: escapes, unknown values, navigation, lines of templates, sizes and
+versions.
 
-An unknown value is a dash that screen readers read as words, never 0.
+The page shows an unknown value as a dash that screen readers read as words, and never as 0.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ AT_ONCE = 0.0
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Makes a page wait forever. A test then hangs if its page never changes."""
+    """Makes a page wait without a time limit. A test then hangs if its page never changes."""
     monkeypatch.setattr(readings, "REFRESH_SECONDS", FOREVER)
     return monkeypatch
 
@@ -204,7 +205,7 @@ async def test_pages_wait_again_after_a_while(patient: pytest.MonkeyPatch) -> No
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
-# The screens' rights equal the rights in docs/operate/policies.md, and every screen has a right.
+# Checks that the rights of the screens equal the rights in docs/operate/policies.md, and that every screen has a right.
 
 
 PAGE = Path(__file__).parents[4] / "docs" / "operate" / "policies.md"
@@ -247,7 +248,8 @@ def test_a_screen_without_a_right_cannot_be_made() -> None:
 
 @pytest.mark.parametrize("file", ["deliveries_endpoints.html", "deliveries_waiting.html"])
 def test_a_last_response_is_shown_once(file: str) -> None:
-    """A refusal's `last_error` contains the status. An earlier page therefore showed "503 HTTP status 503"."""
+    """The `last_error` of a refusal contains the status. In an earlier commit, the page therefore showed "503 HTTP
+    status 503"."""
     text = (TEMPLATES / file).read_text()
     assert "row.last_status or '' }} {{" not in text
     assert "tried again" not in text
@@ -265,7 +267,7 @@ def test_a_paused_queue_has_one_state(cause: str, shown: str) -> None:
 
 
 # --- documentation ---------------------------------------------------------------------------------------------------
-# Tests the pages below /docs with a small archive. RFC 9110 defines the headers; the paths are Penstock's choice.
+# Tests the pages below /docs with a small archive. RFC 9110 defines the headers, and Penstock chose the paths.
 
 CONSOLE_PAGE = "<p>" + "a message " * 300
 FILES = {

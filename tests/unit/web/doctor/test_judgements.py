@@ -1,4 +1,4 @@
-"""Tests the findings of `penstock doctor` about figures and settings, without a database."""
+"""Tests what `penstock doctor` finds in figures and settings, without a database."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_connections(available: int, used: int, of_process: int, words: list[str
     ("ahead", "uncertain", "words"),
     [
         (0.1, 0.01, ""),
-        (3.0, 1.5, ""),  # The network is slow, so the skew is unknown.
+        (3.0, 1.5, ""),  # The network is slow, so the clock skew is unknown.
         (3.0, 0.1, "3.0 s ahead of"),
         (-900.0, 0.1, "900.0 s behind"),
     ],

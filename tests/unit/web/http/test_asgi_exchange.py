@@ -19,14 +19,14 @@ START: Message = {"type": "http.response.start", "status": 200, "headers": []}
 
 
 async def response_of(application: Any, *parts: bytes) -> tuple[bytes, bytes, bool]:
-    """Returns the response's head and body, and whether the connection was closed."""
+    """Returns the head and the body of the response, and whether the server closed the connection."""
     client = Client(application)
     head, _, body = (await client.say(*parts)).partition(b"\r\n\r\n")
     return head.lower(), body, client.transport.closed
 
 
 def sending(*messages: Message) -> Any:
-    """Returns an application that sends these messages."""
+    """Returns an application that sends the given messages."""
 
     async def application(scope: Message, receive: Receive, send: Send) -> None:
         for message in messages:
@@ -68,8 +68,8 @@ async def test_a_body_in_parts_with_a_length_is_not_chunked() -> None:
 
 
 async def test_a_body_in_parts_ends_with_the_connection_in_http_1_0() -> None:
-    """RFC 9112, 6.1: the server sends no Transfer-Encoding to an HTTP/1.0 client. 6.3: the body ends with the
-    connection.
+    """The server sends no Transfer-Encoding to an HTTP/1.0 client (RFC 9112, 6.1), and the body ends with the
+    connection (6.3).
     """
     head, body, closed = await response_of(
         sending(START, part(b"a"), part(b"b", more=False)), b"GET / HTTP/1.0\r\n\r\n"
@@ -141,7 +141,7 @@ async def test_an_application_that_fails_before_anything_was_written_is_500(
 
 @pytest.mark.parametrize("last", [[], [START], [{**part(b"", more=False), "body": b"abc"}]])
 async def test_an_application_that_fails_later_loses_its_connection(last: list[Message]) -> None:
-    """The client detects the incomplete response (RFC 9112, 8)."""
+    """The client can detect that the response is incomplete (RFC 9112, 8)."""
     start = {**START, "headers": [(b"content-length", b"5")]}
     _, body, closed = await response_of(sending(start, part(b"hel"), *last), GET)
     assert (body, closed) == (b"hel", True)

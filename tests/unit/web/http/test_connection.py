@@ -20,7 +20,7 @@ POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
 
 
 class Gate:
-    """Responds on the test's signal. `ends` contains the results of requests whose client disconnected."""
+    """Responds when the test sends a signal. `ends` contains the results of requests whose client disconnected."""
 
     def __init__(self) -> None:
         self.opened = asyncio.Event()
@@ -89,7 +89,7 @@ async def test_a_connection_without_a_request_is_closed_after_75_seconds() -> No
 
 @pytest.mark.parametrize("before", [b"", GET])
 async def test_a_head_that_takes_longer_than_60_seconds_is_408(before: bytes) -> None:
-    """Source: RFC 9110, 15.5.9. Single bytes do not extend the limit."""
+    """Source: RFC 9110, 15.5.9. Single bytes do not extend the time limit."""
     client = Client(Recorder())
     begun_at = asyncio.get_running_loop().time()
     await client.say(*[before] * bool(before), b"GET /")
@@ -105,7 +105,7 @@ async def test_a_head_that_takes_longer_than_60_seconds_is_408(before: bytes) ->
 
 @pytest.mark.parametrize("framing", [b"Content-Length: 100\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n64\r\n"])
 async def test_a_body_of_which_nothing_comes_for_60_seconds_is_408(framing: bytes) -> None:
-    """Source: RFC 9110, 15.5.9. The application has started, and gets its client's disconnect."""
+    """Source: RFC 9110, 15.5.9. The application has started, and receives the disconnect of its client."""
     ends = []
 
     async def application(scope: Message, receive: Receive, send: Send) -> None:
@@ -128,7 +128,7 @@ async def test_a_body_of_which_nothing_comes_for_60_seconds_is_408(framing: byte
 
 
 async def test_the_time_of_a_body_does_not_run_while_the_application_leaves_it() -> None:
-    """A client cannot send while the server does not read."""
+    """A client cannot send data while the server does not read."""
     gate = Gate()
     client = Client(gate)
     await client.say(POST % 200_000 + b"a" * 100_000)

@@ -1,4 +1,5 @@
-"""Tests the requests on the fast path, and their responses. HTTP: RFC 9112; limits: docs/explain/internals.md."""
+"""Tests the requests that the fast path handles, and their responses. HTTP: RFC 9112; limits:
+docs/explain/internals.md."""
 
 import asyncio
 import json
@@ -29,7 +30,7 @@ LONG_WAY = b"the long way"
 
 
 class Application:
-    """An application with the fast path. Records the bodies of requests that take ASGI."""
+    """An application with the fast path. The application records the bodies of requests that ASGI handles."""
 
     def __init__(self, database: FakeDatabase) -> None:
         self.resources = make_resources(database)
@@ -54,7 +55,7 @@ class Application:
 
 
 class Connection(Client):
-    """A connection to the service, without sockets."""
+    """A connection to the service without sockets."""
 
     def __init__(self, reply: Reply | None = None) -> None:
         self.database = FakeDatabase(reply or stored)
@@ -68,7 +69,7 @@ class Connection(Client):
 
 
 def stored(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-    """Reports messages as stored, and returns one message for a receive."""
+    """Imitates a database that stores messages and returns one message for a receive."""
     if statement is RECEIVE_MESSAGES:
         return [HEADER, message(1)]
     return [(1, 1, None, None, None, None)]
@@ -133,7 +134,7 @@ async def test_everything_else_goes_the_long_way(parts: tuple[bytes, ...]) -> No
 
 
 async def test_a_long_response_is_written_whole() -> None:
-    """The server writes head and body separately, because joining them would copy megabytes."""
+    """The server writes the head and the body separately, because joining them would copy megabytes."""
     body = "x" * 100_000
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -226,8 +227,8 @@ async def test_a_long_poll_ends_when_its_client_leaves() -> None:
 
 
 async def test_a_client_that_leaves_at_its_turn_makes_no_call() -> None:
-    """The connection breaks after a message's arrival and before the request continues. The next receive gets the
-    message.
+    """The connection breaks after the message has arrived and before the request continues. The next receive returns
+    the message.
     """
     connection = Connection(reply=lambda *_: [HEADER])
     await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))

@@ -37,7 +37,7 @@ MIB = 1_048_576
 
 
 class Wanted:
-    """A request for memory."""
+    """Describes a request for memory."""
 
     def __init__(self, size: int, address: str = "192.0.2.1", slow: bool = False, key: str = "") -> None:
         self.size = size
@@ -51,7 +51,7 @@ class Wanted:
 
 
 async def test_a_request_that_fits_enters_at_once_and_others_in_order() -> None:
-    """A small request also waits behind a large one, because otherwise the large request might wait forever."""
+    """A small request also waits behind a large request, because the large request could otherwise wait without end."""
     budget, inside = MemoryBudget(WHOLE, 10), list[Wanted]()
 
     async def acquire(request: Wanted) -> None:
@@ -74,7 +74,7 @@ async def test_a_request_that_fits_enters_at_once_and_others_in_order() -> None:
 
 
 async def test_addresses_take_turns() -> None:
-    """An address with many concurrent requests lets other addresses in between."""
+    """An address with many concurrent requests lets requests from other addresses go first."""
     budget, inside = MemoryBudget(WHOLE, 10), list[str]()
 
     async def acquire(request: Wanted) -> None:
@@ -106,7 +106,7 @@ async def test_an_address_has_its_share_and_one_request_in_any_case() -> None:
 
 
 async def test_addresses_that_claim_a_key_leave_memory_to_the_owner_of_the_key() -> None:
-    """The service verifies the signature after the body, so any address can claim a key."""
+    """The service verifies the signature after it reads the body, so any address can name a key."""
     budget, inside, key = MemoryBudget(WHOLE, 10, share=0.5), list[str](), "PSTK1"
 
     async def acquire(request: Wanted) -> None:
@@ -119,7 +119,7 @@ async def test_addresses_that_claim_a_key_leave_memory_to_the_owner_of_the_key()
     tasks = [asyncio.create_task(acquire(request)) for request in claims]
     await settle()
     assert inside == ["192.0.2.1", "192.0.2.2"]  # a quarter of the memory for each address
-    await budget.acquire(Wanted(HALF, "198.51.100.2", key="PSTK2"))  # Another key has the other half.
+    await budget.acquire(Wanted(HALF, "198.51.100.2", key="PSTK2"))  # Another key holds the other half.
     await asyncio.gather(*tasks, acquire(Wanted(1, "198.51.100.1", key=key)))
     assert inside.index("198.51.100.1") <= 4
 
@@ -149,7 +149,7 @@ async def test_a_request_that_waits_too_long_leaves() -> None:
 
 @pytest.mark.parametrize("steps", ["leave cancel wait", "cancel leave wait", "cancel wait leave"])
 async def test_a_waiting_request_that_leaves_neither_takes_nor_frees_memory(steps: str) -> None:
-    """Memory may become free just before the request leaves."""
+    """Memory can become free just before the request leaves."""
     budget, inside = MemoryBudget(WHOLE, 10), Wanted(WHOLE)
     await budget.acquire(inside)
     waiting = asyncio.create_task(budget.acquire(Wanted(HALF)))
@@ -179,12 +179,12 @@ async def test_a_waiting_request_that_leaves_neither_takes_nor_frees_memory(step
     ],
 )
 def test_only_long_bodies_need_room(headers: list[tuple[bytes, bytes]], size: int) -> None:
-    """A body of unknown length needs the maximum: 6.25 MiB."""
+    """A body of unknown length needs the maximum amount: 6.25 MiB."""
     assert bytes_to_reserve(headers) == size
 
 
 async def test_a_slow_sender_delays_no_complete_request() -> None:
-    """Only a complete request takes memory for processing."""
+    """Only a complete request needs memory for processing."""
     reading, working, rest = MemoryBudget(3 * WHOLE, 10), MemoryBudget(WHOLE, 10), asyncio.Event()
 
     async def slow() -> MutableMapping[str, Any]:
@@ -209,7 +209,7 @@ async def test_a_slow_sender_delays_no_complete_request() -> None:
 
 
 def name(address: str) -> Callable[[], Awaitable[Owner]]:
-    """Returns a function that returns a request's owner."""
+    """Returns a function that returns the owner of a request."""
 
     async def find_owner() -> Owner:
         return Owner(address, address)
@@ -218,7 +218,7 @@ def name(address: str) -> Callable[[], Awaitable[Owner]]:
 
 
 class Sender:
-    """A client that sends the first part of a body at once, and the rest on the test's signal."""
+    """A client that sends the first part of a body immediately, and the rest when the test sends a signal."""
 
     def __init__(self, first_bytes: int, bytes_a_second: int, whole_body: int | None = None) -> None:
         self._whole_body = whole_body or WHOLE_BODY
@@ -244,7 +244,7 @@ WHOLE_BODY = 640 * 1024
 
 
 async def test_a_body_of_which_hardly_anything_comes_takes_no_memory() -> None:
-    """Each connection sends one byte a second. No other request waits for these requests."""
+    """Each connection sends one byte a second. No other request waits for the memory of these requests."""
     reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
     tasks = []
     for n in range(20):
@@ -264,14 +264,14 @@ async def test_a_body_of_which_hardly_anything_comes_takes_no_memory() -> None:
 async def test_a_body_that_comes_slowly_makes_way_the_sooner_the_slower_it_is(
     bytes_a_second: int, waits: float
 ) -> None:
-    """The required rate of a body grows while another request waits for the memory."""
+    """While another request waits for the memory, the rate at which the body must arrive grows."""
     size = 10 * MIB
     reading, processing = MemoryBudget(size, 10), MemoryBudget(size, 10)
     sender = Sender(FIRST_BYTES, bytes_a_second, size)
     held = LongRequest(reading, processing, size, name("192.0.2.1"), sender.receive)
     slow = asyncio.create_task(sender.be_read(held))
     await asyncio.sleep(2.5)
-    assert not slow.done()  # The request may be slow while no other request waits.
+    assert not slow.done()  # The request can be slow while no other request waits.
     good = Sender(size, 0)
     other = LongRequest(reading, processing, size, name("198.51.100.1"), good.receive)
     waiting = asyncio.create_task(good.be_read(other))
@@ -307,7 +307,7 @@ async def test_nothing_is_read_of_a_request_whose_head_is_refused() -> None:
 
 
 async def test_a_body_that_has_arrived_is_never_too_slow() -> None:
-    """The server still waits for the client's disconnect."""
+    """The server still waits for the disconnect of the client."""
     reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
     parts = [{"type": "http.request", "body": b"x" * WHOLE_BODY, "more_body": False}]
 
@@ -337,7 +337,7 @@ class ClientInProcess:
     async def ask(
         self, path: str, body: bytes, address: str = "192.0.2.1", **headers: str
     ) -> tuple[int, dict[bytes, bytes], Any]:
-        """Returns the response's status, headers and document."""
+        """Returns the status, the headers and the document of the response."""
         sent: list[MutableMapping[str, Any]] = []
         given = {"content-length": str(len(body)), "content-type": "application/x-amz-json-1.0"} | headers
         pairs = [(name.replace("_", "-").encode(), text.encode()) for name, text in given.items()]
@@ -368,7 +368,8 @@ class ClientInProcess:
 
 
 async def test_without_room_long_requests_wait_and_then_are_503() -> None:
-    """A request waits 10 s to be read and 10 s to be processed. Short requests do not wait."""
+    """A request waits for up to 10 s until the server reads it, and for up to 10 s until the server processes it. Short
+    requests do not wait."""
     database = FakeDatabase(stored)
     database.hold()
     client = ClientInProcess(database)
@@ -381,7 +382,7 @@ async def test_without_room_long_requests_wait_and_then_are_503() -> None:
         client.ask("/v1/queues/orders/messages", b" " * 300_000, "192.0.2.10"),
     ]
     refused = [*await asyncio.gather(*read, *unread)]
-    assert asyncio.get_running_loop().time() == 20  # These requests were read after 10 s.
+    assert asyncio.get_running_loop().time() == 20  # The server finished reading these requests after 10 s.
     for status, headers, _ in refused:
         assert (status, headers[b"retry-after"], headers[b"connection"]) == (503, b"1", b"close")
     *aws, native = (document for _, _, document in refused)
@@ -395,7 +396,7 @@ async def test_without_room_long_requests_wait_and_then_are_503() -> None:
 
 
 async def test_one_address_leaves_half_of_the_memory_to_others() -> None:
-    """One address's requests wait for each other, but other addresses do not wait."""
+    """The requests of one address wait for each other, but the requests of other addresses do not wait."""
     database = FakeDatabase(stored)
     database.hold()
     client = ClientInProcess(database)
@@ -427,7 +428,7 @@ async def test_a_slow_body_is_408_in_the_form_of_its_api(path: str) -> None:
 
 
 def empty(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-    """Returns the rows of a database whose queues are empty, and which stores every message."""
+    """Returns the rows of a database that stores every message and whose queues are empty."""
     return stored(statement, arguments) if statement is SEND_MESSAGES else [HEADER]
 
 
@@ -436,7 +437,7 @@ WAIT = {"QueueUrl": "http://h/000000000000/orders", "WaitTimeSeconds": 20}
 
 @pytest.mark.parametrize("padding", [70_000, 1_500_000])
 async def test_a_request_with_memory_for_its_length_does_not_wait_for_messages(padding: int) -> None:
-    """Five such requests would otherwise occupy all memory for 20 s."""
+    """If such requests waited with their memory, five of them would occupy all memory for 20 s."""
     client = ClientInProcess(FakeDatabase(empty))
     body = json.dumps(WAIT).encode().ljust(padding)
     asking = (client.ask("/", body, f"192.0.2.{n}", x_amz_target=RECEIVE) for n in range(5))

@@ -1,4 +1,5 @@
-"""Tests which bytes form a request, and which bytes are refused. Sources: RFC 9112; RFC 9110 where a test names it."""
+"""Tests which bytes form a request, and which bytes the server refuses. Sources: RFC 9112; RFC 9110 where a test names
+it."""
 
 import asyncio
 from collections.abc import MutableMapping, Sequence
@@ -83,7 +84,8 @@ def bytes_of(text: bytes) -> list[bytes]:
 )  # fmt: skip
 @pytest.mark.parametrize("cut", [False, True], ids=["one read", "byte by byte"])
 async def test_a_request_that_is_not_http_is_400_and_ends_the_connection(data: bytes, cut: bool) -> None:
-    """Source: RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. The server does not interpret the rest as a request."""
+    """Source: RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. The server does not interpret the remaining bytes as a
+    request."""
     application, client = await answered(*(bytes_of(data) if cut else [data]), NEXT)
     assert client.statuses == [400]
     assert b"connection: close\r\n" in client.transport.written
@@ -135,7 +137,7 @@ async def test_a_head_beyond_64_kib_or_1000_headers_is_431(parts: Sequence[bytes
 
 
 async def test_a_head_of_64_kib_and_1000_headers_passes_after_any_body() -> None:
-    """Only the head's size counts, not the sizes of the reads."""
+    """Only the size of the head counts, not the sizes of the reads."""
     long_body = POST + b"Content-Length: 200000\r\n\r\n" + b"b" * 200_000
     headers = GET + b"".join(b"A%d: %b\r\n" % (n, b"a" * 50) for n in range(999)) + b"\r\n"
     application, client = await answered(long_body + headers[:100], headers[100:], headers, long_body)
@@ -146,7 +148,7 @@ async def test_a_head_of_64_kib_and_1000_headers_passes_after_any_body() -> None
 # --- read ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("cut", [False, True], ids=["one read", "byte by byte"])
 async def test_chunks_are_joined_and_trailers_are_no_headers(cut: bool) -> None:
-    """A trailer must not become a header, because it might replace a checked header (RFC 9110, 6.5.1)."""
+    """A trailer must not become a header, because the trailer could replace a checked header (RFC 9110, 6.5.1)."""
     body = b"3;name=value\r\nabc\r\n2\r\nde\r\n0\r\nContent-Type: evil\r\nHost: evil\r\n\r\n"
     data = CHUNKED + body + NEXT
     application, client = await answered(*(bytes_of(data) if cut else [data]))
@@ -168,7 +170,8 @@ async def test_chunks_are_joined_and_trailers_are_no_headers(cut: bool) -> None:
     ],
 )
 async def test_the_target_is_split_and_unescaped(target: bytes, path: str, raw_path: bytes, query: bytes) -> None:
-    """RFC 9112, 3.2 defines a target's forms. In ASGI, `path` is unescaped and `raw_path` is unchanged."""
+    """RFC 9112, 3.2, defines the forms of a request target. In ASGI, `path` is unescaped and `raw_path` is
+    unchanged."""
     method = b"OPTIONS" if target == b"*" else b"GET"
     application, client = await answered(method + b" " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
     (scope,) = application.scopes
@@ -179,7 +182,8 @@ async def test_the_target_is_split_and_unescaped(target: bytes, path: str, raw_p
 @pytest.mark.parametrize("host", [b"other", b"other:8080", b"[::1]:9324", b"[1.2.3]", b"[::::]:1"])
 @pytest.mark.parametrize("after", [b"", b"/", b"/a?b", b"?b"])
 async def test_the_host_of_a_whole_url_counts(host: bytes, after: bytes) -> None:
-    """The URL takes precedence over the header, so no client bypasses the host check (RFC 9112, 3.2.2)."""
+    """The host in the URL takes precedence over the Host header, so no client can bypass the host check (RFC 9112,
+    3.2.2)."""
     target = b"http://" + host + after
     application, client = await answered(b"GET " + target + b" HTTP/1.1\r\nA: 1\r\nHost: x\r\n\r\n")
     assert application.scopes[0]["headers"] == [(b"a", b"1"), (b"host", host)]
@@ -210,7 +214,7 @@ async def test_the_scope_is_that_of_asgi() -> None:
 
 @pytest.mark.parametrize("cut", [None, 40, -2], ids=["one read", "in the head", "in the body"])
 async def test_a_request_that_asks_for_another_protocol_is_answered_in_this_one(cut: int | None) -> None:
-    """RFC 9110, 7.8: "A server MAY ignore a received Upgrade header field". The server reads the request's body as
+    """RFC 9110, 7.8: "A server MAY ignore a received Upgrade header field". The server reads the body of the request as
     usual.
     """
     upgrade = POST + b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 3\r\n\r\nabc"
@@ -232,7 +236,7 @@ async def test_many_of_them_in_one_read_are_answered_one_after_the_other() -> No
 
 @pytest.mark.parametrize("keep_alive", [b"", b"Connection: keep-alive\r\n"])
 async def test_http_1_0_gets_one_response_without_chunks(keep_alive: bytes) -> None:
-    """Source: RFC 9112, 6.1 and 9.3. A server need not honour the option keep-alive."""
+    """Source: RFC 9112, 6.1 and 9.3. A server does not have to honour the option keep-alive."""
     application, client = await answered(b"GET /a HTTP/1.0\r\n" + keep_alive + b"\r\n" + NEXT, NEXT)
     assert client.statuses == [200]
     assert b"connection: close\r\n" in client.transport.written
@@ -265,13 +269,13 @@ async def test_an_error_of_our_own_while_a_request_is_read_is_500(monkeypatch: p
 
 
 # --- deadlines -------------------------------------------------------------------------------------------------------
-# Tests a request's time limits, in virtual time. Sources: docs/reference/settings.md; docs/reference/errors.md.
-# Also tests the end of a connection whose client is still sending.
-# Also tests that receives of long messages wait for slow readers for a limited time (decision 14).
+# Tests the time limits of a request, in virtual time. Sources: docs/reference/settings.md; docs/reference/errors.md.
+# AlAlso tests how a connection ends whose client is still sending. Also tests that receives of long messages wait for
+# slow readers for a limited time (decision 14).
 
 
 class SilentClient:
-    """A client that sends no more data, and disconnects on the test's signal."""
+    """A client that sends no more data, and disconnects when the test sends a signal."""
 
     def __init__(self) -> None:
         self.left = asyncio.Event()
@@ -284,7 +288,7 @@ class SilentClient:
 async def request_that_waits(
     deadlines: Deadlines, client: SilentClient, wait_seconds: float, seconds: float
 ) -> AsgiTask:
-    """Sends a request that first waits (which does not count) and then works (which counts)."""
+    """Sends a request that first waits and then works, and only the work counts toward the time limit."""
     request = deadlines.start_request(client.receive)
     try:
         request.pause()
@@ -387,14 +391,14 @@ async def test_much_is_more_than_8_mib_of_all(sizes: tuple[int, ...], much: bool
 
 
 async def test_a_response_counts_until_it_is_read_for_the_most_part() -> None:
-    """The transport keeps the whole response until then."""
+    """The transport keeps the whole response until the client has read most of it."""
     backpressure, client = WriteBackpressure(), SlowClient(HIGH_WATER_BYTES + 1)
     backpressure.add(client)
     client.unread = 70_000
     assert backpressure.is_high
     backpressure.remove(client)
     assert not backpressure.is_high
-    backpressure.remove(client)  # It has left too.
+    backpressure.remove(client)  # The client has already left.
 
 
 async def test_a_writer_does_not_wait_while_little_is_unread() -> None:
@@ -426,8 +430,8 @@ async def test_a_slow_reader_keeps_nobody_from_receiving() -> None:
 
 
 async def test_a_client_that_reads_nothing_is_disconnected() -> None:
-    """The server closes the connection after a minute in which the client reads nothing. One byte in a minute keeps the
-    connection open.
+    """The server closes the connection if the client reads no data for a minute. A client that reads one byte in a
+    minute keeps the connection open.
     """
     backpressure, client = WriteBackpressure(), SlowClient(1000)
     backpressure.add(client)

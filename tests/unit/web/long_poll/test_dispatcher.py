@@ -90,7 +90,7 @@ async def test_a_receiver_that_found_nothing_returns_to_the_front() -> None:
 
 
 async def test_a_message_that_came_without_waiting_receivers_is_found() -> None:
-    """Two receives find no message, a message arrives, and only then the receives begin to wait."""
+    """Two receives find no message, a message arrives, and only then do the receives begin to wait."""
     long_polls = LongPollDispatcher(Database().call)
     long_polls.wait(NamedQueue(ORDERS), 0.5, long_polls.next_ticket())
     await asyncio.sleep(1)
@@ -112,11 +112,11 @@ async def test_a_guess_that_there_is_more_is_not_missed() -> None:
 
 
 async def test_a_receiver_after_an_empty_wait_makes_no_call() -> None:
-    """Clients poll again at once, so all clients of a queue poll at about the same time."""
+    """Clients poll again immediately, so all clients of a queue poll at about the same time."""
     long_polls = LongPollDispatcher(Database().call)
     assert await long_polls.wait(NamedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
     await settle()
-    assert not long_polls.can_skip_receive(NamedQueue(ORDERS))  # Notifications do not arrive.
+    assert not long_polls.can_skip_receive(NamedQueue(ORDERS))  # The process receives no notifications.
     long_polls.receives_notifications = True
     for word in (
         lambda: long_polls.wake(ORDERS, 1),
@@ -144,7 +144,7 @@ async def test_the_time_is_over() -> None:
 async def test_a_look_after_the_registration_closes_the_race() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    # The message was sent after the empty check and before the commit of the registration.
+    # The message was sent after the check of the empty queue and before the commit of the registration.
     database.ready = {ORDERS}
     assert await long_polls.wait(NamedQueue(ORDERS), 20, 0) == Woken.FOR_MORE
     assert database.watched == [(0.0, [ORDERS])]
@@ -216,8 +216,8 @@ async def test_a_busy_queue_registers_every_20_ms_at_most() -> None:
 
 
 async def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
-    """A registration lasts five seconds, or a minute if no message arrived. After a notification it lasts five
-    seconds again.
+    """A registration lasts five seconds, or a minute if no message arrived. After a notification, the registration
+    lasts five seconds again.
     """
     database = Database()
     long_polls = LongPollDispatcher(database.call)
@@ -262,7 +262,7 @@ async def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_
     assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
     database.ready = {ORDERS}  # A delay ends without a commit.
     assert await response == Woken.FOR_MORE
-    # The message does not arrive at the next second's check.
+    # The message does not wait for the check of the next second.
     assert asyncio.get_running_loop().time() == pytest.approx(8.301)
     polling.cancel()
 
@@ -293,7 +293,7 @@ async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -
 
 @pytest.mark.parametrize(("notified", "looks"), [(True, 5), (False, 39)])
 async def test_looks_at_thousands_of_queues_take_a_hundredth_of_the_time(notified: bool, looks: int) -> None:
-    """The limit applies while notifications arrive. A check takes 0.08 seconds during constant commits."""
+    """The limit applies as long as notifications arrive. With constant commits, a check takes 0.08 seconds."""
     database = Database()
     database.takes_seconds = 0.08
     long_polls = LongPollDispatcher(database.call)
@@ -419,7 +419,8 @@ async def test_queues_that_nobody_waits_for_are_forgotten() -> None:
 async def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thousands(
     begins_at: float, away: bool
 ) -> None:
-    """The queue is registered for a minute, but no receiver waited, so messages that became visible are unknown."""
+    """The queue is registered for a minute, but no receiver waited, so the process does not know about messages that
+    became visible."""
     database = Database()
     database.takes_seconds = 0.08
     long_polls = LongPollDispatcher(database.call)
@@ -445,7 +446,7 @@ async def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thous
 
 
 # --- timers ----------------------------------------------------------------------------------------------------------
-# Tests waits that end together, in virtual time.
+# Tests timers of waits that end at the same time, in virtual time.
 
 
 @pytest.mark.parametrize("seconds", [0.001, 0.3, 1.0, 7.7, 20.0])
@@ -478,6 +479,6 @@ async def test_a_moment_that_nobody_waits_for_any_more_is_forgotten() -> None:
     timers.remove(timer, second)
     assert timer.handle.cancelled()
     assert timers.add(20, second) is not timer
-    timers.remove(timer, second)  # This call removes the old registration again.
+    timers.remove(timer, second)  # This call removes the previous registration again.
     await asyncio.sleep(21)
     assert called == ["second"]

@@ -1,4 +1,4 @@
-"""Tests that the tables of counts are bounded and never decrease, and that other processes on the port can read
+"""Tests that the tables of counts have a limited size and never decrease, and that other processes on the port can read
 them.
 """
 
@@ -51,7 +51,7 @@ def test_deleted_queues_make_room_and_the_sum_stays() -> None:
     send(counts, arn("c"))
     assert messages_sent(memory) == {"b": 1, "c": 1, OTHER: 2}
     (times,) = [block[1:] for key, block in memory.total().items() if key == ("sends", "c")]
-    # The block was used before, but its old content is gone.
+    # Another counter used the block before, but its values are gone.
     assert times == [0.002, 0, 1, *[0] * 9]
 
 
@@ -65,7 +65,7 @@ def test_deleted_queues_make_room_and_the_sum_stays() -> None:
     ],
 )
 def test_the_most_frequent_count_is_at_the_start_of_its_block(kind: str, first: str) -> None:
-    """The frequent counters write to the block's start without an offset."""
+    """The code writes the most frequent counters to the start of the block, without an offset."""
     assert BLOCKS[kind].find_slot(first) == 0
 
 

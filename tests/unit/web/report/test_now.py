@@ -1,4 +1,4 @@
-"""Tests the report's first screen with constructed states.
+"""Tests the first screen of the report with constructed states.
 
 Contrast: WCAG 2.2, success criteria 1.4.3 and 1.4.11.
 """
@@ -45,14 +45,14 @@ def facts(**known: Any) -> VerdictFactsRow:
 
 
 def queue(name: str, kind: Kind, minutes: Sequence[Minute] = (), **known: Any) -> QueueState:
-    """Returns a queue that has had this verdict for ten minutes."""
+    """Returns a queue that has had the given verdict for ten minutes."""
     of_facts = {name: known.pop(name) for name in list(known) if name in VerdictFactsRow._fields}
     verdict = Verdict(kind, **{"since": NOW - 10 * MINUTE, "backlog": 5, **known})
     return QueueState(name, verdict, facts(**of_facts), build_series(minutes, Facts(), NOW))
 
 
 def page(*queues: QueueState, **known: Any) -> str:
-    """Returns the first screen with these queues in trouble."""
+    """Returns the first screen for the given queues with problems."""
     counts = Counter(queue.verdict.kind for queue in queues)
     return "".join(now_section(ReportState(NOW, NOW, counts, list(queues), **known)))
 
@@ -123,7 +123,8 @@ def test_dead_letters_have_a_row_and_endpoints_a_line() -> None:
 
 
 def test_the_worst_of_each_kind_comes_first() -> None:
-    """Otherwise many stalled queues would hide everything else in `penstock status`, which shows 15 lines."""
+    """If stalled queues came first, many of them would hide all other problems in `penstock status`, which shows 15
+    lines."""
     stalled = [(f"q{n}", Verdict(Kind.STALLED, NOW, backlog=n)) for n in range(15)]
     lost = [("lossy", Verdict(Kind.OK, expired=3, is_received=True)), ("unread", Verdict(Kind.IDLE, expired=1))]
     rows = [FailedEndpointRow(f"https://{n}.test", n, NOW, "503", NOW, stopped=n == 1, waiting=30) for n in range(2)]
@@ -241,7 +242,7 @@ def test_contrast() -> None:
 
 
 # --- charts ----------------------------------------------------------------------------------------------------------
-# Tests pieces of the report's pictures.
+# Tests parts of the report's charts.
 
 
 START = datetime(2026, 3, 29, 10, 7, tzinfo=UTC)

@@ -39,7 +39,7 @@ Operation = dict[str, Any]
 
 
 def document(access: object = None) -> dict[str, Any]:
-    """Returns a service's document. `access` is None for QUEUE_ACCESS=off."""
+    """Returns the OpenAPI document of a service. `access` is None for QUEUE_ACCESS=off."""
     environment = cast("Environment", SimpleNamespace(access=access))
     return RestApplication(environment, cast("Any", None)).openapi()
 
@@ -52,7 +52,7 @@ def operations(path: dict[str, Any]) -> Iterator[tuple[str, Operation]]:
 
 @pytest.fixture(scope="module")
 def routes() -> dict[str, Operation]:
-    """Returns the operations below /v1 with QUEUE_ACCESS=off, except for the certificate's."""
+    """Returns the operations below /v1 with QUEUE_ACCESS=off, except for the operation that returns a certificate."""
     return {
         name: operation
         for name, operation in operations(document()["paths"])
@@ -66,13 +66,14 @@ def test_every_error_of_the_rest_api_is_in_the_document() -> None:
 
 
 def test_no_response_is_left_to_a_default(routes: dict[str, Operation]) -> None:
-    """`default` would document every status. FastAPI would respond with 422, but the service responds with 400."""
+    """The response `default` would document every status. FastAPI would respond with 422, but the service responds with
+    400."""
     assert {name for name, route in routes.items() if {"default", "422"} & route["responses"].keys()} == set()
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 408, 413, 415, 421, 429, 500, 503])
 def test_every_route_documents_these_errors(routes: dict[str, Operation], status: int) -> None:
-    """docs/operate/access.md and hosts.md list 401, 403, 415 and 421; 429 is for unknown keys."""
+    """docs/operate/access.md and hosts.md list the statuses 401, 403, 415 and 421, and an unknown key leads to 429."""
     assert {name for name, route in routes.items() if str(status) not in route["responses"]} == set()
 
 
@@ -120,8 +121,8 @@ def test_a_key_is_wanted_where_access_is_controlled(routes: dict[str, Operation]
 
 
 def test_bodies_say_what_excludes_what(routes: dict[str, Operation]) -> None:
-    """docs/reference/schedules.md: a body has exactly one of cron, every, when and fire_at. References keep their
-    members.
+    """docs/reference/schedules.md: a body has exactly one of cron, every, when and fire_at. A schema that the document
+    references keeps its members.
     """
     new = routes["POST /v1/schedules"]["requestBody"]["content"]["application/json"]["schema"]
     assert [choice["required"] for choice in new["oneOf"]] == [
@@ -238,7 +239,7 @@ NAMED = {
     "/queues/{name}": "queue", "/topics/{topic}/subscriptions/{id}": "subscription", "/topics/{topic}": "topic",
     "/schedules/{name}": "schedule", "/mappings/{id}": "mapping", "/users/{user}": "user", "/keys/{key}": "operation",
 }  # fmt: skip
-"""The scope of the right by the beginning of a resource's path."""
+"""Maps the beginning of a resource's path to the scope of the right."""
 
 
 def test_a_right_is_about_the_resource_of_the_path() -> None:
@@ -252,7 +253,8 @@ def test_a_right_is_about_the_resource_of_the_path() -> None:
 
 
 def test_a_change_shows_a_resource_only_to_a_caller_who_may_read_it() -> None:
-    """A route that returns the document of another route's GET may omit the document, or requires the GET's right."""
+    """A route that returns the same document as the GET of another route requires the right of that GET, or can omit
+    the document."""
     paths = document()["paths"]
     rights = {(route.method.lower(), f"/v1{route.path}"): set(route.right.actions) for route in chain(*ROUTES)}
 
@@ -273,7 +275,7 @@ def test_a_change_shows_a_resource_only_to_a_caller_who_may_read_it() -> None:
 
 
 OF_THE_PAGE = {"/console/queues/{name}/attributes"}
-"""The page checks the right before the operation, because the form must be confirmed."""
+"""The page checks the right before the operation does, because the user must first confirm the form."""
 
 
 def test_operations_ask_for_their_rights_themselves() -> None:
@@ -297,8 +299,8 @@ OPERATIONS = sorted(
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.__module__}.{each.__name__}")
 def test_an_operation_asks_before_it_reads_or_changes_anything(operation: Callable[..., Any]) -> None:
-    """The operation itself checks the rights, without a route, screen or tool. It reads only the policies of the queue
-    or topic.
+    """The operation itself checks the rights, even without a route, screen or tool. The operation reads only the
+    policies of the queue or topic before the check.
     """
     environment = Environment(Settings.read({"QUEUE_REGION": "us-east-1"}), cast("Any", None))
     context = Context("000000000000", "us-east-1", "id", environment, HttpRequest("GET", "/", b"", {}, b""))

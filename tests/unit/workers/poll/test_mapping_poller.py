@@ -1,4 +1,4 @@
-"""Tests a mapping's batches, in virtual time. Rules: docs/reference/mapping_polling.md."""
+"""Tests the batches of a mapping, in virtual time. Rules: docs/reference/mapping_polling.md."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ class Queue:
 
 
 class Target:
-    """A function that takes `seconds`. `began` contains each invocation's start, `error` the error of an invocation."""
+    """A function whose invocations take `seconds`. `began` contains the start of each invocation, and `error` is the
+    error of every invocation."""
 
     def __init__(self, seconds: float = 0.0, error: Exception | None = None) -> None:
         self.seconds = seconds
@@ -126,7 +127,8 @@ class Target:
 
 
 class Harness:
-    """A mapping that polls. `results` contains its reports. `lost_reports` counts reports that could not be stored.
+    """A mapping that polls a queue. `results` contains the reports of the mapping. `lost_reports` counts the reports
+    that the database could not store.
 
     `stored_result` is the result in the database. The first report takes `first_report_seconds`.
     """
@@ -169,7 +171,7 @@ class Harness:
 
 
 async def polled(seconds: float, make: Callable[[], Harness]) -> Harness:
-    """Runs the harness for `seconds` and returns it."""
+    """Runs the harness for `seconds` and returns the harness."""
     harness = make()
     await asyncio.sleep(seconds)
     harness.poller.abort()
@@ -178,7 +180,7 @@ async def polled(seconds: float, make: Callable[[], Harness]) -> Harness:
 
 
 async def test_a_window_leaves_time_for_the_invocation() -> None:
-    """Otherwise the messages would become visible again at the end of each invocation."""
+    """With the whole window, the messages would become visible again at the end of each invocation."""
     options = Options(batch_size=100, maximum_batching_window_in_seconds=60)
     harness = await polled(100, lambda: Harness(Queue(30, "a"), Target(), options))
     assert harness.target.began == [15]
@@ -195,7 +197,8 @@ async def test_messages_that_are_visible_at_once_are_not_asked_for_without_a_pau
 
 
 async def test_nothing_is_received_while_the_process_has_no_place() -> None:
-    """Otherwise the messages would wait in flight, and become visible again before the function gets them."""
+    """If the process received more messages, they would wait in flight, and become visible again before a function
+    receives them."""
     options = Options(batch_size=1, scaling_config=ScalingConfig(50))
     bodies = [str(n) for n in range(60)]
     harness = await polled(55, lambda: Harness(Queue(30, *bodies), Target(10), options, slots=3))
@@ -204,7 +207,8 @@ async def test_nothing_is_received_while_the_process_has_no_place() -> None:
 
 
 async def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
-    """Otherwise the poller would receive each message without effect until its redrive policy moves it."""
+    """If the error did not count as a failure, the poller would receive each message without effect until the redrive
+    policy moves the message."""
     bodies = [str(n) for n in range(1000)]
     harness = await polled(
         10, lambda: Harness(Queue(30, *bodies), Target(error=ZeroDivisionError()), Options(batch_size=1))
@@ -215,7 +219,7 @@ async def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
 
 
 async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
-    """Otherwise, after a database outage, the mapping would appear to fail until its next failure."""
+    """Without a second report, the mapping would appear to fail after a database outage until its next failure."""
 
     def make() -> Harness:
         harness = Harness(Queue(30, "a", "b", "c"), Target(), Options(batch_size=1))
@@ -226,7 +230,7 @@ async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
 
 
 async def test_the_newest_result_is_stored_last() -> None:
-    """Two invocations report at the same time over two connections. The database may get the second report first."""
+    """Two invocations report at the same time over two connections. The second report can reach the database first."""
 
     class FailsOnce(Target):
         async def invoke(self, *arguments: Any) -> bytes:
@@ -264,7 +268,7 @@ async def test_an_unreachable_target_is_logged_once(caplog: pytest.LogCaptureFix
 
 
 async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None:
-    """The same applies if the request took longer than the queue's visibility timeout."""
+    """The messages are deleted even if the request took longer than the visibility timeout of the queue."""
 
     def make() -> Harness:
         harness = Harness(Queue(30, "a"), Target(40), Options(), function="http://127.0.0.1:1/")
@@ -275,7 +279,7 @@ async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None
 
 
 async def test_a_mapping_leaves_places_to_others() -> None:
-    """The mapping's functions take 15 minutes, and the mapping may run a thousand of them at once."""
+    """The functions of the mapping take 15 minutes, and the mapping can run a thousand of them at the same time."""
     others: list[Harness] = []
 
     slots, bodies = InvocationSlots(200), [str(n) for n in range(1000)]
@@ -292,12 +296,12 @@ async def test_a_mapping_leaves_places_to_others() -> None:
 
 
 # --- poller ----------------------------------------------------------------------------------------------------------
-# Tests when a process reads the list of its mappings, in virtual time.
-# Also tests the choice of the mapping that gets an invocation slot.
+# Tests in virtual time when a process reads the list of its mappings. Also tests which mapping receives a free
+# invocation slot.
 
 
 class Database:
-    """A database without mappings, which is unreachable until `away_until`. `looks` contains the times of calls."""
+    """A database without mappings, which is unreachable until `away_until`. `looks` contains the times of the calls."""
 
     claim_seconds = idle_seconds = 60.0
 
@@ -325,14 +329,14 @@ async def looks(away_until: float, seconds: float) -> list[float]:
 
 
 async def test_a_look_that_failed_is_repeated_soon() -> None:
-    """Until then, no process polls for a mapping that has changed."""
+    """Until the process reads the list again, no process polls for a changed mapping."""
     first, *again = await looks(away_until=12, seconds=100)
     assert [at - first for at in again] == [5, 10, 15, 75]
 
 
 async def test_the_poller_looks_often_while_another_process_polls_for_the_mappings() -> None:
-    """The other process may die. This process then takes over its mappings when its registration ends, after 7
-    seconds.
+    """The other process can die. This process then takes over the mappings when the registration of the other process
+    ends, after 7 seconds.
     """
 
     class Elsewhere(Database):
@@ -386,7 +390,7 @@ async def test_one_place_is_enough_and_a_wait_can_be_cancelled() -> None:
     second.cancel()
     first.cancel()
     await settle()
-    assert held[1:] == ["c"]  # Task a was cancelled in its block.
+    assert held[1:] == ["c"]  # Task a was cancelled while it held its slot.
     third.cancel()
     await settle()
     fourth = loop.create_task(hold(slots, "d", 1, held, 10))
@@ -407,5 +411,5 @@ async def test_a_place_that_is_given_in_the_moment_of_a_cancellation_is_not_lost
 
 @pytest.mark.parametrize(("memory_mb", "most"), [(None, 200), (256 - 128, 5), (0, 1), (10_240 - 128, 200)])
 def test_a_function_has_as_many_as_its_memory_holds(memory_mb: int | None, most: int) -> None:
-    """A batch may have 6 MB ("payload limit", Lambda quotas)."""
+    """A batch can be 6 MB long ("payload limit", Lambda quotas)."""
     assert count_most_invocations(memory_mb) == most
