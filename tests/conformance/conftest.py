@@ -1,7 +1,7 @@
 """The fixture `sqs` runs every scenario over {container, Lambda} x {JSON, Query}, with one installation for each
 process.
 
-Tests share the installation, but not queues: `sqs.create()` creates a new one.
+Tests share the installation, but not queues: `sqs.create()` creates a new queue.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def functions(deployments: Deployments) -> Iterator[Functions]:
 # The test clock locks whole tables to move time. autovacuum then cancels its work on such a table and logs the
 # cancellation.
 CLOCK_AT_WORK = "ERROR:  canceling autovacuum task"
-# A process logs QU010 when it meets the first long message of a queue (docs/explain/internals.md). QU010 is not an
+# A process logs QU010 when it finds the first long message of a queue (docs/explain/internals.md). QU010 is not an
 # error.
 LONG_MESSAGE = "ERROR:  a message is so long that the response has to be measured"
 # A service that stops cancels the running query of a worker.
@@ -71,26 +71,27 @@ HARMLESS = (CLOCK_AT_WORK, LONG_MESSAGE, CANCELLED)
 
 @pytest.fixture(params=[f"{deployment}-{protocol}" for deployment in DEPLOYMENTS for protocol in PROTOCOLS])
 def sqs(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Sqs:
-    """Returns one deployment in one protocol."""
+    """Returns an SQS client for one deployment and one protocol."""
     deployment, _, protocol = request.param.partition("-")
     return Sqs(deployments, clock, deployment, protocol)
 
 
 @pytest.fixture
 def sns(sqs: Sqs) -> Sns:
-    """Returns SNS in the same deployment and protocol, for the same caller."""
+    """Returns an SNS client for the same deployment, protocol and caller."""
     return Sns(sqs)
 
 
 @pytest.fixture(params=DEPLOYMENTS)
 def scheduler(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Scheduler:
-    """Returns EventBridge Scheduler, which has one protocol, in each deployment."""
+    """Returns a client of EventBridge Scheduler, which has one protocol, for each deployment."""
     return Scheduler(Sqs(deployments, clock, request.param, "json"))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def clean_log(postgres: TestServer) -> Iterator[None]:
-    """Asserts that PostgreSQL logs no error: the service refuses invalid input before the database gets it."""
+    """Asserts that PostgreSQL logs no error, because the service must refuse invalid input before it reaches the
+    database."""
     log = postgres.server.data.parent / "log"
     start = log.stat().st_size
     yield
@@ -104,14 +105,14 @@ def clean_log(postgres: TestServer) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def keys(installation: Database) -> dict[str, tuple[str, str]]:
-    """Returns a key of each account."""
+    """Returns one key of each account."""
     return {account: new_key(installation, account) for account in (OWNER, PARTNER)}
 
 
 @pytest.fixture(params=DEPLOYMENTS)
 def raw(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Iterator[Raw]:
-    """Returns one deployment, to which tests send bytes."""
-    # The connection is plain, so the client verifies no certificate. Loading the certificate authorities takes 20 ms
-    # for each client.
+    """Returns one deployment, to which tests send raw bytes."""
+    # The connection does not use TLS, so the client verifies no certificate. Loading the certificate authorities takes
+    # 20 ms for each client.
     with httpx.Client(timeout=40, verify=False) as http:
         yield Raw(Sqs(deployments, clock, request.param, "json"), http)

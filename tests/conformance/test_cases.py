@@ -1,7 +1,7 @@
 """Runs the table of cases (tests/support/cases) and compares each response with AWS's response.
 
-A case runs at one endpoint in each of its protocols; every twentieth case runs at all endpoints. Each test covers one
-action and reports all its differences. `make cases` prints the table.
+A case runs at one endpoint in each of its protocols, and every twentieth case runs at all endpoints. Each test covers
+one action and reports all differences in its cases. `make cases` prints the table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEPLOYMENTS = ("container", "lambda")
 
 
 class Endpoints(NamedTuple):
-    """The endpoints. `usual` does not check access; `signed` accepts only signed requests."""
+    """The endpoints. `usual` does not check access, and `signed` accepts only signed requests."""
 
     usual: dict[tuple[str, str], Endpoint]
     signed: dict[str, Endpoint]
@@ -52,7 +52,8 @@ def endpoints(deployments: Deployments) -> Iterator[Endpoints]:
 
 
 def places(case: Case, everywhere: bool) -> list[tuple[str, str]]:
-    """Returns a case's endpoints: the container in the first protocol and Lambda in the second, or all endpoints."""
+    """Returns the endpoints of a case: the container in the first protocol and Lambda in the second, or all
+    endpoints."""
     protocols = [protocol for protocol in PROTOCOLS[case.service] if case.only in ("", protocol)]
     if everywhere:
         return [(deployment, protocol) for protocol in protocols for deployment in DEPLOYMENTS]
@@ -83,7 +84,7 @@ def _ordered(violation: str) -> str:
 
 
 def ran(case: Case, endpoint: Endpoint, resources: Resources) -> str:
-    """Returns one case's difference from AWS's response at one endpoint."""
+    """Returns the difference between a case's response at one endpoint and AWS's response."""
     members = changed(USUAL[case.service][case.action], case.given)
     document = resources.filled_in({"members": members, "form": list(case.form), "text": case.expected.text})
     form = tuple((name, value) for name, value in document["form"])

@@ -1,4 +1,4 @@
-"""Provides services for settings that several of this folder's modules use."""
+"""Provides services with settings that several modules of this folder use."""
 
 from __future__ import annotations
 

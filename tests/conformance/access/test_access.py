@@ -46,7 +46,7 @@ def test_a_signed_message_goes_through(owner: Sqs) -> None:
 
 
 def test_a_signed_message_of_a_mib_is_written_with_escapes(owner: Sqs) -> None:
-    """The request has 3 MiB."""
+    """The request is 3 MiB long."""
     url, body = owner.create(), "ü" * 524_288
     owner.send(url, body)
     assert owner.receive_one(url)["Body"] == body
@@ -78,7 +78,7 @@ def test_a_revoked_key(sqs: Sqs, installation: Database) -> None:
 @pytest.mark.parametrize("sqs", ["container-query", "lambda-query"], indirect=True)
 def test_a_presigned_address(owner: Sqs) -> None:
     """Only the Query protocol has presigned URLs, because a presigned URL contains the whole request. AWS JSON needs a
-    header.
+    header, which a URL cannot contain.
     """
     url = owner.create()
     parameters = {"QueueUrl": url, "MessageBody": "by address ü+ &"}
@@ -200,11 +200,10 @@ def test_a_deny_for_everybody_can_be_mended_by_the_owner_alone(owner: Sqs, partn
 
 
 # --- sts -------------------------------------------------------------------------------------------------------------
-# Tests of STS: SDKs ask STS for credentials at Penstock if AWS_ENDPOINT_URL is Penstock's address.
+# Tests of STS. SDKs request credentials from STS at Penstock if AWS_ENDPOINT_URL is Penstock's address.
 #
-# Sources: the actions' pages of the STS API reference and botocore's model. Penstock's choices: the returned
-# credentials stand for the caller's account, and with access keys the service refuses these actions.
-
+# Sources: the actions' pages of the STS API reference and botocore's model. Penstock chose that the returned
+# credentials stand for the account of the caller, and that the service refuses these actions if it uses access keys.
 ROLE = {"RoleArn": "arn:aws:iam::111122223333:role/worker", "RoleSessionName": "one"}
 TOKENS: tuple[tuple[str, dict[str, str]], ...] = (
     ("get_session_token", {}),
@@ -250,7 +249,7 @@ def test_credentials_mean_the_caller(sqs: Sqs, method: str, parameters: dict[str
 
 @pytest.mark.parametrize("sqs", ["container-json", "lambda-json"], indirect=True)
 def test_a_profile_of_a_role(sqs: Sqs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on EKS, botocore asks STS before its first request to SQS."""
+    """As on EKS, botocore sends STS a request before its first request to SQS."""
     token = tmp_path / "token"
     token.write_text("eyJ0")
     for name, value in {
@@ -306,13 +305,13 @@ def test_members_that_cannot_be(sqs: Sqs, parameters: dict[str, str], shown: str
 
 @pytest.mark.parametrize("sqs", ["container-json", "lambda-json"], indirect=True)
 def test_with_access_keys(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:
-    """The response contains the caller's account and ARN. Roles and tokens do not exist, and the error names the
+    """The response contains the caller's account and ARN. Penstock has no roles and no tokens, and the error names the
     setting to use instead.
     """
     owner = sqs.with_settings(SIGV4).with_key(*keys[OWNER])
     response = client(owner, "sts").get_caller_identity()
     response.pop("ResponseMetadata")
-    # The values of a root user ("GetCallerIdentity", API reference, and "IAM policy variables", the value of
+    # These are the values for a root user ("GetCallerIdentity", API reference, and "IAM policy variables", the value of
     # aws:userid).
     assert response == {"Account": OWNER, "UserId": OWNER, "Arn": f"arn:aws:iam::{OWNER}:root"}
     for method, parameters in TOKENS:

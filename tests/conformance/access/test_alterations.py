@@ -1,4 +1,4 @@
-"""The service refuses signed requests that were altered, replayed or signed for another purpose.
+"""Tests that the service refuses signed requests that were altered, replayed or signed for another purpose.
 
 The tests send the requests to both deployments over the network. `tests/support/hostile/signatures` lists the altered
 requests and the valid forms. The service must answer with a credential error, and the queue must keep its messages.
@@ -30,7 +30,7 @@ CODES = {NOT_HTTP, "SignatureDoesNotMatch", "IncompleteSignature", "InvalidClien
 
 
 class Deployment(NamedTuple):
-    """A connection to one deployment that verifies signatures, and a queue of the account that owns the key."""
+    """Connects to one deployment that verifies signatures, and provides a queue of the account that owns the key."""
 
     connection: HTTPConnection
     owner: Sqs
@@ -38,7 +38,7 @@ class Deployment(NamedTuple):
     signer: Signer
 
     def send(self, request: Request) -> tuple[int, str]:
-        """Returns the status and the error code, or an empty code. Sends repeated headers, too."""
+        """Returns the status and the error code, or an empty code. Can also send repeated headers."""
         self.connection.putrequest(request.method, request.target, skip_host=True, skip_accept_encoding=True)
         for name, value in request.headers:
             self.connection.putheader(name, value.encode("latin-1"))
@@ -95,7 +95,7 @@ def test_unaltered_it_is_accepted(deployment: Deployment, form: str) -> None:
 
 
 def test_the_signer_signs_as_botocore_does(deployment: Deployment) -> None:
-    """The test compares the signer with botocore's signers, one of which is AWS's implementation."""
+    """The test compares the signer with the signers of botocore, one of which AWS itself wrote."""
     signer = deployment.signer
     for request, kind in (
         (signer.unsigned_json(), SigV4Auth), (signer.unsigned_form(), SigV4Auth),
@@ -121,7 +121,8 @@ def test_an_altered_signature_is_refused(deployment: Deployment, kind: str) -> N
 @pytest.mark.parametrize("deployment", ["container"], indirect=True)
 @pytest.mark.parametrize("kind", WIRE_KINDS)
 def test_an_altered_signature_is_refused_over_a_socket(deployment: Deployment, kind: str) -> None:
-    """A function never gets these requests: API Gateway has no such route, unfolds the headers or refuses them."""
+    """A function never receives these requests: API Gateway has no such route, unfolds the headers or refuses the
+    requests."""
     assert_none_is_accepted(deployment, WIRE_KINDS[kind](deployment.signer))
 
 

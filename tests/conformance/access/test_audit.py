@@ -1,4 +1,5 @@
-"""Every AWS action that changes something adds one row to the audit, in both deployments; other actions add no row.
+"""Tests that every AWS action that changes data adds one row to the audit in both deployments, and that other actions
+add no row.
 
 The cases come from the table of actions, so a new action must be added to ACTS, READS or MESSAGES.
 """
@@ -31,7 +32,7 @@ MESSAGES = {
 }  # fmt: skip
 REFUSED = {"sns:PutDataProtectionPolicy"}
 LISTS = {"sns:ListSubscriptions", "sns:ListSubscriptionsByTopic", "sns:ListPhoneNumbersOptedOut"}
-"""Valid requests for these actions take long to prepare."""
+"""It takes long to prepare valid requests for these actions."""
 SANDBOX = "+15550122222"
 
 
@@ -168,7 +169,7 @@ def test_the_row_is_written_in_the_transaction_of_the_act(owner: Sqs, rows: Rows
 
 @pytest.mark.parametrize("sqs", ["container-json", "lambda-query"], indirect=True)
 def test_refusals_of_a_minute_are_one_row(owner: Sqs, rows: Rows) -> None:
-    """A process writes its first refusal at once, and later refusals after a delay."""
+    """A process writes its first refusal immediately, and later refusals after a delay."""
     stranger = owner.with_key(f"PSTK{owner.name().replace('-', 'X').upper():0<16}", "secret")
     before = last_id(rows)
     for _ in range(3):

@@ -1,9 +1,9 @@
-"""Tests the Host names that a request may use, in both deployments and in each API's error format.
+"""Tests which Host names a request can use, in both deployments and with the error format of each API.
 
-The status 421 is defined in RFC 9110, 15.5.20. QUEUE_REGIONS limits an installation to some regions. An AWS endpoint
-answers SignatureDoesNotMatch to a request that was signed for another region ("Troubleshoot Signature Version 4 signing
-for AWS API requests", IAM User Guide, "Credential scope"). The service refuses the target of a schedule when a client
-sets the target, which is Penstock's choice.
+RFC 9110, 15.5.20, defines the status 421. QUEUE_REGIONS limits an installation to some regions. An AWS endpoint answers
+SignatureDoesNotMatch to a request that was signed for another region ("Troubleshoot Signature Version 4 signing for AWS
+API requests", IAM User Guide, "Credential scope"). The service refuses the target of a schedule when a client sets the
+target, which is Penstock's choice.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CREDENTIALS = {"authorization": "AWS4-HMAC-SHA256 Credential=test/20250101/us-ea
 
 
 def told(document: Any, name: str) -> str:
-    """Returns the error's message."""
+    """Returns the message of the error."""
     text = str(document[name])
     assert "rebind.evil.example" in text
     return text
@@ -122,7 +122,7 @@ def test_requests(sqs: Sqs) -> None:
     gone = "AWS.SimpleQueueService.NonExistentQueue"  # a URL of a region that is not served names no queue
     assert served[0].code("purge_queue", QueueUrl=f"http://h/us-east-1/000000000000/{name}") == gone
     assert Sns(stranger).refusal("create_topic", Name=name)[:2] == ("SignatureDoesNotMatch", 403)
-    # The request creates no queue.
+    # The request does not create a queue.
     assert sqs.code("get_queue_url", QueueName=name) == "AWS.SimpleQueueService.NonExistentQueue"
 
 
@@ -179,10 +179,10 @@ def test_schedules(scheduler: Scheduler, foreign: str) -> None:
 
 
 # --- browsers --------------------------------------------------------------------------------------------------------
-# Other sites' web pages cannot use either deployment.
+# Tests that web pages of other sites cannot use either deployment.
 #
-# Sources: Fetch Metadata Request Headers (W3C); RFC 6454 (Origin); ConfirmSubscription and Unsubscribe, which take no
-# credentials (SNS API reference).
+# Sources: Sources: Fetch Metadata Request Headers (W3C); RFC 6454 (Origin); ConfirmSubscription and Unsubscribe, which
+# take no credentials (SNS API reference).
 
 CROSS_SITE = {"sec-fetch-site": "cross-site"}
 CHROME = {
@@ -247,7 +247,7 @@ def check_page(response: httpx.Response, button: str, arn: str) -> None:
 
 @pytest.fixture(params=[{}, SIGV4], ids=["off", "sigv4"])
 def topics(request: pytest.FixtureRequest, sns: Sns, keys: dict[str, tuple[str, str]]) -> Sns:
-    """Returns SNS for the owner, with and without signatures."""
+    """Returns SNS clients of the owner, with and without signatures."""
     return Sns(sns.sqs.with_settings(request.param).with_key(*keys[OWNER]) if request.param else sns.sqs)
 
 
@@ -300,7 +300,8 @@ def test_the_page_shows_text_as_text(raw: Raw) -> None:
 
 
 def test_another_action_does_not_hide_behind_the_link(raw: Raw) -> None:
-    """If the URL contains two actions, the service does not treat the request as a link, and answers without a page."""
+    """If the URL contains two actions, the service does not treat the request as a link, so the response is not a
+    page."""
     query = "Action=Unsubscribe&SubscriptionArn=a&Action=ListQueues"
     response = raw.http.get(f"{raw.sqs.endpoint_url}/?{query}", headers=CHROME)
     assert "<ListQueuesResponse" in response.text

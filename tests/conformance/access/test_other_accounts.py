@@ -1,4 +1,4 @@
-"""Tests one account's access to another account's queues and topics."""
+"""Tests how one account can use queues and topics of another account."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
 
 # --- indirect --------------------------------------------------------------------------------------------------------
-# One account cannot reach another account's queue or topic, even if a policy almost allows the access.
+# Tests that one account cannot reach a queue or topic of another account, even if a policy almost allows the access.
 #
 # Each test also shows that the request works after the policy allows it. Sources: "Policy evaluation logic" and "IAM
 # JSON policy element reference" (IAM User Guide); docs/operate/policies.md.
@@ -29,8 +29,8 @@ SOURCES = {
 
 
 class Setup(NamedTuple):
-    """Resources of two accounts. The partner has a topic, a standard queue with dead letters and a schedule; the
-    owner has a queue and a topic.
+    """Holds the resources of two accounts. The partner has a topic, a standard queue with a dead-letter queue, and a
+    schedule. The owner has a queue and a topic.
     """
 
     owner: Sns
@@ -45,8 +45,8 @@ class Setup(NamedTuple):
 
 
 class Way(NamedTuple):
-    """`principal` is the caller that the policy allows; a service acts for the partner's resource `name`. `reach` is
-    the partner's request.
+    """`principal` is the caller that the policy allows. A service acts for the partner's resource `name`. `reach` sends
+    the request of the partner.
     """
 
     principal: str
@@ -130,7 +130,7 @@ WAYS = {
 
 
 def statement(setup: Setup, way: Way) -> dict[str, Any]:
-    """Returns a statement that allows exactly this way."""
+    """Returns a statement that allows exactly this way of access."""
     resource = setup.foreign_topic if way.on_topic else setup.queue_arn
     allows = {"Effect": "Allow", "Action": way.action, "Resource": resource}
     if way.principal == PARTNER:
@@ -146,7 +146,7 @@ def statement(setup: Setup, way: Way) -> dict[str, Any]:
 
 
 def almost(setup: Setup, way: Way) -> list[list[dict[str, Any]]]:
-    """Returns policies that do not allow this way, although each policy differs in only one detail."""
+    """Returns policies that do not allow this way of access, although each policy differs in only one detail."""
     good = statement(setup, way)
     service = way.principal != PARTNER
     others: list[dict[str, Any]] = [
@@ -174,7 +174,7 @@ def almost(setup: Setup, way: Way) -> list[list[dict[str, Any]]]:
 
 
 def misspelt(setup: Setup, way: Way) -> list[list[dict[str, Any]]]:
-    """Returns policies that SQS and SNS do not store."""
+    """Returns policies that SQS and SNS refuse to store."""
     changes: list[dict[str, Any]] = [
         {"Action": way.action + "s"},
         {"Principal": None},
@@ -239,7 +239,7 @@ def test_nothing_happens_until_the_policy_allows_it(setup: Setup, name: str) -> 
 
 
 # --- deliveries ------------------------------------------------------------------------------------------------------
-# Tests which messages a topic delivers to another account's queue with QUEUE_ACCESS=sigv4.
+# Tests which messages a topic delivers to a queue of another account with QUEUE_ACCESS=sigv4.
 #
 # Sources: "Subscribing a queue to a topic" and "Sending Amazon SNS messages to an Amazon SQS queue in a different
 # account" (SNS Developer Guide).
@@ -331,7 +331,7 @@ def test_a_policy_that_changes_holds_for_the_next_message(owner: Sns, partner: S
 
 
 def test_a_subscription_that_is_not_allowed_has_a_dead_letter_queue(owner: Sns, partner: Sns) -> None:
-    """AWS also fails such a delivery at once and for good (SNS Developer Guide, "Message delivery retries")."""
+    """AWS also gives up such a delivery immediately (SNS Developer Guide, "Message delivery retries")."""
     url, topic, dead = owner.sqs.create(), partner.create(), partner.sqs.create()
     let_in(owner, url, topic)
     arn = partner.subscribe(topic, owner.sqs.arn(url), RedrivePolicy=dead_letters(partner, dead))
@@ -436,8 +436,8 @@ def test_a_policy_for_callers(owner: Sns, partner: Sns) -> None:
 
 
 def test_a_mobile_app_of_another_account_subscribes_to_nothing(owner: Sns, partner: Sns) -> None:
-    """An endpoint has no policy, so only the endpoint's account may publish to the endpoint or subscribe the endpoint
-    (Penstock's choice).
+    """An endpoint has no policy, so only its account can publish to the endpoint or subscribe the endpoint (Penstock's
+    choice).
     """
     made = owner.client.create_platform_application(
         Name=owner.sqs.name(), Platform="GCM", Attributes={"PlatformCredential": "secret"}

@@ -1,6 +1,6 @@
-"""Tests an account's quotas. Sources: quotas of SNS and EventBridge Scheduler (AWS General Reference). OverLimit (SQS
-API reference) is Penstock's choice, because AWS does not limit the number of queues. Throttled (botocore's model of
-SNS) for webhooks is Penstock's choice, too.
+"""Tests an account's quotas. Sources: quotas of SNS and EventBridge Scheduler (AWS General Reference). Penstock chose
+the error OverLimit (SQS API reference), because AWS does not limit the number of queues. For webhooks, Penstock chose
+the error Throttled (botocore's model of SNS).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ Count = Callable[[], None]
 
 @pytest.fixture
 def count_webhooks(clock: Clock) -> Iterator[Count]:
-    """Returns a function that counts as the worker `maintain` does, with a quota of two."""
+    """Returns a function that counts webhooks as the worker `maintain` does, with a quota of two."""
 
     def find(most: int) -> None:
         clock.connection.execute("select queue.find_delivery_excess(%s)", (most,))
@@ -105,7 +105,7 @@ def count_webhooks(clock: Clock) -> Iterator[Count]:
 
 
 def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
-    """The service stores no part of a refused publish. Topics without URLs and other accounts still work."""
+    """The service stores no part of a refused publish. Topics without URLs and topics of other accounts still work."""
     caller = sqs.caller(account=str(next(_accounts)))
     sns, database = Sns(caller), caller.clock.connection
     topic, quiet = sns.create(), sns.create()
@@ -173,9 +173,9 @@ def test_webhooks_of_events(raw: Raw, clock: Clock, count_webhooks: Count) -> No
 
 
 # --- request rate ----------------------------------------------------------------------------------------------------
-# Tests the limit of requests per second, in both deployments and in each API's error format. Sources: RequestThrottled
-# (SQS API reference), ThrottledException (SNS, botocore's model), ThrottlingException (EventBridge Scheduler,
-# botocore's model); Retry-After: RFC 9110, 10.2.3. docs/operate/quotas.md says which callers share a rate.
+# Tests the limit on requests per second, in both deployments and with the error format of each API. Sources:
+# RequestThrottled (SQS API reference), ThrottledException (SNS, botocore's model), ThrottlingException (EventBridge
+# Scheduler, botocore's model); Retry-After: RFC 9110, 10.2.3. docs/operate/quotas.md says which callers share a rate.
 
 
 RATE = {"QUOTA_REQUESTS_PER_SECOND": "1", "QUEUE_TRUST_FORWARDED": "true"}
@@ -191,7 +191,7 @@ def credentials(account: str, service: str = "sqs") -> dict[str, str]:
 
 
 def requests_of(raw: Raw, settings: Mapping[str, str]) -> dict[str, Ask]:
-    """Returns a function that sends a request to each API, with the given address and account."""
+    """Returns a function that sends a request to each API from the given address and account."""
     url = raw.sqs.with_settings(settings).endpoint_url
 
     def from_(address: str, account: str, service: str = "sqs") -> dict[str, str]:

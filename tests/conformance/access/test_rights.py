@@ -1,7 +1,8 @@
-"""Every AWS action checks its right on the resource's ARN, for any partition in the request's ARN.
+"""Tests that every AWS action checks its right on the ARN of the resource, for any partition in the ARN that a request
+contains.
 
 Source: "IAM JSON policy elements: Resource" and "NotResource" (IAM User Guide). The cases come from the table of
-actions, so a new action must be added here.
+actions, so a developer who adds an action must also add it to this module.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ ACCOUNT = {
     "sns:DeleteSMSSandboxPhoneNumber", "sns:GetSMSSandboxAccountStatus", "sns:ListSMSSandboxPhoneNumbers",
     "sns:VerifySMSSandboxPhoneNumber",
 }  # fmt: skip
-"""Actions without a resource. They check the right on `*`."""
+"""These actions have no resource, so they check the right on `*`."""
 PARTITIONS = ("arn:aws-cn:", "arn:awsx:", "arn:aws--:")
 MAPPING = "00000000-0000-4000-8000-000000000000"
 MAPPINGS = f"arn:aws:lambda:us-east-1:{OWNER}:event-source-mapping:"
@@ -61,7 +62,7 @@ SHORT: dict[str, Members] = {
     "sns:ListPhoneNumbersOptedOut": {},
     "sns:VerifySMSSandboxPhoneNumber": {"PhoneNumber": "+15550111111", "OneTimePassword": "123456"},
 }
-"""Replaces valid requests that take long to prepare."""
+"""These requests replace valid requests that take long to prepare."""
 REFUSED_ON = re.compile(r"on resource: (\S+) ").search
 
 

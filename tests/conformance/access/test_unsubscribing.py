@@ -1,4 +1,4 @@
-"""Tests which callers may end a subscription if requests are signed, in both deployments.
+"""Tests which callers can end a subscription if requests are signed, in both deployments.
 
 Sources: Unsubscribe ("If the subscription requires authentication for deletion, only the owner of the subscription or
 the topic's owner can unsubscribe, and an Amazon Web Services signature is required"), ConfirmSubscription,
@@ -107,8 +107,8 @@ def test_a_link_to_unsubscribe_admits_no_other_request(owner: Sns, query: str, f
 
 
 # --- links -----------------------------------------------------------------------------------------------------------
-# In both deployments, links in SNS messages never lead to a host from an unsigned request or an unsigned header.
-# Messages: "Parsing message formats" (SNS Developer Guide).
+# Tests that links in SNS messages never contain a host from an unsigned request or an unsigned header, in both
+# deployments. Messages: "Parsing message formats" (SNS Developer Guide).
 
 
 EVIL = {"host": "evil.example"}

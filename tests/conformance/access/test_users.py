@@ -26,7 +26,7 @@ MakeUser = Callable[..., Sqs]
 
 @pytest.fixture
 def owner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sqs:
-    """Returns the account itself."""
+    """Returns a client with the key of the account itself."""
     return sqs.with_settings(SETTINGS).with_key(*keys[OWNER])
 
 
@@ -159,7 +159,7 @@ PHONE = "+15550133333"
 
 
 def test_a_phone_number_needs_a_right_of_its_own(owner: Sqs, user: MakeUser) -> None:
-    """This rule is Penstock's choice: text messages cost money, and every publisher of topics has `sns:Publish` on
+    """Penstock chose this rule, because text messages cost money, and every publisher of topics has `sns:Publish` on
     `*`.
     """
     every_topic = {"Effect": "Allow", "Action": "sns:Publish", "Resource": "*"}
@@ -173,7 +173,7 @@ def test_a_phone_number_needs_a_right_of_its_own(owner: Sqs, user: MakeUser) -> 
 
 
 def test_a_subscription_by_sms_needs_the_right_to_publish_to_phone_numbers(owner: Sqs, user: MakeUser) -> None:
-    """Otherwise a user could send text messages through a topic without `penstock:PublishToPhoneNumber`."""
+    """Without this check, a user could send text messages through a topic without `penstock:PublishToPhoneNumber`."""
     topic = Sns(owner).create()
     every_topic = {"Effect": "Allow", "Action": ["sns:Publish", "sns:Subscribe"], "Resource": "*"}
     phones = {"Effect": "Allow", "Action": "penstock:PublishToPhoneNumber", "Resource": "*"}
@@ -224,7 +224,7 @@ def test_endpoints_of_mobile_apps_are_their_accounts(
 
 
 def test_the_outbox_is_its_accounts(owner: Sqs, user: MakeUser, installation: Database) -> None:
-    """A user with read access to the list does not see the text of a message."""
+    """A user who can read the list does not see the texts of messages."""
     to = "+15550144444"
     Sns(owner).client.publish(PhoneNumber=to, Message="m")
     found = []

@@ -133,7 +133,7 @@ def test_no_body_at_all(raw: Raw, action: str) -> None:
 
 
 def test_members_that_nobody_knows(raw: Raw) -> None:
-    """The service ignores unknown members, because clients may be newer than the service."""
+    """The service ignores unknown members, because a client can be newer than the service."""
     url = raw.sqs.create()
     assert raw.json("SendMessage", {"QueueUrl": url, "MessageBody": "x", "Colour": {"a": [1]}}).status_code == 200
     assert raw.sqs.counts(url) == (1, 0, 0)
@@ -196,7 +196,7 @@ def test_one_mebibyte_of_escapes(raw: Raw) -> None:
 
 
 def test_the_largest_batch(raw: Raw) -> None:
-    """The batch has ten messages with ten attributes each, 1 MiB in all, and every character is escaped
+    """The batch has ten messages with ten attributes each. It is 1 MiB long in total, and every character is escaped
     (SendMessageBatch).
     """
     entries = [{"Id": f"{n}" * 80, **message} for n, message in enumerate(largest_batch(binary=False))]
@@ -214,7 +214,8 @@ def test_binary_that_is_not_base64(raw: Raw) -> None:
 
 
 def test_a_request_of_seven_mebibytes(raw: Raw) -> None:
-    """The service answers 413 for more than 6.25 MiB (Penstock's choice). Every valid request is shorter."""
+    """The service answers 413 to a request of more than 6.25 MiB (Penstock's choice). Every valid request is
+    shorter."""
     body = b'{"QueueUrl":"' + b"x" * 7 * MIB + b'"}'
     response = raw.json("SendMessage", body)
     assert is_lambdas_refusal(raw, response) or error(response) == refused("RequestEntityTooLarge", 413)
@@ -246,8 +247,8 @@ def test_regions_that_cannot_be(raw: Raw, region: str) -> None:
 
 
 def test_the_url_is_built_from_the_host(raw: Raw) -> None:
-    """The URL works for this caller. The service reads X-Forwarded-Host only if a setting declares the header
-    trusted.
+    """The URL works for the client that sent the request. The service reads X-Forwarded-Host only if a setting declares
+    the header trusted.
     """
     name = raw.sqs.name()
     headers = {"host": "queues.internal:8080", "x-forwarded-host": "evil.example"}
@@ -256,7 +257,8 @@ def test_the_url_is_built_from_the_host(raw: Raw) -> None:
 
 
 def test_an_empty_response(raw: Raw) -> None:
-    """An action without a result answers 200 with an empty body. Every response has a different request id."""
+    """The response to an action without a result has the status 200 and an empty body. Every response has a different
+    request id."""
     url = raw.sqs.create()
     responses = [raw.json("SetQueueAttributes", {"QueueUrl": url, "Attributes": {"DelaySeconds": "1"}}) for _ in "ab"]
     assert [(response.status_code, response.content) for response in responses] == [(200, b"")] * 2

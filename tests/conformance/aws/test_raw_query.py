@@ -40,7 +40,8 @@ def test_a_get_on_the_path_of_no_queue(raw: Raw) -> None:
 
 
 def test_a_get_without_an_action(raw: Raw) -> None:
-    """A browser opens a queue URL. As recorded at AWS, the response is an empty XML element for every Accept header."""
+    """A browser sends a GET request to a queue URL. As recorded at AWS, the response is an empty XML element for every
+    Accept header."""
     url = raw.sqs.create()
     for accept in ("*/*", "application/json"):
         response = raw.get(path_of(url), "", accept=accept)
@@ -58,7 +59,7 @@ def test_actions_of_no_queue_on_a_queues_own_url(raw: Raw, action: str) -> None:
 
 
 def test_a_queues_own_url_finds_other_queues(raw: Raw) -> None:
-    """A queue's path also answers GetQueueUrl, for any queue in the account (recorded at AWS)."""
+    """The path of a queue also accepts GetQueueUrl for any queue of the account (recorded at AWS)."""
     path, other = path_of(raw.sqs.create()), raw.sqs.create()
     for more in ("", f"&QueueOwnerAWSAccountId={ACCOUNT}"):
         response = raw.get(path, f"Action=GetQueueUrl&QueueName={other.rpartition('/')[2]}{more}")
@@ -87,7 +88,7 @@ def test_forms_of_a_queues_path(raw: Raw) -> None:
 
 
 def test_a_path_with_percent_signs_is_the_decoded_path(raw: Raw) -> None:
-    """RFC 3986, 6.2.2.2: an encoded letter is the letter. All APIs decode the whole path."""
+    """An encoded letter in a path is equal to the letter (RFC 3986, 6.2.2.2). All APIs decode the whole path."""
     name = raw.sqs.create().rpartition("/")[2]
     for path in (f"/v1/queues/{name}", f"/%76%31/queues/{name}", f"/v1/%71ueues/%{ord(name[0]):x}{name[1:]}"):
         response = raw.http.get(raw.sqs.endpoint_url + path)
@@ -188,7 +189,8 @@ def test_missing_parameters(raw: Raw, missing: str) -> None:
 
 
 def test_indexes_of_any_size(raw: Raw) -> None:
-    """An index is only a name: `999999999` makes one entry, not an array of a thousand million."""
+    """The decoder treats an index only as a name: `999999999` creates one entry, not an array of a thousand million
+    entries."""
     url = raw.sqs.create()
     number = "MessageAttribute.999999999"
     attribute = {f"{number}.Name": "a", f"{number}.Value.DataType": "String", f"{number}.Value.StringValue": "x"}
@@ -211,7 +213,7 @@ def test_one_byte_too_many(raw: Raw) -> None:
 
 
 def test_one_mebibyte_of_escapes(raw: Raw) -> None:
-    """The limit applies to the decoded text; the encoded form has 3 MiB."""
+    """The limit applies to the decoded text, although the encoded form is 3 MiB long."""
     url = raw.sqs.create()
     body = b"Action=SendMessage&QueueUrl=%b&MessageBody=%b" % (quote(url, safe="").encode(), MIB * b"%41")
     assert raw.query(body).status_code == 200
@@ -220,7 +222,8 @@ def test_one_mebibyte_of_escapes(raw: Raw) -> None:
 
 @pytest.mark.parametrize("binary", [False, True])
 def test_the_largest_batch(raw: Raw, binary: bool) -> None:
-    """The batch has ten messages with ten attributes each, 1 MiB in all; base64 makes 1.4 MiB of binary values."""
+    """The batch has ten messages with ten attributes each, which are 1 MiB long in total. In base64, the binary values
+    are 1.4 MiB long."""
     parameters = {"Action": "SendMessageBatch", "QueueUrl": raw.sqs.create()}
     for number, message in enumerate(largest_batch(binary), 1):
         entry = f"SendMessageBatchRequestEntry.{number}"
@@ -266,7 +269,7 @@ def test_hostile_urls(raw: Raw, url: str) -> None:
 
 
 def test_texts_in_errors_are_escaped(raw: Raw) -> None:
-    """The error escapes the client's text, so the text cannot become markup."""
+    """The error escapes the text of the client, so the text cannot become markup."""
     response = raw.query({"Action": "<script>&"})
     assert "<script>" not in response.text
     assert "&lt;script&gt;&amp;" in response.text

@@ -1,4 +1,4 @@
-"""Tests NUL and lone surrogates: the service answers a client error for each text of each action.
+"""Tests NUL and lone surrogates: the service answers a client error for each text in each action.
 
 PostgreSQL cannot store these characters. The tests put these characters into each member and attribute in each
 protocol, directly and as JSON escapes in documents such as filter policies. `clean_log` in conftest.py checks that
@@ -32,7 +32,7 @@ from tests.support.conformance.valid_requests import sqs as sqs_actions
 from tests.support.local_lambda.events import Request, Response
 
 UNSTORABLE = ("a\0b", "a\ud800b")
-# The attributes that can be documents.
+# Lists the attributes that can contain documents.
 DOCUMENTS = (
     '{"a": ["b\\u0000"]}', '{"a\\u0000": ["b"]}', '{"a": ["b\\ud800"]}', '{"a\\udc00": ["b"]}',
     '{"a": [{"prefix": "\\u0000"}]}', '{"a": [{"wildcard": "\\ud800*"}]}', '{"Statement": [], "Id": "\\u0000"}',
@@ -52,7 +52,7 @@ UNUSED = {
 }
 QUEUE = {**sqs_attributes.STANDARD, **sqs_attributes.FIFO, **sqs_attributes.EXTENSIONS}
 TOPIC = {**sns_attributes.TOPIC, **sns_attributes.FIFO_TOPIC}
-# For each action, the members that hold attributes, and the names of these attributes.
+# For each action, lists the members that hold attributes, and the names of these attributes.
 ATTRIBUTES: dict[str, tuple[str, Any]] = {
     "CreateQueue": ("Attributes", QUEUE),
     "SetQueueAttributes": ("Attributes", QUEUE),
@@ -82,7 +82,7 @@ def texts(shape: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def with_text(given: Any, path: Path, text: str) -> Any:
-    """Returns the members with this text at `path`, and creates the structure around the text."""
+    """Returns the members with the given text at `path`, and creates the structure around the text."""
     if not path:
         return text
     first, *rest = path
@@ -104,7 +104,7 @@ def with_attribute(given: Members, action: str, name: str, text: str) -> Members
 
 
 def tried_texts(where: Path) -> tuple[str, ...]:
-    """Returns the texts to put into a member. Only members that can be documents get texts within a document."""
+    """Returns the texts to put into a member. Only members that can be documents receive texts within a document."""
     last = where[-1]
     may_be_document = last in {VALUE, "AttributeValue", "Message", "Input"} or str(last).endswith("Policy")
     return (*UNSTORABLE, *DOCUMENTS) if may_be_document else UNSTORABLE
@@ -155,7 +155,7 @@ CASES = [
 
 
 class Caller:
-    """Prepares valid calls and sends invalid ones to the container."""
+    """Prepares valid calls and sends invalid calls to the container."""
 
     def __init__(self, deployments: Deployments, clock: Clock) -> None:
         self._sqs = Sqs(deployments, clock, "container", "json")
@@ -186,7 +186,7 @@ def is_refused(response: Response) -> bool:
 
 @pytest.mark.parametrize(("service", "action", "protocol"), CASES)
 def test_no_text_is_our_mistake(caller: Caller, service: str, action: str, protocol: str) -> None:
-    """The service may accept a document with an escaped character, because PostgreSQL can store that text."""
+    """The service can accept a document with an escaped character, because PostgreSQL can store that text."""
     good = caller.good(service, action)
     shape = operation_of(service, action, protocol).input_shape
     tried = [

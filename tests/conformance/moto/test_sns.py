@@ -195,7 +195,7 @@ def test_every_difference_has_a_reason() -> None:
 
 
 # --- sns devices -----------------------------------------------------------------------------------------------------
-# Compares platform applications, endpoints and text messages with moto; test_sqs.py describes the method.
+# Compares platform applications, endpoints and text messages with moto. test_sqs.py describes the method.
 
 
 SECRET = {"PlatformCredential": "secret", "PlatformPrincipal": "principal"}

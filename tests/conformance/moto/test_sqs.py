@@ -1,7 +1,8 @@
 """Sends the same calls to Penstock and to moto, an independent implementation of the same documentation.
 
-The expected responses never come from moto; the other modules contain the expected responses and their sources. This
-module lists each difference with its reason. A test also fails if a listed difference no longer exists.
+The expected responses never come from moto, because the other modules contain the expected responses and their sources.
+This module lists each difference between Penstock and moto with its reason. A test also fails if a listed difference no
+longer exists.
 """
 
 from __future__ import annotations
@@ -246,7 +247,7 @@ def tag_to_the_full(sqs: Any, name: str) -> None:
 
 
 def with_sources(action: Callable[[Any, str, str], Any]) -> Callable[[Any, str], None]:
-    """Calls `action` with the URL and ARN of a queue that gets the dead letters of two other queues."""
+    """Calls `action` with the URL and the ARN of a queue that receives the dead letters of two other queues."""
 
     def whole(sqs: Any, name: str) -> None:
         url = queue(sqs, name)

@@ -42,12 +42,12 @@ def by_rest(action: str, given: Members) -> Request:
 
 Send = Callable[[str, Request], Response]
 BY_LAMBDA = Response(413, [], b"")
-"""Lambda itself refuses a request whose event has more than 6 MB ("Lambda quotas")."""
+"""Lambda itself refuses a request whose event is longer than 6 MB ("Lambda quotas")."""
 
 
 @pytest.fixture
 def scheduler(deployments: Deployments, clock: Clock) -> Scheduler:
-    """Returns the client that prepares resources, which uses the container. The resources are in the database."""
+    """Returns the client of the container, which prepares resources. The resources are in the shared database."""
     return Scheduler(Sqs(deployments, clock, "container", "json"))
 
 

@@ -84,8 +84,8 @@ def test_a_key_of_another_service(owner: Scheduler) -> None:
 
 
 def test_a_target_of_another_service_must_be_ones_own(owner: Scheduler, partner: Scheduler) -> None:
-    """A policy cannot allow this target to other accounts. The error tells the owner that Penstock does not invoke such
-    targets.
+    """No policy can allow other accounts to use this target. The error tells the owner that Penstock does not invoke
+    such targets.
     """
     given = owner.given(Target=to(f"arn:aws:lambda:us-east-1:{OWNER}:function:f"))
     assert partner.refused("create_schedule", **given) == DENIED
@@ -93,7 +93,8 @@ def test_a_target_of_another_service_must_be_ones_own(owner: Scheduler, partner:
 
 
 def test_the_invoked_target_must_be_allowed(owner: Scheduler, partner: Scheduler) -> None:
-    """A schedule sends with the rights of its creator: to another account's queue only if that account allows it."""
+    """A schedule sends with the rights of its creator. It can send to a queue of another account only if that account
+    allows it."""
     queue = owner.sqs.create()
     arn = owner.sqs.arn(queue)
     own = partner.sqs.arn(partner.sqs.create())

@@ -1,6 +1,6 @@
 """Tests of EventBridge Scheduler's schedules in both deployments. Sources: EventBridge Scheduler API reference and User
-Guide; botocore's model `scheduler/2021-06-30`. The texts of AWS's errors come from public issues, where these contain
-them.
+Guide; botocore's model `scheduler/2021-06-30`. The texts of AWS's errors come from public issues, if such issues
+contain the texts.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def test_a_group_must_be_there(scheduler: Scheduler) -> None:
 
 
 def test_client_tokens(scheduler: Scheduler) -> None:
-    """Two equal requests with one token create one schedule. A different request is a new request."""
+    """Two equal requests with one token create one schedule. A request with a different content is a new request."""
     given = scheduler.given(ClientToken="token-1")
     first = scheduler.client.create_schedule(**given)
     again = scheduler.client.create_schedule(**given)
@@ -326,7 +326,7 @@ LIMITS: list[tuple[dict[str, Any], str, str, str]] = [
 
 @pytest.mark.parametrize(("members", "shown", "path", "reason"), LIMITS)
 def test_limits_of_the_model(scheduler: Scheduler, members: dict[str, Any], shown: str, path: str, reason: str) -> None:
-    """AWS's services use these texts. The error cuts a quoted value after 512 characters."""
+    """AWS's services use these texts. The error truncates a quoted value after 512 characters."""
     refusal = scheduler.refusal("create_schedule", **scheduler.given(**members))
     assert (refusal.code, refusal.status) == INVALID
     constraint = f"failed to satisfy constraint: Member must {reason}"
@@ -365,9 +365,8 @@ def test_an_error_names_every_invalid_member(scheduler: Scheduler) -> None:
     ],
 )  # fmt: skip
 def test_an_invalid_schedule_is_refused(scheduler: Scheduler, members: dict[str, Any], text: str) -> None:
-    """The service returns AWS's texts without an addition. The text about a constraint is Penstock's choice if the
-    model has
-    none.
+    """The service returns AWS's texts without any addition. Penstock chose the text about a constraint if the model has
+    no text.
     """
     given = scheduler.given(**members)
     refusal = scheduler.refusal("create_schedule", **given)

@@ -1,7 +1,7 @@
 """Tests every error that an SNS action can return: code, type, status, fault and serialized form.
 
 Sources: docs/reference/errors.md; botocore's model; "Common Errors" (SNS API reference). Other modules test when an
-error occurs; this module tests the error's form.
+error occurs, and this module tests the format of the error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMESPACE = "{http://sns.amazonaws.com/doc/2010-03-31/}"
 
 
 class Row(NamedTuple):
-    """An error, and a call that causes it. Only the Query protocol has a type."""
+    """Holds an error, and a call that causes the error. Only the Query protocol has a type."""
 
     code: str
     type: str
@@ -99,8 +99,8 @@ TABLE = (
     Row("InternalError", "InternalErrorException", 500, broken, "Receiver"),
 )  # fmt: skip
 
-# Errors that no SDK can cause here, each with the reason or with the test that causes the error. ValidationError: an
-# SDK does not send a request that lacks a required member.
+# Lists errors that no SDK can cause in these tests, with the reason or with the test that causes the error.
+# ValidationError: an SDK does not send a request that lacks a required member.
 ELSEWHERE = {
     "ValidationException": "test_a_missing_member",
     "TopicLimitExceededException": "topics are not counted",

@@ -36,7 +36,7 @@ REFUSED = {"PutDataProtectionPolicy": (403, "AuthorizationError")}
 
 @pytest.fixture
 def sns(deployments: Deployments, clock: Clock) -> Sns:
-    """Returns the client that prepares resources, which uses the container. The resources are in the database."""
+    """Returns the client of the container, which prepares resources. The resources are in the shared database."""
     return Sns(Sqs(deployments, clock, "container", "query"))
 
 
@@ -107,7 +107,7 @@ def test_each_required_member(sns: Sns, send: Send, action: str, member: str, as
 
 # --- pages ----------------------------------------------------------------------------------------------------------
 def test_a_list_that_has_a_page_is_told_so_in_the_last_one(sns: Sns) -> None:
-    """A response has NextToken if and only if more entries follow. A page without entries is an empty list."""
+    """A response contains NextToken if and only if more entries follow. A page without entries is an empty list."""
     mine = Sns(sns.sqs.caller(str(next(_accounts))))
     assert mine.client.list_topics()["Topics"] == []
     assert mine.client.list_subscriptions()["Subscriptions"] == []
@@ -119,6 +119,6 @@ def test_a_list_that_has_a_page_is_told_so_in_the_last_one(sns: Sns) -> None:
 
 
 def test_attributes_are_maps_of_texts(sns: Sns) -> None:
-    """In XML, attributes are entries with a key and a value. DisplayName is empty only if it was never set."""
+    """In XML, attributes are entries with a key and a value. DisplayName is empty only if no client has set it."""
     found = sns.attributes(sns.create())
     assert [name for name, value in found.items() if not value] == ["DisplayName"]

@@ -236,7 +236,7 @@ def number() -> str:
 
 @pytest.fixture
 def mine(sns: Sns) -> Sns:
-    """Returns SNS for an account that only this test uses."""
+    """Returns SNS for an account that no other test uses."""
     return sns.of_a_new_account()
 
 
@@ -365,7 +365,7 @@ def test_the_sandbox(mine: Sns) -> None:
 
 
 def password_of(sns: Sns, to: str) -> str:
-    """Returns the last password from the database, because `/v1` here shows another account's outbox."""
+    """Returns the last password from the database, because `/v1` in this test shows the outbox of another account."""
     row = sns.sqs.clock.connection.execute(
         "select body from queue.outgoing where destination = %s and kind = 'OneTimePassword'"
         " order by outgoing_id desc limit 1", (to,),
@@ -376,7 +376,7 @@ def password_of(sns: Sns, to: str) -> str:
 
 
 def test_five_wrong_passwords_end_it(mine: Sns) -> None:
-    """This limit is Penstock's choice, because a client could guess a six-digit password."""
+    """Penstock chose this limit, because a client could otherwise guess a six-digit password."""
     to = number()
     mine.client.create_sms_sandbox_phone_number(PhoneNumber=to)
     password = password_of(mine, to)

@@ -1,4 +1,4 @@
-"""Tests subscriptions of every protocol, even of protocols that Penstock does not deliver to.
+"""Tests subscriptions of every protocol, including protocols to which Penstock does not deliver.
 
 Sources: Subscribe (SNS API reference); recorded responses of AWS for the need to confirm, the order of checks and the
 principal; "Parsing message formats" (SNS Developer Guide). `/v1/outbox` exists only in Penstock
@@ -69,7 +69,7 @@ def test_readers_of_mail_confirm(sns: Sns, protocol: str) -> None:
 
 
 def test_each_protocol_gets_its_text(sns: Sns) -> None:
-    """With MessageStructure `json`, a mobile app gets the text for the app's platform (Publish, API reference)."""
+    """With MessageStructure `json`, a mobile app receives the text for its platform (Publish, API reference)."""
     topic = sns.create()
     texts = {"default": "d", "sms": "for phones", "GCM": '{"data":{}}', "lambda": "for functions"}
     chosen = {"sms": "for phones", "application": '{"data":{}}', "lambda": "for functions", "firehose": "d"}
@@ -130,7 +130,7 @@ def test_a_fifo_topic_has_queues_only(sns: Sns, protocol: str) -> None:
 
 
 def test_the_principal_is_the_caller(sns: Sns) -> None:
-    """If signatures are not checked, the principal is `user/` and the key id."""
+    """If the service does not check signatures, the principal consists of `user/` and the key id."""
     _, arn = sns.queue(sns.create())
     principal = sns.subscription(arn)["SubscriptionPrincipal"]
     assert principal == f"arn:aws:iam::{ACCOUNT}:user/{sns.client._request_signer._credentials.access_key}"

@@ -53,9 +53,7 @@ def test_a_topic_without_subscribers_takes_messages(sns: Sns) -> None:
 
 
 def test_texts_by_protocol(sns: Sns) -> None:
-    """With MessageStructure json, a subscription gets the text for the subscription's protocol, or else the default
-    text.
-    """
+    """With MessageStructure `json`, a subscription receives the text for its protocol, or the default text."""
     topic = sns.create()
     url, _ = sns.queue(topic, RawMessageDelivery="true")
     sns.publish(topic, json.dumps({"default": "d", "sqs": "s", "email": 1}), MessageStructure="json")
@@ -109,7 +107,8 @@ def test_targets_that_are_no_topics(sns: Sns) -> None:
 
 
 def test_the_layout_of_an_envelope(sns: Sns) -> None:
-    """The layout equals AWS's examples ("Parsing message formats", SNS Developer Guide). Some clients compare text."""
+    """The layout equals AWS's examples ("Parsing message formats", SNS Developer Guide). Some clients compare the
+    text."""
     topic = sns.create()
     url, arn = sns.queue(topic)
     store = {"store": {"DataType": "String", "StringValue": "example_corp"}}
@@ -126,7 +125,7 @@ def test_the_layout_of_an_envelope(sns: Sns) -> None:
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 def test_a_batch(sns: Sns) -> None:
-    """Invalid entries fail, and the service publishes the other entries."""
+    """Invalid entries fail, but the service publishes the other entries."""
     topic = sns.create()
     url, _ = sns.queue(topic, RawMessageDelivery="true")
     entries: list[dict[str, Any]] = [{"Id": str(n), "Message": f"m{n}"} for n in range(9)]
@@ -220,8 +219,8 @@ def test_dots_in_keys_of_a_policy_on_the_body(sns: Sns) -> None:
 
 
 def test_a_filter_drops_no_message_because_of_a_parser(sns: Sns) -> None:
-    """RFC 8259 allows lone surrogates as escapes, and numbers of any size. The service delivers a message that is too
-    complex to filter.
+    """RFC 8259 allows lone surrogates as escapes, and numbers of any size. If a message is too complex for the filter,
+    the service delivers the message.
     """
     topic = sns.create()
     raw = {"RawMessageDelivery": "true"}
@@ -302,7 +301,7 @@ def test_fifo_needs_both(sns: Sns, missing: dict[str, str]) -> None:
 
 
 def test_ids_on_a_standard_topic(sns: Sns) -> None:
-    """A message group id is allowed for fair queues; a deduplication id is an error."""
+    """A message group id is allowed for fair queues, but a deduplication id is an error."""
     topic = sns.create()
     url, _ = sns.queue(topic)
     sns.publish(topic, MessageGroupId="tenant")
@@ -322,7 +321,7 @@ def test_standard_queues_do_not_learn_the_group_of_a_fifo_topic(sns: Sns) -> Non
 
 
 def test_a_fifo_queue_under_a_standard_topic(sns: Sns) -> None:
-    """AWS refuses the subscription (the table of cases). An existing subscription still gets messages."""
+    """AWS refuses the subscription, as the table of cases shows. An existing subscription still receives messages."""
     topic, url = sns.create(), sns.sqs.create_fifo()
     _, arn = sns.queue(topic, RawMessageDelivery="true")
     sns.sqs.clock.connection.execute(
@@ -336,7 +335,8 @@ def test_a_fifo_queue_under_a_standard_topic(sns: Sns) -> None:
 # --- what cannot be delivered ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("raw", ["false", "true"])
 def test_a_queue_that_is_gone(sns: Sns, raw: str) -> None:
-    """The other subscriptions get the messages. The dead-letter queue gets the deleted queue's messages."""
+    """The other subscriptions receive the messages. The dead-letter queue receives the messages for the deleted
+    queue."""
     topic, dead = sns.create(), sns.sqs.create()
     policy = json.dumps({"deadLetterTargetArn": sns.sqs.arn(dead)})
     gone, _ = sns.queue(topic, RedrivePolicy=policy, RawMessageDelivery=raw)
@@ -352,7 +352,7 @@ def test_a_queue_that_is_gone(sns: Sns, raw: str) -> None:
 
 
 def test_any_number_of_attributes(sns: Sns) -> None:
-    """ "Amazon SNS message attributes" does not limit deliveries that are not raw."""
+    """ "Amazon SNS message attributes" does not limit the number of attributes in deliveries that are not raw."""
     topic = sns.create()
     url, _ = sns.queue(topic)
     many = {f"a{n}": {"DataType": "String", "StringValue": "v"} for n in range(1_600)}

@@ -116,7 +116,7 @@ def test_the_certificate_may_be_said_to_be_at_a_host_of_aws(sns: Sns) -> None:
 
 # --- where no subscription wants a signature --------------------------------------------------------------------------
 def test_a_subscription_that_wants_envelopes_gets_signed_ones_at_once(sns: Sns) -> None:
-    """Raw delivery to queues has no envelope. A process with a cache notices the new subscription at once."""
+    """Raw delivery to queues has no envelope. A process with a cache detects the new subscription immediately."""
     topic = sns.create(SignatureVersion="2")
     url, arn = sns.queue(topic, RawMessageDelivery="true")
     for _ in range(3):

@@ -1,8 +1,8 @@
 """Tests of subscriptions.
 
 Sources: Subscribe, ConfirmSubscription, Unsubscribe, ListSubscriptions, Get/SetSubscriptionAttributes (SNS API
-reference, https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html). The tests read a URL's message from the table
-of waiting deliveries.
+reference, https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html). The tests read the message for a URL from the
+table of waiting deliveries.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def test_a_queue_is_subscribed_at_once(sns: Sns) -> None:
 
 
 def test_a_url_with_a_password_hides_it(sns: Sns) -> None:
-    """ "Fanout Amazon SNS notifications to HTTPS endpoints". The password is shown as ****."""
+    """ "Fanout Amazon SNS notifications to HTTPS endpoints". The response shows the password as ****."""
     topic, shown = sns.create(), "https://max:****@example.com/hook?a=b:c@d"
     arn = sns.subscribe(topic, shown.replace("****", "geh%3Aheim"), "https")
     for password in ("geh%3Aheim", "other", "****"):
@@ -144,7 +144,8 @@ def test_an_unsigned_confirmation_is_told_less(sns: Sns) -> None:
 
 
 def test_a_second_subscribe_with_equal_attributes_finds_the_first(sns: Sns) -> None:
-    """Default values, and JSON with different white space, do not conflict, because aws-sdk-php and others retry."""
+    """Default values and different white space in JSON do not count as a conflict, because aws-sdk-php and other SDKs
+    retry."""
     topic = sns.create()
     dead = sns.sqs.arn(sns.sqs.create())
     policies = {"FilterPolicy": '{"kind":["book"],"size":[1]}', "RedrivePolicy": f'{{"deadLetterTargetArn":"{dead}"}}'}
@@ -235,7 +236,7 @@ def test_bad_attributes_change_nothing(sns: Sns, name: str, value: str) -> None:
 
 
 def test_filters(sns: Sns) -> None:
-    """Both scopes filter. A subscription without a policy, or with an empty one, gets every message."""
+    """Both scopes filter. A subscription without a policy or with an empty policy receives every message."""
     topic = sns.create()
     by_attribute, arn = sns.queue(topic, RawMessageDelivery="true", FilterPolicy='{"kind": [{"prefix": "or"}]}')
     by_body, _ = sns.queue(
@@ -283,7 +284,7 @@ def test_a_delivery_policy_of_a_url(sns: Sns) -> None:
 
 
 def test_lists_have_pages(sns: Sns) -> None:
-    """A page has 100 subscriptions, both in the account's list and in a topic's list."""
+    """A page contains 100 subscriptions, both in the list of the account and in the list of a topic."""
     mine = Sns(sns.sqs.caller("321321321321"))
     topic = mine.create()
     arns = {mine.subscribe(topic, f"arn:aws:sqs:us-east-1:321321321321:q{number}") for number in range(101)}

@@ -58,7 +58,7 @@ def test_bad_names(sns: Sns, name: str, fifo: str) -> None:
 
 
 def test_created_again(sns: Sns) -> None:
-    """CreateTopic with fewer or no tags, or with FifoTopic=false, returns the existing topic; other tags are an error
+    """CreateTopic with fewer or no tags, or with FifoTopic=false, returns the existing topic. Other tags are an error
     (recorded at AWS).
     """
     name, tags = sns.sqs.name(), [{"Key": "a", "Value": "1"}, {"Key": "b", "Value": "2"}]
@@ -162,7 +162,7 @@ def test_fifo_attributes(sns: Sns) -> None:
 
 
 def test_topics_are_listed_in_pages(sns: Sns) -> None:
-    """A page has 100 topics. Every page except the last page has a token."""
+    """A page contains 100 topics. Every page except the last page has a token."""
     there = sns.sqs.caller("123123123123")
     mine = Sns(there)
     before = {
@@ -179,7 +179,7 @@ def test_topics_are_listed_in_pages(sns: Sns) -> None:
 
 
 def test_deleting(sns: Sns) -> None:
-    """DeleteTopic also ends the subscriptions. DeleteTopic succeeds for a topic that does not exist."""
+    """DeleteTopic also ends the topic's subscriptions. DeleteTopic succeeds for a topic that does not exist."""
     topic = sns.create()
     _, subscription = sns.queue(topic)
     for _ in range(2):
@@ -347,7 +347,7 @@ def test_a_batch_has_the_same_limit_in_total(sns: Sns, size: int | None) -> None
 
 
 def test_a_set_attribute_reads_back(sns: Sns) -> None:
-    """The limit can be raised and lowered at any time."""
+    """A client can raise and lower the limit at any time."""
     topic = sns.create()
     assert "MaximumMessageSize" not in sns.attributes(topic)
     for size in ("2048", "1024"):
@@ -373,7 +373,7 @@ def large(sns: Sns, topic: str) -> dict[str, Any]:
 
 
 def test_more_than_256_kib_is_for_queues_alone(sns: Sns) -> None:
-    """A URL cannot subscribe to a topic with a raised limit, and a topic with a URL's subscription cannot get a higher
+    """A URL cannot subscribe to a topic with a raised limit, and a topic to which a URL subscribes cannot have a higher
     limit.
     """
     topic = sns.create(MaximumMessageSize=str(MIB))
@@ -427,7 +427,7 @@ AT_B = '\n at [Source: (String)"{"a": "b"}"; line: 1, column: 8]'
 def test_subscribe_names_its_map_of_attributes(sns: Sns, name: str, value: str, reason: str) -> None:
     """Subscribe takes a map of attributes, but SetSubscriptionAttributes takes a single attribute.
 
-    One of SetSubscriptionAttributes' texts does not name the attribute (recorded at AWS).
+    One of the error texts of SetSubscriptionAttributes does not name the attribute (recorded at AWS).
     """
     topic = sns.create()
     endpoint = {"Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:q"}
@@ -441,8 +441,8 @@ def test_subscribe_names_its_map_of_attributes(sns: Sns, name: str, value: str, 
 
 
 def test_filter_policies_of_a_topic_and_an_account(sns: Sns) -> None:
-    """The default limits are 200 and 10,000; this test uses 2 and 3. Subscriptions without a policy do not count, and
-    a policy can be replaced at the limit.
+    """The default limits are 200 and 10,000, but this test uses 2 and 3. Subscriptions without a policy do not count,
+    and a client can replace a policy at the limit.
     """
     mine = Sns(sns.sqs.caller(f"4{sns.sqs.name().removeprefix('queue-'):0>11}").with_settings(LIMITED))
     first, second = mine.create(), mine.create()

@@ -1,4 +1,4 @@
-"""Tests how a subscription ends and how the subscriber restores it.
+"""Tests how a subscription ends, and how the subscriber restores it.
 
 Sources: Unsubscribe, ConfirmSubscription (SNS API reference); "Parsing message formats", UnsubscribeConfirmation
 (Developer Guide).
@@ -56,7 +56,7 @@ def test_the_endpoint_takes_it_back(sns: Sns) -> None:
 
 
 def test_subscribed_anew_meanwhile(sns: Sns) -> None:
-    """Only the new subscription exists, and the visit confirms it."""
+    """Only the new subscription exists, and a visit of the old link confirms it."""
     topic, to = sns.create(), endpoint(sns)
     message = ended(sns, confirmed(sns, topic, to), to)
     new = sns.subscribe(topic, to, "https")
@@ -142,7 +142,7 @@ def test_a_pending_subscription_ends_silently(sns: Sns) -> None:
 
 
 def test_a_confirmed_url_that_subscribes_again_keeps_its_token(sns: Sns) -> None:
-    """The service does not send a new confirmation, and the endpoint's token still works, even after an error."""
+    """The service does not send a new confirmation, and the token of the endpoint still works, even after an error."""
     topic, to = sns.create(), endpoint(sns)
     arn = confirmed(sns, topic, to)
     token = confirmation(sns, to)["Token"]
@@ -171,7 +171,7 @@ def test_asking_for_signatures_takes_one(sns: Sns) -> None:
     assert sns.subscription(arn)["PendingConfirmation"] == "true"
     sns.client.confirm_subscription(TopicArn=topic, Token=message["Token"], AuthenticateOnUnsubscribe="true")
     assert sns.subscription(arn)["ConfirmationWasAuthenticated"] == "true"
-    # A later visit without a signature does not cancel the setting.
+    # A later unsigned visit does not cancel the setting.
     assert client_setup.get(message["SubscribeURL"]).status_code == 200
     anonymous = client_setup.get(f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}")
     assert anonymous.status_code == 403
@@ -179,7 +179,8 @@ def test_asking_for_signatures_takes_one(sns: Sns) -> None:
 
 # --- at the same time ------------------------------------------------------------------------------------------------
 def test_subscribing_and_unsubscribing_at_the_same_time(sns: Sns) -> None:
-    """In either order, no request fails, and at most one subscription exists, which gets messages."""
+    """In either order, no request fails, and at most one subscription exists. A remaining subscription receives
+    messages."""
     topic = sns.create()
     url = sns.sqs.create()
     arn = sns.sqs.arn(url)
@@ -201,7 +202,7 @@ def test_subscribing_and_unsubscribing_at_the_same_time(sns: Sns) -> None:
 
 
 def test_deleting_the_topic_at_the_same_time(sns: Sns) -> None:
-    """The two requests do not deadlock; every module checks PostgreSQL's log for deadlocks."""
+    """The two requests do not deadlock, and every module checks PostgreSQL's log for deadlocks."""
     with ThreadPoolExecutor(4) as pool:
         for _ in range(10):
             topic = sns.create()

@@ -1,7 +1,7 @@
 """Tests every SQS error in docs/reference/errors.md that an action can return: code, type, status and fault.
 
-JSON has `__type` and the header `x-amzn-query-error`; Query has Code and Type. Other modules test when an error occurs;
-this module tests the error's form.
+JSON has `__type` and the header `x-amzn-query-error`; Query has Code and Type. Other modules test when an error occurs,
+and this module tests the format of the error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Call = tuple[str, dict[str, Any]]
 
 
 class Row(NamedTuple):
-    """A row of the table, with a call that causes the error."""
+    """Holds a row of the table, and a call that causes the error."""
 
     code: str
     type: str
@@ -99,8 +99,8 @@ TABLE = (
         lambda sqs: ("list_message_move_tasks", {"SourceArn": sqs.arn(sqs.create()) + "-none"})),
 )  # fmt: skip
 
-# Errors that no action returns, with the reasons. InvalidAction and similar errors occur before the action runs (see
-# REQUESTS below).
+# Lists errors that no action returns, with the reasons. InvalidAction and similar errors occur before the action runs
+# (see REQUESTS below).
 ELSEWHERE = {"RequestThrottled": "tests/conformance/access/test_quotas.py"}
 
 
@@ -114,7 +114,8 @@ def test_an_error_has_awss_form(sqs: Sqs, row: Row) -> None:
 
 
 def test_every_error_of_a_queue_is_in_the_table() -> None:
-    """The table contains every class in SQS's namespace. Other errors concern the request itself or the server."""
+    """The table contains every error class in the namespace of SQS. Other errors concern the request itself or the
+    server."""
     ours = {error.json_type for error in ERRORS.values() if error.namespace == "com.amazonaws.sqs"}
     assert ours == {row.type for row in TABLE if row.type in ours} | ELSEWHERE.keys()
 
@@ -164,7 +165,7 @@ def ask(
     body: bytes | None = None,
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> httpx.Response:
-    """Sends a request for an action; `body` replaces the whole body."""
+    """Sends a request for an action. `body` replaces the whole body."""
     if protocol == JSON:
         given = {"x-amz-target": f"AmazonSQS.{action}", **headers}
         return raw.http.post(raw.sqs.endpoint_url, content=b"{}" if body is None else body, headers=given)

@@ -26,7 +26,7 @@ WRITER = RequestWriter("sqs")
 
 @pytest.fixture
 def sqs(deployments: Deployments, clock: Clock) -> Sqs:
-    """Returns the client that prepares resources, which uses the container. The resources are in the database."""
+    """Returns the client of the container, which prepares resources. The resources are in the shared database."""
     return Sqs(deployments, clock, "container", "json")
 
 
@@ -79,7 +79,7 @@ REQUIRED = [
 @pytest.mark.parametrize("asked", ["query", "query for json", "json"])
 @pytest.mark.parametrize(("action", "member"), REQUIRED)
 def test_each_required_member(sqs: Sqs, send: Send, action: str, member: str, asked: str) -> None:
-    """Both protocols return the same error; test_raw_json.py tests more JSON."""
+    """Both protocols return the same error. test_raw_json.py contains more tests of JSON."""
     protocol, write = WRITER.ways[asked]
     given = {name: value for name, value in GOOD[action].needs(sqs).items() if name != member}
     response = send(action, write(action, given))

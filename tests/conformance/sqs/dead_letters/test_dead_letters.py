@@ -20,13 +20,13 @@ def redrive(arn: str, maximum: int = 1) -> str:
 
 
 def pair(sqs: Sqs, maximum: int = 1) -> tuple[str, str]:
-    """Creates a queue and its dead-letter queue, and returns their URLs."""
+    """Creates a queue and its dead-letter queue, and returns both URLs."""
     dead = sqs.create()
     return sqs.create(RedrivePolicy=redrive(sqs.arn(dead), maximum)), dead
 
 
 def test_a_message_moves_on_the_receive_after_the_last_allowed_one(sqs: Sqs) -> None:
-    """The first receive beyond maxReceiveCount moves the message; a timer does not move messages."""
+    """The first receive beyond maxReceiveCount moves the message, because no timer moves messages."""
     url, dead = pair(sqs, 2)
     sent = sqs.send(url, "poison", MessageAttributes=ATTRIBUTES)
     for count in ("1", "2"):
@@ -43,8 +43,8 @@ def test_a_message_moves_on_the_receive_after_the_last_allowed_one(sqs: Sqs) -> 
 
 def test_receives_are_counted_across_queues(sqs: Sqs) -> None:
     """ReceiveMessage, ApproximateReceiveCount: "across all queues". After five receives from the source queue, AWS
-    returns the count 6 and the time of the first receive. The dead-letter queue's policy counts only receives from the
-    dead-letter queue.
+    returns the count 6 and the time of the first receive. The policy of the dead-letter queue counts only receives from
+    the dead-letter queue.
     """
     last = sqs.create()
     dead = sqs.create(RedrivePolicy=redrive(sqs.arn(last), 2))
@@ -91,7 +91,7 @@ def test_retention_counts_from_the_original_send(sqs: Sqs) -> None:
 
 
 def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
-    """The other messages from the same receive were deleted or received less often."""
+    """The other messages from the same receive were deleted or had fewer receives."""
     url, dead = pair(sqs)
     sqs.send_all(url, "good", "poison")
     for message in sqs.receive(url, 2):
@@ -113,7 +113,7 @@ def test_a_message_deleted_in_time_does_not_move(sqs: Sqs) -> None:
 
 
 def test_without_its_dead_letter_queue_a_message_stays(sqs: Sqs) -> None:
-    """The dead-letter queue was deleted after the policy was set. No message may be lost."""
+    """A client deleted the dead-letter queue after it set the policy. The service must not lose a message."""
     url, dead = pair(sqs)
     sqs.send(url)
     sqs.client.delete_queue(QueueUrl=dead)
@@ -132,7 +132,8 @@ def test_a_dead_letter_queue_must_be_of_the_same_region_and_account(sqs: Sqs) ->
 
 @pytest.mark.parametrize("permission", ["allowAll", "denyAll", "byQueue"])
 def test_the_allow_policy_chooses_the_source_queues(sqs: Sqs, permission: str) -> None:
-    """SetQueueAttributes, RedriveAllowPolicy: allowAll, denyAll, byQueue. The error code is Penstock's choice."""
+    """The source is SetQueueAttributes, RedriveAllowPolicy: allowAll, denyAll, byQueue. Penstock chose the error
+    code."""
     url, stranger = sqs.create(), sqs.create()
     arns = {"sourceQueueArns": [sqs.arn(url)]} if permission == "byQueue" else {}
     dead = sqs.create(RedriveAllowPolicy=json.dumps({"redrivePermission": permission, **arns}))
@@ -148,7 +149,8 @@ def test_the_allow_policy_chooses_the_source_queues(sqs: Sqs, permission: str) -
 
 
 def test_hostile_policies_are_refused_before_the_database(sqs: Sqs) -> None:
-    """The document contains a key twice. PostgreSQL's JSON cannot store the first value, so the service refuses it."""
+    """The document contains the same key twice. PostgreSQL's JSON cannot store the first value, so the service refuses
+    it."""
     arn = sqs.arn(sqs.create())
     for hidden in ('"\\u0000"', "1e999999", '"\\ud800"'):
         policy = f'{{"maxReceiveCount":{hidden},"maxReceiveCount":1,"deadLetterTargetArn":"{arn}"}}'
@@ -162,7 +164,7 @@ def source_of(sqs: Sqs, dead: str) -> str:
 
 
 def listed(sqs: Sqs, dead: str) -> list[str]:
-    """Returns the whole list. The Query protocol's flattened XML has no element for an empty list."""
+    """Returns all entries of the list. The Query protocol's flattened XML has no element for an empty list."""
     return list(sqs.client.list_dead_letter_source_queues(QueueUrl=dead).get("queueUrls", []))
 
 
@@ -246,7 +248,7 @@ def is_refused(sqs: Sqs, url: str, attributes: dict[str, str]) -> bool:
 # --- RedrivePolicy ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("maximum", [1, 1000, "1", "1000"])
 def test_the_count_may_be_a_number_or_a_text(sqs: Sqs, maximum: int | str) -> None:
-    """The count ranges from 1 to 1000. The count reads back as a number."""
+    """The count ranges from 1 to 1000. GetQueueAttributes returns the count as a number."""
     policy = redrive_policy(sqs.arn(sqs.create()), maximum)
     url = sqs.create(**policy)
     shown = json.loads(sqs.attributes(url, "RedrivePolicy")["RedrivePolicy"])
@@ -308,7 +310,7 @@ def test_both_queues_are_of_one_type(sqs: Sqs) -> None:
 
 
 def test_an_empty_text_removes_it(sqs: Sqs) -> None:
-    """Without a policy, messages stay in the queue, however often consumers receive them."""
+    """Without a policy, messages stay in the queue, regardless of how often consumers receive them."""
     dead = sqs.create()
     url = sqs.create(**redrive_policy(sqs.arn(dead)))
     sqs.send(url)
@@ -324,8 +326,8 @@ def test_an_empty_text_removes_it(sqs: Sqs) -> None:
     "policy", [allow("allowAll"), allow("denyAll"), allow("byQueue", *(f"{QUEUE_ARN}{n}" for n in range(10)))]
 )
 def test_the_allow_policy_reads_back_as_it_was_written(sqs: Sqs, policy: dict[str, str]) -> None:
-    """The permission is allowAll, denyAll, or byQueue with up to 10 source queues. The permission reads back as
-    written.
+    """The permission is allowAll, denyAll, or byQueue with up to 10 source queues. GetQueueAttributes returns the
+    permission as the client wrote it.
     """
     url = sqs.create(**policy)
     assert sqs.attributes(url, "RedriveAllowPolicy") == policy
@@ -357,7 +359,7 @@ def test_redrive_allow_policies_that_cannot_be(sqs: Sqs, policy: str) -> None:
 
 
 def test_a_source_is_allowed_by_its_arn(sqs: Sqs) -> None:
-    """The ARN can also belong to a queue that does not exist yet."""
+    """The ARN can also name a queue that does not exist yet."""
     name = sqs.name()
     dead = sqs.create(**allow("byQueue", sqs.arn(sqs.create()).rpartition(":")[0] + f":{name}"))
     policy: dict[str, Any] = redrive_policy(sqs.arn(dead))

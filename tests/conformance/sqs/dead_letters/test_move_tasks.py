@@ -29,7 +29,7 @@ def create(sqs: Sqs, suffix: str, **attributes: str) -> str:
 
 
 def dead_queue(sqs: Sqs, suffix: str, sources: int = 1) -> tuple[str, ...]:
-    """Creates a dead-letter queue and its sources."""
+    """Creates a dead-letter queue and its source queues."""
     dead = create(sqs, suffix)
     policy = json.dumps({"deadLetterTargetArn": sqs.arn(dead), "maxReceiveCount": 1})
     return dead, *(create(sqs, suffix, RedrivePolicy=policy) for _ in range(sources))
@@ -54,7 +54,8 @@ def start(sqs: Sqs, source: str, **more: Any) -> str:
 
 
 def listed(sqs: Sqs, source: str, **more: Any) -> list[dict[str, Any]]:
-    """Returns the listed tasks. The Query protocol's flattened XML has no element for an empty list."""
+    """Returns the tasks that ListMessageMoveTasks lists. The Query protocol's flattened XML has no element for an empty
+    list."""
     return list(sqs.client.list_message_move_tasks(SourceArn=sqs.arn(source), **more).get("Results", []))
 
 
@@ -84,7 +85,7 @@ def test_messages_return_to_the_queues_they_came_from(sqs: Sqs, suffix: str) -> 
 
 @BOTH
 def test_messages_move_to_the_destination(sqs: Sqs, suffix: str) -> None:
-    """The task also moves messages that were sent directly to the dead-letter queue."""
+    """The task also moves messages that a client sent directly to the dead-letter queue."""
     dead, url = dead_queue(sqs, suffix)
     other = create(sqs, suffix)
     poison(sqs, url, "poison")
@@ -122,7 +123,7 @@ def test_messages_in_flight_are_not_moved(sqs: Sqs) -> None:
 
 
 def test_the_rate_is_kept(sqs: Sqs) -> None:
-    """A run moves at most one second's messages; later runs move the rest."""
+    """A run moves at most the messages of one second, and later runs move the other messages."""
     dead, url = dead_queue(sqs, "")
     poison(sqs, url, *"abcde")
     began = sqs.clock.now()
@@ -203,7 +204,7 @@ def test_a_listed_task_has_these_members(sqs: Sqs) -> None:
 
 
 def test_the_handle_names_task_and_source(sqs: Sqs) -> None:
-    """Clients treat the handle as opaque. Like AWS's handle, Penstock's handle is base64 of JSON."""
+    """Clients treat the handle as opaque. Penstock's handle is base64 of JSON, as AWS's handle is."""
     dead, _ = dead_queue(sqs, "")
     content = json.loads(b64decode(start(sqs, dead)))
     assert content.keys() == {"taskId", "sourceArn"}

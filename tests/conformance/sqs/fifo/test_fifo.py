@@ -17,7 +17,7 @@ from tests.support.conformance.sqs import Sqs
 
 
 def fifo(sqs: Sqs, **attributes: str) -> str:
-    """Creates a queue that deduplicates by content, so messages need no deduplication id."""
+    """Creates a queue that deduplicates by content, so its messages need no deduplication id."""
     return sqs.create_fifo(ContentBasedDeduplication="true", **attributes)
 
 
@@ -63,7 +63,7 @@ def test_system_attributes(sqs: Sqs) -> None:
 
 
 def test_a_group_is_needed(sqs: Sqs) -> None:
-    """SendMessage: FIFO queues require MessageGroupId; otherwise "the action fails"."""
+    """SendMessage: FIFO queues require MessageGroupId, and without it "the action fails"."""
     refusal = sqs.refusal("send_message", QueueUrl=fifo(sqs), MessageBody="x")
     assert (refusal.code, refusal.status) == ("MissingParameter", 400)
     assert "MessageGroupId" in refusal.message
@@ -136,7 +136,8 @@ def test_on_and_off(sqs: Sqs) -> None:
 
 
 def test_one_after_the_other(sqs: Sqs) -> None:
-    """A client may set the scope alone, "and deduplication occurs as specified". The limit requires the scope."""
+    """A client may set the scope alone, "and deduplication occurs as specified". FifoThroughputLimit requires
+    DeduplicationScope."""
     url = sqs.create_fifo()
     assert change(sqs, url, DeduplicationScope="messageGroup") == {**NEITHER, "DeduplicationScope": "messageGroup"}
     assert change(sqs, url, FifoThroughputLimit="perMessageGroupId") == BOTH
@@ -221,7 +222,7 @@ def send(sqs: Sqs, url: str, body: str, deduplication_id: str | None = "d", grou
 
 
 def test_the_same_id_within_five_minutes(sqs: Sqs) -> None:
-    """SendMessage accepts the duplicate, but does not deliver it. Both sends get the same response."""
+    """SendMessage accepts the duplicate, but does not deliver it. Both sends receive the same response."""
     url = sqs.create_fifo()
     first = send(sqs, url, "first")
     second = send(sqs, url, "second")
@@ -257,7 +258,7 @@ def test_deduplication_survives_deletion(sqs: Sqs, scope: str) -> None:
 
 @pytest.mark.parametrize("scope", ["queue", "messageGroup"])
 def test_a_purge_forgets_what_was_sent(sqs: Sqs, scope: str) -> None:
-    """After PurgeQueue, a client can send the same id again at once (recorded at AWS)."""
+    """After PurgeQueue, a client can send the same id again immediately (recorded at AWS)."""
     url = sqs.create_fifo(DeduplicationScope=scope)
     first = send(sqs, url, "first")
     sqs.client.purge_queue(QueueUrl=url)

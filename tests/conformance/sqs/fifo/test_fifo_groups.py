@@ -1,4 +1,4 @@
-"""Tests the order of message groups. A receive returns a group's messages only up to the first invisible message.
+"""Tests the order of messages in groups. A receive returns a group's messages only up to the first invisible message.
 
 Sources: ReceiveMessage; Developer Guide, "FIFO queue delivery logic" and "Exactly-once processing"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html).
@@ -16,7 +16,7 @@ Message = dict[str, Any]
 
 
 def queue(sqs: Sqs, **groups: str) -> str:
-    """Creates a queue with a message for each letter: `a="123"` sends the messages a1, a2 and a3 of group a, in this
+    """Creates a queue with a message for each letter: `a="123"` sends the messages a1, a2 and a3 of group a in this
     order.
     """
     url = sqs.create_fifo(ContentBasedDeduplication="true", VisibilityTimeout="30")
@@ -44,7 +44,7 @@ def test_after_the_timeout_the_first_comes_first(sqs: Sqs) -> None:
 
 
 def test_a_batch_that_timed_out_comes_again_in_order(sqs: Sqs) -> None:
-    """The order stays the same over several visibility timeouts, however receives divide the batch."""
+    """The order stays the same over several visibility timeouts, regardless of how receives divide the batch."""
     url = queue(sqs, a="1234")
     assert bodies(sqs.poll(url, 3)) == ["a1", "a2", "a3"]
     sqs.clock.advance(31)
@@ -55,7 +55,7 @@ def test_a_batch_that_timed_out_comes_again_in_order(sqs: Sqs) -> None:
 
 
 def test_a_timeout_that_ends_first_waits_for_an_earlier_one(sqs: Sqs) -> None:
-    """a2 becomes visible before a1, but must not overtake a1."""
+    """Message a2 becomes visible before a1, but must not overtake a1."""
     url = queue(sqs, a="123")
     first, _ = sqs.receive(url, 2)
     sqs.hide(url, first, 100)
@@ -106,7 +106,7 @@ def test_a_prolonged_timeout_blocks_the_group_for_as_long(sqs: Sqs) -> None:
 
 # --- deletes ---------------------------------------------------------------------------------------------------------
 def test_a_group_is_blocked_until_its_messages_are_deleted(sqs: Sqs) -> None:
-    """While a group has a message in flight, receives return messages only from other groups."""
+    """While a message of a group is in flight, receives return messages only from other groups."""
     url = queue(sqs, a="12", b="1")
     (first,) = sqs.receive(url, 1)
     assert first["Body"] == "a1"
@@ -118,7 +118,7 @@ def test_a_group_is_blocked_until_its_messages_are_deleted(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("deleted", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)], ids=str)
 def test_the_rest_of_a_batch_blocks_the_group(sqs: Sqs, deleted: tuple[int, ...]) -> None:
-    """The group is blocked until the undeleted messages are visible again, and they are delivered first."""
+    """The group is blocked until the undeleted messages are visible again, and receives return these messages first."""
     url = queue(sqs, a="1234")
     batch = sqs.receive(url, 3)
     for index in deleted:
@@ -138,8 +138,8 @@ def test_the_group_goes_on_when_the_whole_batch_is_deleted(sqs: Sqs) -> None:
 
 
 def test_a_deleted_first_message_does_not_free_the_second(sqs: Sqs) -> None:
-    """One message is deleted, one is visible, and one is in flight. A receive returns only messages before the message
-    in flight.
+    """One message is deleted, one is visible, and one is in flight. A receive returns only messages that precede the
+    message in flight.
     """
     url = queue(sqs, a="1234")
     first, second, _ = sqs.receive(url, 3)
@@ -151,7 +151,7 @@ def test_a_deleted_first_message_does_not_free_the_second(sqs: Sqs) -> None:
 
 # --- several groups --------------------------------------------------------------------------------------------------
 def test_a_receive_takes_several_groups(sqs: Sqs) -> None:
-    """A batch can contain several groups, each in order, and then blocks each of these groups."""
+    """A batch can contain several groups, each in order, and then blocks all of these groups."""
     url = sqs.create_fifo(ContentBasedDeduplication="true")
     for number in range(4):
         for group in "abc":
@@ -186,7 +186,7 @@ def test_groups_of_one_name_in_two_queues(sqs: Sqs) -> None:
 
 
 def test_a_group_that_was_empty_comes_back(sqs: Sqs) -> None:
-    """A group is empty after its messages are deleted. A new message is then the group's first message."""
+    """A group is empty after its messages are deleted. The next message is then the first message of the group."""
     url = queue(sqs, a="1")
     sqs.delete(url, sqs.receive_one(url))
     sqs.until_cleaned(url)
@@ -223,7 +223,8 @@ def test_the_order_is_that_of_the_sequence_numbers(sqs: Sqs) -> None:
 # --- retention: no worker cleans the queue in these tests ------------------------------------------------------------
 @pytest.mark.parametrize("state", ["in flight", "hidden", "delayed"])
 def test_a_message_past_its_retention_blocks_no_group(sqs: Sqs, state: str) -> None:
-    """The first message is invisible for longer than its retention. A younger message of the same group follows."""
+    """The first message is invisible for longer than its retention period. A younger message of the same group
+    follows."""
     url = sqs.create_fifo(
         ContentBasedDeduplication="true",
         VisibilityTimeout="600",

@@ -72,7 +72,7 @@ def test_after_somebody_else_received_it(sqs: Sqs, use: Use) -> None:
 
 @BOTH
 def test_received_with_a_timeout_of_zero(sqs: Sqs, use: Use) -> None:
-    """Such a handle is expired at once (awsdocs/aws-doc-sdk-examples, issue 165)."""
+    """A handle from a receive with a timeout of 0 expires immediately (awsdocs/aws-doc-sdk-examples, issue 165)."""
     url = queue(sqs, "a")
     handle = sqs.receive_one(url, VisibilityTimeout=0)["ReceiptHandle"]
     assert is_expired(use(sqs, url, handle), handle)
@@ -98,7 +98,7 @@ def test_a_prolonged_timeout_keeps_the_handle_good(sqs: Sqs) -> None:
 
 
 def test_entries_fail_one_by_one(sqs: Sqs) -> None:
-    """In a batch, the entry with the expired handle fails and the others succeed."""
+    """In a batch, the entry with the expired handle fails, and the other entries succeed."""
     url = queue(sqs, "a", "b")
     first, second = sqs.receive(url, 2)
     sqs.hide(url, first, 0)
@@ -118,7 +118,7 @@ def test_entries_fail_one_by_one(sqs: Sqs) -> None:
 
 
 def test_deleting_twice(sqs: Sqs) -> None:
-    """DeleteMessage is idempotent on FIFO queues too."""
+    """DeleteMessage is also idempotent on FIFO queues."""
     url = queue(sqs, "a")
     message = sqs.receive_one(url)
     sqs.delete(url, message)
@@ -127,7 +127,7 @@ def test_deleting_twice(sqs: Sqs) -> None:
 
 
 def test_changing_after_deletion(sqs: Sqs) -> None:
-    """Standard queues give the same response (recorded: mapbox/ecs-watchbot, issue 135)."""
+    """Standard queues give the same response (recorded response: mapbox/ecs-watchbot, issue 135)."""
     url = queue(sqs, "a")
     message = sqs.receive_one(url)
     sqs.delete(url, message)
@@ -137,7 +137,7 @@ def test_changing_after_deletion(sqs: Sqs) -> None:
 
 
 def pair(sqs: Sqs, maximum: int = 1, **attributes: str) -> tuple[str, str]:
-    """Creates a queue and its dead-letter queue, and returns their URLs."""
+    """Creates a queue and its dead-letter queue, and returns both URLs."""
     dead = sqs.create_fifo()
     policy = json.dumps({"deadLetterTargetArn": sqs.arn(dead), "maxReceiveCount": maximum})
     return sqs.create_fifo(RedrivePolicy=policy, **attributes), dead
@@ -216,7 +216,8 @@ def test_the_order_of_a_group_stays(sqs: Sqs) -> None:
 
 
 def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
-    """maxReceiveCount applies to each message. The group's other messages stay, and are received in order."""
+    """maxReceiveCount applies to each message separately. The other messages of the group stay in the queue, and
+    receives return them in order."""
     url, dead = pair(sqs, 2)
     for body in ("1", "2", "3"):
         send(sqs, url, body)
@@ -227,7 +228,7 @@ def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
 
 
 def test_a_message_in_flight_holds_up_those_that_follow(sqs: Sqs) -> None:
-    """A message that was received too often is moved in order, after an earlier message in flight."""
+    """A message with too many receives moves in order, after an earlier message in flight."""
     url, dead = pair(sqs)
     for body in ("1", "2"):
         send(sqs, url, body)
@@ -240,8 +241,8 @@ def test_a_message_in_flight_holds_up_those_that_follow(sqs: Sqs) -> None:
 
 def test_a_redriven_message_is_a_new_one_of_its_group(sqs: Sqs) -> None:
     """ "All redriven messages are considered new messages with a new messageID". The guide does not mention the
-    deduplication id: Penstock keeps the id from the dead-letter queue, but does not deduplicate by the id (Penstock's
-    choice).
+    deduplication id: Penstock keeps the id that the message had in the dead-letter queue, but does not deduplicate by
+    it (Penstock's choice).
     """
     url, dead = pair(sqs)
     sent = send(sqs, url, "poison", "g", "mine")
@@ -257,7 +258,8 @@ def test_a_redriven_message_is_a_new_one_of_its_group(sqs: Sqs) -> None:
 
 
 # --- receive attempts ------------------------------------------------------------------------------------------------
-# Tests ReceiveRequestAttemptId. Source: ReceiveMessage, API reference. A test's docstring mentions Penstock's choices.
+# Tests ReceiveRequestAttemptId. Source: ReceiveMessage, API reference. The docstrings of some tests mention Penstock's
+# choices.
 #
 # A client can retry a receive "only for 5 minutes", "if none of the messages have been modified (deleted or had their
 # visibility changes)". SQS returns "the same messages and receipt handles" and "resets the visibility timeout".
@@ -266,7 +268,7 @@ ATTEMPT: dict[str, Any] = {"ReceiveRequestAttemptId": "attempt-1"}
 
 
 def queue_with_messages(sqs: Sqs, *bodies: str, group: str | None = None) -> str:
-    """Creates a queue with these messages, each in a separate group unless `group` is given."""
+    """Creates a queue with these messages, which all have separate groups unless `group` is given."""
     url = sqs.create_fifo(ContentBasedDeduplication="true", VisibilityTimeout="60")
     for body in bodies:
         sqs.send(url, body, MessageGroupId=group or f"group of {body}".replace(" ", "-"))
@@ -292,7 +294,7 @@ def test_the_same_messages_again(sqs: Sqs) -> None:
 
 
 def test_the_set_is_the_same_whatever_is_asked(sqs: Sqs) -> None:
-    """ "Retrieve the same set of messages": the retry returns neither more nor fewer."""
+    """ "Retrieve the same set of messages": the retry returns neither more nor fewer messages."""
     url = queue_with_messages(sqs, "a", "b", "c")
     first = handles(sqs.poll(url, 2, **ATTEMPT))
     assert handles(sqs.poll(url, 1, **ATTEMPT)) == first
@@ -408,7 +410,7 @@ def test_five_minutes_from_the_receive(sqs: Sqs) -> None:
 
 
 def test_an_empty_receive_can_be_repeated(sqs: Sqs) -> None:
-    """An empty receive has no messages to repeat, so the retry reads the queue."""
+    """An empty receive has no messages to repeat, so a retry reads the queue."""
     url = queue_with_messages(sqs)
     assert sqs.poll(url, **ATTEMPT) == []
     sqs.send(url, "a", MessageGroupId="g")

@@ -173,7 +173,7 @@ def test_the_error_has_the_exact_size(sqs: Sqs, first: dict[str, Any], second: d
 
 
 def test_an_entry_that_is_longer_than_the_queue_allows(sqs: Sqs) -> None:
-    """The entry fails alone. The error's text differs from SendMessage's text (both recorded at AWS)."""
+    """Only this entry fails. The text of the error differs from the text of SendMessage (both recorded at AWS)."""
     url = sqs.create(MaximumMessageSize="1024")
     text = "One or more parameters {}. Reason: Message must be shorter than 1024 bytes."
     entries = [{"Id": "long", "MessageBody": "x" * 1_025}, {"Id": "short", "MessageBody": "x" * 1_024}]
@@ -237,7 +237,8 @@ def test_a_fifo_batch_with_and_without_ids(sqs: Sqs) -> None:
 
 
 def test_delete_some(sqs: Sqs) -> None:
-    """DeleteMessageBatch reports each entry. The same handle twice succeeds, because deleting is idempotent."""
+    """DeleteMessageBatch reports the result of each entry. Two entries with the same handle succeed, because deleting
+    is idempotent."""
     url, other = sqs.create(), sqs.create()
     sqs.send_all(url, "a", "b", "c")
     sqs.send(other)
@@ -259,7 +260,8 @@ def test_delete_some(sqs: Sqs) -> None:
 
 
 def test_change_some(sqs: Sqs) -> None:
-    """ChangeMessageVisibilityBatch reports each entry. The text for a deleted message was recorded at AWS."""
+    """ChangeMessageVisibilityBatch reports the result of each entry. The text for a deleted message was recorded at
+    AWS."""
     url = sqs.create()
     sqs.send_all(url, "visible", "deleted", "hidden", "too long")
     found = {message["Body"]: message for message in sqs.receive(url, 4)}

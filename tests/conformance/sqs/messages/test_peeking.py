@@ -30,7 +30,8 @@ def peek(raw: Raw) -> Raw:
 
 
 def look(peek: Raw, url: str, **flags: str) -> list[dict[str, Any]]:
-    """Peeks with the JSON protocol and returns the messages as a list. Each message's attributes are a dict by name."""
+    """Peeks with the JSON protocol and returns the messages as a list. The attributes of each message are a dict by
+    name."""
     response = peek.http.get(
         f"{peek.sqs.endpoint_url}{PATH}", params={"QueueUrl": url, **flags}, headers={"accept": "application/json"}
     )
@@ -42,7 +43,7 @@ def look(peek: Raw, url: str, **flags: str) -> list[dict[str, Any]]:
 
 
 def test_the_messages_are_seen_and_stay(peek: Raw) -> None:
-    """The default format is XML, like ReceiveMessage's response with all attributes."""
+    """The default format is XML, as in the response of ReceiveMessage with all attributes."""
     url = peek.sqs.create()
     sent = [peek.sqs.send(url, body)["MessageId"] for body in ("hello", "world & <all>")]
     for _ in range(2):
@@ -86,7 +87,7 @@ def test_json(peek: Raw) -> None:
 
 
 def test_invisible_and_delayed_messages(peek: Raw) -> None:
-    """Python's requests library writes `True`."""
+    """Python's library requests writes `True`."""
     url = peek.sqs.create()
     peek.sqs.send(url, "in flight")
     peek.sqs.receive_one(url)
@@ -103,7 +104,8 @@ def test_invisible_and_delayed_messages(peek: Raw) -> None:
 
 
 def test_a_fifo_queue(peek: Raw) -> None:
-    """The send returned the same sequence number. The endpoint also shows a message of a blocked group."""
+    """The response to the send contained the same sequence number. The endpoint also shows a message whose group is
+    blocked."""
     url = peek.sqs.create_fifo()
     sent = [peek.sqs.send(url, body, MessageGroupId="g", MessageDeduplicationId=body) for body in "ab"]
     peek.sqs.receive_one(url)
@@ -163,7 +165,7 @@ def test_an_invalid_peek_is_refused(peek: Raw) -> None:
 
 @pytest.mark.parametrize("raw", ["container"], indirect=True)
 def test_without_the_setting_it_is_not_there(raw: Raw) -> None:
-    """Functions serve the endpoint only if the operator adds the route."""
+    """Functions serve the endpoint only if the operator adds a route for it."""
     url = raw.sqs.create()
     for path in (PATH, f"{PATH}/{REGION}/{ACCOUNT}/{url.rpartition('/')[2]}"):
         response = raw.get(path, urlencode({"QueueUrl": url}))

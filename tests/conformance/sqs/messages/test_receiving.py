@@ -30,7 +30,7 @@ ATTRIBUTES = {
 
 
 def test_at_most_so_many(sqs: Sqs) -> None:
-    """MaxNumberOfMessages is 1 to 10 and 1 by default. A receive returns at most that number."""
+    """MaxNumberOfMessages is 1 to 10 and 1 by default. A receive returns at most this number of messages."""
     url = sqs.create()
     entries = [{"Id": str(n), "MessageBody": str(n)} for n in range(10)]
     for _ in range(2):
@@ -63,8 +63,8 @@ def test_everything_is_received_once(sqs: Sqs) -> None:
     ],
 )
 def test_numbers_out_of_range(sqs: Sqs, bad: dict[str, int]) -> None:
-    """The ranges are 1 to 10 messages, 0 to 20 s of waiting, and 0 to 43,200 s of visibility timeout. Errors hide no
-    message.
+    """The ranges are 1 to 10 messages, 0 to 20 s of waiting, and 0 to 43,200 s of visibility timeout. A receive that
+    fails makes no message invisible.
     """
     url = sqs.create()
     sqs.send(url)
@@ -78,8 +78,8 @@ def test_an_empty_queue(sqs: Sqs) -> None:
 
 
 def test_the_timeout_of_the_queue(sqs: Sqs) -> None:
-    """Without a timeout in the request, the queue's VisibilityTimeout applies, and then the message is delivered
-    again.
+    """Without a timeout in the request, VisibilityTimeout of the queue applies, and then the service delivers the
+    message again.
     """
     url = sqs.create(VisibilityTimeout="60")
     sent = sqs.send(url)
@@ -93,7 +93,7 @@ def test_the_timeout_of_the_queue(sqs: Sqs) -> None:
 
 
 def test_the_timeout_of_the_request(sqs: Sqs) -> None:
-    """The request's VisibilityTimeout overrides the queue's VisibilityTimeout."""
+    """VisibilityTimeout in the request overrides VisibilityTimeout of the queue."""
     url = sqs.create(VisibilityTimeout="10")
     sqs.send(url)
     sqs.receive_one(url, VisibilityTimeout=43_200)
@@ -194,9 +194,10 @@ def test_no_message_attributes_unless_asked(sqs: Sqs) -> None:
 
 # --- long polling ----------------------------------------------------------------------------------------------------
 def poll_during_another(sqs: Sqs, poll: Callable[[], list[dict[str, Any]]]) -> list[str]:
-    """Polls while an earlier poll of another queue waits. Returns the bodies.
+    """Runs `poll` while an earlier poll of another queue waits, and returns the bodies of its messages. Returns the
+    bodies.
 
-    The earlier poll still waits afterwards, so `poll` has ended before its 20 seconds.
+    The earlier poll still waits afterwards, so `poll` took less than 20 seconds.
     """
     waiting_url, bodies = sqs.create(), list[str]()
 
@@ -211,8 +212,8 @@ def poll_during_another(sqs: Sqs, poll: Callable[[], list[dict[str, Any]]]) -> l
 
 @pytest.mark.parametrize("find_sender", [lambda sqs: sqs, other_deployment], ids=["same", "other"])
 def test_a_long_poll_ends_when_a_message_arrives(sqs: Sqs, find_sender: Callable[[Sqs], Sqs]) -> None:
-    """Developer Guide: a long poll returns as soon as a message is available. The same deployment sends the message, or
-    the other one, because the container and the functions form one service.
+    """Developer Guide: a long poll returns as soon as a message is available. The deployment of the poll or the other
+    deployment sends the message, because the container and the functions form one service.
     """
     url, sender = sqs.create(), find_sender(sqs)
     wait = partial(sqs.while_waiting, url, lambda: sender.send(url, "hello"), WaitTimeSeconds=20)
@@ -229,13 +230,13 @@ def test_a_long_poll_by_the_queue(sqs: Sqs) -> None:
 
 
 def test_a_short_poll_on_a_queue_with_long_polls(sqs: Sqs) -> None:
-    """WaitTimeSeconds=0 takes precedence over the queue's 20 seconds."""
+    """WaitTimeSeconds=0 in the request takes precedence over the 20 seconds of the queue."""
     url = sqs.create(ReceiveMessageWaitTimeSeconds="20")
     assert poll_during_another(sqs, partial(sqs.poll, url, WaitTimeSeconds=0)) == []
 
 
 def test_a_long_poll_ends_empty(sqs: Sqs) -> None:
-    """The poll waits first, and ends without messages."""
+    """The poll waits and then ends without messages."""
     assert sqs.while_waiting(sqs.create(), lambda: None, WaitTimeSeconds=2) == []
 
 
@@ -300,8 +301,8 @@ def test_quiet_tenants_come_before_the_backlog_of_a_noisy_one(sqs: Sqs) -> None:
 
 
 def test_noisy_tenants_lose_nothing(sqs: Sqs) -> None:
-    """A noisy tenant's message is received once, as soon as no other tenant has messages, and the response contains the
-    group.
+    """A receive returns a noisy tenant's message once, as soon as no other tenant has messages, and the response
+    contains the group.
     """
     url = sqs.create()
     sent = [f"noisy {n}" for n in range(100)]

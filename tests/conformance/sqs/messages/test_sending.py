@@ -157,7 +157,8 @@ def test_attributes_that_cannot_be(sqs: Sqs, name: str, value: dict[str, Any]) -
 
 
 def test_the_trace_header(sqs: Sqs) -> None:
-    """MessageSystemAttributes takes AWSTraceHeader of type String, which does not count toward the message's size."""
+    """MessageSystemAttributes accepts AWSTraceHeader of type String, which does not count toward the size of the
+    message."""
     url = sqs.create(MaximumMessageSize="1024")
     sent = sqs.send(url, "x" * 1024, MessageSystemAttributes=TRACE)
     assert sent["MD5OfMessageSystemAttributes"] == md5_of_attributes(TRACE)
@@ -223,7 +224,8 @@ def test_a_deduplication_id_is_for_fifo_queues(sqs: Sqs) -> None:
 
 
 def test_a_group_on_a_standard_queue_is_a_tenant(sqs: Sqs) -> None:
-    """Developer Guide, "Fair queues": MessageGroupId on a standard queue names the tenant. The name reads back."""
+    """Developer Guide, "Fair queues": MessageGroupId on a standard queue names the tenant. ReceiveMessage returns the
+    name."""
     url = sqs.create()
     sqs.send(url, MessageGroupId="tenant-1")
     assert sqs.receive_one(url, AttributeNames=["MessageGroupId"])["Attributes"] == {"MessageGroupId": "tenant-1"}
@@ -241,7 +243,7 @@ def test_messages_end_with_their_retention(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
 def test_messages_past_their_retention_are_neither_received_nor_counted(sqs: Sqs, fifo: bool) -> None:
-    """No worker has cleaned the queue. The worker also frees the group of a message that is in flight."""
+    """No worker has cleaned the queue in this test. The worker also frees the group of a message that is in flight."""
     url = (sqs.create_fifo if fifo else sqs.create)(MessageRetentionPeriod="60")
 
     def send(body: str) -> None:
@@ -286,7 +288,7 @@ def traces(sqs: Sqs, url: str, count: int) -> list[str | None]:
 
 def test_the_header_of_the_request_goes_with_the_message(sqs: Sqs) -> None:
     """ "Default HTTP Header"; "excluded from both … message size and message attribute quotas". The response does not
-    contain a digest of the header either.
+    contain a digest of the trace header either.
     """
     url = sqs.create(MaximumMessageSize="1024")
     with header(sqs, OF_THE_REQUEST):
@@ -311,7 +313,7 @@ def test_the_attribute_overrides_the_header(sqs: Sqs) -> None:
 
 
 def test_a_header_that_names_no_span_is_left_out(sqs: Sqs) -> None:
-    """This behaviour is Penstock's choice, because load balancers add such a header to every request."""
+    """Penstock chose this behaviour, because load balancers add such a header to every request."""
     url = sqs.create()
     with header(sqs, "Root=1-67891233-abcdef012345678912345678"):
         sqs.send(url, "hello")

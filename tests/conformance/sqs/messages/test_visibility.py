@@ -29,7 +29,7 @@ def test_zero_makes_it_visible_at_once(sqs: Sqs) -> None:
 
 
 def test_longer(sqs: Sqs) -> None:
-    """The new timeout starts with the call and replaces the old one."""
+    """The new timeout starts with the call and replaces the previous timeout."""
     url = sqs.create(VisibilityTimeout="30")
     sqs.send(url)
     message = sqs.receive_one(url)
@@ -50,7 +50,7 @@ def test_shorter(sqs: Sqs) -> None:
 
 
 def test_the_handle_stays_good(sqs: Sqs) -> None:
-    """The last receive's handle deletes the message, however often the visibility timeout was changed."""
+    """The handle of the last receive deletes the message, regardless of how often the visibility timeout changed."""
     url = sqs.create()
     sqs.send(url)
     message = sqs.receive_one(url)
@@ -62,7 +62,7 @@ def test_the_handle_stays_good(sqs: Sqs) -> None:
 
 
 def test_only_this_message(sqs: Sqs) -> None:
-    """Each message of one receive has a separate visibility timeout."""
+    """Each message of a receive has a separate visibility timeout."""
     url = sqs.create()
     sqs.send_all(url, "a", "b", "c")
     first, _, _ = sqs.receive(url, 3)
@@ -82,7 +82,7 @@ def test_after_the_timeout(sqs: Sqs) -> None:
 
 
 def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
-    """The old handle changes the newer receive's timeout (recorded at AWS)."""
+    """The old handle changes the timeout of the newer receive (recorded at AWS)."""
     url = sqs.create()
     sqs.send(url)
     old = sqs.receive_one(url, VisibilityTimeout=0)
@@ -109,8 +109,8 @@ def test_after_deletion(sqs: Sqs) -> None:
 @pytest.mark.parametrize("cleaned", [False, True])
 @pytest.mark.parametrize("state", ["leased", "hidden", "received again", "fifo", "fifo, visible again"])
 def test_after_the_retention(sqs: Sqs, state: str, cleaned: bool) -> None:
-    """The message is gone, whether or not a worker has cleaned the queue. DeleteMessage succeeds for a message that no
-    longer exists.
+    """The message does not exist any longer, whether or not a worker has cleaned the queue. DeleteMessage succeeds for
+    a message that no longer exists.
     """
     more = {"VisibilityTimeout": "600", "MessageRetentionPeriod": "60"}
     fifo = state.startswith("fifo")
@@ -145,7 +145,7 @@ def test_out_of_range(sqs: Sqs, seconds: int) -> None:
 
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
 def test_not_beyond_twelve_hours_in_total(sqs: Sqs, fifo: bool) -> None:
-    """Developer Guide: "The maximum visibility timeout is 12 hours from the first receipt". Extending it does not
+    """Developer Guide: "The maximum visibility timeout is 12 hours from the first receipt". A longer timeout does not
     restart the 12 hours.
     """
     group = {"MessageGroupId": "g", "MessageDeduplicationId": "d"} if fifo else {}
@@ -179,7 +179,7 @@ def limited(sqs: Sqs) -> Sqs:
 
 
 def full(sqs: Sqs, group: str | None = None) -> tuple[str, list[dict[str, str]]]:
-    """Creates a queue with the maximum number of messages in flight, and one visible message."""
+    """Creates a queue with the maximum number of messages in flight and one visible message."""
     url = sqs.create_fifo(ContentBasedDeduplication="true") if group else sqs.create()
     for number in range(4):
         sqs.send(url, str(number), **({"MessageGroupId": f"{group}{number}"} if group else {}))
@@ -196,8 +196,8 @@ def test_a_short_poll_is_refused(limited: Sqs) -> None:
 
 
 def test_a_long_poll_gets_nothing(limited: Sqs) -> None:
-    """ "If you use long polling, Amazon SQS returns no error messages". The request or the queue requests the long
-    poll.
+    """ "If you use long polling, Amazon SQS returns no error messages". Either the request or the queue sets the wait
+    time of the long poll.
     """
     url, _ = full(limited)
     assert limited.poll(url, WaitTimeSeconds=1) == []
@@ -264,7 +264,7 @@ def test_a_deleted_message_does_not_come_back(sqs: Sqs) -> None:
 
 
 def test_deleting_twice(sqs: Sqs) -> None:
-    """DeleteMessage is idempotent, so the second call succeeds too."""
+    """DeleteMessage is idempotent, so the second call also succeeds."""
     url = sqs.create()
     sqs.send(url)
     message = sqs.receive_one(url)
@@ -274,7 +274,7 @@ def test_deleting_twice(sqs: Sqs) -> None:
 
 
 def test_deleting_after_the_timeout(sqs: Sqs) -> None:
-    """Deleting with an expired handle still succeeds, and the message is not delivered again."""
+    """A delete with an expired handle still succeeds, and the service does not deliver the message again."""
     url = sqs.create()
     sqs.send(url)
     message = sqs.receive_one(url)
@@ -287,7 +287,7 @@ def test_an_old_handle_deletes_after_a_new_receive(sqs: Sqs) -> None:
     """The old handle still deletes the message (recorded at AWS). The API reference promises only that "the request
     succeeds".
 
-    The new handle succeeds too.
+    The new handle also succeeds.
     """
     url = sqs.create()
     sqs.send(url)
@@ -301,7 +301,7 @@ def test_an_old_handle_deletes_after_a_new_receive(sqs: Sqs) -> None:
 
 
 def test_a_handle_of_another_queue(sqs: Sqs) -> None:
-    """The error is ReceiptHandleIsInvalid (AWS SDK for Java v2, issue 3101), and both messages stay."""
+    """The error is ReceiptHandleIsInvalid (AWS SDK for Java v2, issue 3101), and both messages stay in the queue."""
     url, other = sqs.create(), sqs.create()
     sqs.send(url)
     sqs.send(other)
@@ -311,7 +311,7 @@ def test_a_handle_of_another_queue(sqs: Sqs) -> None:
 
 
 def test_a_handle_in_another_region_or_account(sqs: Sqs) -> None:
-    """The same name in another region or account is a different queue."""
+    """A queue with the same name in another region or account is a different queue."""
     name = sqs.name()
     here = sqs.client.create_queue(QueueName=name)["QueueUrl"]
     sqs.send(here)

@@ -1,7 +1,8 @@
-"""Tests of QueueUrls. Source: docs/reference/compatibility.md. Any host is allowed. The last two path segments are
-account and queue name. The segment before them is the region, unless it is the default region.
+"""Tests of QueueUrls. Source: docs/reference/compatibility.md. A QueueUrl can contain any host. The last two segments
+of the path are the account and the name of the queue. The segment before the account is the region, unless the region
+is the default region.
 
-The request determines the account and the region, and queues of different accounts or regions are separate.
+The request determines the account and the region, and different accounts or regions have separate queues.
 """
 
 from __future__ import annotations
@@ -65,14 +66,14 @@ def test_addresses_of_no_queue(sqs: Sqs, address: str) -> None:
 
 @pytest.mark.parametrize("address", ["", "http://x", "http://x/", "http://x/queue", "http://x/1/q", "x/\x00/y"])
 def test_addresses_without_an_account(sqs: Sqs, address: str) -> None:
-    """An impossible QueueUrl gets the same response as a missing queue's URL (recorded at AWS)."""
+    """The response to an impossible QueueUrl is the same as for a missing queue (recorded at AWS)."""
     refusal = sqs.refusal("send_message", QueueUrl=address, MessageBody="x")
     assert (refusal.code, refusal.status) == (GONE, 400)
 
 
 def test_a_url_leads_to_its_own_region(sqs: Sqs) -> None:
-    """The QueueUrls of two regions differ. Each QueueUrl leads to its queue, whatever region the client signed for
-    (recorded at AWS).
+    """The QueueUrls of two regions differ. Each QueueUrl leads to its queue, regardless of the region for which the
+    client signed (recorded at AWS).
     """
     name = sqs.name()
     other = sqs.caller(region="eu-west-1")
@@ -111,7 +112,7 @@ def test_regions_keep_queues_apart(sqs: Sqs) -> None:
 
 
 def test_accounts_keep_queues_apart(sqs: Sqs) -> None:
-    """An access key id of 12 digits is the account id; every other key belongs to the default account."""
+    """An access key id of 12 digits is the account id, and every other key belongs to the default account."""
     name = sqs.name()
     other = sqs.caller(account=ACCOUNT)
     url = sqs.client.create_queue(QueueName=name)["QueueUrl"]
@@ -133,7 +134,7 @@ def test_keys_of_one_account_share_its_queues(sqs: Sqs) -> None:
 
 
 def test_the_url_names_the_account(sqs: Sqs) -> None:
-    """A QueueUrl with another account addresses that account's queue. GetQueueUrl finds the queue by
+    """A QueueUrl with another account addresses a queue of that account. GetQueueUrl finds the queue by
     QueueOwnerAWSAccountId.
     """
     owner = sqs.caller(account=ACCOUNT)

@@ -1,11 +1,11 @@
 """Tests GetQueueAttributes and SetQueueAttributes. Sources: the API reference of SetQueueAttributes, GetQueueAttributes
 and CreateQueue.
 
-The attributes for server-side encryption exclude each other; the tests check which attributes GetQueueAttributes
+The attributes for server-side encryption exclude each other, and the tests check which attributes GetQueueAttributes
 returns.
 
 Sources for these: SetQueueAttributes; AWS as recorded in the acceptance tests of Terraform's aws_sqs_queue and in
-community.aws issue 2433. A test's docstring mentions Penstock's choices.
+community.aws issue 2433. The docstrings of some tests mention Penstock's choices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.conformance.sqs import Sqs
 
 POLICY = '{ "Version":"2012-10-17",  "Statement":[{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*"}] }'
 
-# The lowest and highest values of each attribute, from the API reference.
+# Lists the lowest and highest values of each attribute, from the API reference.
 RANGES = {
     "DelaySeconds": (0, 900),
     "MaximumMessageSize": (1_024, 1_048_576),
@@ -51,7 +51,7 @@ TIMES = {"CreatedTimestamp", "LastModifiedTimestamp"}
 
 
 def test_all_attributes_of_a_new_queue(sqs: Sqs) -> None:
-    """GetQueueAttributes returns the defaults for `All`; CreateQueue's page lists the defaults."""
+    """For `All`, GetQueueAttributes returns the defaults that the page of CreateQueue lists."""
     url = sqs.create()
     name = url.rpartition("/")[2]
     found = sqs.attributes(url)
@@ -61,7 +61,7 @@ def test_all_attributes_of_a_new_queue(sqs: Sqs) -> None:
 
 
 def test_all_attributes_of_a_new_fifo_queue(sqs: Sqs) -> None:
-    """CreateQueue's page lists the attributes for FIFO queues and for high throughput."""
+    """The page of CreateQueue lists the attributes for FIFO queues and for high throughput."""
     found = sqs.attributes(sqs.create_fifo())
     assert {name: found[name] for name in FIFO_DEFAULTS} == FIFO_DEFAULTS
     assert found.keys() - DEFAULTS.keys() - FIFO_DEFAULTS.keys() == {*TIMES, "QueueArn"}
@@ -69,8 +69,8 @@ def test_all_attributes_of_a_new_fifo_queue(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("name", RANGES)
 def test_values_are_read_back_as_they_were_set(sqs: Sqs, name: str) -> None:
-    """CreateQueue's page lists each attribute's limits. Both limits are allowed; a value beyond a limit is
-    InvalidAttributeValue.
+    """The page of CreateQueue lists the limits of each attribute. Both limits are allowed, but a value beyond a limit
+    is InvalidAttributeValue.
     """
     low, high = RANGES[name]
     key = {"KmsMasterKeyId": "alias/aws/sqs"} if name.startswith("Kms") else {}
@@ -101,8 +101,8 @@ def test_policies_keep_their_spelling(sqs: Sqs) -> None:
 def test_redrive_policies_are_read_back_as_aws_shows_them(sqs: Sqs) -> None:
     """The service stores a count in a JSON string as a number, and drops nulls (terraform-provider-aws, issue 42453).
 
-    Terraform waits until the shown values equal these values. CreateQueue finds a queue whose policies differ only in
-    white space.
+    Terraform waits until the shown values equal the values that it set. CreateQueue finds a queue whose policies differ
+    only in white space.
     """
     dead = sqs.arn(sqs.create())
     policies = {
@@ -146,7 +146,7 @@ ELSEWHERE = [
 
 @pytest.mark.parametrize("policy", ["no json", "{", "[]", '"text"', "1", "null", '{"Version":}', *ELSEWHERE])
 def test_an_access_policy_is_a_json_document(sqs: Sqs, policy: str) -> None:
-    """CreateQueue, Policy: "a valid Amazon Web Services policy". After an error, the old policy stays."""
+    """CreateQueue, Policy: "a valid Amazon Web Services policy". After an error, the queue keeps the old policy."""
     url = sqs.create(Policy=POLICY)
     code = sqs.code("set_queue_attributes", QueueUrl=url, Attributes={"Policy": policy})
     assert (code, sqs.attributes(url, "Policy")) == ("InvalidAttributeValue", {"Policy": POLICY})
@@ -161,7 +161,7 @@ def test_an_attribute_that_is_not_set_is_left_out(sqs: Sqs) -> None:
 
 
 def test_no_names_no_attributes(sqs: Sqs) -> None:
-    """AttributeNames of GetQueueAttributes is optional. Without it, the response has no attributes."""
+    """AttributeNames of GetQueueAttributes is optional. Without AttributeNames, the response contains no attributes."""
     assert "Attributes" not in sqs.client.get_queue_attributes(QueueUrl=sqs.create())
 
 
@@ -199,8 +199,8 @@ def test_attributes_that_cannot_be_read(sqs: Sqs) -> None:
 
 
 def test_the_type_of_a_queue_stays(sqs: Sqs) -> None:
-    """CreateQueue, FifoQueue: "You can't change it for an existing queue". A standard queue does not have the
-    attribute.
+    """CreateQueue, FifoQueue: "You can't change it for an existing queue". A standard queue does not have the attribute
+    FifoQueue.
     """
     for url, value, code, text in (
         (sqs.create(), "true", "InvalidAttributeName", "Unknown Attribute FifoQueue."),
@@ -277,7 +277,7 @@ def test_a_new_queue_without(sqs: Sqs) -> None:
 
 
 def test_a_new_queue_with_a_key(sqs: Sqs) -> None:
-    """The key turns SSE-SQS off. By default, SQS reuses a data key for 300 seconds."""
+    """A key turns SSE-SQS off. By default, SQS reuses a data key for 300 seconds."""
     assert sqs.attributes(sqs.create(**KEY), *ALL) == WITH_KEY
     period = {"KmsDataKeyReusePeriodSeconds": "3600"}
     assert sqs.attributes(sqs.create(**KEY, **period, **UNENCRYPTED), *ALL) == {**WITH_KEY, **period}
@@ -317,7 +317,7 @@ def test_as_terraform_goes_back(sqs: Sqs) -> None:
 
 
 def test_a_removed_key_leaves_no_encryption(sqs: Sqs) -> None:
-    """An empty string removes the key. SSE-SQS stays off afterwards (Penstock's choice)."""
+    """An empty string removes the key. After the removal of the key, SSE-SQS stays off (Penstock's choice)."""
     url = sqs.create(**KEY)
     assert change(sqs, url, KmsMasterKeyId="") == UNENCRYPTED
 
@@ -463,7 +463,8 @@ def test_an_unknown_label_cannot_be_removed(sqs: Sqs) -> None:
     ],
 )
 def test_an_invalid_permission_is_refused(sqs: Sqs, bad: dict[str, Any]) -> None:
-    """Only the owner may create queues. Accounts have 12 digits; labels have 1-80 letters, digits, `-` or `_`."""
+    """Only the owner of the account can create queues. Accounts have 12 digits, and labels have 1-80 letters, digits,
+    `-` or `_`."""
     url = sqs.create()
     parameters = {"Label": "label", "AWSAccountIds": ["111122223333"], "Actions": ["SendMessage"], **bad}
     assert sqs.code("add_permission", QueueUrl=url, **parameters) == "InvalidParameterValue"
@@ -471,7 +472,8 @@ def test_an_invalid_permission_is_refused(sqs: Sqs, bad: dict[str, Any]) -> None
 
 
 def test_twenty_statements_and_seven_actions_are_the_most(sqs: Sqs) -> None:
-    """API reference: a policy can have 20 statements, a statement seven actions. One more is OverLimit."""
+    """A policy can have 20 statements, and a statement can have seven actions (API reference). One more statement or
+    action is OverLimit."""
     url = sqs.create()
     for number in range(20):
         permit(sqs, url, f"label-{number}")

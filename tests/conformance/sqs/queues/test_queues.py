@@ -1,9 +1,10 @@
 """Tests CreateQueue, GetQueueUrl, ListQueues and DeleteQueue. Docstrings without a source quote the API reference.
 
-AWS allows PurgeQueue, and a deleted name in CreateQueue, only once in 60 seconds; settings of Penstock remove this
-limit.
+On AWS, PurgeQueue and CreateQueue with a deleted name are possible only once in 60 seconds, but settings of Penstock
+remove this limit.
 
-Sources for tags: TagQueue, UntagQueue, ListQueueTags (API reference); Developer Guide, "Tags": 50 for each queue.
+Sources for tags: The sources are TagQueue, UntagQueue, ListQueueTags (API reference) and "Tags" (Developer Guide),
+which allows 50 tags for each queue.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from tests.support.conformance.sqs import Sqs
 
 
 def test_create_again_gives_the_same_queue(sqs: Sqs) -> None:
-    """CreateQueue returns the URL of the existing queue if name and supplied attributes equal the queue's."""
+    """CreateQueue returns the URL of the existing queue if the name and the supplied attributes equal those of the
+    queue."""
     name = sqs.name()
     url = sqs.client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"})["QueueUrl"]
     again = sqs.client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"})["QueueUrl"]
@@ -25,7 +27,7 @@ def test_create_again_gives_the_same_queue(sqs: Sqs) -> None:
 
 
 def test_create_again_with_a_default_that_is_spelled_out(sqs: Sqs) -> None:
-    """A supplied attribute can also equal the default that the queue got."""
+    """A supplied attribute can also equal a default that the queue received at its creation."""
     name = sqs.name()
     url = sqs.client.create_queue(QueueName=name)["QueueUrl"]
     assert sqs.client.create_queue(QueueName=name, Attributes={"DelaySeconds": "0"})["QueueUrl"] == url
@@ -41,7 +43,8 @@ def test_create_again_with_a_different_attribute(sqs: Sqs, second: dict[str, str
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
 def test_a_name_of_80_characters(sqs: Sqs, suffix: str) -> None:
-    """A name has up to 80 characters, including the suffix .fifo; 81 characters are InvalidParameterValue."""
+    """A name has up to 80 characters, including the suffix .fifo, and a name of 81 characters is
+    InvalidParameterValue."""
     attributes = {"FifoQueue": "true"} if suffix else {}
     name = sqs.name()
     longest = name + "x" * (80 - len(name) - len(suffix)) + suffix
@@ -104,7 +107,7 @@ def test_list_by_prefix(sqs: Sqs) -> None:
 
 
 def test_an_underscore_in_a_prefix_is_no_wildcard(sqs: Sqs) -> None:
-    """ListQueues' prefix is literal text, not a pattern."""
+    """The prefix in ListQueues is literal text, not a pattern."""
     prefix = sqs.name("_x")
     url = sqs.client.create_queue(QueueName=prefix)["QueueUrl"]
     sqs.client.create_queue(QueueName=prefix.replace("_x", "-x"))
@@ -112,7 +115,7 @@ def test_an_underscore_in_a_prefix_is_no_wildcard(sqs: Sqs) -> None:
 
 
 def test_list_in_pages(sqs: Sqs) -> None:
-    """With MaxResults, ListQueues returns pages; every page except the last has a NextToken."""
+    """With MaxResults, ListQueues returns pages, and every page except the last page has a NextToken."""
     prefix = sqs.name("-page")
     urls = {sqs.client.create_queue(QueueName=f"{prefix}-{n}")["QueueUrl"] for n in range(5)}
     pages: list[list[str]] = []
@@ -166,7 +169,8 @@ def test_tags_may_be_given_at_creation(sqs: Sqs) -> None:
 
 
 def test_purge_takes_every_message(sqs: Sqs) -> None:
-    """PurgeQueue: "Deletes available messages in a queue (including in-flight messages)", also delayed ones."""
+    """PurgeQueue: "Deletes available messages in a queue (including in-flight messages)", including delayed
+    messages."""
     url = sqs.create()
     sqs.send_all(url, "a", "b")
     sqs.send(url, "later", DelaySeconds=900)
@@ -179,7 +183,7 @@ def test_purge_takes_every_message(sqs: Sqs) -> None:
 
 
 def test_purge_of_a_fifo_queue(sqs: Sqs) -> None:
-    """PurgeQueue works on every type of queue. Afterwards no group is blocked."""
+    """PurgeQueue works on every type of queue. After the purge, no group is blocked."""
     url = sqs.create_fifo(ContentBasedDeduplication="true")
     sqs.send_all(url, "a", "b", MessageGroupId="g")
     sqs.receive(url, 1)
@@ -190,7 +194,7 @@ def test_purge_of_a_fifo_queue(sqs: Sqs) -> None:
 
 
 def test_purge_once_in_60_seconds(sqs: Sqs) -> None:
-    """A second PurgeQueue within 60 seconds gets PurgeQueueInProgress."""
+    """The response to a second PurgeQueue within 60 seconds is PurgeQueueInProgress."""
     url = sqs.create()
     sqs.client.purge_queue(QueueUrl=url)
     sqs.send(url)
@@ -225,7 +229,8 @@ def test_a_deleted_name_again_after_60_seconds(sqs: Sqs) -> None:
 
 
 def test_a_deleted_name_at_once_again_by_setting(sqs: Sqs) -> None:
-    """The setting QUEUE_RECREATE_INTERVAL_SECONDS=0 removes the limit. Old handles do not work with the new queue."""
+    """The setting QUEUE_RECREATE_INTERVAL_SECONDS=0 removes the limit. Handles of the deleted queue do not work with
+    the new queue."""
     hurried = sqs.with_settings(NO_WAITING_PERIODS)
     url = hurried.create()
     hurried.send_all(url, "old", "older")
