@@ -374,7 +374,8 @@ def test_alerts_about_a_queue_name_it() -> None:
 
 # --- how soon --------------------------------------------------------------------------------------------------------
 # An alert pages the operator soon after a consumer stops, but never because of a healthy queue. promtool reads
-# /metrics' series for generated days. days. A scrape shows the oldest possible minutes and verdict.
+# the series of /metrics for generated days. A scrape shows the oldest possible minutes and verdict.
+#
 # docs/operate/alerts.md promises a page within three minutes after a consumer stops, and no page for a healthy queue.
 RULES = ROOT / "infra/container/prometheus/alerts.yaml"
 DIES_AT = 90  # in minutes; the test adds a fraction of a minute

@@ -271,7 +271,7 @@ def test_shards_are_served_in_turn(db: Connection, connect: Connect) -> None:
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------
-# Tests retries with the same ReceiveRequestAttemptId: concurrent, rolled back, and expired.
+# Tests concurrent, rolled-back and expired retries with the same ReceiveRequestAttemptId.
 #
 # tests/conformance/sqs/fifo/test_fifo_handles.py tests a retry's response.
 

@@ -127,8 +127,8 @@ def test_the_row_of_a_queue_that_drains() -> None:
 
 # --- gate ------------------------------------------------------------------------------------------------------------
 # Tests that a queue has a forecast only if the forecast is better than "no change" and its intervals are correct. The
-# tests use generated queues with fixed seeds. ThThe 80 % intervals must contain the true value in 80 % of the cases,
-# plus or minus 5. forecast must never be much worse than "no change". The queues have existed for 23 days, so all
+# tests use generated queues with fixed seeds. The 80 % intervals must contain the true value in 80 % of the cases,
+# plus or minus 5. A forecast must never be much worse than "no change". The queues have existed for 23 days, so all
 # methods have enough history. Another seed gives the same table (`benchmarks.costs.forecasts` of commit 82fb1cae).
 
 

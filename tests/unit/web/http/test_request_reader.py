@@ -270,7 +270,7 @@ async def test_an_error_of_our_own_while_a_request_is_read_is_500(monkeypatch: p
 
 # --- deadlines -------------------------------------------------------------------------------------------------------
 # Tests the time limits of a request, in virtual time. Sources: docs/reference/settings.md; docs/reference/errors.md.
-# AlAlso tests how a connection ends whose client is still sending. Also tests that receives of long messages wait for
+# Also tests the end of a connection on which the client is still sending. Also tests that receives of long messages wait for
 # slow readers for a limited time (decision 14).
 
 
