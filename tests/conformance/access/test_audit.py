@@ -1,7 +1,7 @@
 """Tests that every AWS action that changes data adds one row to the audit in both deployments, and that other actions
 add no row.
 
-The cases come from the table of actions, so a new action must be added to ACTS, READS or MESSAGES.
+The cases come from the table of actions, so a developer who adds an action must also add it to ACTS, READS or MESSAGES.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MESSAGES = {
 }  # fmt: skip
 REFUSED = {"sns:PutDataProtectionPolicy"}
 LISTS = {"sns:ListSubscriptions", "sns:ListSubscriptionsByTopic", "sns:ListPhoneNumbersOptedOut"}
-"""It takes long to prepare valid requests for these actions."""
+"""Valid requests for these actions would need long preparations."""
 SANDBOX = "+15550122222"
 
 

@@ -196,8 +196,8 @@ def test_one_mebibyte_of_escapes(raw: Raw) -> None:
 
 
 def test_the_largest_batch(raw: Raw) -> None:
-    """The batch has ten messages with ten attributes each. It is 1 MiB long in total, and every character is escaped
-    (SendMessageBatch).
+    """The batch has ten messages with ten attributes each. The texts are 1 MiB long in total, and every character is
+    escaped (SendMessageBatch).
     """
     entries = [{"Id": f"{n}" * 80, **message} for n, message in enumerate(largest_batch(binary=False))]
     text = json.dumps({"QueueUrl": raw.sqs.create(), "Entries": entries}).replace("A", "\\u0041")

@@ -1,4 +1,4 @@
-"""Compares schedules and their groups with moto; test_sqs.py describes the method."""
+"""Compares schedules and their groups with moto, by the method that test_sqs.py describes."""
 
 from __future__ import annotations
 

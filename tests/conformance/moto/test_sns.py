@@ -1,4 +1,4 @@
-"""Compares topics and subscriptions with moto; test_sqs.py describes the method."""
+"""Compares topics and subscriptions with moto, by the method that test_sqs.py describes."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_every_difference_has_a_reason() -> None:
 
 
 # --- sns devices -----------------------------------------------------------------------------------------------------
-# Compares platform applications, endpoints and text messages with moto. test_sqs.py describes the method.
+# Compares platform applications, endpoints and text messages with moto, by the method that test_sqs.py describes.
 
 
 SECRET = {"PlatformCredential": "secret", "PlatformPrincipal": "principal"}

@@ -1,8 +1,7 @@
 """Sends the same calls to Penstock and to moto, an independent implementation of the same documentation.
 
-The expected responses never come from moto, because the other modules contain the expected responses and their sources.
-This module lists each difference between Penstock and moto with its reason. A test also fails if a listed difference no
-longer exists.
+The expected responses never come from moto. Other modules contain them with their sources. This module lists each
+difference between Penstock and moto with its reason. A test also fails if a listed difference no longer exists.
 """
 
 from __future__ import annotations
@@ -207,8 +206,8 @@ def test_every_difference_has_a_reason() -> None:
 
 
 # --- newer sqs actions -----------------------------------------------------------------------------------------------
-# Compares tags, permissions, dead-letter sources and message move tasks with moto; the module's docstring describes the
-# method.
+# Compares tags, permissions, dead-letter sources and message move tasks with moto, by the method in the module's
+# docstring.
 
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:"

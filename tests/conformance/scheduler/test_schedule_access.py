@@ -93,8 +93,8 @@ def test_a_target_of_another_service_must_be_ones_own(owner: Scheduler, partner:
 
 
 def test_the_invoked_target_must_be_allowed(owner: Scheduler, partner: Scheduler) -> None:
-    """A schedule sends with the rights of its creator. It can send to a queue of another account only if that account
-    allows it."""
+    """A schedule sends with the rights of its creator. To a queue of another account, the schedule can send only if
+    that account allows it."""
     queue = owner.sqs.create()
     arn = owner.sqs.arn(queue)
     own = partner.sqs.arn(partner.sqs.create())

@@ -294,8 +294,8 @@ def test_a_permission_does_not_make_a_policy_too_long(sns: Sns) -> None:
 #
 # Sources: Publish, PublishBatch, SetTopicAttributes, GetTopicAttributes, Subscribe, SetSubscriptionAttributes (SNS API
 # reference); "Publishing large messages with Amazon SNS" and "Filter policy constraints" (Developer Guide); endpoints
-# and quotas of SNS (General Reference). The texts come from users' reports (Terraform runs that failed at
-# SetSubscriptionAttributes; responses to Subscribe that contain "Attributes Reason").
+# and quotas of SNS (General Reference). The texts come from users' reports: Terraform runs that failed at
+# SetSubscriptionAttributes, and responses to Subscribe that contain "Attributes Reason".
 
 KIB_256, MIB = 262_144, 1_048_576
 TOO_LONG = ("InvalidParameter", 400, "Invalid parameter: Message too long")

@@ -1,7 +1,7 @@
 """Tests every SQS error in docs/reference/errors.md that an action can return: code, type, status and fault.
 
-JSON has `__type` and the header `x-amzn-query-error`; Query has Code and Type. Other modules test when an error occurs,
-and this module tests the format of the error.
+JSON errors have `__type` and the header `x-amzn-query-error`, and Query errors have Code and Type. Other modules test
+when an error occurs, and this module tests the format of the error.
 """
 
 from __future__ import annotations

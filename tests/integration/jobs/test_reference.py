@@ -175,8 +175,8 @@ def test_every_fate_is_counted_where_it_happened(db: Connection) -> None:
 
 
 def test_redeliveries_count_in_their_minutes(db: Connection) -> None:
-    """The times of two of the four receives are known. The other receives count in the minute in which their message
-    ended.
+    """The times of two of the four receives are known. The receives without a known time count in the minute in which
+    their message ended.
     """
     (queue,) = make_queues(db, 1)
     known = [at("05-10T00:02:00"), at("05-10T00:02:59")]

@@ -86,7 +86,7 @@ def driver(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def owner(database: Database) -> Iterator[psycopg.Connection[Any]]:
-    """Yields a superuser's session with these tests' functions."""
+    """Yields a session of a superuser that has created the functions for these tests."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(RAISING.encode())
         connection.execute("grant all on test_log to public")
@@ -212,7 +212,7 @@ def test_an_address_without_a_server_is_unavailable(driver: str) -> None:
 # --- through PgBouncer -----------------------------------------------------------------------------------------------
 def test_a_pooler_that_was_restarted(driver: str) -> None:
     """The new pooler has the same address as the old pooler, as after an upgrade. The next call connects to the new
-    pooler, and no caller gets an error."""
+    pooler, and no caller receives an error."""
     with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         echo = Statement("pg_catalog.generate_series", ("int4", "int4"), NumberRow)
         with running_pgbouncer(state, server) as pooler:

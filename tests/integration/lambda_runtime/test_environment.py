@@ -178,8 +178,8 @@ def test_a_response_as_it_should_be_is_not_logged(
 def test_functions_that_answer_everything_wait_for_two_seconds(
     direct: Functions, pauses: list[float], function: str
 ) -> None:
-    """This function serves all actions, and any action may need its environments. A separate ReceiveMessage function
-    waits as long as requested."""
+    """The function `gateway` serves all actions, and any action can need its environments. A separate ReceiveMessage
+    function waits as long as requested."""
     assert invoke(direct, LONG_POLLS[function], function).status == 200
     assert sum(pauses) == pytest.approx(2)
 

@@ -47,8 +47,8 @@ def released_commit(changelog: str) -> str:
 
 
 def faults(directory: Path, released_baseline: str | None) -> Iterator[str]:
-    """Returns the forbidden contents in a folder like sql/. `released_baseline` is the text of the released baseline,
-    or None before the release."""
+    """Returns the forbidden contents of a folder that has the layout of sql/. `released_baseline` is the text of the
+    released baseline, or None before the release."""
     if released_baseline is not None:
         if (directory / BASELINE).read_text() != released_baseline:
             yield f"{BASELINE} is not that of release 0.1.0: write a migration instead"

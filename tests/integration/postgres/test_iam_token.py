@@ -147,8 +147,8 @@ def test_a_token_is_a_presigned_request() -> None:
 def test_each_connection_of_a_function_has_its_own(
     server: Postgres, tmp_path: Path, tokens: list[str], driver: str
 ) -> None:
-    """The first token has expired when the function needs the second. A connection that is already open does not need a
-    token."""
+    """The first token has expired when the function needs the second token. A connection that is already open does not
+    need a token."""
     environment = ExecutionEnvironment(
         {"DATABASE_URL": address(server, tmp_path), "QUEUE_DATABASE_AUTH": "iam", "QUEUE_DATABASE_DRIVER": driver}
     )

@@ -20,7 +20,7 @@ MIGRATIONS = {
     "0001_first.sql": "create table queue.first (id int);",
     "0002_second.sql": "create table queue.second (id int); insert into queue.second select 1 from queue.first;",
 }
-# The first function calls a function that a later file defines.
+# The function in the first file calls a function that a later file defines.
 FUNCTIONS = {
     "queue.a.sql": "create or replace function queue.a() returns int language sql as 'select queue.b()';",
     "queue.b.sql": "create or replace function queue.b() returns int language sql as 'select 1';",
@@ -76,7 +76,8 @@ def test_an_applied_migration_must_not_change(empty_database: Database, director
 
 
 def test_a_database_of_an_earlier_commit_is_refused(empty_database: Database, tmp_path: Path) -> None:
-    """That database was created from another baseline, and can contain migrations that this commit lacks."""
+    """The other database was created from another baseline, and can contain migrations that the current commit
+    lacks."""
     earlier = tmp_path / "earlier"
     shutil.copytree(find_sql_directory() / "migrations", earlier / "migrations")
     write(earlier / "migrations", {"0002_later.sql": "create table queue.second (id int);"})
@@ -158,9 +159,10 @@ def test_an_older_release_leaves_the_functions_of_a_newer_one(empty_database: Da
 
 
 def test_a_second_runner_waits_for_the_first(empty_database: Database, directory: Path) -> None:
-    """The second runner waits for the lock while the first runs a migration, and has no migrations left to run.
+    """The second runner waits for the lock while the first runner executes a migration, and then has no migrations to
+    run.
 
-    The second runner waits longer than the lock_timeout of its role, because that limit is meant for the service's
+    The second runner waits longer than the lock_timeout of its role, because that limit applies only to the service's
     calls.
     """
     migrate(empty_database.api_dsn, directory)

@@ -175,8 +175,8 @@ def verdict(kind: str) -> str:
     return f'penstock_queue_verdict{{queue="q",verdict="{kind}"}}'
 
 
-# Each of these series has a value for each minute and makes an alert fire within 100 minutes. The second dictionary
-# contains the labels of the alert.
+# Each of these series has a value for each minute and makes an alert fire within 100 minutes. In each case, the second
+# dictionary contains the labels of the alert.
 CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PenstockDown": ({'up{job="penstock",instance="a"}': STEADY}, {"job": "penstock", "instance": "a"}),
     "PenstockDatabaseDown": ({'penstock_db_up{instance="a"}': STEADY, 'penstock_db_up{instance="b"}': STEADY}, {}),
@@ -381,8 +381,8 @@ RULES = ROOT / "infra/container/prometheus/alerts.yaml"
 DIES_AT = 90  # in minutes; the test adds a fraction of a minute
 WITHIN = 180
 
-# The minutes of the day at which the consumers of a queue stop: a busy queue, a quiet queue, a queue whose messages
-# stay in flight, and a queue whose consumers were always behind.
+# Maps four kinds of queues to the minutes of the day at which their consumers stop. The queues are busy, are quiet,
+# have messages that stay in flight, or have consumers that were always behind.
 DYING: dict[str, Callable[[float], Plan]] = {
     "busy": lambda end: Plan(lambda _: 300, lambda m, _: 0 if m >= end else 10, lambda _: 1.5),
     "quiet": lambda end: Plan(lambda _: 3, lambda m, _: 0 if m >= end else 1, lambda _: 1),

@@ -31,7 +31,7 @@ SHADOW = "declare p_a int; begin return 1; end"
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Makes a folder like sql/ with one migration and one valid function."""
+    """Makes a folder with the layout of sql/ that contains one migration and one valid function."""
     (tmp_path / "migrations").mkdir()
     (tmp_path / "functions").mkdir()
     (tmp_path / "migrations/0001_first.sql").write_text("create table queue.first (id int);")

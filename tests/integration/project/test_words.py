@@ -29,10 +29,10 @@ unsealable=undecryptable visit=call world=installation
 )
 # Maps retired words in names of tests and of the Makefile's targets to the new words.
 RETIRED_IN_TESTS = {"doors": "forms", "world": "installation", "story": "scenario"}
-# These folders contain no refused phrases. The list grows until it equals prose.FOLDERS.
+# The folders in this list contain no refused phrases. The list grows until it equals prose.FOLDERS.
 PLAIN = ("benchmarks", "examples", "functions", "infra", "jobs", "layers", "sql", "tests/system")
-# These folders of tests contain no refused phrases. Each remaining folder contains a file that sends or expects a text
-# with a refused phrase.
+# The folders of tests in this map contain no refused phrases. Each remaining folder contains a file that sends or
+# expects a text with a refused phrase.
 PLAIN_TESTS = {
     "tests/conformance": "aws scheduler sqs/dead_letters sqs/fifo sqs/messages",
     "tests/integration": "benchmarks delivery/functions delivery/http jobs project sns testing",

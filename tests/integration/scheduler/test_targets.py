@@ -34,8 +34,8 @@ def _queues(db: Connection) -> None:
 
 
 def invoke(db: Connection, at: datetime, arn: str = JOBS, text: str | None = "hello", **more: Any) -> None:
-    """Creates EventBridge Scheduler's hourly schedule `s`. `more` contains columns of the schedule and members of the
-    target."""
+    """Creates the hourly schedule `s` through EventBridge Scheduler's API. `more` contains columns of the schedule and
+    members of the target."""
     members = {name: more.pop(name) for name in list(more) if name[0].isupper()}
     target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r", **members}
     if text is not None:

@@ -154,7 +154,7 @@ def ended(operation: Any, response: object) -> Any:
 
 
 def test_first_publishers_of_a_process_offer_the_same_key() -> None:
-    """Creating a key takes 50 ms, during which the process is blocked."""
+    """Creating a key takes 50 ms and blocks the process."""
     here = context()
     first, second, third = (find_signer(here) for _ in range(3))
     for operation in (first, second, third):

@@ -1,9 +1,9 @@
 """Compares random sequences of calls with a small model of a queue.
 
 A message is visible or hidden, and ends once. Time does not pass in the model: a hidden message stays hidden for an
-hour, and a shown message is visible immediately. After each call the counts must agree. Before the end of a test and at
-its end, the views of the metrics job must contain every message exactly once, with its outcome and a time for each
-receive after the first.
+hour, and a shown message is visible immediately. After each call the counts must agree. In the middle and at the end of
+a test, the views of the metrics job must contain every message exactly once. Each message has its outcome and a time
+for each receive after the first.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Tests which functions a request passes through. A reader who follows a request must read all these functions.
 
 The module counts distinct functions below layers/ between the bytes of the request and the first write of the response.
-It counts functions that receive the text of the message (or the name of the queue) in an argument other than `self`,
-and all other functions. A `NamedQueue` does not count as the name of a queue. ARCHITECTURE.md, "The life of a message",
-contains the numbers of functions that receive the text. A commit that adds or removes a function changes the number and
-states the reason.
+The numbers count functions that receive the text of the message (or the name of the queue) in an argument other than
+`self`, and all other functions. A `NamedQueue` does not count as the name of a queue. ARCHITECTURE.md, "The life of a
+message", contains the numbers of functions that receive the text. A commit that adds or removes a function changes the
+number and states the reason.
 """
 
 import json

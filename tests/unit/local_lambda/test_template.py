@@ -1,7 +1,8 @@
 """Tests that the program reads templates as CloudFormation does, and tests their routes and rules.
 
-Sources: CloudFormation User Guide, "Intrinsic function reference"; "Create routes for HTTP APIs" (API Gateway): the
-most specific route has precedence; "Listener rules" (Application Load Balancers): the lowest number has precedence.
+Sources: CloudFormation User Guide, "Intrinsic function reference", "Create routes for HTTP APIs" (API Gateway), by
+which the most specific route has precedence, and "Listener rules" (Application Load Balancers), by which the lowest
+number has precedence.
 """
 
 from __future__ import annotations

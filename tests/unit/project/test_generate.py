@@ -45,8 +45,8 @@ def read(text: str) -> dict[str, Any]:
 
 
 def added(name: str, files: dict[str, str]) -> dict[str, Any]:
-    """Returns the resources that only the new template contains. Fails if the template lacks a resource of the template
-    in the repository."""
+    """Returns the resources that only the new template contains. Fails if the new template lacks a resource that the
+    repository's template contains."""
     before = expand_for_each(read((ROOT / name).read_text())["Resources"])
     after = expand_for_each(read(files[name])["Resources"])
     assert after.items() >= before.items()

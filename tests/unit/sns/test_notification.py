@@ -207,7 +207,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 def message_of(kind: str, key: NewSigningKey, version: str) -> dict[str, str]:
-    """Returns one message of each kind in the format that a receiver gets."""
+    """Returns one message of each kind in the format that a receiver expects."""
     head = SigningContext(Signer(key.key_id, key.private_key), version, "http://q", "http://q/c.pem")
     if kind == "Notification":
         parts = notification.build_notification(head, SIGNED_TOPIC, MESSAGE_ID, "grüße\n\t", "Über", SIGNED_AT, {})

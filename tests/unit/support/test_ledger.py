@@ -356,7 +356,7 @@ def test_with_four_messages(fifo: bool, budget: tuple[int, int, int, int, int]) 
 @pytest.mark.parametrize("fence", [False, True])
 @pytest.mark.parametrize("fifo", [False, True])
 def test_without_the_identity_in_handles_a_handle_of_before_deletes_another_message(fifo: bool, fence: bool) -> None:
-    """It is not enough that ids are skipped, because a send can precede the skip."""
+    """Skipping ids is not sufficient, because a send can precede the skip."""
     with pytest.raises(ViolationError, match="a handle of 1 deletes 2") as found:
         explore(Rules(fifo, identity=False, fence=fence, budget=(2, 2, 0, 0, 1)))
     assert "failover" in found.value.path

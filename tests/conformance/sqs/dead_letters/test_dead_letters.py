@@ -279,7 +279,8 @@ def test_a_count_that_is_a_text_counts(sqs: Sqs) -> None:
     ],
 )
 def test_redrive_policies_that_cannot_be(sqs: Sqs, policy: str) -> None:
-    """Developer Guide, "Configure a dead-letter queue": 1-1000 receives, an existing queue of the same type.
+    """A policy allows 1-1000 receives and an existing queue of the same type ("Configure a dead-letter queue",
+    Developer Guide).
 
     The texts and the code were recorded at AWS (serverless issue 5215: "Dead letter target does not exist").
     """

@@ -73,7 +73,8 @@ LONGEST = "".join(chr(code) for code in range(33, 127)) + "x" * 34
 
 
 def test_the_longest_ids(sqs: Sqs) -> None:
-    """Both ids have up to 128 alphanumeric characters and punctuation (SendMessage)."""
+    """MessageGroupId and MessageDeduplicationId have up to 128 alphanumeric characters and punctuation
+    (SendMessage)."""
     url = sqs.create_fifo()
     sqs.send(url, MessageGroupId=LONGEST, MessageDeduplicationId=LONGEST)
     attributes = sqs.receive_one(url, AttributeNames=["All"])["Attributes"]
@@ -136,7 +137,7 @@ def test_on_and_off(sqs: Sqs) -> None:
 
 
 def test_one_after_the_other(sqs: Sqs) -> None:
-    """A client may set the scope alone, "and deduplication occurs as specified". FifoThroughputLimit requires
+    """A client can set the scope alone, "and deduplication occurs as specified". FifoThroughputLimit requires
     DeduplicationScope."""
     url = sqs.create_fifo()
     assert change(sqs, url, DeduplicationScope="messageGroup") == {**NEITHER, "DeduplicationScope": "messageGroup"}
@@ -233,7 +234,7 @@ def test_the_same_id_within_five_minutes(sqs: Sqs) -> None:
 
 
 def test_the_same_id_after_five_minutes(sqs: Sqs) -> None:
-    """SendMessage: the deduplication interval is five minutes from the first send."""
+    """The deduplication interval is five minutes from the first send (SendMessage)."""
     url = sqs.create_fifo()
     first = send(sqs, url, "first")
     sqs.clock.advance(FIVE_MINUTES - 60)

@@ -212,7 +212,7 @@ def poll_during_another(sqs: Sqs, poll: Callable[[], list[dict[str, Any]]]) -> l
 
 @pytest.mark.parametrize("find_sender", [lambda sqs: sqs, other_deployment], ids=["same", "other"])
 def test_a_long_poll_ends_when_a_message_arrives(sqs: Sqs, find_sender: Callable[[Sqs], Sqs]) -> None:
-    """Developer Guide: a long poll returns as soon as a message is available. The deployment of the poll or the other
+    """A long poll returns as soon as a message is available (Developer Guide). The deployment of the poll or the other
     deployment sends the message, because the container and the functions form one service.
     """
     url, sender = sqs.create(), find_sender(sqs)

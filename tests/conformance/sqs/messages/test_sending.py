@@ -75,7 +75,7 @@ def test_no_other_character(sqs: Sqs, character: str) -> None:
 
 
 def test_one_mebibyte(sqs: Sqs) -> None:
-    """The maximum is 1,048,576 bytes in UTF-8, including attributes; one more byte is InvalidParameterValue
+    """The maximum is 1,048,576 bytes in UTF-8, including attributes, and one more byte is InvalidParameterValue
     (SendMessage).
     """
     url = sqs.create()
@@ -118,7 +118,7 @@ def test_attributes_of_every_type(sqs: Sqs) -> None:
 
 
 def test_ten_attributes(sqs: Sqs) -> None:
-    """Developer Guide, "Message quotas": a message can contain up to 10 metadata attributes."""
+    """A message can contain up to 10 metadata attributes (Developer Guide, "Message quotas")."""
     url = sqs.create()
     many = {f"name-{number}": {"DataType": "Number", "StringValue": str(number)} for number in range(11)}
     ten = dict(list(many.items())[:10])

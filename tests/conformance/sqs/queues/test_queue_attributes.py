@@ -230,7 +230,8 @@ def test_booleans_in_any_letters(sqs: Sqs, value: str) -> None:
 
 
 def test_timestamps(sqs: Sqs) -> None:
-    """Both times are in seconds since 1970. LastModifiedTimestamp changes when attributes change."""
+    """CreatedTimestamp and LastModifiedTimestamp are in seconds since 1970. LastModifiedTimestamp changes when
+    attributes change."""
     before = int(sqs.clock.now().timestamp())
     url = sqs.create()
     after = int(sqs.clock.now().timestamp())
@@ -311,7 +312,7 @@ def test_from_the_services_own_to_a_key_and_back(sqs: Sqs) -> None:
 
 
 def test_as_terraform_goes_back(sqs: Sqs) -> None:
-    """Terraform sends both attributes: an empty key, and SSE-SQS on."""
+    """Terraform sends two attributes: an empty key, and SSE-SQS on."""
     url = sqs.create(**KEY, KmsDataKeyReusePeriodSeconds="3600")
     assert change(sqs, url, KmsMasterKeyId="", **MANAGED) == MANAGED
 

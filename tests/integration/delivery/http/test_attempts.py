@@ -77,7 +77,7 @@ def test_nothing_is_lost_when_workers_are_killed(db: Connection, receiver: Recei
         wait_until(lambda arrived=arrived: len(receiver.requests) >= arrived + 10)  # type: ignore[misc]
         workers.kill(rnd.randrange(WORKERS))
         if kill % 10 == 9:
-            pass_time(db, LEASE_SECONDS + 1)  # Both killed and living workers have leases.
+            pass_time(db, LEASE_SECONDS + 1)  # Both killed workers and running workers hold leases.
     pass_time(db, LEASE_SECONDS + 1)
     wait_until(lambda: not release(db))
     bodies = Counter(request.body.decode() for request in receiver.requests)

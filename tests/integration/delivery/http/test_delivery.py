@@ -138,7 +138,7 @@ def test_an_event_is_tried_five_times(db: Connection, deliver: Deliver, receiver
 
 
 def test_a_delivery_policy_sets_attempts_and_delays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    """The first retry has no delay, so the first run of the worker makes this retry."""
+    """The first retry has no delay, so the first run of the worker already makes the retry."""
     publish(db, receiver.url("/500"), policy=POLICY)
     assert spacing(db, deliver) == [1, 4, 4]
     assert receiver.count("/500") == 5

@@ -139,7 +139,7 @@ def test_a_dead_letter_queue_that_is_gone(db: Connection, deliver: Deliver, rece
 def test_a_number_that_opts_out_before_the_gateway_gets_no_message(
     db: Connection, deliver: Deliver, receiver: Receiver
 ) -> None:
-    """An opt-out counts as a client-side error: a phone that sent STOP gets no messages."""
+    """An opt-out counts as a client-side error, because a phone that sent STOP receives no messages."""
     create(db, "dead")
     arn = subscribe(db, "news", PHONE, **redrive("dead"))
     publish(db, "news", "hello")

@@ -49,7 +49,8 @@ SESSIONS_OF_OTHERS = """
 
 @pytest.fixture
 def certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """Returns a TLS context for a server at 127.0.0.1. This process trusts the server's authority."""
+    """Returns a TLS context for a server at 127.0.0.1. The test's process trusts the certificate authority of the
+    server."""
     authority = Authority()
     made = authority.server("127.0.0.1")
     trusted, own = tmp_path / "authority.pem", tmp_path / "server.pem"

@@ -100,7 +100,7 @@ def test_of_noisy_tenants_the_one_with_the_fewest_in_flight_comes_first(db: Conn
     send_as(db, arn, "louder", 100)
     assert tenants(receive(db, arn, 1)) == [
         "louder"
-    ]  # A quiet group's messages come before the messages of the noisy group "loud".
+    ]  # Receives return messages of a quiet group before messages of the noisy group "loud".
 
 
 @pytest.mark.parametrize(("in_flight", "first"), [(1, "many"), (40, "quiet")])

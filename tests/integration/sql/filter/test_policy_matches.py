@@ -286,8 +286,8 @@ def test_the_deepest_arrays_that_have_facts(db: Connection) -> None:
 
 
 def test_every_character_has_one_lower_case(db: Connection) -> None:
-    """Python and SQL agree about each single character, whatever the collation is. No case conversion changes the
-    length of a text.
+    """Python and SQL agree about each single character under any collation. No case conversion changes the length of a
+    text.
 
     The test uses letters and symbols of Unicode 3.2, because it depends on the Python version which later characters
     are known.

@@ -88,7 +88,7 @@ def test_attributes_are_replaced_and_removed(db: Connection) -> None:
 
 
 def test_lists_are_in_the_order_of_names(db: Connection) -> None:
-    """The list is sorted by bytes, so capital letters come first. `_` in the prefix is not a wildcard."""
+    """The list is sorted by bytes, so capital letters precede small letters. `_` in the prefix is not a wildcard."""
     for name in ("b", "a_1", "ab1", "B", "a_2.fifo"):
         create(db, name)
 

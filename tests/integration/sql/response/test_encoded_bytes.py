@@ -76,7 +76,7 @@ def row(body: str, attributes: dict[str, dict[str, str]] | None, system: dict[st
 
 def responses(received: ReceivedRow) -> dict[str, list[str]]:
     """Returns the bodies of all responses that contain one message, by format."""
-    queue = NamedQueue(arn_of("q.fifo"))  # These messages have the maximum number of attributes.
+    queue = NamedQueue(arn_of("q.fifo"))  # Messages from this strategy have the maximum number of attributes.
     message = build_message(received, queue, "h" * 88, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     result = ReceiveMessageResult(messages=[message])
     rest = StoredMessage(

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.xdist_group("console")
 
 ROUTES = {screen.handler.__name__: screen for screen in list_screens()}
 ROLES = ("nobody", "read", "operate", "admin")
-# Maps each route to the first role that can use the route; all later roles can also use it. `docs/operate/policies.md`
-# lists the actions.
+# Maps each route to the first role that can use it. All later roles can also use it. `docs/operate/policies.md` lists
+# the actions.
 FIRST_ROLE = {
     "root": "nobody",
     "asset": "nobody",

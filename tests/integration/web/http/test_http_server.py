@@ -230,7 +230,7 @@ async def test_stop_ends_what_takes_too_long(at_once: bool) -> None:
 # all memory. Decision 14 sets the limit of 120 MB.
 #
 # Tests GET /_localstack/health, which scripts poll until LocalStack is ready. LocalStack's page "Internal Endpoints"
-# names the path. Such scripts look for the states "running" and "error".
+# names the path. The scripts search the response for the states "running" and "error".
 
 MIB = 1_048_576
 BODY = "x" * MIB

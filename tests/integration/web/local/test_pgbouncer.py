@@ -49,7 +49,8 @@ def test_a_wrong_password_is_refused(database: Database) -> None:
 
 
 def test_a_pooler_left_behind_is_replaced() -> None:
-    """The pooler still runs after `kill -9` ends the service. The next start ends that pooler and starts a new one.
+    """The pooler still runs after `kill -9` ends the service. The next start ends the old pooler and starts a new
+    pooler.
 
     The folder's name can contain characters that the configuration must quote.
     """

@@ -209,8 +209,8 @@ print("passed")
 
 
 def test_as_root_and_as_an_ordinary_user(state: Path) -> None:
-    """An ordinary user runs PostgreSQL directly, and root runs it as another user. The test covers both cases when root
-    runs it.
+    """An ordinary user runs PostgreSQL directly, and root runs it as another user. The test covers root and an ordinary
+    user if root runs it.
     """
     for name in ("first", "second"):
         (state / name).mkdir()

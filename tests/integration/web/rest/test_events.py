@@ -68,7 +68,7 @@ def test_an_event_reaches_the_queues_that_are_bound(http: httpx.Client) -> None:
     ],
 )  # fmt: skip
 def test_patterns(http: httpx.Client, pattern: str, key: str, matches: bool) -> None:
-    """As in AMQP: `*` matches one segment; `#` matches any number of segments. A dry run lists the queues that a
+    """As in AMQP: `*` matches one segment, and `#` matches any number of segments. A dry run lists the queues that a
     publish would reach.
     """
     made = bind(http, pattern, queue_name="q0")

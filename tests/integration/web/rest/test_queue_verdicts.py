@@ -241,7 +241,7 @@ def concerns_of(document: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def are_close(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> bool:
-    """Returns whether the lists are equal, except that times may differ by a minute."""
+    """Returns whether the lists are equal, except for times that differ by at most a minute."""
     return [(*one[:3], one[4]) for one in found] == [(*one[:3], one[4]) for one in expected] and all(
         abs(one[3] - other[3]) <= MINUTE for one, other in zip(found, expected, strict=True)
     )

@@ -1,5 +1,5 @@
-"""Tests that NUL and lone surrogates in the REST API are a client error, or are stored in JSON's escaped
-form. These characters never cause a 500.
+"""Tests that NUL and lone surrogates in the REST API are a client error, or are stored in JSON's escaped form. Such
+characters never lead to a response with the status 500.
 
 PostgreSQL logs no error, because the error would contain the text of the client.
 """

@@ -1,4 +1,4 @@
-"""Requests as spans. Sources: Sources: W3C Trace Context, and OpenTelemetry's semantic conventions for HTTP servers,
+"""Requests as spans. Sources: W3C Trace Context, and OpenTelemetry's semantic conventions for HTTP servers,
 messaging (AWS SQS, AWS SNS) and databases (PostgreSQL).
 """
 

@@ -3,8 +3,8 @@
 Sources: The sources are "Schedule types" (EventBridge Scheduler User Guide), ScheduleExpression (its API reference),
 and the examples of "Cron expressions" (EventBridge User Guide), which have the same six fields.
 
-Also tests the descriptions for people. The first nine descriptions come from the documentation of the REST API
-("Schedules").
+Also tests the descriptions of expressions in words. The first nine descriptions come from the documentation of the REST
+API ("Schedules").
 
 Also compares the table of expressions in docs/reference/schedule_expressions.md with the code.
 

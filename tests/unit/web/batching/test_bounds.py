@@ -69,8 +69,8 @@ async def test_a_flush_of_takes_is_bounded_by_messages() -> None:
 
 
 async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
-    """If the sizes of the queue's messages are known, the limit is one MiB plus the request of the last caller.
-    Otherwise the limit is about 400,000 bytes for each message.
+    """The limit is one MiB plus the request of the last caller if the sizes of the queue's messages are known, and
+    otherwise about 400,000 bytes for each message.
     """
     database = FakeDatabase(FakeQueue(stored=1000, body="x" * 262_144))
     batcher = Batcher(database.call, limit=10_000)

@@ -335,8 +335,8 @@ async def test_a_look_that_failed_is_repeated_soon() -> None:
 
 
 async def test_the_poller_looks_often_while_another_process_polls_for_the_mappings() -> None:
-    """The other process can die. This process then takes over the mappings when the registration of the other process
-    ends, after 7 seconds.
+    """The other process can die. The remaining process then takes over the mappings when the registration of the other
+    process ends, after 7 seconds.
     """
 
     class Elsewhere(Database):
