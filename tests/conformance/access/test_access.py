@@ -1,7 +1,7 @@
 """Tests of QUEUE_ACCESS in both deployments and both protocols.
 
-Sources: SQS API reference, "Common Errors"; SQS Developer Guide, "Overview of managing access" and "Basic examples of
-Amazon SQS policies". docs/operate/access.md defines the mode `presence`.
+The sources are the SQS API reference, "Common Errors", and the SQS Developer Guide, "Overview of managing access" and
+"Basic examples of Amazon SQS policies". docs/operate/access.md defines the mode `presence`.
 """
 
 from __future__ import annotations

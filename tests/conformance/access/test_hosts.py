@@ -181,8 +181,8 @@ def test_schedules(scheduler: Scheduler, foreign: str) -> None:
 # --- browsers --------------------------------------------------------------------------------------------------------
 # Tests that web pages of other sites cannot use either deployment.
 #
-# Sources: Fetch Metadata Request Headers (W3C); RFC 6454 (Origin); ConfirmSubscription and Unsubscribe, which
-# take no credentials (SNS API reference).
+# The sources are Fetch Metadata Request Headers (W3C), RFC 6454 (Origin), and ConfirmSubscription and Unsubscribe,
+# which take no credentials (SNS API reference).
 
 CROSS_SITE = {"sec-fetch-site": "cross-site"}
 CHROME = {

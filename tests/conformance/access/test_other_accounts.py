@@ -18,8 +18,8 @@ from tests.support.conformance.sqs import Sqs
 # --- indirect --------------------------------------------------------------------------------------------------------
 # Tests that one account cannot reach a queue or topic of another account, even if a policy almost allows the access.
 #
-# Each test also shows that the request works after the policy allows it. Sources: "Policy evaluation logic" and "IAM
-# JSON policy element reference" (IAM User Guide); docs/operate/policies.md.
+# Each test also shows that the request works after the policy allows it. The sources are "Policy evaluation logic" and
+# "IAM JSON policy element reference" (IAM User Guide) and docs/operate/policies.md.
 
 STRANGER = "444455556666"
 SOURCES = {
@@ -241,8 +241,8 @@ def test_nothing_happens_until_the_policy_allows_it(setup: Setup, name: str) -> 
 # --- deliveries ------------------------------------------------------------------------------------------------------
 # Tests which messages a topic delivers to a queue of another account with QUEUE_ACCESS=sigv4.
 #
-# Sources: "Subscribing a queue to a topic" and "Sending Amazon SNS messages to an Amazon SQS queue in a different
-# account" (SNS Developer Guide).
+# The sources are "Subscribing a queue to a topic" and "Sending Amazon SNS messages to an Amazon SQS queue in a
+# different account" (SNS Developer Guide).
 
 SETTINGS = {**SIGV4, "QUEUE_RECREATE_INTERVAL_SECONDS": "0"}
 REFUSED = ("AuthorizationError", 403)

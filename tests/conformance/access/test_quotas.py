@@ -173,9 +173,10 @@ def test_webhooks_of_events(raw: Raw, clock: Clock, count_webhooks: Count) -> No
 
 
 # --- request rate ----------------------------------------------------------------------------------------------------
-# Tests the limit on requests per second, in both deployments and with the error format of each API. Sources:
+# Tests the limit on requests per second, in both deployments and with the error format of each API. The sources are
 # RequestThrottled (SQS API reference), ThrottledException (SNS, botocore's model), ThrottlingException (EventBridge
-# Scheduler, botocore's model); Retry-After: RFC 9110, 10.2.3. docs/operate/quotas.md says which callers share a rate.
+# Scheduler, botocore's model), and Retry-After: RFC 9110, 10.2.3. docs/operate/quotas.md says which callers share a
+# rate.
 
 
 RATE = {"QUOTA_REQUESTS_PER_SECOND": "1", "QUEUE_TRUST_FORWARDED": "true"}

@@ -1,7 +1,7 @@
 """Tests that every AWS action checks its right on the ARN of the resource, for any partition in the ARN that a request
 contains.
 
-Source: "IAM JSON policy elements: Resource" and "NotResource" (IAM User Guide). The cases come from the table of
+The source is "IAM JSON policy elements: Resource" and "NotResource" (IAM User Guide). The cases come from the table of
 actions, so a developer who adds an action must also add it to this module.
 """
 

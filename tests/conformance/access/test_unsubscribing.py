@@ -1,8 +1,8 @@
 """Tests which callers can end a subscription if requests are signed, in both deployments.
 
-Sources: Unsubscribe ("If the subscription requires authentication for deletion, only the owner of the subscription or
-the topic's owner can unsubscribe, and an Amazon Web Services signature is required"), ConfirmSubscription,
-AuthenticateOnUnsubscribe (SNS API reference).
+The sources are Unsubscribe ("If the subscription requires authentication for deletion, only the owner of the
+subscription or the topic's owner can unsubscribe, and an Amazon Web Services signature is required"),
+ConfirmSubscription, and AuthenticateOnUnsubscribe (SNS API reference).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests the rights of users, in both deployments and both protocols. Sources: "Policy evaluation logic" and
+"""Tests the rights of users, in both deployments and both protocols. The sources are "Policy evaluation logic" and
 "Cross-account policy evaluation logic" (IAM User Guide).
 """
 

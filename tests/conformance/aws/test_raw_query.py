@@ -1,4 +1,4 @@
-"""Tests of Query requests that no SDK sends. Source: Developer Guide, "Making Query API requests"
+"""Tests of Query requests that no SDK sends. The source is the Developer Guide, "Making Query API requests"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-making-api-requests.html).
 """
 

@@ -1,6 +1,5 @@
-"""Tests of QUEUE_ACCESS for EventBridge Scheduler in both deployments. Sources: "Common Errors", API reference;
-docs/operate/policies.md.
-"""
+"""Tests of QUEUE_ACCESS for EventBridge Scheduler in both deployments. The sources are "Common Errors" (API reference)
+and docs/operate/policies.md."""
 
 from __future__ import annotations
 

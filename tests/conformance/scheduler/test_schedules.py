@@ -1,6 +1,6 @@
-"""Tests of EventBridge Scheduler's schedules in both deployments. Sources: EventBridge Scheduler API reference and User
-Guide; botocore's model `scheduler/2021-06-30`. The texts of AWS's errors come from public issues where such issues
-exist.
+"""Tests of EventBridge Scheduler's schedules in both deployments. The sources are the EventBridge Scheduler API
+reference and User Guide and botocore's model `scheduler/2021-06-30`. The texts of AWS's errors come from public issues
+where such issues exist.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tests subscriptions of every protocol, including protocols to which Penstock does not deliver.
 
-Sources: Subscribe (SNS API reference); recorded responses of AWS for the need to confirm, the order of checks and the
-principal; "Parsing message formats" (SNS Developer Guide). `/v1/outbox` exists only in Penstock
+The sources are Subscribe (SNS API reference), recorded responses of AWS for the need to confirm, the order of checks
+and the principal, and "Parsing message formats" (SNS Developer Guide). `/v1/outbox` exists only in Penstock
 (docs/reference/topics.md).
 """
 

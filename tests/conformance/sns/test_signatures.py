@@ -1,6 +1,6 @@
 """Tests the signatures of SNS messages and the URLs of their certificates.
 
-Source: SNS Developer Guide, "Verifying the signatures of Amazon SNS messages".
+The source is the SNS Developer Guide, "Verifying the signatures of Amazon SNS messages".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Tests of subscriptions.
 
-Sources: Subscribe, ConfirmSubscription, Unsubscribe, ListSubscriptions, Get/SetSubscriptionAttributes (SNS API
-reference, https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html). The tests read the message for a URL from the
-table of waiting deliveries.
+The sources are Subscribe, ConfirmSubscription, Unsubscribe, ListSubscriptions and Get/SetSubscriptionAttributes (SNS
+API reference, https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html). The tests read the message for a URL from
+the table of waiting deliveries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tests of topics.
 
-Sources: CreateTopic, DeleteTopic, ListTopics, Get/SetTopicAttributes, TagResource, UntagResource, ListTagsForResource,
-AddPermission, RemovePermission, Get/PutDataProtectionPolicy (SNS API reference).
+The sources are CreateTopic, DeleteTopic, ListTopics, Get/SetTopicAttributes, TagResource, UntagResource,
+ListTagsForResource, AddPermission, RemovePermission and Get/PutDataProtectionPolicy (SNS API reference).
 """
 
 from __future__ import annotations
@@ -292,10 +292,10 @@ def test_a_permission_does_not_make_a_policy_too_long(sns: Sns) -> None:
 # Tests a topic's MaximumMessageSize, and the attributes that Subscribe and SetSubscriptionAttributes refuse.
 #
 #
-# Sources: Publish, PublishBatch, SetTopicAttributes, GetTopicAttributes, Subscribe, SetSubscriptionAttributes (SNS API
-# reference); "Publishing large messages with Amazon SNS" and "Filter policy constraints" (Developer Guide); endpoints
-# and quotas of SNS (General Reference). The texts come from users' reports: Terraform runs that failed at
-# SetSubscriptionAttributes, and responses to Subscribe that contain "Attributes Reason".
+# The sources are Publish, PublishBatch, SetTopicAttributes, GetTopicAttributes, Subscribe and SetSubscriptionAttributes
+# (SNS API reference), "Publishing large messages with Amazon SNS" and "Filter policy constraints" (Developer Guide),
+# and the endpoints and quotas of SNS (General Reference). The texts come from users' reports: Terraform runs that
+# failed at SetSubscriptionAttributes, and responses to Subscribe that contain "Attributes Reason".
 
 KIB_256, MIB = 262_144, 1_048_576
 TOO_LONG = ("InvalidParameter", 400, "Invalid parameter: Message too long")

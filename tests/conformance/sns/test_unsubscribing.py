@@ -1,7 +1,7 @@
 """Tests how a subscription ends, and how the subscriber restores it.
 
-Sources: Unsubscribe, ConfirmSubscription (SNS API reference); "Parsing message formats", UnsubscribeConfirmation
-(Developer Guide).
+The sources are Unsubscribe and ConfirmSubscription (SNS API reference), and "Parsing message formats",
+UnsubscribeConfirmation (Developer Guide).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests function metrics. Sources: CloudWatch User Guide, "Specification: Embedded metric format", and Amazon SQS
+"""Tests function metrics. The CloudWatch User Guide, "Specification: Embedded metric format", and the Amazon SQS
 Developer Guide, "Available CloudWatch metrics for Amazon SQS" define the names, the units, and the only dimension
 QueueName."""
 

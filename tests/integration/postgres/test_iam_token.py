@@ -1,7 +1,7 @@
 """Tests IAM tokens instead of a password: the signed text, and logins to PostgreSQL.
 
-The tests do not use AWS. Sources: "IAM database authentication for MariaDB, MySQL, and PostgreSQL", Amazon RDS User
-Guide (Signature Version 4 signs a token, which is valid for 15 minutes), and "Authenticating Requests: Using Query
+The tests do not use AWS. The sources are "IAM database authentication for MariaDB, MySQL, and PostgreSQL", Amazon RDS
+User Guide (Signature Version 4 signs a token, which is valid for 15 minutes), and "Authenticating Requests: Using Query
 Parameters (AWS Signature Version 4)", Amazon S3 API Reference (the parameters of a presigned URL).
 """
 

@@ -1,6 +1,6 @@
 """Tests the service's session settings on any PostgreSQL server, for any role, with and without a pooler.
 
-Sources: "pg_settings" (sources of values) and "CREATE FUNCTION" (SET) in PostgreSQL's documentation.
+The sources are "pg_settings" (sources of values) and "CREATE FUNCTION" (SET) in PostgreSQL's documentation.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Tests EventBridge Scheduler's targets, retries and dead letters.
 
-Sources: Target, RetryPolicy, "Adding context attributes", "Configuring a schedule's dead-letter queue" and "Deletion
-after schedule completion" (EventBridge Scheduler User Guide and API Reference).
+The sources are Target, RetryPolicy, "Adding context attributes", "Configuring a schedule's dead-letter queue" and
+"Deletion after schedule completion" (EventBridge Scheduler User Guide and API Reference).
 """
 
 import json

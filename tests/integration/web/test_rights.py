@@ -1,7 +1,7 @@
 """Tests that the REST API, the console and MCP check each right on the ARN of the resource, as the AWS APIs do.
 
-The cases come from the declarations of routes, screens and tools, so the tests also cover future ones. Source: "IAM
-JSON policy elements: NotResource" (IAM User Guide).
+The cases come from the declarations of routes, screens and tools, so the tests also cover future ones. The source is
+"IAM JSON policy elements: NotResource" (IAM User Guide).
 """
 
 import html

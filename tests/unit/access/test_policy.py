@@ -1,4 +1,5 @@
-"""Tests access policies. Sources: IAM User Guide, "Policy evaluation logic" and "IAM JSON policy element reference"."""
+"""Tests access policies. The sources are the IAM User Guide, "Policy evaluation logic" and "IAM JSON policy element
+reference"."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compares the members, routes and statuses of event source mappings with botocore's model of Lambda.
 
-Also tests function names. Source: FunctionName of "CreateEventSourceMapping" (AWS Lambda API reference).
+Also tests function names. The source is FunctionName of "CreateEventSourceMapping" (AWS Lambda API reference).
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def test_which_functions_may_be_invoked(access: str, listed: str, allowed: bool)
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 # Tests which part of a batch the event loop handles, and which part a thread handles. Also tests the report in a
-# response. Source: "Handling errors for an SQS event source in Lambda" (AWS Lambda Developer Guide).
+# response. The source is "Handling errors for an SQS event source in Lambda" (AWS Lambda Developer Guide).
 
 
 @pytest.mark.parametrize(("length", "first"), [(10, Call), (100_000, Compute)])

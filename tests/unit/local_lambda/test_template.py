@@ -1,8 +1,8 @@
 """Tests that the program reads templates as CloudFormation does, and tests their routes and rules.
 
-Sources: CloudFormation User Guide, "Intrinsic function reference", "Create routes for HTTP APIs" (API Gateway), by
-which the most specific route has precedence, and "Listener rules" (Application Load Balancers), by which the lowest
-number has precedence.
+The sources are the CloudFormation User Guide, "Intrinsic function reference", "Create routes for HTTP APIs" (API
+Gateway), by which the most specific route has precedence, and "Listener rules" (Application Load Balancers), by which
+the lowest number has precedence.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ def test_at_most_so_many_records_a_second() -> None:
 
 
 # --- trace context ---------------------------------------------------------------------------------------------------
-# Tests tracing headers. Sources: W3C Trace Context; X-Ray Developer Guide, "Tracing header".
+# Tests tracing headers. The sources are W3C Trace Context and the X-Ray Developer Guide, "Tracing header".
 
 
 # The values are the examples in the recommendation and in the guide.

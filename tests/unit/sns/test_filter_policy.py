@@ -1,6 +1,6 @@
 """Tests the validity of filter policies, and their compiled form.
 
-Sources: "Filter policy constraints" and the pages on matching (SNS Developer Guide). filter_policy.py names the
+The sources are "Filter policy constraints" and the pages on matching (SNS Developer Guide). filter_policy.py names the
 sources of the texts.
 """
 

@@ -1,7 +1,7 @@
 """Tests SNS messages as text. A timestamp always has three decimals.
 
-Sources: SNS Developer Guide, "HTTP/HTTPS notification JSON format", "… subscription confirmation JSON format", "…
-unsubscribe confirmation JSON format", "Verifying the signatures of Amazon SNS messages".
+The sources are the SNS Developer Guide, "HTTP/HTTPS notification JSON format", "… subscription confirmation JSON
+format", "… unsubscribe confirmation JSON format", and "Verifying the signatures of Amazon SNS messages".
 """
 
 from __future__ import annotations
@@ -188,9 +188,9 @@ def test_a_timestamp_has_three_digits_and_never_none_at_all(microseconds: int, f
 
 
 # --- signatures ------------------------------------------------------------------------------------------------------
-# Tests the key, the certificate and the signature of SNS messages.
-# Sources: SNS Developer Guide, "Verifying the signatures of Amazon SNS messages"
-# (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html); RFC 7468 for PEM.
+# Tests the key, the certificate and the signature of SNS messages. The sources are the SNS Developer Guide, "Verifying
+# the signatures of Amazon SNS messages"
+# (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html), and RFC 7468 for PEM.
 
 SIGNED_TOPIC = "arn:aws:sns:us-east-1:000000000000:orders"
 SIGNED_AT = "2026-01-02T03:04:05.678Z"

@@ -168,7 +168,7 @@ def test_a_value_in_a_map() -> None:
 
 
 # --- delivery policy -------------------------------------------------------------------------------------------------
-# Tests delivery policies. Source: "Creating HTTP/S delivery policies" (SNS Developer Guide).
+# Tests delivery policies. The source is "Creating HTTP/S delivery policies" (SNS Developer Guide).
 
 
 def policy(**retry: Any) -> str:

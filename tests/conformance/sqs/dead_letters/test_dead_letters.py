@@ -1,4 +1,4 @@
-"""Tests of dead-letter queues. Source: Developer Guide, "Using dead-letter queues in Amazon SQS"
+"""Tests of dead-letter queues. The source is the Developer Guide, "Using dead-letter queues in Amazon SQS"
 
 ListDeadLetterSourceQueues (API reference) lists the queues whose RedrivePolicy names this queue.
 """
@@ -218,7 +218,8 @@ def test_bad_pages_and_missing_queues_are_refused(sqs: Sqs) -> None:
 # --- redrive policies ------------------------------------------------------------------------------------------------
 # Tests the syntax of RedrivePolicy and RedriveAllowPolicy. test_dead_letters tests their effect.
 #
-# Sources: CreateQueue and SetQueueAttributes (API reference); "Configure a dead-letter queue" (Developer Guide).
+# The sources are CreateQueue and SetQueueAttributes (API reference) and "Configure a dead-letter queue" (Developer
+# Guide).
 
 QUEUE_ARN = "arn:aws:sqs:us-east-1:000000000000:q"
 

@@ -1,7 +1,7 @@
 """Tests StartMessageMoveTask, ListMessageMoveTasks and CancelMessageMoveTask.
 
-Sources: API reference; Developer Guide, "Configure a dead-letter queue redrive" and "Troubleshoot dead-letter queue and
-DLQ redrive issues".
+The sources are the API reference and the Developer Guide, "Configure a dead-letter queue redrive" and "Troubleshoot
+dead-letter queue and DLQ redrive issues".
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Tests of FIFO queues. Sources: Developer Guide, "FIFO delivery logic" and "Message group ID"; SendMessage
+"""Tests of FIFO queues. The sources are the Developer Guide, "FIFO delivery logic" and "Message group ID", and
+SendMessage
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html).
 
 The last tests cover DeduplicationScope and FifoThroughputLimit.
@@ -210,8 +211,8 @@ def test_a_changed_scope_holds_for_new_ids(sqs: Sqs) -> None:
 
 
 # --- deduplication ---------------------------------------------------------------------------------------------------
-# Tests the deduplication of FIFO queues. Sources: SendMessage; Developer Guide, "Message deduplication ID"
-# (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-
+# Tests the deduplication of FIFO queues. The sources are SendMessage and the Developer Guide, "Message deduplication
+# ID" (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-
 # property.html).
 
 FIVE_MINUTES = 300

@@ -1,6 +1,6 @@
 """Tests the order of messages in groups. A receive returns a group's messages only up to the first invisible message.
 
-Sources: ReceiveMessage; Developer Guide, "FIFO queue delivery logic" and "Exactly-once processing"
+The sources are ReceiveMessage and the Developer Guide, "FIFO queue delivery logic" and "Exactly-once processing"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html).
 """
 

@@ -1,10 +1,10 @@
-"""Tests receipt handles of FIFO queues. Sources: DeleteMessage, ChangeMessageVisibility (API reference).
+"""Tests receipt handles of FIFO queues. The sources are DeleteMessage and ChangeMessageVisibility (API reference).
 
 ReceiveMessage: "if a consumer whose message processing time is longer than the visibility timeout tries to delete the
 processed messages, the action fails with an error".
 
-The second part tests dead-letter queues of FIFO queues. Sources: Developer Guide, "Using dead-letter queues in Amazon
-SQS", "Setting-up dead-letter queue retention" and "Learn how to configure a dead-letter queue redrive"
+The second part tests dead-letter queues of FIFO queues. The sources are the Developer Guide, "Using dead-letter queues
+in Amazon SQS", "Setting-up dead-letter queue retention" and "Learn how to configure a dead-letter queue redrive"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html).
 """
 

@@ -1,5 +1,5 @@
-"""Tests of ReceiveMessage. Sources: ReceiveMessage (API reference); "Short and long polling" and "Visibility timeout"
-(Developer Guide).
+"""Tests of ReceiveMessage. The sources are ReceiveMessage (API reference) and "Short and long polling" and "Visibility
+timeout" (Developer Guide).
 
 Also tests receives that return several messages of up to 1 MiB. ReceiveMessage: "fewer messages might be returned".
 

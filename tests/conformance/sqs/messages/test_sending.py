@@ -1,5 +1,5 @@
-"""Tests of SendMessage. Sources: SendMessage (API reference); "Message quotas" and "Message metadata" (Developer
-Guide).
+"""Tests of SendMessage. The sources are SendMessage (API reference) and "Message quotas" and "Message metadata"
+(Developer Guide).
 
 Source for the trace header: X-Ray Developer Guide, "Amazon SQS and AWS X-Ray".
 """

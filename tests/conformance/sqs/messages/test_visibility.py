@@ -1,8 +1,8 @@
-"""Tests of ChangeMessageVisibility. Sources: ChangeMessageVisibility (API reference); "Amazon SQS visibility timeout"
-(Developer Guide).
+"""Tests of ChangeMessageVisibility. The sources are ChangeMessageVisibility (API reference) and "Amazon SQS visibility
+timeout" (Developer Guide).
 
-Some tests lower the limit on messages in flight. Sources: Developer Guide, "standard queue quotas", "FIFO queue
-quotas".
+Some tests lower the limit on messages in flight. The sources are the Developer Guide, "standard queue quotas" and "FIFO
+queue quotas".
 """
 
 from __future__ import annotations

@@ -381,8 +381,8 @@ def test_keys_of_schedules_are_refused(sqs: Sqs) -> None:
 
 
 # --- permissions -----------------------------------------------------------------------------------------------------
-# Tests AddPermission and RemovePermission. Sources: AddPermission and RemovePermission (API reference); "Basic examples
-# of Amazon SQS policies" (Developer Guide).
+# Tests AddPermission and RemovePermission. The sources are AddPermission and RemovePermission (API reference) and
+# "Basic examples of Amazon SQS policies" (Developer Guide).
 
 
 def policy(sqs: Sqs, url: str) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 Also tests messages and invocations that the service stops retrying.
 
-Source: RetryPolicy (EventBridge Scheduler API Reference). AWS does not document which accounts can make the service
-invoke a function, so Penstock chose that rule.
+The source is RetryPolicy (EventBridge Scheduler API Reference). AWS does not document which accounts can make the
+service invoke a function, so Penstock chose that rule.
 """
 
 import asyncio

@@ -110,7 +110,7 @@ def test_an_acknowledged_message_does_not_move(db: Connection) -> None:
 
 
 def test_a_standard_message_keeps_its_time_of_sending_and_a_fifo_one_does_not(db: Connection) -> None:
-    """Source: Amazon SQS Developer Guide, dead-letter queues and message retention."""
+    """The source is the Amazon SQS Developer Guide, dead-letter queues and message retention."""
     for suffix, kept in (("", True), (".fifo", False)):
         dead = create(db, "dead" + suffix)
         arn = create(db, "q" + suffix, RedrivePolicy=redrive(dead, 1))

@@ -1,6 +1,6 @@
 """Tests fair queues: receives skip noisy tenants while other tenants wait, and lose no message.
 
-Source: SQS Developer Guide, "How Amazon SQS fair queues work"
+The source is the SQS Developer Guide, "How Amazon SQS fair queues work"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
 """
 

@@ -1,7 +1,7 @@
 """Tests platform applications and their endpoints in SQL under concurrent requests.
 
-Sources: CreatePlatformApplication, CreatePlatformEndpoint and DeletePlatformApplication (API reference). Both create
-actions are idempotent.
+The sources are CreatePlatformApplication, CreatePlatformEndpoint and DeletePlatformApplication (API reference). Both
+create actions are idempotent.
 """
 
 import psycopg

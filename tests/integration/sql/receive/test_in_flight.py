@@ -1,5 +1,5 @@
-"""Tests the limit on the number of messages in flight. Sources: Developer Guide, "standard queue quotas" and "FIFO
-queue quotas"."""
+"""Tests the limit on the number of messages in flight. The sources are the Developer Guide, "standard queue quotas" and
+"FIFO queue quotas"."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""Tests the HTTP server on real sockets in the service's event loop. Source: RFC 9112, 9; docs/explain/internals.md."""
+"""Tests the HTTP server on real sockets in the service's event loop. The source is RFC 9112, 9, and
+docs/explain/internals.md."""
 
 import asyncio
 import json

@@ -1,7 +1,8 @@
 """Tests /metrics in the OpenMetrics format and with compression.
 
-Sources: OpenMetrics 1.0.0 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec); RFC 9110, 12.5. The
-parser of prometheus-client reads the responses. The parser refuses text that the specification does not allow.
+The sources are OpenMetrics 1.0.0 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec), and RFC 9110,
+12.5. The parser of prometheus-client reads the responses. The parser refuses text that the specification does not
+allow.
 """
 
 import gzip

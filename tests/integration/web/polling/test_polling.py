@@ -1,7 +1,7 @@
 """Tests the worker `poll`: events, batches, failures, filters and order.
 
-Sources: "Using Lambda with Amazon SQS", "Handling errors for an SQS event source in Lambda", "Using event filtering
-with an Amazon SQS event source" (AWS Lambda Developer Guide).
+The sources are "Using Lambda with Amazon SQS", "Handling errors for an SQS event source in Lambda", and "Using event
+filtering with an Amazon SQS event source" (AWS Lambda Developer Guide).
 """
 
 import json

@@ -3,7 +3,7 @@ invocations.
 
 Tests that a function ends before its messages become visible again.
 
-Source: "Creating and configuring an Amazon SQS event source mapping",
+The source is "Creating and configuring an Amazon SQS event source mapping",
 https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
 
 Also tests URLs that respond later than the visibility timeout of the queue. Mappings to URLs are an extension of
@@ -11,10 +11,9 @@ Penstock. On AWS, every function has a timeout.
 
 The credentials of the process sign the invocations.
 
-Sources: "Signature Version 4 for API requests" (AWS IAM User Guide); "Credentials" (boto3 documentation),
-https://boto3.amazonaws.com/v1/documentation/api/latest/guide/credentials.html; "Container credential provider" (AWS
-SDKs and Tools Reference Guide), https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
-"""
+The sources are "Signature Version 4 for API requests" (AWS IAM User Guide), "Credentials" (boto3 documentation),
+https://boto3.amazonaws.com/v1/documentation/api/latest/guide/credentials.html, and "Container credential provider" (AWS
+SDKs and Tools Reference Guide), https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html"""
 
 import json
 import socket

@@ -1,5 +1,5 @@
-"""Requests as spans. Sources: W3C Trace Context, and OpenTelemetry's semantic conventions for HTTP servers,
-messaging (AWS SQS, AWS SNS) and databases (PostgreSQL).
+"""Tests requests as spans. The sources are W3C Trace Context, and OpenTelemetry's semantic conventions for HTTP
+servers, messaging (AWS SQS, AWS SNS) and databases (PostgreSQL).
 """
 
 import json

@@ -1,7 +1,7 @@
 """Tests rate(), cron() and at() of EventBridge Scheduler.
 
-Sources: The sources are "Schedule types" (EventBridge Scheduler User Guide), ScheduleExpression (its API reference),
-and the examples of "Cron expressions" (EventBridge User Guide), which have the same six fields.
+The sources are "Schedule types" (EventBridge Scheduler User Guide), ScheduleExpression (its API reference), and the
+examples of "Cron expressions" (EventBridge User Guide), which have the same six fields.
 
 Also tests the descriptions of expressions in words. The first nine descriptions come from the documentation of the REST
 API ("Schedules").

@@ -1,6 +1,6 @@
 """Tests the events that an application receives and sends.
 
-Sources: ASGI specification, "HTTP & WebSocket ASGI Message Format"; RFC 9112.
+The sources are the ASGI specification, "HTTP & WebSocket ASGI Message Format", and RFC 9112.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ def part(body: bytes, more: bool = True) -> Message:
 
 # --- responses -------------------------------------------------------------------------------------------------------
 async def test_a_whole_body_gets_its_length_and_the_date() -> None:
-    """Sources: RFC 9112, 6.2; RFC 9110, 6.6.1."""
+    """The sources are RFC 9112, 6.2, and RFC 9110, 6.6.1."""
     head, body, closed = await response_of(sending(START, part(b"hello", more=False)), GET)
     lines = head.split(b"\r\n")
     assert lines[0] == b"http/1.1 200 ok"
@@ -92,7 +92,7 @@ async def test_head_gets_the_head_alone(length: list[tuple[bytes, bytes]]) -> No
 
 @pytest.mark.parametrize("status", [204, 304])
 async def test_some_statuses_have_no_body(status: int) -> None:
-    """Sources: RFC 9110, 15.3.5 and 15.4.5."""
+    """The sources are RFC 9110, 15.3.5 and 15.4.5."""
     head, body, _ = await response_of(sending({**START, "status": status}, part(b"", more=False)), GET)
     assert head.startswith(b"http/1.1 %d " % status)
     assert b"content-length" not in head
@@ -169,7 +169,7 @@ async def test_a_cancelled_application_is_503() -> None:
 
 # --- requests --------------------------------------------------------------------------------------------------------
 async def test_a_body_arrives_in_parts() -> None:
-    """Source: ASGI, "Request - receive event"."""
+    """The source is ASGI, "Request - receive event"."""
     received = []
 
     async def application(scope: Message, receive: Receive, send: Send) -> None:

@@ -1,7 +1,7 @@
 """Tests the order of responses, time limits, connection limits, back-pressure, and the end of a connection, in virtual
 time.
 
-Sources: RFC 9112, 9; RFC 9110 where a test names it. `limits.py` defines the limits.
+The sources are RFC 9112, 9, and RFC 9110 where a test names it. `limits.py` defines the limits.
 """
 
 import asyncio
@@ -298,7 +298,7 @@ async def test_a_client_may_disconnect_at_any_time(parts: list[bytes], begun: in
 
 
 async def test_an_application_that_waits_for_a_disconnect_learns_of_it() -> None:
-    """Source: ASGI specification, "Disconnect - receive event"."""
+    """The source is the ASGI specification, "Disconnect - receive event"."""
     ends = []
 
     async def application(scope: Message, receive: Receive, send: Send) -> None:

@@ -1,5 +1,5 @@
-"""Tests which bytes form a request, and which bytes the server refuses. Sources: RFC 9112; RFC 9110 where a test names
-it."""
+"""Tests which bytes form a request, and which bytes the server refuses. The sources are RFC 9112 and RFC 9110 where a
+test names it."""
 
 import asyncio
 from collections.abc import MutableMapping, Sequence
@@ -84,8 +84,8 @@ def bytes_of(text: bytes) -> list[bytes]:
 )  # fmt: skip
 @pytest.mark.parametrize("cut", [False, True], ids=["one read", "byte by byte"])
 async def test_a_request_that_is_not_http_is_400_and_ends_the_connection(data: bytes, cut: bool) -> None:
-    """Source: RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. The server does not interpret the remaining bytes as a
-    request."""
+    """The source is RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1 and 9.3. The server does not interpret the remaining
+    bytes as a request."""
     application, client = await answered(*(bytes_of(data) if cut else [data]), NEXT)
     assert client.statuses == [400]
     assert b"connection: close\r\n" in client.transport.written
@@ -191,7 +191,7 @@ async def test_the_host_of_a_whole_url_counts(host: bytes, after: bytes) -> None
 
 
 async def test_the_scope_is_that_of_asgi() -> None:
-    """Source: ASGI specification, "HTTP Connection Scope"."""
+    """The source is the ASGI specification, "HTTP Connection Scope"."""
     application, _ = await answered(b"PATCH /v1/x?y HTTP/1.1\r\nHost: x\r\nX-Two: 1\r\nx-two: \t2 \r\n\r\n")
     assert application.scopes == [
         {
@@ -236,7 +236,7 @@ async def test_many_of_them_in_one_read_are_answered_one_after_the_other() -> No
 
 @pytest.mark.parametrize("keep_alive", [b"", b"Connection: keep-alive\r\n"])
 async def test_http_1_0_gets_one_response_without_chunks(keep_alive: bytes) -> None:
-    """Source: RFC 9112, 6.1 and 9.3. A server does not have to honour the option keep-alive."""
+    """The source is RFC 9112, 6.1 and 9.3. A server does not have to honour the option keep-alive."""
     application, client = await answered(b"GET /a HTTP/1.0\r\n" + keep_alive + b"\r\n" + NEXT, NEXT)
     assert client.statuses == [200]
     assert b"connection: close\r\n" in client.transport.written
@@ -269,9 +269,9 @@ async def test_an_error_of_our_own_while_a_request_is_read_is_500(monkeypatch: p
 
 
 # --- deadlines -------------------------------------------------------------------------------------------------------
-# Tests the time limits of a request, in virtual time. Sources: docs/reference/settings.md; docs/reference/errors.md.
-# Also tests the end of a connection on which the client is still sending. Also tests that receives of long messages wait for
-# slow readers for a limited time (decision 14).
+# Tests the time limits of a request, in virtual time. The sources are docs/reference/settings.md and
+# docs/reference/errors.md. Also tests the end of a connection on which the client is still sending. Also tests that
+# receives of long messages wait for slow readers for a limited time (decision 14).
 
 
 class SilentClient:
