@@ -1,8 +1,8 @@
 """Tests the retries of function invocations and e-mail, and the warnings.
 
 "Amazon SNS message delivery retries" (SNS Developer Guide) defines the retries of AWS-managed endpoints: 3 retries
-without delay, 2 one second apart, 10 from 1 to 20 seconds, and 100,000 at intervals of 20 seconds. RetryPolicy
-(EventBridge Scheduler API Reference).
+without delay, 2 one second apart, 10 from 1 to 20 seconds, and 100,000 at intervals of 20 seconds. The source for
+schedules is RetryPolicy (EventBridge Scheduler API Reference).
 
 In some tests, the service that provides the credentials is down or returns an error.
 """

@@ -1,4 +1,4 @@
-"""Tests the HTTP server on real sockets in the service's event loop. The source is RFC 9112, 9, and
+"""Tests the HTTP server on real sockets in the service's event loop. The sources are RFC 9112, 9, and
 docs/explain/internals.md."""
 
 import asyncio
