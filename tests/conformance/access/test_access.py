@@ -202,7 +202,7 @@ def test_a_deny_for_everybody_can_be_mended_by_the_owner_alone(owner: Sqs, partn
 # --- sts -------------------------------------------------------------------------------------------------------------
 # Tests of STS. SDKs request credentials from STS at Penstock if AWS_ENDPOINT_URL is Penstock's address.
 #
-# Sources: the actions' pages of the STS API reference and botocore's model. Penstock chose that the returned
+# The sources are the actions' pages of the STS API reference and botocore's model. Penstock chose that the returned
 # credentials stand for the account of the caller, and that the service refuses these actions if it uses access keys.
 ROLE = {"RoleArn": "arn:aws:iam::111122223333:role/worker", "RoleSessionName": "one"}
 TOKENS: tuple[tuple[str, dict[str, str]], ...] = (

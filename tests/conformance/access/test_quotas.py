@@ -1,6 +1,6 @@
-"""Tests an account's quotas. Sources: quotas of SNS and EventBridge Scheduler (AWS General Reference). Penstock chose
-the error OverLimit (SQS API reference), because AWS does not limit the number of queues. For webhooks, Penstock chose
-the error Throttled (botocore's model of SNS).
+"""Tests an account's quotas. The sources are the quotas of SNS and EventBridge Scheduler (AWS General Reference).
+Penstock chose the error OverLimit (SQS API reference), because AWS does not limit the number of queues. For webhooks,
+Penstock chose the error Throttled (botocore's model of SNS).
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def test_where_nobody_signs_an_address_is_a_caller(raw: Raw, access: Mapping[str
 
 
 def test_where_requests_are_signed_an_account_is_a_caller(sqs: Sqs) -> None:
-    """Another account can still send requests from the same address."""
+    """Another account can still send requests from the address of the limited account."""
     signed = sqs.with_settings({**SIGV4, **RATE})
     owner, partner = (
         signed.with_key(*new_key(sqs.deployments.database, str(next(_limited_accounts)))) for _ in range(2)

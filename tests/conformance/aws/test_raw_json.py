@@ -1,4 +1,5 @@
-"""Tests of AWS JSON requests that no SDK sends. Sources: docs/reference/errors.md; AWS JSON 1.0 protocol (Smithy)."""
+"""Tests of AWS JSON requests that no SDK sends. The sources are docs/reference/errors.md and the AWS JSON 1.0 protocol
+(Smithy)."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_the_account_is_the_keys(partner: Scheduler) -> None:
 
 
 def test_signatures_that_are_wrong(owner: Scheduler, scheduler: Scheduler) -> None:
-    """The errors have the names of "Common Errors"."""
+    """The names of the errors come from "Common Errors"."""
     other = owner.of(owner.sqs.with_key(owner.sqs.account, "not the secret"))
     assert other.refused("list_schedules") == ("InvalidSignatureException", 403)
     nobody = scheduler.of(scheduler.sqs.with_settings(SIGV4).with_key("PSTKAAAAAAAAAAAAAAAA", "x"))
@@ -123,7 +123,7 @@ def test_a_denial_by_the_owner_to_all_denies(owner: Scheduler) -> None:
 
 
 def test_a_policy_may_allow_one_schedule(owner: Scheduler, partner: Scheduler) -> None:
-    """The policy allows the service with the schedule's ARN as the source."""
+    """The policy allows EventBridge Scheduler if the source is the schedule's ARN."""
     url = owner.sqs.create()
     given = partner.given(Target=to(owner.sqs.arn(url)))
     arn = f"arn:aws:scheduler:us-east-1:{PARTNER}:schedule/default/{given['Name']}"

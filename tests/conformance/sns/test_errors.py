@@ -1,7 +1,7 @@
 """Tests every error that an SNS action can return: code, type, status, fault and serialized form.
 
-Sources: docs/reference/errors.md; botocore's model; "Common Errors" (SNS API reference). Other modules test when an
-error occurs, and this module tests the format of the error.
+The sources are docs/reference/errors.md, botocore's model, and "Common Errors" (SNS API reference). Other modules test
+when an error occurs, and this module tests the format of the error.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from tests.support.conformance.sns import Sns, opt_out, outbox
 # --- mobile push -----------------------------------------------------------------------------------------------------
 # Tests of platform applications, their endpoints, and Publish to an endpoint.
 #
-# Sources: the actions' pages of the SNS API reference; the sample code of the SNS Developer Guide for registering
-# tokens, which reads the ARN from the error for a token with other attributes; reports of users for the text of that
-# error (github.com/Sage-Bionetworks/BridgePF, pull request 1640).
+# The sources are the actions' pages of the SNS API reference, and the sample code of the SNS Developer Guide for
+# registering tokens. The sample reads the ARN from the error for a token with other attributes, and reports of users
+# contain the text of that error (github.com/Sage-Bionetworks/BridgePF, pull request 1640).
 
 SECRET = {"PlatformCredential": "secret", "PlatformPrincipal": "principal"}
 TOKEN = "c0FFEE"
@@ -222,9 +222,9 @@ def test_a_disabled_endpoint(sns: Sns) -> None:
 # --- text messages ---------------------------------------------------------------------------------------------------
 # Tests text messages: Tests Publish to a phone number, settings, opted-out numbers, and the SMS sandbox.
 #
-# Sources: the actions' pages of the SNS API reference; reports of users for the text of the error about a phone number
-# (github.com/boto/boto3, issue 2195). Penstock puts no account in the sandbox (Penstock's choice), and `/v1/outbox`
-# exists only in Penstock.
+# The sources are the actions' pages of the SNS API reference, and reports of users for the text of the error about a
+# phone number (github.com/boto/boto3, issue 2195). Penstock puts no account in the sandbox (Penstock's choice), and
+# `/v1/outbox` exists only in Penstock.
 
 _numbers = count(15_550_900_000)
 

@@ -1,7 +1,8 @@
 """Tests Publish and PublishBatch to queues.
 
-Sources: their API reference; SNS Developer Guide, "Large payload and raw message delivery", "FIFO topics", "Message
-deduplication", "Dead-letter queues" (https://docs.aws.amazon.com/sns/latest/dg/sns-fifo-topics.html).
+The sources are their API reference and the SNS Developer Guide, "Large payload and raw message delivery", "FIFO
+topics", "Message deduplication" and "Dead-letter queues"
+(https://docs.aws.amazon.com/sns/latest/dg/sns-fifo-topics.html).
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ REQUIRED = [
 @pytest.mark.parametrize("asked", ["query", "query for json", "json"])
 @pytest.mark.parametrize(("action", "member"), REQUIRED)
 def test_each_required_member(sqs: Sqs, send: Send, action: str, member: str, asked: str) -> None:
-    """Both protocols return the same error. test_raw_json.py contains more tests of JSON."""
+    """Both protocols return equal errors. test_raw_json.py contains more tests of JSON."""
     protocol, write = WRITER.ways[asked]
     given = {name: value for name, value in GOOD[action].needs(sqs).items() if name != member}
     response = send(action, write(action, given))

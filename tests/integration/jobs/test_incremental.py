@@ -36,7 +36,7 @@ Connection = psycopg.Connection[Any]
 
 
 class JobInstallation:
-    """An installation with queues, messages and job runs."""
+    """Holds an installation with queues, messages and job runs."""
 
     def __init__(self, spark: SparkSession, database: Database, connection: Connection) -> None:
         self.source = Source(spark, database.dsn)

@@ -46,7 +46,7 @@ class NumberRow(NamedTuple):
 
 
 class KindsRow(NamedTuple):
-    """The function's row in the table `test_kinds`. `c` and `h` contain JSON."""
+    """Holds the row that the SQL function `test_kinds` returns. The columns `c` and `h` contain JSON."""
 
     a: list[str | None] | None
     b: list[UUID | None] | None

@@ -283,7 +283,7 @@ def test_maintain_fails_when_the_database_does(empty_database: Database) -> None
 
 
 class Worker:
-    """A worker with a fake clock, whose runs take the given times."""
+    """Imitates a worker with a fake clock, whose runs take the given times."""
 
     MAX_RUN_SECONDS = 1.5
 
@@ -325,7 +325,7 @@ def scheduled_environment(
 
 
 class Polling:
-    """A worker whose runs take 0.5 seconds and always find work. `limits` records each run's time limit."""
+    """Imitates a worker whose runs take 0.5 seconds and always find work. `limits` records each run's time limit."""
 
     MAX_RUN_SECONDS = 20.0
 

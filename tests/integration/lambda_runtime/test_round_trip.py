@@ -197,7 +197,7 @@ def test_concurrent_requests(sqs: Any) -> None:
 
 
 class Query:
-    """A client that uses only the Query protocol."""
+    """Sends requests of the Query protocol only."""
 
     def __init__(self, http: httpx.Client, endpoint_url: str) -> None:
         self.http = http

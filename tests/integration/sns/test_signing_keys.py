@@ -44,7 +44,7 @@ def client(service: str, url: str) -> Any:
 
 
 class Topic:
-    """A topic with one subscribed queue, on a new database."""
+    """Holds a topic with one subscribed queue, on a new database."""
 
     def __init__(self, url: str) -> None:
         self._sqs, sns = client("sqs", url), client("sns", url)

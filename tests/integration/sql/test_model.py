@@ -61,7 +61,7 @@ class Message:
 
 @dataclass
 class Queue:
-    """The model and the tested queue."""
+    """Holds the model and the tested queue."""
 
     db: Connection
     arn: str

@@ -239,7 +239,7 @@ def test_every_route_that_changes_something_is_in_the_table() -> None:
 def test_each_act_leaves_one_row_by_every_interface(
     agent: str, interface: str, http: httpx.Client, root: Header, shared_database: Database, account: str
 ) -> None:
-    """An action adds the same audit row over REST and from a command that uses REST."""
+    """An action over REST and the command that uses REST add equal audit rows."""
     key = root["authorization"].removeprefix("Bearer ").partition(".")[0]
     http.post("/v1/queues", json={"name": "q2"}, headers=root).raise_for_status()
     made = {"id": "", "delivery": ""}

@@ -252,7 +252,7 @@ def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
         assert main(["schedules", *command, "--endpoint", str(http.base_url)]) == 0
     assert capsys.readouterr() == ("guarded: replaced\npaused guarded\nresumed guarded\n", "")
     one = {"name": "guarded", "every": "1h", "target": TARGET}
-    for every in ("1h", "1h", "2h"):  # The caller must not learn which of these values is stored.
+    for every in ("1h", "1h", "2h"):  # The caller must not learn which value is stored.
         synced = http.put("/v1/schedules", json=[{**one, "every": every}], headers=caller).json()
         assert (synced["updated"], synced["unchanged"]) == (["guarded"], [])
     read = [http.put("/v1/schedules", json=[one], headers=root).json() for _ in range(2)]

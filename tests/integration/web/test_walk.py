@@ -35,7 +35,7 @@ ALL_OF_A_RECEIVE = (154, 44)
 
 
 class WalkedClient(AbstractContextManager["WalkedClient"]):
-    """A connection that sends each request in one write, as SDKs send short requests."""
+    """Sends each request in one write, as SDKs send short requests."""
 
     def __init__(self, url: str) -> None:
         address = urlsplit(url)

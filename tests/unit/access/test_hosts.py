@@ -1,4 +1,4 @@
-"""Tests the hosts that requests may name. HTTP: The sources are RFC 9110, 7.2 (Host) and 15.5.20 (421)."""
+"""Tests which hosts a request can name. HTTP: The sources are RFC 9110, 7.2 (Host) and 15.5.20 (421)."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_the_limit_remembers_a_bounded_number_of_callers(move: Move) -> None:
         rate.check(str(n))
     assert admitted(rate, "0", 1) == 0
     rate.check("one more")
-    # This address is the oldest one, so the limiter forgets it first.
+    # The limiter forgets this address first, because it is the oldest address.
     assert admitted(rate, "0", 1) == 1
     assert admitted(rate, "2", 1) == 0
 

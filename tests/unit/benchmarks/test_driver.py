@@ -43,7 +43,7 @@ from benchmarks.scenarios import SCENARIOS
 
 
 class Memory(Driver):
-    """A queue that loses the messages whose numbers are in `lost`."""
+    """Imitates a queue that loses the messages whose numbers are in `lost`."""
 
     lost: frozenset[str] = frozenset()
 

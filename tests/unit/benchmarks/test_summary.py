@@ -185,7 +185,7 @@ SEND = SCENARIOS["send_1"]
 
 
 class Service:
-    """A service whose runs cost the CPU seconds in `costs`, one after the other."""
+    """Imitates a service whose runs cost the CPU seconds in `costs`, one after the other."""
 
     def __init__(self, name: str, order: list[str], *costs: float, bad_answers: int = 0) -> None:
         self.name, self.order, self.costs, self.bad_answers = name, order, list(costs), bad_answers

@@ -216,7 +216,7 @@ def test_a_fifo_queue_keeps_what_stands_behind_a_failure_of_the_group() -> None:
 
 
 def test_events_have_6_mb_at_most() -> None:
-    """A message that exceeds the limit is alone in its event, because it would otherwise never be sent."""
+    """A message that exceeds the limit is alone in its event, because the service could otherwise never send it."""
     sizes = [MAX_BYTES // 2, MAX_BYTES // 2, 10, MAX_BYTES + 1, 10]
     records = [Record(row(str(n), "x"), b'"' + b"x" * (size - 2) + b'"') for n, size in enumerate(sizes)]
     parts = list(split_events(records))

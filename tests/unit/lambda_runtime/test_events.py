@@ -177,7 +177,7 @@ def test_the_longest_body_of_a_result(body: str, is_ascii: bool, longest: int) -
 
 
 class Slots:
-    """A database with or without free slots. `calls` contains the statements and their arguments."""
+    """Imitates a database with or without free slots. `calls` contains the statements and their arguments."""
 
     def __init__(self, free: int = 1, *, is_lost_later: bool = False) -> None:
         self.free = free

@@ -240,7 +240,7 @@ def result(body: str) -> bytes:
 
 
 class Invoked:
-    """A function that takes `seconds` and then returns the given result, or fails."""
+    """Imitates a function that takes `seconds` and then returns the given result, or fails."""
 
     def __init__(self, outcome: bytes | InvocationError = b"", seconds: float = 0) -> None:
         self._outcome = outcome or result("")

@@ -63,7 +63,7 @@ def operation(wait_seconds: float | None, arn: str = ARN) -> Operation[list[Rece
 
 
 class TooLarge:
-    """A database that finds only messages that are too long."""
+    """Imitates a database that finds only messages that are too long."""
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
         assert statement.name == RECEIVE_RESPONSE.name
@@ -170,8 +170,8 @@ def test_a_queue_in_which_a_function_found_a_long_message_is_measured_from_then_
 
 # --- threads ---------------------------------------------------------------------------------------------------------
 def first_effect(operation: Operation[object]) -> Effect[object]:
-    """Returns the first effect for which the operation waits. A receive returns a message of 4 MB in each of ten
-    rows."""
+    """Returns the first effect for which the operation waits. A receive returns ten rows of equal length, which are 4
+    MB long in total."""
     effect = next(operation)
     while isinstance(effect, Report | Receive | Call):
         given: object = None
@@ -222,7 +222,7 @@ EMPTY = RECEIVE_MESSAGES.make_row([None, 0, *REST])
 
 
 class Responses:
-    """A database that returns the same rows for each call of a function."""
+    """Imitates a database that returns the same rows for each call of a function."""
 
     def __init__(self, *responses: tuple[Statement[Row], Sequence[Sequence[object]]]) -> None:
         self._rows = {statement: statement.make_rows(rows) for statement, rows in responses}

@@ -15,7 +15,7 @@ from tests.support.model.storage import Rules, ViolationError, explore
 
 
 class Clock:
-    """A clock that changes only when a test sets it."""
+    """Shows a time that changes only when a test sets it."""
 
     now = 0.0
 
@@ -224,7 +224,8 @@ def test_a_send_that_was_stored_twice(ledger: Ledger, clock: Clock) -> None:
 # --- a failover to a standby behind the primary, or a restore ---------------------------------------------------------
 @pytest.fixture
 def rewound(ledger: Ledger, clock: Clock) -> Ledger:
-    """Before the moment of the backup, `c` was sent and `a` was deleted. After it, `b` was deleted and `d` was sent."""
+    """Before the moment of the backup, `c` was sent and `a` was deleted, and after that moment, `b` was deleted and `d`
+    was sent."""
     finish(ledger, "a")
     clock.now = 10
     ledger.sending(["d"], "group")

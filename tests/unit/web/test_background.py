@@ -49,7 +49,7 @@ def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Rest:
-    """The signals of a process that receives notifications."""
+    """Holds the signals of a process that receives notifications."""
 
     def __init__(self, receives_notifications: bool = True) -> None:
         self.long_polls = LongPollDispatcher(AsyncMock())
@@ -78,8 +78,7 @@ class Rest:
 
 
 def delivery(rest: Rest, *wait_ms: int | None) -> DeliveryWorker:
-    """Returns a worker whose runs find that the next webhook is due in the given milliseconds. The worker repeats the
-    last response."""
+    """Returns a worker whose runs find a webhook that is due in these milliseconds. The last response repeats."""
     worker = DeliveryWorker(SETTINGS, rest.long_polls, rest.meter)
     responses = list(wait_ms)
 
@@ -163,8 +162,7 @@ async def test_when_listen_is_lost_workers_wake_and_run_as_often() -> None:
 async def test_a_check_says_that_all_is_done_unless_the_last_run_failed(
     error: Exception | None, times: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The check sets the time of the last success. An alert uses this time to detect that no worker cleans the
-    database."""
+    """The check sets the time of the last success. An alert uses it to detect that no worker cleans."""
     rest = Rest()
     worker, loop = mover(rest), asyncio.get_running_loop()
     worker._run_once = Mock(return_value={"steps": 0}, side_effect=error)
@@ -176,8 +174,7 @@ async def test_a_check_says_that_all_is_done_unless_the_last_run_failed(
 
 
 def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:
-    """Returns a worker whose rounds clean rows ("rows"), find queues with messages ("full"), or find no work
-    ("none")."""
+    """Returns a worker whose rounds clean rows ("rows"), find full queues ("full"), or find no work ("none")."""
     worker = MaintenanceWorker(SETTINGS, rest.long_polls, rest.activity, rest.meter)
     rounds = list(cleaned)
 
@@ -375,8 +372,7 @@ async def test_an_outage_names_its_cause(caplog: pytest.LogCaptureFixture, error
 async def test_an_outage_while_workers_take_turns_is_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, cause: str, records: list[str]
 ) -> None:
-    """The log already contains the pool's entry about the shortage. During an outage, a worker logs in only once in
-    five seconds."""
+    """The pool has already logged the shortage. In an outage, a worker logs in only once in five seconds."""
     rest = Rest()
     taking = failing(rest, psycopg.OperationalError(), 0)
     taking.pool = Mock(is_short=True, is_divided=False, turn=asyncio.Lock(), give_up_connection=AsyncMock())

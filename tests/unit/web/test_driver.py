@@ -300,7 +300,8 @@ async def test_messages_handed_to_a_receiver_that_left_go_back() -> None:
 
 
 class LongMessageFound(psycopg.Error):
-    """The exception that psycopg raises for the SQLSTATE with which `queue.receive_messages` refuses long messages."""
+    """Imitates the exception that psycopg raises for the SQLSTATE with which `queue.receive_messages` refuses long
+    messages."""
 
     sqlstate = LONG_MESSAGE
 

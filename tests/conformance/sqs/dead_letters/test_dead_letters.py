@@ -91,7 +91,7 @@ def test_retention_counts_from_the_original_send(sqs: Sqs) -> None:
 
 
 def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
-    """The other messages from the same receive were deleted or had fewer receives."""
+    """The receive's other messages were deleted or had fewer receives, so they do not move."""
     url, dead = pair(sqs)
     sqs.send_all(url, "good", "poison")
     for message in sqs.receive(url, 2):

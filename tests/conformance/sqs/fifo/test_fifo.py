@@ -224,7 +224,7 @@ def send(sqs: Sqs, url: str, body: str, deduplication_id: str | None = "d", grou
 
 
 def test_the_same_id_within_five_minutes(sqs: Sqs) -> None:
-    """SendMessage accepts the duplicate, but does not deliver it. Both sends receive the same response."""
+    """SendMessage accepts the duplicate, but does not deliver it. Both sends receive equal responses."""
     url = sqs.create_fifo()
     first = send(sqs, url, "first")
     second = send(sqs, url, "second")

@@ -36,7 +36,7 @@ def of_group(group: str, messages: list[Message]) -> list[str]:
 
 # --- timeouts --------------------------------------------------------------------------------------------------------
 def test_after_the_timeout_the_first_comes_first(sqs: Sqs) -> None:
-    """Messages whose visibility timeout ended are delivered before later messages of the group."""
+    """Receives return messages whose visibility timeout ended before later messages of the group."""
     url = queue(sqs, a="12")
     assert bodies(sqs.receive(url, 1)) == ["a1"]
     sqs.clock.advance(31)

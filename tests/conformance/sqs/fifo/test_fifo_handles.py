@@ -280,7 +280,7 @@ def handles(messages: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 
 
 def test_the_same_messages_again(sqs: Sqs) -> None:
-    """A retry returns the same handles, attributes and receive counts. A receive with another attempt id returns other
+    """A retry returns equal handles, attributes and receive counts. A receive with another attempt id returns other
     messages.
     """
     url = queue_with_messages(sqs, "a", "b", "c", "d")

@@ -1,5 +1,5 @@
-"""Tests GetQueueAttributes and SetQueueAttributes. Sources: the API reference of SetQueueAttributes, GetQueueAttributes
-and CreateQueue.
+"""Tests GetQueueAttributes and SetQueueAttributes. The sources are the API reference of SetQueueAttributes,
+GetQueueAttributes and CreateQueue.
 
 The attributes for server-side encryption exclude each other, and the tests check which attributes GetQueueAttributes
 returns.

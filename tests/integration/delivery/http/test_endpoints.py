@@ -320,7 +320,7 @@ def test_after_the_pause_one_tries_and_a_failure_doubles_it(db: Connection, stor
 def test_the_pause_of_an_endpoint_outlives_its_time_while_retries_are_due_later(
     db: Connection, store: DeliveryStore
 ) -> None:
-    """The endpoint needs attention until its first due retry, which is a probe. The row is removed after an hour
+    """The endpoint needs attention until its first due retry, which is a probe. Penstock removes the row after an hour
     without an attempt."""
     pause(db, store, more=0)
     db.execute("update queue.outgoing_delivery set due_at = clock_timestamp() + interval '30 minutes'")

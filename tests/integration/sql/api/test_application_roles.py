@@ -1,7 +1,7 @@
 """Tests that an application's database role reaches only its own account, and only through the documented functions.
 
 Each attack on the other account uses a login whose only role is `penstock_app`. After each attack, the test checks all
-data of the other account. The same call on the caller's own queue succeeds.
+data of the other account. An attack succeeds if it names the caller's own queue instead.
 """
 
 import json
@@ -26,7 +26,8 @@ PASSWORD = "long enough"
 
 
 class Setup(NamedTuple):
-    """The addresses of the superuser and two applications, and message ids from the queues of the first application."""
+    """Holds the addresses of the superuser and two applications, and message ids from the queues of the first
+    application."""
 
     dsn: str
     victim: str

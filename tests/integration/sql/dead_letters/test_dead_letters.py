@@ -63,7 +63,8 @@ def test_a_dead_letter_queue_of_the_other_type_gets_nothing(db: Connection, name
 
 @BOTH
 def test_a_queue_that_is_its_own_dead_letter_queue(db: Connection, suffix: str) -> None:
-    """The message moves back to the same queue. The queue does not lose the message, and the receive does not loop."""
+    """The message moves to its own queue, because the queue is its own dead-letter queue. The queue does not lose the
+    message, and the receive does not loop."""
     arn = create(db, "q" + suffix, RedrivePolicy=redrive(arn_of("q" + suffix), 1))
     send(db, arn, "m", group=group(suffix))
     received = [d.receive_count for _ in range(6) for d in receive(db, arn, visibility=0)]

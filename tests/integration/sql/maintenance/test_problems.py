@@ -137,9 +137,9 @@ def test_rights_that_are_missing(database: Database, damage: str, words: str | N
 
 
 # --- topic maintenance -----------------------------------------------------------------------------------------------
-# Tests which topic rows maintenance removes. Sources: the header of queue.maintain_topics, and for the periods "Message
-# deduplication for FIFO topics", "Deleting an Amazon SNS topic and subscription" (SNS Developer Guide), and Subscribe
-# (API reference).
+# Tests which topic rows maintenance removes. The sources are the header of queue.maintain_topics, and for the periods
+# "Message deduplication for FIFO topics", "Deleting an Amazon SNS topic and subscription" (SNS Developer Guide), and
+# Subscribe (API reference).
 
 
 TOPIC = "insert into queue.topic (account_id, region, name, attributes) values ('0', 'r', %s, '{}') returning topic_id"
@@ -195,8 +195,8 @@ def test_ended_subscriptions_that_nobody_took_back(db: Connection, topic: int) -
 
 
 def test_notices_without_webhooks(db: Connection) -> None:
-    """Every call checks some rows from a random position. After a few calls, all notices without webhooks are
-    removed."""
+    """Every call checks some rows from a random position. After a few calls, the database contains no notices without
+    webhooks."""
     db.execute(DELIVERY, (value(db, NOTICE),))
     for _ in range(5):
         value(db, NOTICE)

@@ -300,8 +300,8 @@ def test_an_overdue_schedule_is_seen(db: Connection) -> None:
 
 
 def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
-    """Counts accumulate if only functions run, because no worker measures. No count is lost, but the counts of deleted
-    queues are removed."""
+    """Counts accumulate if only functions run, because no worker measures. No count is lost, but Penstock removes the
+    counts of deleted queues."""
     arn = create(db, "a")
     number = queue_id(db, arn)
     query = "insert into queue.outcome_count (queue_id, dead_lettered) select %s, 2 from generate_series(1, 1200)"

@@ -57,7 +57,7 @@ def how(db: Connection, arn: str) -> list[tuple[str, str | None]]:
 
 @dataclass
 class Marks:
-    """The moments between the steps of a test, and the messages in two queues at these moments."""
+    """Holds the moments between the steps of a test, and the messages in two queues at these moments."""
 
     db: Connection
     arns: tuple[str, ...]

@@ -210,7 +210,7 @@ def test_a_message_that_is_too_long_is_passed_over(
 
 
 def test_one_of_a_lease_is_passed_over(db: Connection) -> None:
-    """The other messages of the expired lease are redelivered, and their old handles still delete them."""
+    """Receives return the other messages of the expired lease again, and the old handles still delete them."""
     arn = create(db)
     send_each(db, arn, SHORT, LONG, SHORT)
     old = receive(db, arn, 3, visibility=0)

@@ -31,7 +31,7 @@ from tests.support.sql.move_tasks import BOTH, dead_queue, poison
 
 
 class Page(NamedTuple):
-    """The bodies of the messages that a search found, and the last row of the search."""
+    """Holds the bodies of the messages that a search found, and the last row of the search."""
 
     bodies: list[str]
     end: FoundRow

@@ -161,7 +161,7 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     wait_until(lambda: ">completed<" in console.page("/queues/grouped-dead/redrive"))
     assert (visible(console, url), visible(console, dead)) == (2, 1)
     assert console.browser.post(f"{path}/{move}/cancel").status_code == 409
-    # A task for one chosen message leaves that message in place when the task is cancelled.
+    # A task for one chosen message leaves that message in place if the operator cancels the task.
     rest = console.page("/queues/grouped-dead/messages")
     chosen = re.findall('name="id" value="([0-9]+)"', rest)
     assert "1 chosen message" in console.page(f"/queues/grouped-dead/redrive?id={chosen[0]}")

@@ -165,7 +165,7 @@ async def test_the_pool_notes_why_no_connection_opens(unused_tcp_port: int) -> N
 async def test_the_pool_tells_a_full_pool_from_a_pooler_and_from_a_server_that_do_not_answer(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log contains the same reason when a call of a worker takes too long."""
+    """If a call of a worker takes too long, the log contains the reason."""
     pool = Pool(database.pooled_dsn, 2, 5, database.api_dsn)
 
     def logged() -> str:

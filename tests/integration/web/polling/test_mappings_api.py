@@ -1,7 +1,7 @@
 """Tests CreateEventSourceMapping and the related actions with boto3.
 
-Sources: botocore's model lambda/2015-03-31; "CreateEventSourceMapping" (AWS Lambda API reference); "Creating and
-configuring an Amazon SQS event source mapping" (AWS Lambda Developer Guide).
+The sources are botocore's model lambda/2015-03-31, "CreateEventSourceMapping" (AWS Lambda API reference), and "Creating
+and configuring an Amazon SQS event source mapping" (AWS Lambda Developer Guide).
 """
 
 from concurrent.futures import ThreadPoolExecutor

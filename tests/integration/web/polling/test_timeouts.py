@@ -52,8 +52,7 @@ SENDERS = 4
 
 @dataclass(frozen=True)
 class Size:
-    """The parameters are the number of messages, the number of groups, and the queue's visibility timeout in
-    seconds."""
+    """Holds the number of messages, the number of groups, and the queue's visibility timeout in seconds."""
 
     messages: int
     groups: int

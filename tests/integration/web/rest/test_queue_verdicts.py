@@ -44,7 +44,7 @@ KINDS = {
 
 @dataclass
 class Queues:
-    """A database with minutes of queues up to `now`, the start of the current minute."""
+    """Holds a database with minutes of queues up to `now`, the start of the current minute."""
 
     database: Database
     now: datetime

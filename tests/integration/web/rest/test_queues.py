@@ -256,7 +256,7 @@ def test_failures_in_groups_have_a_filter_that_finds_them(searched: httpx.Client
     assert group["samples"][0]["message"]["order"]["id"] in range(3)
     again = searched.post(SEARCH, json={"filter": group["filter"]}).json()
     assert len(again["messages"]) == 3
-    # These messages do not have a source queue.
+    # The messages have no source queue, so the group has no filter.
     assert not searched.get("/v1/queues/orders/failures").json()["groups"][0]["filter"]
 
 

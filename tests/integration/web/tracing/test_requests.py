@@ -174,7 +174,7 @@ def test_a_batch_of_one_is_a_batch(http: httpx.Client, collector: Collector) -> 
 
 @pytest.mark.parametrize("action", ["CreateTopic", "Subscribe"])
 def test_actions_of_sns_go_by_their_names(http: httpx.Client, collector: Collector, action: str) -> None:
-    """The same rule applies to the Query protocol, in which no header names the action."""
+    """Spans have the name of the SNS action even in the Query protocol, in which no header names the action."""
     trace, arn = new_trace(), "arn:aws:sns:us-east-1:000000000000:named"
     common = {"Action": action, "Version": "2010-03-31"}
     queue = {"TopicArn": arn, "Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:named"}

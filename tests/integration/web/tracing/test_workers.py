@@ -38,7 +38,7 @@ MAX_SECONDS = 60
 
 
 class Stuck(SpanExporter):
-    """A collector that responds when the test lets it respond: `held` is set while a batch waits."""
+    """Imitates a collector that responds when the test lets it respond: `held` is set while a batch waits."""
 
     def __init__(self, result: SpanExportResult = SpanExportResult.SUCCESS) -> None:
         self.held, self.go_on = Event(), Event()

@@ -146,7 +146,8 @@ async def test_a_flush_of_sends_is_bounded_by_bytes() -> None:
 
 
 class LongMessageFound(psycopg.Error):
-    """The exception that psycopg raises for the SQLSTATE with which `queue.receive_messages` refuses long messages."""
+    """Imitates the exception that psycopg raises for the SQLSTATE with which `queue.receive_messages` refuses long
+    messages."""
 
     sqlstate = LONG_MESSAGE
 
@@ -225,7 +226,7 @@ async def test_there_are_not_endlessly_many_keys(monkeypatch: pytest.MonkeyPatch
 
 # --- the batcher -----------------------------------------------------------------------------------------------------
 class LockingDatabase:
-    """A database in which calls that need a locked lease fail. The class records the calls and their modes."""
+    """Imitates a database in which calls that need a locked lease fail. The class records the calls and their modes."""
 
     def __init__(self, *locked: int) -> None:
         self.locked = set(locked)

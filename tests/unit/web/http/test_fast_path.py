@@ -30,7 +30,7 @@ LONG_WAY = b"the long way"
 
 
 class Application:
-    """An application with the fast path. The application records the bodies of requests that ASGI handles."""
+    """Runs an application with the fast path. The application records the bodies of requests that ASGI handles."""
 
     def __init__(self, database: FakeDatabase) -> None:
         self.resources = make_resources(database)
@@ -55,7 +55,7 @@ class Application:
 
 
 class Connection(Client):
-    """A connection to the service without sockets."""
+    """Connects to the service without sockets."""
 
     def __init__(self, reply: Reply | None = None) -> None:
         self.database = FakeDatabase(reply or stored)

@@ -218,7 +218,7 @@ def name(address: str) -> Callable[[], Awaitable[Owner]]:
 
 
 class Sender:
-    """A client that sends the first part of a body immediately, and the rest when the test sends a signal."""
+    """Sends the first part of a body immediately, and the rest when the test sends a signal."""
 
     def __init__(self, first_bytes: int, bytes_a_second: int, whole_body: int | None = None) -> None:
         self._whole_body = whole_body or WHOLE_BODY
@@ -327,7 +327,7 @@ async def test_a_body_that_has_arrived_is_never_too_slow() -> None:
 
 # --- the application -------------------------------------------------------------------------------------------------
 class ClientInProcess:
-    """A client that calls an application without sockets."""
+    """Calls an application without sockets."""
 
     def __init__(self, database: FakeDatabase) -> None:
         environment = Environment(Settings.read({}, queue_request_timeout_seconds=30), ReceiptHandles(b"k" * 32))

@@ -275,7 +275,7 @@ async def test_an_error_of_our_own_while_a_request_is_read_is_500(monkeypatch: p
 
 
 class SilentClient:
-    """A client that sends no more data, and disconnects when the test sends a signal."""
+    """Imitates a client that sends no more data, and disconnects when the test sends a signal."""
 
     def __init__(self) -> None:
         self.left = asyncio.Event()

@@ -26,7 +26,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class Database:
-    """A database with ready queues, which records the time of each call. `commits` counts the commits.
+    """Imitates a database with ready queues, and records the time of each call. `commits` counts the commits.
 
     A message becomes ready at `due_at`. `asked` contains the number of queues in each check. `spared` counts
     unnecessary checks.

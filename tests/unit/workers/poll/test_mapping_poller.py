@@ -58,7 +58,7 @@ class Counts:
 
 
 class Queue:
-    """A queue that returns each message once. `deleted` contains the numbers of deleted messages, in order.
+    """Imitates a queue that returns each message once. `deleted` contains the numbers of deleted messages, in order.
 
     Deletes fail during the period `away`.
     """
@@ -110,8 +110,8 @@ class Queue:
 
 
 class Target:
-    """A function whose invocations take `seconds`. `began` contains the start of each invocation, and `error` is the
-    error of every invocation."""
+    """Imitates a function whose invocations take `seconds`. `began` contains the start of each invocation, and `error`
+    is the error of every invocation."""
 
     def __init__(self, seconds: float = 0.0, error: Exception | None = None) -> None:
         self.seconds = seconds
@@ -127,8 +127,8 @@ class Target:
 
 
 class Harness:
-    """A mapping that polls a queue. `results` contains the reports of the mapping. `lost_reports` counts the reports
-    that the database could not store.
+    """Runs a mapping that polls a queue. `results` contains the reports of the mapping. `lost_reports` counts the
+    reports that the database could not store.
 
     `stored_result` is the result in the database. The first report takes `first_report_seconds`.
     """
@@ -268,7 +268,7 @@ async def test_an_unreachable_target_is_logged_once(caplog: pytest.LogCaptureFix
 
 
 async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None:
-    """The messages are deleted even if the request took longer than the visibility timeout of the queue."""
+    """The poller deletes the messages even if the request took longer than the visibility timeout of the queue."""
 
     def make() -> Harness:
         harness = Harness(Queue(30, "a"), Target(40), Options(), function="http://127.0.0.1:1/")
@@ -301,7 +301,8 @@ async def test_a_mapping_leaves_places_to_others() -> None:
 
 
 class Database:
-    """A database without mappings, which is unreachable until `away_until`. `looks` contains the times of the calls."""
+    """Imitates a database without mappings, which is unreachable until `away_until`. `looks` contains the times of the
+    calls."""
 
     claim_seconds = idle_seconds = 60.0
 
