@@ -299,7 +299,7 @@ def test_every_block_is_run_or_says_why_not() -> None:
 
 
 def test_no_block_is_indented_only() -> None:
-    """A code block with this fence would have no language."""
+    """A code block that is only indented would have no language."""
     assert [place for page in PAGES for place in unfenced(page)] == []
 
 

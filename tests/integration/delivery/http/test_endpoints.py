@@ -1,5 +1,5 @@
 """Tests endpoints that a worker never connects to, and endpoints and hosts that fail, respond slowly or are throttled.
-Only webhooks to the throttled endpoint wait.
+Webhooks to other endpoints do not wait.
 
 By default, a worker never connects to the receiver's address. `tests/unit/delivery/http/test_guard.py` tests all
 address notations without connections.
