@@ -246,8 +246,8 @@ def test_no_call_is_lost_through_a_pooler(database: Database, owner: psycopg.Con
 def test_a_connection_that_is_handed_out_again_and_again_is_asked_once(
     database: Database, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A polling worker reuses a connection in this way. Without the reuse, each poll after the first minute would check
-    the connection."""
+    """A polling worker reuses its connection. Without the reuse, each poll after the first minute would check the
+    connection."""
     times, asked = [1000.0], list[float]()
     monkeypatch.setattr("penstock.postgres.database.time", lambda: times[-1])
     kept = Kept(database.api_dsn, driver)

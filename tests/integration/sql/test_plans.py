@@ -1,8 +1,8 @@
 """Tests that frequent calls read about as many rows as they return, even with misleading statistics.
 
-The tests use the worst statistics, which PostgreSQL has after a full queue was emptied and then vacuumed. For a table
-with two rows on many pages, PostgreSQL sees no difference between the indexes. When the queue fills again, PostgreSQL
-reuses the plans from that time.
+The tests use the worst statistics, which a full queue has after it was emptied and vacuumed. For a table with two rows
+on many pages, PostgreSQL sees no difference between the indexes. When the queue fills again, PostgreSQL reuses the
+plans from that time.
 """
 
 import secrets

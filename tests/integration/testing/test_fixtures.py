@@ -135,8 +135,8 @@ UNUSED = "def test_nothing(): pass\n"
 
 
 def test_processes_of_a_run_share_a_server_and_no_account(tmp_path: Path) -> None:
-    """The database and the settings of the environment have no effect, time passes only when a test moves it, and no
-    file or process remains afterwards.
+    """The database and the settings of the environment have no effect. Time passes only when a test moves it. No file
+    or process remains afterwards.
     """
     (tmp_path / "test_it.py").write_text(TESTS)
     (tmp_path / "test_clock.py").write_text(CLOCK_TESTS)

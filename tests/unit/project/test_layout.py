@@ -115,7 +115,8 @@ def test_core_does_not_start_the_container() -> None:
 
 
 def test_the_interface_of_delivery_imports_no_carrier() -> None:
-    """A new carrier is a folder beside the others. Only `workers/deliver.py` imports a carrier."""
+    """A new carrier is a new folder next to the folders of the other carriers. Only `workers/deliver.py` imports a
+    carrier."""
     folder = ROOT / "layers/core/penstock/delivery"
     carriers = {path.name for path in folder.iterdir() if (path / "__init__.py").exists()}
     assert carriers == {"http", "mail", "functions"}
@@ -172,7 +173,7 @@ TESTS = ROOT / "tests"
 KINDS = {"unit", "integration", "conformance", "system", "support"}
 LARGEST_FOLDER = 20
 LONGEST_FILE = 500  # lines
-# These folders can contain more files, because they have one file for each operation. Maps each of these folders to the
+# These folders can contain more files, because they have one file for each operation. Maps each larger folder to the
 # reason.
 LARGER = {
     "functions/sqs": "a function of Lambda per action, generated",

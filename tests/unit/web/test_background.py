@@ -92,7 +92,7 @@ def delivery(rest: Rest, *wait_ms: int | None) -> DeliveryWorker:
 
 @pytest.mark.virtual_time
 async def test_deliver_sleeps_once_it_is_registered() -> None:
-    """The second run registers for a minute. The run near the end of that minute registers for two hours."""
+    """The second run registers for a minute. A run near the end of the minute registers for two hours."""
     rest = Rest()
     assert await rest.times(delivery(rest, None), 2 * HOUR) == [0, 1, 2, 47, 47 + HOUR]
 

@@ -179,7 +179,7 @@ def test_no_other_system_attribute(sqs: Sqs, name: str, kind: str) -> None:
 
 
 def test_a_delayed_message(sqs: Sqs) -> None:
-    """DelaySeconds is 0 to 900. The message becomes available after the delay."""
+    """DelaySeconds ranges from 0 to 900. The message becomes available after the delay."""
     url = sqs.create()
     sqs.send(url, "later", DelaySeconds=900)
     sqs.clock.advance(840)

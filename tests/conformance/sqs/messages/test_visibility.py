@@ -72,7 +72,8 @@ def test_only_this_message(sqs: Sqs) -> None:
 
 
 def test_after_the_timeout(sqs: Sqs) -> None:
-    """On a standard queue, ChangeMessageVisibility after expiry returns 200 and takes effect."""
+    """On a standard queue, ChangeMessageVisibility after the end of the visibility timeout returns 200 and takes
+    effect."""
     url = sqs.create()
     sqs.send(url)
     message = sqs.receive_one(url)

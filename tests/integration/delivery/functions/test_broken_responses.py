@@ -260,7 +260,7 @@ def test_a_function_of_another_account_than_the_subscriber(harness: Harness) -> 
 
 
 def paused_invocation(db: Connection, until: float, dead_letters: str) -> None:
-    """Creates an invocation that a schedule started and that has waited two hours for its paused function."""
+    """Creates an invocation by a schedule, which has waited two hours because its function is paused."""
     row = db.execute(
         "insert into queue.notice (kind, message_id, raw, headers) values ('schedule', gen_random_uuid(), '{}', %s)"
         " returning notice_id", (json.dumps(SCHEDULE),),

@@ -195,7 +195,7 @@ def redrive(arn: str) -> dict[str, str]:
 
 
 def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None:
-    """The test compares each field with the example on the AWS page, and compares the values that are constant."""
+    """The test compares the fields of the event, and the values that are constant, with the example on the AWS page."""
     name = harness.function(ignore)
     topic, subscription = subscribed(harness, name)
     assert subscription.startswith(f"{topic}:")  # the subscription needs no confirmation

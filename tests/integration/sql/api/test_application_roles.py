@@ -169,8 +169,8 @@ def belongings(setup: Setup) -> list[Any]:
         return [connection.execute(query.encode(), {"account": VICTIM}).fetchall() for query in BELONGINGS]
 
 
-# Calls of the documented functions. {q} is a standard queue and {f} a FIFO queue with messages of these ids. The last
-# calls name the other account's messages, schedules and routing keys by id or name instead of naming a queue.
+# Lists calls of the documented functions. {q} is a standard queue, and {f} is a FIFO queue with messages of these ids.
+# The last calls name the other account's messages, schedules and routing keys by id or name instead of naming a queue.
 CALLS = {
     "send": "select queue.send('{q}', '1')",
     "send_batch": "select queue.send_batch('{q}', array['1', '2']::jsonb[])",

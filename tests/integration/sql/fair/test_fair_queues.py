@@ -323,8 +323,8 @@ def test_a_noisy_tenant_is_not_starved(db: Connection) -> None:
     db.execute("update queue.deferred set deferred_at = deferred_at - interval '11 seconds'")
     send_as(db, arn, "quiet", 400)
     served = tenants([d for _ in range(200) for d in receive(db, arn, 1)])
-    # Each receive serves skipped tenants first with a probability of a tenth, so the probability that none of 200
-    # receives does so is 1 in a billion.
+    # Each receive serves skipped tenants first with a probability of a tenth, so 200 receives all miss them with a
+    # probability of 1 in a billion.
     assert set(served) == {"noisy", "quiet"}
 
 

@@ -226,7 +226,7 @@ def test_many_groups_of_one_message_fill_one_receive(db: Connection) -> None:
 
 
 def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) -> None:
-    """Maintenance keeps an open transaction's message and deduplication id, but removes committed ones."""
+    """Maintenance keeps an open transaction's message and deduplication id, but removes committed messages and ids."""
     arn = create(db, "q.fifo")
     send_one(db, arn, "committed", "a", deduplication="1")
     with connect() as sender:

@@ -289,8 +289,7 @@ def test_every_character_has_one_lower_case(db: Connection) -> None:
     """Python and SQL agree about each single character under any collation. No case conversion changes the length of a
     text.
 
-    The test uses letters and symbols of Unicode 3.2, because it depends on the Python version which later characters
-    are known.
+    The test uses letters and symbols of Unicode 3.2, because only some Python versions know later characters.
     """
     cased = ("Lu", "Ll", "Lt", "Lm", "Nl", "So")
     every = "".join(c for c in map(chr, range(0x110000)) if ucd_3_2_0.category(c) in cased)

@@ -136,7 +136,7 @@ def test_old_windows_of_metrics_are_cleaned(db: Connection) -> None:
 def test_workers_side_by_side_clean_and_count_once(
     db: Connection, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # This time is long enough for every machine.
+    # Every machine finishes within this time.
     monkeypatch.setattr(maintain, "MAX_RUN_SECONDS", 600.0)
     arns = make_queues(db, 60)
     for arn in arns[:30]:

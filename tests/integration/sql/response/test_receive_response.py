@@ -3,7 +3,7 @@ long for any response.
 
 The expected results follow from two rules of AWS. A receive "might return fewer" messages than requested
 (ReceiveMessage, MaxNumberOfMessages). The receive count is the number of receives without a delete (Message,
-ApproximateReceiveCount), and a message that no response carried was not received.
+ApproximateReceiveCount), and a message that no response contained was not received.
 """
 
 from collections.abc import Callable

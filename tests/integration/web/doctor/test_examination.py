@@ -1,4 +1,4 @@
-"""Tests that each check of `penstock doctor` finds its problem, and that the check reports no problem otherwise.
+"""Tests that each check of `penstock doctor` finds its problem, and reports no problem in a healthy installation.
 
 The tests damage roles and other objects on the server in a transaction. The check runs in the same transaction, which
 is then rolled back.

@@ -210,7 +210,7 @@ def test_bodies_of_errors(harness: Harness) -> None:
 
 
 def test_members_without_effect_are_read_back(harness: Harness) -> None:
-    """Infrastructure as code sets provisioned mode, metrics and keys."""
+    """Tools for infrastructure as code set the members for provisioned mode, metrics and keys."""
     given: dict[str, Any] = {
         "ProvisionedPollerConfig": {"MinimumPollers": 2, "MaximumPollers": 10_000},
         "MetricsConfig": {"Metrics": ["EventCount"]},

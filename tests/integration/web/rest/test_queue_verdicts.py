@@ -196,8 +196,8 @@ def test_when_it_will_be_empty(http: httpx.Client, queues: Queues) -> None:
 
 
 def test_consumers_for_a_target(http: httpx.Client) -> None:
-    """Five receivers are busy and handle 300 messages a minute, so each message takes one second. To process the
-    backlog of 3,600 messages within a minute, 60 more receivers are needed.
+    """Five receivers are busy and handle 300 messages a minute, so each message takes one second. Sixty more receivers
+    are needed to process the backlog of 3,600 messages within a minute.
     """
     slow, quick = (verdicts(http, target_lag_seconds=n)["behind"] for n in (3600, 60))
     assert (slow["consumers_now"], slow["target_lag_seconds"]) == (5, 3600)

@@ -1,6 +1,6 @@
 """Tests pending batches: which calls merge, how results return to callers, and how failures end.
 
-Rules: docs/explain/internals.md, "The path of a request".
+docs/explain/internals.md, "The path of a request", defines the rules.
 """
 
 import asyncio
