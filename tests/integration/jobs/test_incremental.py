@@ -99,7 +99,7 @@ def installation(spark: SparkSession, database: Database) -> Iterator[JobInstall
 
 
 def record(connection: Connection, queue_id: int, age: timedelta, group: str | None = None) -> None:
-    """Records a message that was sent this long ago and deleted 40 seconds later."""
+    """Records a message that was sent the given time ago and deleted 40 seconds later."""
     connection.execute(
         "insert into queue.history (first_received_at, queue_id, receive_count, outcome, group_id, sent_at,"
         " finished_at) values (now() - %(age)s + interval '10 s', %(queue)s, 1, 'deleted', %(group)s,"
@@ -109,7 +109,7 @@ def record(connection: Connection, queue_id: int, age: timedelta, group: str | N
 
 
 def send(connection: Connection, name: str, age: timedelta, number: int = 1) -> None:
-    """Adds stored messages that were sent this long ago."""
+    """Adds stored messages that were sent the given time ago."""
     connection.execute("select queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))", (name, number))
     connection.execute(
         "update queue.log l set sent_at = sent_at - %s from queue.queues q"

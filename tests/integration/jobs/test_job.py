@@ -128,7 +128,7 @@ def recent(database: Database) -> Iterator[Connection]:
 
 
 def record(connection: Connection, age: timedelta) -> None:
-    """Records a message that was sent this long ago, and deleted within a minute."""
+    """Records a message that was sent the given time ago and deleted within a minute."""
     connection.execute(
         "insert into queue.history (first_received_at, queue_id, receive_count, outcome, sent_at, finished_at)"
         " select now() - %(age)s + interval '10 s', queue_id, 1, 'deleted', array[now() - %(age)s],"

@@ -61,7 +61,7 @@ def stored(database: Database) -> Iterator[Connection]:
 
 
 def run(db: Connection, start: datetime, end: datetime) -> None:
-    """Records a run that computed this time span."""
+    """Records a run that computed the given time span."""
     add_run(db, end)
     db.execute("update queue.metrics_run set from_at = %s, to_at = %s where from_at is null", (start, end))
 

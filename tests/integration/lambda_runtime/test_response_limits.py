@@ -20,8 +20,8 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
-# The tests import this module before the server's threads start, because pydantic parses source code, which fails in
-# Python 3.11 if two threads do it.
+# The tests import this module before the server's threads start, because pydantic parses source code, which two threads
+# cannot do at the same time in Python 3.11.
 import penstock_web.rest.application  # noqa: F401
 from penstock import drivers
 from penstock.lambda_runtime import events

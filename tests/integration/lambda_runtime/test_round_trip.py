@@ -21,8 +21,8 @@ from tests.support.database import Database
 from tests.support.functions.server import Functions, FunctionServer, load_handler
 from tests.support.local_lambda.events import EVENT_FORMS, EventForm, Request, event_of, response_of
 
-# The tests import this module before the server's threads start, because pydantic parses source code, which fails in
-# Python 3.11 if two threads do it.
+# The tests import this module before the server's threads start, because pydantic parses source code, which two threads
+# cannot do at the same time in Python 3.11.
 
 JSON = {"content-type": "application/json"}
 

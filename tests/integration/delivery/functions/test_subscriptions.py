@@ -249,7 +249,7 @@ def test_powertools_reads_the_event(harness: Harness) -> None:
 
 
 def test_a_process_that_invokes_no_functions_claims_no_invocations(harness: Harness) -> None:
-    """A claim by such a process would delay the message."""
+    """A claim by a process that invokes no functions would delay the message."""
     name = harness.function(ignore)
     topic, _ = subscribed(harness, name)
     with running_service(harness.dsn) as other:

@@ -233,7 +233,7 @@ def test_where_the_gateway_is_stays_the_operators_secret(
 
 def test_only_these_messages_go_to_the_gateway(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     """The gateway does not receive mails, messages older than six hours, or messages to numbers that opted out. Without
-    a gateway, the worker does not send any of these messages."""
+    a gateway, the worker does not send text messages or push notifications."""
     send(db, "old")
     assert sum(deliver().values()) == 0
     db.execute("update queue.outgoing set created_at = created_at - interval '361 minutes'")

@@ -236,7 +236,7 @@ def test_a_repeated_subscription_sends_no_second_mail(
 
 
 def test_two_workers_keep_the_rate(db: Connection, database: Database) -> None:
-    """A worker waits for the rows that the other worker has locked."""
+    """A worker waits for the rows that another worker has locked."""
     topic = make_topic(db)
     for reader in range(20):
         ask(db, topic, f"reader{reader}@example.com")

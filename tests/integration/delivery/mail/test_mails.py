@@ -200,7 +200,7 @@ def test_nothing_is_lost_when_workers_are_killed(
         wait_until(lambda kill=kill: slow_ones(mail_server) >= 5 * (kill + 1))  # type: ignore[misc]
         os.kill(workers[-1].pid, signal.SIGKILL)
         workers[-1].wait()
-        # Until then, the session of the killed worker holds locks on its rows.
+        # The session of the killed worker holds locks on its rows until the session ends.
         wait_until(lambda: not number(db, SESSIONS_OF_OTHERS))
         pass_time(db, LEASE_SECONDS + 1)
     mail_server.release.set()
@@ -393,7 +393,8 @@ def test_an_unsubscribed_address_gets_no_mail(db: Connection, deliver: Deliver, 
 
 
 def test_without_a_mail_server(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    """The queue keeps the mails. A mail keeps its attempts if a process with a mail server has tried to send it."""
+    """Without a mail server, the queue keeps the mails. A mail keeps its attempts if a process with a mail server has
+    tried to send it."""
     reader = subscribe(db, make_topic(db), "busy@example.com")
     publish(db, reader, "m")
     assert sum(deliver(sns_smtp_url="").values()) == 0
