@@ -251,7 +251,7 @@ def test_an_effect_yields_itself_and_returns_what_it_is_sent() -> None:
 
 
 def test_the_last_parameters_may_be_named() -> None:
-    """The next release can insert a parameter with a default before them, while this release still calls the
-    function."""
+    """The next release can insert a parameter with a default before the last parameters, while the current release
+    still calls the function."""
     statement = Statement("queue.f", ("text[]", "int4", "bool"), DeletedRow, named=("p_b", "p_c"))
     assert statement.text == 'select "n", "outcome" from queue.f($1::text[], p_b => $2::int4, p_c => $3::bool)'

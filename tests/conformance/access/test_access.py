@@ -168,7 +168,7 @@ def test_a_queue_that_is_not_there_is_denied_alike(owner: Sqs, partner: Sqs) -> 
 def test_only_the_owner_may_call_these_actions(
     owner: Sqs, partner: Sqs, method: str, parameters: dict[str, Any]
 ) -> None:
-    """Cross-account permissions do not apply to these actions (Developer Guide)."""
+    """Cross-account permissions do not apply to the actions in this test (Developer Guide)."""
     url = owner.create()
     allow(owner, url, "sqs:*", principal="*")
     partner.send(url)

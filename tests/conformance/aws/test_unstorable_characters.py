@@ -1,6 +1,6 @@
 """Tests NUL and lone surrogates: the service answers a client error for each text in each action.
 
-PostgreSQL cannot store these characters. The tests put these characters into each member and attribute in each
+PostgreSQL cannot store NUL and lone surrogates. The tests put these characters into each member and attribute in each
 protocol, directly and as JSON escapes in documents such as filter policies. `clean_log` in conftest.py checks that
 PostgreSQL does not log an error, because the error would contain the clients' texts.
 """
@@ -43,7 +43,7 @@ DOCUMENTS = (
     '{"http": {"requestPolicy": {"headerContentType": "\\u0000"}}}',
     '{"default": "\\u0000"}', '{"default": "x", "sqs": "\\ud800"}', '"\\ud800"', "\\u0000",
 )  # fmt: skip
-# The service neither stores these members nor searches the database for them.
+# The service neither stores the members in this set nor searches the database for them.
 UNUSED = {
     ("ListQueues", ("QueueNamePrefix",)),  # no name of a queue begins with it, so the list is empty
     ("ReceiveMessage", ("MessageAttributeNames", 0)),  # no name of an attribute contains it

@@ -83,8 +83,8 @@ def test_a_key_of_another_service(owner: Scheduler) -> None:
 
 
 def test_a_target_of_another_service_must_be_ones_own(owner: Scheduler, partner: Scheduler) -> None:
-    """No policy can allow other accounts to use this target. The error tells the owner that Penstock does not invoke
-    such targets.
+    """No policy can allow other accounts to use a target that is a Lambda function. The error tells the owner that
+    Penstock does not invoke the target.
     """
     given = owner.given(Target=to(f"arn:aws:lambda:us-east-1:{OWNER}:function:f"))
     assert partner.refused("create_schedule", **given) == DENIED

@@ -326,7 +326,7 @@ LIMITS: list[tuple[dict[str, Any], str, str, str]] = [
 
 @pytest.mark.parametrize(("members", "shown", "path", "reason"), LIMITS)
 def test_limits_of_the_model(scheduler: Scheduler, members: dict[str, Any], shown: str, path: str, reason: str) -> None:
-    """AWS's services use these texts. The error truncates a quoted value after 512 characters."""
+    """AWS's services use the texts in this test. The error truncates a quoted value after 512 characters."""
     refusal = scheduler.refusal("create_schedule", **scheduler.given(**members))
     assert (refusal.code, refusal.status) == INVALID
     constraint = f"failed to satisfy constraint: Member must {reason}"

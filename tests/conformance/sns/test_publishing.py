@@ -180,7 +180,7 @@ DEDUPLICATION = (
 def test_some_entries_fail_a_whole_batch(
     sns: Sns, entry: dict[str, Any], expected: tuple[str, int, str | None]
 ) -> None:
-    """As recorded at AWS, the whole call fails. AWS returned this text about the group in March 2026."""
+    """As recorded at AWS, the whole call fails. AWS returned the text about the message group in March 2026."""
     topic = sns.create_fifo()
     url, _ = sns.queue(topic, ".fifo")
     good = {"Id": "a", "Message": "m", "MessageGroupId": "g", "MessageDeduplicationId": "a"}

@@ -260,7 +260,7 @@ QUIET = {
     'penstock_auth_failures_total{code="AccessDenied"}': "0+1x200",
     'penstock_queue_oldest_message_age_seconds{queue="q"}': "60+0x200",
     'penstock_queue_oldest_message_age_seconds{queue="lost"}': OLDER,
-    # Messages stay in this queue intentionally.
+    # Messages stay in the dead-letter queue `lost` intentionally.
     'penstock_queue_is_dead_letter_queue{queue="lost"}': "1+0x200",
     'penstock_queue_verdict{queue="q",verdict="ok"}': "1+0x200",
     'penstock_queue_verdict{queue="batch",verdict="draining"}': "1+0x200",

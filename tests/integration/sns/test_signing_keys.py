@@ -56,7 +56,7 @@ class Topic:
         client("sns", url).publish(TopicArn=self.arn, Message="m")
 
     def messages(self, number: int) -> list[dict[str, str]]:
-        """Receives and deletes this many messages."""
+        """Receives and deletes the given number of messages."""
         found: list[dict[str, str]] = []
         while len(found) < number:
             got = self._sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10, WaitTimeSeconds=20)

@@ -159,7 +159,7 @@ def costs(session: Connection) -> dict[str, int]:
 
 
 def fill_queue(session: Connection, messages: int) -> None:
-    """Adds this many messages to other queues, and updates the statistics."""
+    """Adds the given number of messages to other queues, and updates the statistics."""
     for _ in range(messages // 1000):
         send_entries(session, "arn:aws:sqs:us-east-1:000000000000:others", [Entry("m")] * 1000, async_commit=True)
     grouped = [Entry("m", group=str(n % 100), deduplication=f"{messages}-{n}") for n in range(messages // 10)]
@@ -181,7 +181,8 @@ def test_calls_cost_the_same_beside_many_messages_of_others(session: Connection)
 # --- disk space ------------------------------------------------------------------------------------------------------
 # Tests the disk space of deleted rows: autovacuum also removes the last rows, and shrinks the indexes of empty tables.
 
-# The rows of these tables are short-lived. The last dead rows start autovacuum, even if the table had many rows.
+# The rows of the tables in this list are short-lived. The last dead rows start autovacuum, even if the table had many
+# rows.
 SHRINKING = ("log", "lease", "side", "fifo_message", "fifo_group", "fifo_ready", "deduplication", "topic_deduplication")
 LARGE_MESSAGES = """
 insert into queue.fifo_message

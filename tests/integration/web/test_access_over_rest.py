@@ -149,8 +149,8 @@ def test_no_text_is_our_mistake(http: httpx.Client, root: Header, text: str) -> 
 
 
 def test_where_nobody_is_asked_no_key_is_made(shared_database: Database) -> None:
-    """If the service accepted these requests, a client could create a key now and sign in with the key after an
-    operator turns access control on."""
+    """If the service created keys without access control, a client could create a key now, and sign in with the key
+    after an operator turns access control on."""
     with running_service(shared_database.api_dsn) as service, service.http() as http:
         for method, path, body in (
             ("POST", "/v1/keys", {"bearer": True}),

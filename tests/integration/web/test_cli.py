@@ -373,7 +373,7 @@ def test_the_help_shows_whole_summaries(group: list[str], capsys: pytest.Capture
 def test_files_that_the_documents_name_are_printed(
     place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An installed package contains these files in the folder `files` next to the module."""
+    """An installed package contains the printed files in the folder `files` next to the module."""
     root = Path(files.__file__).parents[4]
     if place == "package":
         (tmp_path / "penstock_web/cli").mkdir(parents=True)

@@ -212,8 +212,8 @@ def test_a_deny_on_another_resource_refuses_nothing(interfaces: Interfaces) -> N
 def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
     interfaces: Interfaces, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The responses to AWS's SetQueueAttributes and UpdateSchedule contain no such fields (API references). The
-    commands of `penstock` do not need these fields either.
+    """The responses to AWS's SetQueueAttributes and UpdateSchedule do not show the attributes of the resource (API
+    references). The commands of `penstock` do not need the attributes either.
     """
     root = interfaces.root
     http = interfaces.http

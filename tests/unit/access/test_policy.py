@@ -97,8 +97,8 @@ def test_an_element_that_is_missing(element: str) -> None:
     ],
 )
 def test_an_element_that_is_turned_round(element: str, named: object, other: object) -> None:
-    """NotPrincipal with Allow would admit all other callers, including services, so such a statement allows no request
-    (Penstock's choice).
+    """NotPrincipal with Allow would admit all other callers, including services, so a statement with both allows no
+    request (Penstock's choice).
     """
     rest = {name: value for name, value in GRANT.items() if name != element}
     turned = {**rest, f"Not{element}": named}
@@ -317,7 +317,8 @@ def lines_run(pattern: str, text: str) -> int:
 
 @pytest.mark.parametrize("part", ["*a", "?*", "*?a", "a*?"])
 def test_work_is_in_proportion_to_the_input(part: str) -> None:
-    """For these patterns, a simple matcher needs time in proportion to the product of both lengths, or never ends."""
+    """For patterns with many stars, a simple matcher needs time in proportion to the product of both lengths, or never
+    ends."""
     for size in (100, 1_000):
         pattern, text = part * size + "b", "a" * 10 * size
         assert lines_run(pattern, text) <= 10 * (len(pattern) + len(text)) + 20

@@ -87,7 +87,8 @@ def test_a_chart_is_well_formed_and_escapes_names() -> None:
 
 
 def test_an_unmeasured_value_is_a_dash() -> None:
-    """The page shows a dash for a client that does not measure its calls. The summary contains 0 for such a client."""
+    """The page shows a dash for a client that does not measure its calls. For a client that does not measure its calls,
+    the summary contains 0."""
     document = summary.read_summaries(summary.RESULTS)["receive_delete_10"]
     rows = {row["p50"]: row for row in report_page.rows_of_systems([document], "p50", "p50_ms")}
     assert rows["bullmq"]["receive_delete_10"] is None

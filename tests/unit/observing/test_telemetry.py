@@ -283,7 +283,7 @@ def test_a_trace_header_without_a_span_is_ignored(text: str) -> None:
     [
         (X_RAY, X_RAY),
         (f"{X_RAY};Lineage=a87bd80c:1", f"{X_RAY};Lineage=a87bd80c:1"),
-        ("Root=1-67891233-abcdef012345678912345678", None),  # A load balancer sends this form of the header.
+        ("Root=1-67891233-abcdef012345678912345678", None),  # A load balancer sends the header with only a root.
         (X_RAY + ";x=" + "y" * 1024, None),
         (X_RAY + "\x01", None),
     ],

@@ -267,7 +267,8 @@ def test_facts_of_attributes() -> None:
     ],
 )
 def test_an_attribute_that_is_not_what_it_says(kind: str, text: str) -> None:
-    """Every policy rejects such a message: NumberOfNotificationsFilteredOut-InvalidAttributes on AWS."""
+    """Every policy rejects a message with an invalid attribute: NumberOfNotificationsFilteredOut-InvalidAttributes on
+    AWS."""
     assert attribute_facts({"good": attribute("String", "x"), "bad": attribute(kind, text)}) == {}
 
 

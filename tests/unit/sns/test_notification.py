@@ -237,7 +237,8 @@ def test_a_certificate_is_self_signed_and_good_for_years(key: NewSigningKey) -> 
 
 
 def test_a_certificate_names_sns(key: NewSigningKey) -> None:
-    """AWS's SDK for Java 2 compares this name, in either place, in most regions (SnsMessageManager)."""
+    """AWS's SDK for Java 2 compares the name of the certificate, in either place, in most regions
+    (SnsMessageManager)."""
     certificate = x509.load_pem_x509_certificate(key.certificate.encode())
     (common_name,) = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value

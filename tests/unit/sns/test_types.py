@@ -80,7 +80,7 @@ def test_requests(action: AnyAction) -> None:
     assert {member.name for member in ours.members if member.required} == required
 
 
-# For these members, AWS returns an error other than ValidationError, or first checks another member.
+# For the members in this map, AWS returns an error other than ValidationError, or first checks another member.
 CHECKED_BY_OPERATIONS = {
     "SetEndpointAttributes": {"Attributes"},
     "SetPlatformApplicationAttributes": {"Attributes"},

@@ -232,7 +232,7 @@ def test_redrive_allow_policies_that_are_refused(policy: object) -> None:
 # --- limits of all of them -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["Policy", "RedrivePolicy", "RedriveAllowPolicy"])
 def test_json_that_is_nested_deeply_is_refused(name: str) -> None:
-    """The service refuses a document of any such depth, even beyond the limit of Python's JSON parser."""
+    """The service refuses deeply nested documents of any depth, even beyond the limit of Python's JSON parser."""
     for depth in range(500, 1_100):
         value = '{"a":' + "[" * depth + "]" * depth + "}"
         with pytest.raises((InvalidAttributeValue, InvalidParameterValue)):

@@ -220,7 +220,7 @@ def test_the_only_system_attribute_is_the_trace_header() -> None:
 
 
 # --- ids, names, ranges ----------------------------------------------------------------------------------------------
-# The SendMessage reference lists these characters.
+# The SendMessage reference lists the punctuation characters.
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 

@@ -283,7 +283,7 @@ def test_a_wait_reports_the_last_response_and_the_variables(monkeypatch: pytest.
 
 
 class FakeConnection:
-    """Raises this error for each call."""
+    """Raises the given error for each call."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

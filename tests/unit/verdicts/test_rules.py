@@ -110,7 +110,8 @@ def test_all_in_flight_is_no_stall() -> None:
 
 
 def test_slow_handlers_are_no_stall() -> None:
-    """Consumers take one message every two minutes. The rule waits for seven such gaps while messages are in flight."""
+    """Consumers take one message every two minutes. The rule waits for the length of seven gaps between receives while
+    messages are in flight."""
     slow = [minute(ago, sent=1, received=ago % 2, deleted=ago % 2, visible=40, in_flight=4) for ago in range(60, 5, -1)]
     waiting: dict[str, Any] = {"sent": 1, "received": 0, "deleted": 0, "visible": 40}
     waiting["last_received_at"] = NOON - 5 * MINUTE

@@ -184,7 +184,7 @@ def test_a_preview_of_what_never_comes_is_empty(db: Connection) -> None:
     "zone", ["America", "america/new_york", "UTC+3", "PST", "right/Europe/Berlin", "", "Europe/Berlim"]
 )
 def test_time_zones_of_the_iana_database_only(db: Connection, zone: str) -> None:
-    """PostgreSQL itself accepts most of these time zone names."""
+    """PostgreSQL itself accepts most of the time zone names that Penstock refuses."""
     with pytest.raises(psycopg.Error, match="not a time zone") as refused:
         canonical(db, "cron", "* * * * *", zone)
     assert refused.value.sqlstate == "QU003"

@@ -347,7 +347,7 @@ def test_a_receive_takes_no_message_twice(db: Connection) -> None:
 
 def starved_first(db: Connection) -> None:
     """Makes the next receive start with the tenants that receives have skipped for longest. A tenth of all receives
-    start with these tenants."""
+    start with the skipped tenants."""
     for number in range(1000):
         db.execute("select setseed(%s)", (number / 1000,))
         if value(db, "select random()") < 0.1:

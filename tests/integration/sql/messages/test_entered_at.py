@@ -238,7 +238,7 @@ def test_each_message_of_a_lease_has_its_own_redeliveries(db: Connection) -> Non
 
 
 def test_a_move_task_is_no_redelivery(db: Connection) -> None:
-    """A move task takes messages from the log as a receive does, but no consumer receives these messages."""
+    """A move task takes messages from the log as a receive does, but no consumer receives the moved messages."""
     dead, other = create(db, "dead"), create(db, "other")
     create(db, RedrivePolicy=redrive(dead, 1))
     send(db, dead, "1", "2")
@@ -269,7 +269,7 @@ def test_only_the_first_hundred_redeliveries_are_kept(db: Connection, suffix: st
 
 @BOTH
 def test_an_ordinary_message_stores_nothing_of_this(db: Connection, suffix: str) -> None:
-    """The row of the message and its history row have nulls in these columns."""
+    """The rows of an ordinary message contain nulls in the columns about moves and later receives."""
     arn = create(db, "q" + suffix)
     send(db, arn, "1", "2", group="g")
     send(db, arn, "later", group="h", delay=None if suffix else 900)

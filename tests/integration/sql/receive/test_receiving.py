@@ -152,7 +152,7 @@ def test_the_archive_counts_the_last_receive(db: Connection) -> None:
 
 
 def test_a_standard_handle_stays_good_after_its_timeout(db: Connection) -> None:
-    """AWS also accepts such a handle."""
+    """AWS also accepts a handle of a standard queue after the visibility timeout."""
     arn = create(db)
     send(db, arn, "m")
     assert delete(db, receive(db, arn, visibility=0)) == ["deleted"]

@@ -260,8 +260,8 @@ def test_which_bodies_have_one_shape(db: Connection, one: str, other: str, alike
     ],
 )  # fmt: skip
 def test_escapes_that_jsonb_refuses(db: Connection, text: str, expected: Any) -> None:
-    """RFC 8259 allows these escapes. SQL shows the same texts as the REST API and filters, except for U+0000, which SQL
-    cannot show."""
+    """RFC 8259 allows escapes that PostgreSQL's type jsonb refuses. SQL shows the same texts as the REST API and
+    filters, except for U+0000, which SQL cannot show."""
     assert value(db, "select queue.as_json(%s)", text) == expected
     shown = json.loads(bytes(convert_to_json(text)))
     assert repr(shown).replace("\\x00", "\ufffd") == repr(expected)

@@ -112,7 +112,7 @@ def at_once(service: Service, bodies: list[dict[str, Any]]) -> list[int]:
 
 
 def work(http: httpx.Client, count: int) -> list[dict[str, Any]]:
-    """Receives this number of messages. Returns their acknowledgements."""
+    """Receives the given number of messages. Returns their acknowledgements."""
     sent = http.post("/v1/queues/work/messages", json=[{"message": n} for n in range(count)])
     sent.raise_for_status()
     found = receive(http, "work", max=count, vt=600)

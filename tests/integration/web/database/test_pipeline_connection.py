@@ -241,8 +241,8 @@ class Pair(NamedTuple):
 
 
 async def test_a_function_may_get_a_column_while_it_is_called(database: Database) -> None:
-    """The next release's migration can add a column in this way. A caller that does not name the new column does not
-    receive its values.
+    """The migration of the next release can add a column to the result of a function. A caller that does not name the
+    new column does not receive its values.
     """
     changing = Statement("queue.changing", (), Pair)
     create_changing(database, "a int, b int", "1, 2")

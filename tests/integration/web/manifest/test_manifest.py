@@ -380,8 +380,8 @@ def test_attributes_that_need_each_other_are_checked_with_the_current_ones(penst
 
 
 def test_missing_queues_are_named_beside_other_mistakes(penstock: Command, file: Path) -> None:
-    """The command sends the service requests only about these names. If the service does not respond, the command does
-    not report a name as a mistake.
+    """The command requests from the service only the queues with the missing names. If the service does not respond,
+    the command does not report a name as a mistake.
     """
     file.write_text(MISSING.replace("1h", "1y"))
     for said in (f"{file}:9: ", "has the queue 'm1'", "has the queue 'm2'", "has the queue 'm3'", "has the queue 'm4'"):

@@ -197,7 +197,7 @@ def test_a_mapping_ends_with_the_rights_of_its_user(database: Database, guarded:
     sqs.send_message(QueueUrl=url, MessageBody="after")
     shown = owner.get_event_source_mapping(UUID=uuid)
     assert "not authorized" in shown["StateTransitionReason"]
-    assert "LastProcessingResult" not in shown  # AWS does not show this member.
+    assert "LastProcessingResult" not in shown  # AWS does not show LastProcessingResult.
     assert sqs.receive_message(QueueUrl=url)["Messages"][0]["Body"] == "after"
     assert functions.seen() == ["before"]
 

@@ -229,7 +229,7 @@ def test_members_without_effect_are_read_back(harness: Harness) -> None:
 @pytest.mark.parametrize(
     ("fifo", "members"),
     [
-        (False, {"BatchSize": 11}),  # A batch of this size needs a batching window of at least one second.
+        (False, {"BatchSize": 11}),  # A batch of 11 messages needs a batching window of at least one second.
         (True, {"BatchSize": 11}),
         (True, {"MaximumBatchingWindowInSeconds": 1}),
         (False, {"StartingPosition": "LATEST"}),

@@ -275,8 +275,8 @@ def test_a_filter_deletes_what_it_leaves_out(harness: Harness) -> None:
 
 
 def test_a_filter_deletes_no_message_because_of_a_parser(harness: Harness) -> None:
-    """RFC 8259 allows these texts. If a message is too complex for the filter, the service passes the message to the
-    function."""
+    """RFC 8259 allows lone surrogates, huge numbers and deep nesting in JSON. If a message is too complex for the
+    filter, the service passes the message to the function."""
     url, arn = harness.queue()
     name = harness.function(ignore)
     passing = [

@@ -120,7 +120,7 @@ class Ledger:
 
 def kill(service: Service, ledger: Ledger, dsn: str) -> Counter[str]:
     """Returns the messages of the running invocations with their numbers of deliveries up to now. The worker never
-    deletes these messages.
+    deletes the returned messages.
 
     The test ends the sessions of the process, so that other processes do not wait until PostgreSQL detects the death of
     the process.

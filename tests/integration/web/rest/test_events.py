@@ -123,7 +123,8 @@ def test_the_password_of_a_url_is_hidden(http: httpx.Client) -> None:
 
 
 def test_json_of_every_kind_passes_filters(http: httpx.Client) -> None:
-    """RFC 8259 allows these texts. The REST API shows U+FFFD for a lone surrogate, and returns numbers unchanged."""
+    """RFC 8259 allows lone surrogates, huge numbers and deep nesting in JSON. The REST API shows U+FFFD for a lone
+    surrogate, and returns numbers unchanged."""
     bind(http, "a", queue_name="q0", filter_policy={"b": [1]})
     deep = '{"b":2,"a":' + "[" * 40 + "]" * 40 + "}"
     for message in (r'{"a":"\ud83d","b":1}', '{"a":1e400,"b":1}', r'{"a":"\ud83d","b":2}', deep):

@@ -61,7 +61,7 @@ class Setup(NamedTuple):
     other: str
 
     def state(self) -> Any:
-        """Returns the state of all these resources as the owner sees it."""
+        """Returns the state of the owner's resources as the owner sees it."""
         at = f"/queues/{self.queue}"
         states = ("visible", "in_flight", "delayed")
         described = self.owner.do("GET", at)
@@ -143,7 +143,7 @@ def in_transaction(**parts: Any) -> Callable[[Setup, str], Asked]:
 
 
 SEND, ACK = {"queue": "NAME", **FORGED}, {"queue": "NAME", "receipt": "RECEIPT"}
-# The service accepts each of these requests from the owner and refuses the same request from the partner.
+# The service accepts each request in this map from the owner, and refuses it from the partner.
 BY_NAME: dict[str, Callable[[Setup, str], Asked]] = {
     "send": at_queue("POST", "/messages", FORGED), "send a list": at_queue("POST", "/messages", [FORGED, FORGED]),
     "receive": at_queue("GET", "/messages"), "peek": at_queue("GET", "/messages/peek?state=visible"),

@@ -323,7 +323,7 @@ def test_a_body_that_is_not_json_is_400(http: httpx.Client, content: bytes) -> N
     ("kind", "is_json"),
     [
         ("application/x-www-form-urlencoded", False),  # `curl -d` sends this content type.
-        # A web page can send these two content types, or no content type, without a preflight request.
+        # A web page can send text/plain and multipart/form-data, or no content type, without a preflight request.
         ("text/plain;charset=UTF-8", False),
         (None, False),
         ("multipart/form-data; boundary=a", False),
@@ -450,7 +450,7 @@ MANY = b",".join([b'{"message":0}'] * 300_000)
     ],
 )
 def test_megabytes_are_refused_unread(http: httpx.Client, method: str, path: str, body: bytes, status: int) -> None:
-    """Penstock chose this limit, because a million small members would block all other requests for a second."""
+    """Penstock chose the size limit, because a million small members would block all other requests for a second."""
     assert http.request(method, path, content=body, headers=JSON).status_code == status
     assert http.get("/v1/queues/orders").json()["queue_length"] == 0
 

@@ -114,7 +114,7 @@ def test_a_topic_without_a_policy_has_the_default() -> None:
 @pytest.mark.parametrize(
     ("policy", "topic", "text"),
     [
-        # AWS's users have reported these texts.
+        # AWS's users have reported the following texts.
         (
             {"healthyRetryPolicy": {"minDelayTarget": 0}},
             False,

@@ -134,7 +134,7 @@ def test_the_row_of_a_queue_that_drains() -> None:
 
 LIFE = 23 * DAY
 TOLERANCE = 1.05
-# The history predicts how the depth of these processes changes.
+# The history predicts how the depth of a queue changes in the processes of this list.
 PREDICTABLE = ("growing", "draining", "diurnal", "weekly", "hourly_batch", "nightly_batch", "changing")
 SILENT = ("keeping_up", "idle", "outages")
 

@@ -154,7 +154,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("rate(5)", 0, None),
         ("rate(5 minutes", 0, None),
         ("rate(999999999999 days)", 5, None),
-        # AWS refuses this white space.
+        # AWS refuses expressions with additional white space.
         ("rate( 10 minutes )", 5, "rate(10 minutes)"),
         ("rate(10  minutes)", 7, "rate(10 minutes)"),
         ("rate(10\tminutes)", 7, "rate(10 minutes)"),

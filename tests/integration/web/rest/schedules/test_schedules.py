@@ -249,7 +249,8 @@ def test_a_sync_makes_replaces_and_prunes(http: httpx.Client, service: Service) 
 def test_a_pause_in_autumn_is_said_at_once(
     http: httpx.Client, expression: dict[str, str], zone: str, pauses: bool
 ) -> None:
-    """A local time that occurs twice fires once, so these schedules pause for an hour (docs/reference/schedules.md)."""
+    """A local time that occurs twice fires once, so a schedule that fires often pauses for an hour in autumn
+    (docs/reference/schedules.md)."""
     http.post("/v1/queues", json={"name": "q"})
     given = {**expression, "timezone": zone, "target": {"queue": "q", "message": 1}}
     responses = [
