@@ -7,7 +7,7 @@ SendMessage: "The minimum size is one character. The maximum size is 1 MiB". App
 times a message has been received across all queues but not deleted", counts only receives whose response contained the
 message.
 
-Sources for fair queues: SQS Developer Guide, "Amazon SQS fair queues" and "How Amazon SQS fair queues work".
+The sources for fair queues are the SQS Developer Guide, "Amazon SQS fair queues" and "How Amazon SQS fair queues work".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tests of SendMessage. The sources are SendMessage (API reference) and "Message quotas" and "Message metadata"
 (Developer Guide).
 
-Source for the trace header: X-Ray Developer Guide, "Amazon SQS and AWS X-Ray".
+The source for the trace header is the X-Ray Developer Guide, "Amazon SQS and AWS X-Ray".
 """
 
 from __future__ import annotations

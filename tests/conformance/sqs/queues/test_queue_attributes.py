@@ -4,8 +4,8 @@ GetQueueAttributes and CreateQueue.
 The attributes for server-side encryption exclude each other, and the tests check which attributes GetQueueAttributes
 returns.
 
-Sources for these: SetQueueAttributes; AWS as recorded in the acceptance tests of Terraform's aws_sqs_queue and in
-community.aws issue 2433. The docstrings of some tests mention Penstock's choices.
+The sources for encryption are SetQueueAttributes, and AWS's responses as recorded in the acceptance tests of
+Terraform's aws_sqs_queue and in community.aws issue 2433. The docstrings of some tests mention Penstock's choices.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 On AWS, PurgeQueue and CreateQueue with a deleted name are possible only once in 60 seconds, but settings of Penstock
 remove this limit.
 
-Sources for tags: The sources are TagQueue, UntagQueue, ListQueueTags (API reference) and "Tags" (Developer Guide),
+The sources for tags are TagQueue, UntagQueue and ListQueueTags (API reference) and "Tags" (Developer Guide),
 which allows 50 tags for each queue.
 """
 

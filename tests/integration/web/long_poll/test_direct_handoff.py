@@ -234,7 +234,7 @@ async def test_one_call_hands_over_a_bounded_number_of_messages() -> None:
 
 @pytest.mark.virtual_time
 async def test_while_much_is_unread_they_look_by_themselves() -> None:
-    """The search for long messages waits for this lock."""
+    """A search for long messages can wait for clients that read slowly."""
     waiters = Waiters(Pool(found=1))
     waiters.write_backpressure.add(SlowClient(20_000_000))
     response = waiters.wait(make_receive(1))

@@ -1,4 +1,5 @@
-"""Tests the limits on the entries, messages and bytes of a call. Rules: decision 14; docs/explain/internals.md."""
+"""Tests the limits on the entries, messages and bytes of a call. Decision 14 and docs/explain/internals.md define the
+rules."""
 
 import asyncio
 from collections.abc import Sequence

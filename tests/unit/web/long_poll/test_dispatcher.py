@@ -1,4 +1,4 @@
-"""Tests long polls in one process, in virtual time. Rules: docs/explain/internals.md, "Long polls"."""
+"""Tests long polls in one process, in virtual time. docs/explain/internals.md, "Long polls", defines the rules."""
 
 import asyncio
 from collections.abc import Sequence

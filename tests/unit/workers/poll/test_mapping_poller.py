@@ -1,4 +1,4 @@
-"""Tests the batches of a mapping, in virtual time. Rules: docs/reference/mapping_polling.md."""
+"""Tests the batches of a mapping, in virtual time. docs/reference/mapping_polling.md defines the rules."""
 
 from __future__ import annotations
 
