@@ -121,8 +121,8 @@ def test_an_altered_signature_is_refused(deployment: Deployment, kind: str) -> N
 @pytest.mark.parametrize("deployment", ["container"], indirect=True)
 @pytest.mark.parametrize("kind", WIRE_KINDS)
 def test_an_altered_signature_is_refused_over_a_socket(deployment: Deployment, kind: str) -> None:
-    """A function never receives these requests: API Gateway has no such route, unfolds the headers or refuses the
-    requests."""
+    """A function never receives such altered requests, because API Gateway has no route for them, unfolds their headers
+    or refuses them."""
     assert_none_is_accepted(deployment, WIRE_KINDS[kind](deployment.signer))
 
 

@@ -45,8 +45,8 @@ class Setup(NamedTuple):
 
 
 class Way(NamedTuple):
-    """`principal` is the caller that the policy allows. A service acts for the partner's resource `name`. `reach` sends
-    the request of the partner.
+    """`principal` is the caller that the policy allows. If the caller is a service, the service acts for the partner's
+    resource `name`. `reach` sends the request of the partner.
     """
 
     principal: str

@@ -4,7 +4,8 @@ SendMessage
 
 The last tests cover DeduplicationScope and FifoThroughputLimit.
 
-Their sources: CreateQueue, SetQueueAttributes; Developer Guide, "High throughput for FIFO queues".
+The sources for these attributes are CreateQueue, SetQueueAttributes, and the Developer Guide, "High throughput for FIFO
+queues".
 """
 
 from __future__ import annotations

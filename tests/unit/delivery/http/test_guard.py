@@ -210,7 +210,7 @@ def test_a_url_with_user_and_password(url: str, user: str, password: str) -> Non
     ],
 )  # fmt: skip
 def test_urls_that_no_api_takes(url: str) -> None:
-    """The service refuses a URL at its creation if a delivery would refuse it."""
+    """The service refuses to store a URL if a delivery to the URL would be refused."""
     assert find_endpoint_problem(url, takes_credentials=True) is not None
     with pytest.raises(EndpointInvalid):
         parse_endpoint(url)
