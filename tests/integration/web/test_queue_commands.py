@@ -4,6 +4,8 @@
 
 import io
 import json
+import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +17,7 @@ from penstock_web.cli import main
 from penstock_web.cli.commands.client import RefusedError, RestClient
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
+from tests.support.programs.terminal import program_on_terminal
 
 Command = Callable[..., str]
 
@@ -204,6 +207,53 @@ def test_status(penstock: Command, endpoint: str) -> None:
     (found,) = lines(penstock("status", "--json"))
     assert found["queues"] == len(lines(penstock("queues", "--json")))
     assert found["attention"] == []
+
+
+@pytest.mark.parametrize(("end", "code"), [(None, 0), (signal.SIGTERM, 143)])
+def test_top_quits_cleanly(
+    penstock: Command, endpoint: str, tmp_path: Path, end: signal.Signals | None, code: int
+) -> None:
+    """The terminal has its earlier content, cursor and modes again after q and SIGTERM."""
+    penstock("create", "topmost")
+    command = [sys.executable, "-m", "penstock_web.cli", "top", "--interval", "1"]
+    variables = {"PENSTOCK_ENDPOINT": endpoint, "XDG_CACHE_HOME": str(tmp_path)}
+    with program_on_terminal(command, variables, lines=40) as (terminal, process):
+        before = terminal.modes()
+        assert "\x1b[?1049h" in terminal.wait_for("topmost")
+        terminal.press("n")
+        terminal.wait_for("queue▲")
+        penstock("create", "topmost-2")
+        terminal.wait_for("topmost-2")
+        assert terminal.modes() != before
+        if end is None:
+            terminal.press("q")
+        else:
+            process.send_signal(end)
+        assert "\x1b[?25h" in terminal.wait_for("\x1b[?1049l")
+        assert process.wait(30) == code
+        assert terminal.modes() == before
+
+
+def test_top_without_a_terminal_prints_once(penstock: Command) -> None:
+    penstock("create", "printed")
+    title, *rows = penstock("top", "--sort", "queue").splitlines()
+    assert title.split()[:3] == ["queue", "verdict", "visible"]
+    assert [row.split()[0] for row in rows] == sorted(str(row["name"]) for row in lines(penstock("top", "--json")))
+
+
+def test_watch_shows_a_queue(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    penstock("create", "watched")
+    (row,) = lines(penstock("watch", "watched", "--count", "1", "--json"))
+    assert (row["queue"], set(row)) == ("watched", {"at", "queue", "verdict"})
+    assert main(["watch", "unknown", "--count", "1"]) == 1
+    assert "lists the queues of the region" in capsys.readouterr().err
+
+
+def test_a_service_has_its_console_only_if_a_setting_says_so(
+    penstock: Command, endpoint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ui"]) == 1
+    assert f"{endpoint} has no console. Start the service with QUEUE_CONSOLE" in capsys.readouterr().err
 
 
 def test_a_long_delay_is_a_schedule(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ from penstock_web.local_error import LocalError
 MODULES: Final = {
     "Installation": ("up", "migrate", "doctor", "settings", "demo"),
     "Access": ("keys", "users", "roles"),
-    "Queues": ("commands.status", "commands.queues", "commands.dead_letters"),
+    "Queues": ("commands.status", "commands.ui", "top", "commands.watch", "commands.queues", "commands.dead_letters"),
     "Topics and webhooks": ("commands.topics", "commands.webhooks", "commands.deliveries"),
     "Schedules": ("commands.schedules",),
     "Functions": ("commands.mappings",),

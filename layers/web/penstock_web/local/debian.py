@@ -10,6 +10,7 @@ from pathlib import Path
 
 from penstock_web.local_error import LocalError
 
+from .migrating import say
 from .state import folder_lock
 
 
@@ -26,6 +27,7 @@ def unpack_package(name: str, target: Path) -> Path:
 def _unpack(name: str, target: Path) -> None:
     if not all(shutil.which(tool) for tool in ("apt-get", "dpkg-deb", "dpkg-query")):
         raise LocalError(f"{name} is not installed, and Penstock can download the package only on Debian or Ubuntu")
+    say(f"downloading the package {name} into {target}, once")
     unfinished = target.with_name(target.name + ".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)

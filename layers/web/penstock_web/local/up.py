@@ -191,6 +191,8 @@ def _own_database(
     server = stack.enter_context(running_postgres(state, account))
     say("PostgreSQL runs; migrating")
     migrate_or_explain(server.service_dsn(), ROLE, settings)
+    if options.pooler:
+        say("the database is migrated; starting PgBouncer")
     pooler = _pooler(state, server, stack) if options.pooler else None
     stack.enter_context(watch_servers(state, server, pooler))
     return server, pooler

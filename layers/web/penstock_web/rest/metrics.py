@@ -66,6 +66,16 @@ async def queue_minutes(
     return json_response(found) if format == "json" else csv_response(QueueMinute, found.minutes)
 
 
+@routes.get("/queues/{name}/lag", right=right_of(metrics.read_queue_lag), response=QueueLag, raises=UNKNOWN)
+async def queue_lag(
+    name: str,
+    runner: Runner,
+    target_lag_seconds: Annotated[int, Query(ge=1, le=86_400)] = TARGET_LAG_SECONDS,
+) -> Response:
+    """Report one queue's lag and verdict, as a member of `queues` in /metrics/lag."""
+    return json_response(await runner.run(metrics.read_queue_lag(name, target_lag_seconds, runner.context)))
+
+
 @routes.get("/metrics/attention", right=right_of(read_attention), response=Attention)
 async def attention(runner: Runner) -> Response:
     """List problems, starting with the worst problem: queues with a bad verdict or with dead letters, endpoints with

@@ -172,6 +172,19 @@ def test_each_queue_has_its_verdict(http: httpx.Client) -> None:
     assert {name: verdict["kind"] for name, verdict in found.items()} == KINDS
 
 
+def test_one_queue_has_the_same_verdict(http: httpx.Client) -> None:
+    """docs/reference/metrics.md: GET /v1/queues/{name}/lag is one member of the list."""
+    (listed,) = (queue for queue in http.get("/v1/metrics/lag").json()["queues"] if queue["name"] == "stopped")
+    found = http.get("/v1/queues/stopped/lag")
+    assert found.status_code == 200, found.text
+    changing = {"seconds_since_receive"}
+    for queue in (one := found.json(), listed):
+        queue["now"].pop("oldest_age_us")
+        queue["verdict"] = {name: value for name, value in queue["verdict"].items() if name not in changing}
+    assert one == listed
+    assert http.get("/v1/queues/unknown/lag").json()["error"]["code"] == "queue_not_found"
+
+
 def test_since_when_and_why(http: httpx.Client, queues: Queues) -> None:
     found = verdicts(http)
     stopped, behind = found["stopped"], found["behind"]

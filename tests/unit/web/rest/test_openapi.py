@@ -221,6 +221,7 @@ PATCH /mappings/{id}: mapping: lambda:UpdateEventSourceMapping lambda:TagResourc
 DELETE /mappings/{id}: mapping: lambda:DeleteEventSourceMapping
 GET /queues/{name}/metrics: queue: penstock:GetQueueMetrics
 GET /queues/{name}/minutes: queue: penstock:GetQueueMetrics
+GET /queues/{name}/lag: queue: penstock:GetQueueMetrics
 GET /metrics/attention: account: sqs:ListQueues penstock:GetLag penstock:ListDeliveries
 GET /metrics/lag: account: penstock:GetLag
 """

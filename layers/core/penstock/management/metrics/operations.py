@@ -1,5 +1,6 @@
 """Reads metrics for a validated time span from the results that the metrics job stored."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from penstock.management.verdicts import read_verdicts
 from penstock.postgres.statements.metrics import READ_LAG, READ_METRICS, READ_MINUTES, READ_VERDICT_FACTS
 from penstock.sqs import queues, validation
 
-from .types import LagPage, QueueMetrics, QueueMinutes
+from .types import LagPage, QueueLag, QueueMetrics, QueueMinutes
 from .views import HINT, read_hot_groups, show_lag_page, show_minute, show_total, show_verdict, show_window, to_utc
 
 # A day of minutes, two months of hours, or four years of days.
@@ -113,10 +114,26 @@ def read_lag(limit: int, after: str | None, target_lag_seconds: int, context: Co
     page = show_lag_page(rows[: limit + 1])
     if len(rows) > limit + 1:
         page.next = make_token(page.queues[-1].name)
-    settings = context.environment.settings
-    arns = {queue.name: build_queue_arn(queue.name, context) for queue in page.queues}
-    verdicts = yield from read_verdicts(list(arns.values()), settings.queue_in_flight_limit, target_lag_seconds)
-    for queue in page.queues:
+    yield from _add_verdicts(page.queues, target_lag_seconds, context)
+    return page
+
+
+@needs("queue", "penstock:GetQueueMetrics")
+def read_queue_lag(name: str, target_lag_seconds: int, context: Context) -> Operation[QueueLag]:
+    """Returns one queue with its verdict. Raises QueueDoesNotExist."""
+    build_queue_arn(name, context)
+    rows = yield from Call(READ_LAG, (context.account_id, context.region, name, None, 1))
+    queues = show_lag_page(rows).queues
+    if not queues:
+        raise errors.QueueDoesNotExist
+    yield from _add_verdicts(queues, target_lag_seconds, context)
+    return queues[0]
+
+
+def _add_verdicts(queues: Sequence[QueueLag], target_lag_seconds: int, context: Context) -> Operation[None]:
+    limit = context.environment.settings.queue_in_flight_limit
+    arns = {queue.name: build_queue_arn(queue.name, context) for queue in queues}
+    verdicts = yield from read_verdicts(list(arns.values()), limit, target_lag_seconds)
+    for queue in queues:
         if verdict := verdicts.get(arns[queue.name]):
             queue.verdict = show_verdict(verdict)
-    return page

@@ -116,6 +116,10 @@ class RestClient:
         except msgspec.DecodeError:
             raise LocalError(self._error(response.data, response.status)) from None
 
+    def serves(self, path: str) -> bool:
+        """Returns whether the service has something at a path, for anybody."""
+        return self._send("GET", f"{self.endpoint}{path}", None, self._headers).status != 404
+
     def messages(self, path: str, **parameters: object) -> list[StoredMessage]:
         """Returns a response's messages. The bodies keep their original JSON."""
         import msgspec

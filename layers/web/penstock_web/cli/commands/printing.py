@@ -138,7 +138,7 @@ def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
 def print_fields(document: Mapping[str, object]) -> None:
     """Prints one line for each member."""
     width = max(map(len, document))
-    _print_cells(
+    print_cells(
         [[(f"{key:{width}}", "bold"), (_cell(value), _style_of(key, value))] for key, value in document.items()]
     )
 
@@ -165,14 +165,14 @@ def print_table(rows: Iterable[Document], json: bool, columns: Sequence[str]) ->
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     numeric = [any(isinstance(row.get(column), int) for row in found) for column in columns]
     styles = [["bold"] * len(columns), *([_style_of(column, row.get(column)) for column in columns] for row in found)]
-    _print_cells(
+    print_cells(
         [(cell.rjust(width) if right else cell.ljust(width), style)
          for cell, style, width, right in zip(texts, styled, widths, numeric, strict=True)]
         for texts, styled in zip(cells, styles, strict=True)
     )  # fmt: skip
 
 
-def _print_cells(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
+def print_cells(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
     """Prints lines of texts with their styles, separated by two spaces."""
     if not sys.stdout.isatty():
         for line in lines:

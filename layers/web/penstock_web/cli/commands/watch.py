@@ -1,0 +1,102 @@
+"""Implements `penstock watch`: shows the changes of a queue's verdict."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock_web.local_error import LocalError
+
+from .client import RefusedError, RestClient, queue_path
+from .options import Endpoint, Json, Name
+from .printing import STYLES, print_cells, print_json, print_lines
+from .values import whole_number
+
+if TYPE_CHECKING:
+    from penstock.management.metrics.types import QueueVerdict
+
+app = typer.Typer()
+
+
+@app.command("watch", help="show a queue's verdict and every change of the verdict, until Ctrl-C")
+def watch(
+    name: Name,
+    interval: Annotated[
+        int,
+        typer.Option(metavar="SECONDS", parser=whole_number(1, 3_600), help="time between two requests to the service"),
+    ] = 5,
+    count: Annotated[
+        int | None, typer.Option(metavar="N", parser=whole_number(1, 1_000_000), help="end after this many lines")
+    ] = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Prints the current verdict, and then a line for each other verdict or cause."""
+    try:
+        for before, verdict in islice(_changes(RestClient(endpoint), name, interval), count):
+            at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            if json:
+                print_json({"at": at, "queue": name, "verdict": verdict})
+            else:
+                print_cells([[(at, "dim"), (name, "bold"), *_describe(before, verdict)]])
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return
+
+
+def _changes(client: RestClient, name: str, interval: int) -> Iterator[tuple[QueueVerdict | None, QueueVerdict]]:
+    """Yields the verdict before and the verdict after each change. Raises LocalError for an unknown queue, or if the
+    first request fails. Reports a later outage of the service once on standard error, and continues.
+    """
+    before, is_away = None, False
+    while True:
+        try:
+            verdict = _read(client, name)
+        except LocalError as error:
+            if before is None or not _is_outage(error):
+                raise
+            if not is_away:
+                print_lines([f"penstock: {error}"], file=sys.stderr, style="red")
+            is_away = True
+        else:
+            if is_away:
+                print_lines(["penstock: the service responds again"], file=sys.stderr, style="green")
+            is_away = False
+            if verdict and (before is None or (verdict.kind, verdict.cause) != (before.kind, before.cause)):
+                yield before, verdict
+                before = verdict
+        time.sleep(interval)
+
+
+def _is_outage(error: LocalError) -> bool:
+    return not isinstance(error, RefusedError) or error.code == "service_unavailable"
+
+
+def _read(client: RestClient, name: str) -> QueueVerdict | None:
+    """Returns the verdict, or None for a queue that was created just now."""
+    import msgspec
+
+    from penstock.management.metrics.types import QueueVerdict
+
+    found = client.call("GET", queue_path(name, "/lag"))["verdict"]
+    return None if found is None else msgspec.convert(found, QueueVerdict)
+
+
+def _describe(before: QueueVerdict | None, verdict: QueueVerdict) -> Iterator[tuple[str, str]]:
+    """Yields the texts of a line with their styles."""
+    words = verdict.kind.value.replace("_", " ")
+    yield words, STYLES[words]
+    if before is not None and before.kind != verdict.kind:
+        yield f"(was {before.kind.value.replace('_', ' ')})", ""
+    if verdict.since is not None:
+        start = verdict.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        yield f"since {'before ' if verdict.since_or_before else ''}{start}", ""
+    yield f"{verdict.backlog} visible", ""
+    if verdict.cause_text:
+        yield verdict.cause_text, ""

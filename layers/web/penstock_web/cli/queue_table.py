@@ -1,0 +1,213 @@
+"""The table of `penstock top`: its columns, its order, and the keys that change the order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from penstock.management.attention import needs_attention
+from penstock.management.verdicts import rank_badness
+from penstock.verdicts import Verdict
+from penstock_web.local.terminal_text import make_printable
+
+from .lag import ListedQueue, emptying, rate, show_kind, verdict_in
+
+_HEAD_LINES: Final = 4
+"""The lines above the first queue: the summary, the keys, an empty line or an error, and the titles."""
+
+
+class Row(NamedTuple):
+    """A queue with its verdict, which is None if the queue was created just now."""
+
+    queue: ListedQueue
+    verdict: Verdict | None
+
+
+class Column(NamedTuple):
+    """A column by which the table can be sorted. `falls` says whether the highest value comes first."""
+
+    key: str
+    title: str
+    sort_key: Callable[[Row], tuple[float, ...] | str]
+    falls: bool = True
+
+
+def _badness(row: Row) -> tuple[float, ...]:
+    return rank_badness(row.verdict) if row.verdict else (float("inf"),)
+
+
+COLUMNS: Final = {
+    "queue": Column("n", "queue", lambda row: row.queue.name, falls=False),
+    "verdict": Column("t", "verdict", _badness, falls=False),
+    "visible": Column("v", "visible", lambda row: (row.queue.now.visible,)),
+    "in_flight": Column("f", "in flight", lambda row: (row.queue.now.in_flight,)),
+    "delayed": Column("d", "delayed", lambda row: (row.queue.now.delayed,)),
+    "oldest": Column("a", "oldest", lambda row: (row.queue.now.oldest_age_us,)),
+    "in": Column("i", "in/s", lambda row: (row.verdict.arrival_rate if row.verdict else 0.0,)),
+    "out": Column("o", "out/s", lambda row: (row.verdict.drain_rate if row.verdict else 0.0,)),
+}
+_TITLES: Final = {name: column.title for name, column in COLUMNS.items()} | {"empty": "empty", "why": "why"}
+_DISPENSABLE: Final = ("why", "empty", "delayed", "in_flight", "out", "in", "oldest")
+"""The columns that a narrow terminal does not show, in the order in which they disappear."""
+_LEAST: Final = {"queue": 24, "why": 24}
+"""The least widths of columns that are shortened."""
+_GAP: Final = 2
+KEYS: Final = {column.key: name for name, column in COLUMNS.items()}
+HELP: Final = (
+    "q quit  space refresh  ↑ ↓ PgUp PgDn scroll  sort: t verdict  n name  v visible  f in flight  d delayed  a age  "
+    "i in  o out  r reverse"
+)
+
+
+class QueueTable:
+    """The queues, and what the user has chosen."""
+
+    def __init__(self, endpoint: str, order: str = "verdict") -> None:
+        self.endpoint = endpoint
+        self.order = order
+        self.is_reversed = False
+        self.first = 0
+        self.rows: list[Row] = []
+        self.read_at = datetime.now(UTC)
+        self.error = ""
+
+    def take(self, queues: Sequence[ListedQueue]) -> None:
+        """Replaces the queues."""
+        self.rows = [Row(queue, verdict_in(queue.verdict) if queue.verdict else None) for queue in queues]
+        self.read_at, self.error = datetime.now(UTC), ""
+
+    def press(self, key: str, height: int) -> bool:
+        """Applies a key on a terminal with `height` lines. Returns False if the key ends the program. Ignores unknown
+        keys.
+        """
+        page = self.visible_rows(height)
+        last = max(0, len(self.rows) - page)
+        places = {
+            "up": self.first - 1,
+            "down": self.first + 1,
+            "page up": self.first - page,
+            "page down": self.first + page,
+            "home": 0,
+            "end": last,
+        }
+        if key in KEYS:
+            self.order, self.is_reversed, self.first = KEYS[key], False, 0
+        elif key == "r":
+            self.is_reversed, self.first = not self.is_reversed, 0
+        elif key in places:
+            self.first = max(0, min(places[key], last))
+        return key != "q"
+
+    @staticmethod
+    def visible_rows(height: int) -> int:
+        """Returns how many queues a terminal with `height` lines shows."""
+        return max(1, height - _HEAD_LINES)
+
+    def sort(self) -> list[Row]:
+        """Returns the rows in the chosen order. Equal rows are in the order of their names."""
+        column = COLUMNS[self.order]
+        rows = sorted(self.rows, key=lambda row: row.queue.name)
+        return sorted(rows, key=column.sort_key, reverse=column.falls is not self.is_reversed)
+
+    def render(self, width: int, height: int) -> RenderableType:
+        """Returns what a terminal with `width` columns and `height` lines shows."""
+        page = self.visible_rows(height)
+        self.first = max(0, min(self.first, len(self.rows) - page))
+        error = Text(make_printable(self.error), "red", no_wrap=True, overflow="ellipsis")
+        keys = Text(HELP, "dim", no_wrap=True, overflow="ellipsis")
+        return Group(self._summary(), keys, error, self.table(width, self.sort()[self.first : self.first + page]))
+
+    def table(self, width: int, rows: Sequence[Row]) -> Table:
+        """Returns a table that is at most `width` characters wide: leaves out columns that do not fit."""
+        cells = [_cells(row) for row in rows]
+        titles = {name: self._title(name) for name in _TITLES}
+        widths = {name: max([len(titles[name]), *(row[name].cell_len for row in cells)]) for name in titles}
+        shown = self._fitting(widths, width)
+        rest = sum(min(widths[name], _LEAST.get(name, width)) + _GAP for name in shown if name != "queue")
+        found = Table(
+            box=None, pad_edge=False, header_style="bold", expand="why" in shown and widths["why"] > _LEAST["why"]
+        )
+        for name in shown:
+            found.add_column(
+                titles[name],
+                justify="left" if name in {"queue", "verdict", "why"} else "right",
+                no_wrap=True,
+                overflow="ellipsis",
+                width=max(1, min(widths["queue"], width - rest)) if name == "queue" else None,
+                ratio=1 if name == "why" else None,
+            )
+        for row in cells:
+            found.add_row(*(row[name] for name in shown))
+        return found
+
+    def _title(self, name: str) -> str:
+        """Returns a column's title. An arrow marks the column by which the table is sorted."""
+        column = COLUMNS.get(name)
+        if column is None or name != self.order:
+            return _TITLES[name]
+        return f"{column.title}{'▲' if column.falls is self.is_reversed else '▼'}"
+
+    def _fitting(self, widths: dict[str, int], width: int) -> list[str]:
+        """Returns the names of the columns that fit. Keeps the column by which the table is sorted."""
+        shown = list(widths)
+        for name in _DISPENSABLE:
+            if sum(min(widths[name], _LEAST.get(name, width)) + _GAP for name in shown) - _GAP <= width:
+                break
+            if name != self.order:
+                shown.remove(name)
+        return shown
+
+    def _summary(self) -> Text:
+        verdicts = [row.verdict for row in self.rows if row.verdict]
+        bad = sum(map(needs_attention, verdicts))
+        arrivals, drained = (sum(getattr(verdict, name) for verdict in verdicts) for name in _RATES)
+        parts = [
+            Text(make_printable(self.endpoint), "bold"),
+            Text(f"{len(self.rows):,} queues"),
+            Text(f"{bad:,} need attention", "red" if bad else "green"),
+            Text(f"in {rate(arrivals)}/s  out {rate(drained)}/s"),
+            Text(f"{self.read_at:%H:%M:%S} UTC"),
+        ]
+        shown = Text("   ").join(parts)
+        shown.no_wrap, shown.overflow = True, "ellipsis"
+        return shown
+
+
+_RATES: Final = ("arrival_rate", "drain_rate")
+
+
+def _cells(row: Row) -> dict[str, Text]:
+    now, verdict = row.queue.now, row.verdict
+    cells = {
+        "queue": Text(make_printable(row.queue.name)),
+        "verdict": Text() if verdict is None else show_kind(verdict.kind),
+        "visible": Text(f"{now.visible:,}"),
+        "in_flight": Text(f"{now.in_flight:,}"),
+        "delayed": Text(f"{now.delayed:,}"),
+        "oldest": Text(show_age(now.oldest_age_us // 1_000_000)),
+    }
+    shown = ("", "", "", "")
+    if verdict is not None:
+        shown = (rate(verdict.arrival_rate), rate(verdict.drain_rate), emptying(verdict), verdict.cause_text)
+    return cells | dict(zip(("in", "out", "empty", "why"), map(Text, map(make_printable, shown)), strict=True))
+
+
+def describe_row(row: Row) -> dict[str, object]:
+    """Returns a row for a table in a file, with the age in seconds."""
+    texts: dict[str, object] = {name: cell.plain for name, cell in _cells(row).items()}
+    now = row.queue.now
+    counts = {"visible": now.visible, "in_flight": now.in_flight, "delayed": now.delayed}
+    return texts | counts | {"oldest_seconds": now.oldest_age_us // 1_000_000}
+
+
+def show_age(seconds: int) -> str:
+    """Returns an age in its largest unit, such as 3 min, or "" for 0."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        if seconds >= length:
+            return f"{seconds // length} {unit}"
+    return ""

@@ -1,0 +1,53 @@
+"""Implements `penstock top`: shows all queues in a table that changes until the user quits."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from .commands.client import RestClient
+from .commands.options import Endpoint, Json
+from .commands.printing import print_json, print_table
+from .commands.values import accept_only, whole_number
+
+app = typer.Typer()
+
+
+@app.command("top", help="show all queues in a live table, the worst first")
+def top(
+    sort: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN",
+            parser=accept_only("verdict", "queue", "visible", "in_flight", "delayed", "oldest", "in", "out"),
+            help="verdict (default), queue, visible, in_flight, delayed, oldest, in or out",
+        ),
+    ] = "verdict",
+    interval: Annotated[
+        int,
+        typer.Option(metavar="SECONDS", parser=whole_number(1, 3_600), help="time between two requests to the service"),
+    ] = 2,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Shows the table until the user presses q. If standard input or output is not a terminal, prints it once."""
+    from .lag import list_queues
+    from .queue_table import QueueTable, describe_row
+
+    client = RestClient(endpoint)
+    table = QueueTable(client.endpoint, sort)
+    table.take(list_queues(client))
+    if json:
+        for row in table.sort():
+            print_json(row.queue)
+    elif sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        from .live_table import show
+
+        show(table, lambda: list_queues(client), interval)
+    else:
+        rows = [describe_row(row) for row in table.sort()]
+        print_table(rows, False, ("queue", "verdict", "visible", "in_flight", "delayed", "oldest_seconds", "in", "out",
+                                 "empty", "why"))  # fmt: skip

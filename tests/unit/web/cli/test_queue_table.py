@@ -1,0 +1,127 @@
+"""Tests the table of `penstock top`: its order, keys, places and columns (docs/reference/command_line.md)."""
+
+import pytest
+from rich.console import Console
+
+from penstock.management.metrics.types import Now
+from penstock.management.metrics.views import show_verdict
+from penstock.verdicts import Kind, Verdict
+from penstock_web.cli.lag import ListedQueue
+from penstock_web.cli.queue_table import KEYS, QueueTable, describe_row, show_age
+
+HEIGHT = 6  # four lines above two queues
+
+
+def queue(name: str, visible: int = 0, kind: Kind = Kind.OK, arrivals: float = 0.0, age: int = 0) -> ListedQueue:
+    verdict = Verdict(kind, backlog=visible, arrival_rate=arrivals, cause_text="Nobody receives.\x1b[2J")
+    return ListedQueue(name, Now(visible, 0, 0, age * 1_000_000), show_verdict(verdict))
+
+
+QUEUES = [
+    queue("a", 3, arrivals=1.0),
+    queue("b", 9, Kind.DEAD_LETTERS, age=90),
+    queue("c", 9, Kind.STALLED, arrivals=2.0),
+    ListedQueue("d", Now(1, 0, 0, 0), None),
+]
+
+
+@pytest.fixture
+def table() -> QueueTable:
+    made = QueueTable("http://127.0.0.1:9324")
+    made.take(QUEUES)
+    return made
+
+
+def names(table: QueueTable) -> str:
+    return "".join(row.queue.name for row in table.sort())
+
+
+def shown(table: QueueTable, width: int = 200, height: int = 20) -> list[str]:
+    console = Console(width=width, color_system=None, force_terminal=True)
+    with console.capture() as captured:
+        console.print(table.render(width, height))
+    return captured.get().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("keys", "order"),
+    [("", "cbad"), ("r", "dabc"), ("n", "abcd"), ("nr", "dcba"), ("v", "bcad"), ("i", "cabd"), ("a", "bacd"),
+     ("rv", "bcad"), ("nt", "cbad"), ("x?\x1b", "cbad")],
+)  # fmt: skip
+def test_keys_sort(table: QueueTable, keys: str, order: str) -> None:
+    """Equal queues are in the order of their names, and a queue without a verdict is last."""
+    assert all(table.press(key, HEIGHT) for key in keys)
+    assert names(table) == order
+
+
+def test_every_column_has_a_key_and_an_arrow(table: QueueTable) -> None:
+    arrows = set()
+    for key in KEYS:
+        table.press(key, HEIGHT)
+        (title,) = (word for word in shown(table)[3].replace("in flight", "in_flight").split() if word[-1] in "▲▼")
+        arrows.add(title[:-1])
+    assert len(arrows) == len(KEYS)
+
+
+def test_q_ends(table: QueueTable) -> None:
+    assert not table.press("q", HEIGHT)
+
+
+@pytest.mark.parametrize(
+    ("keys", "visible"),
+    [([], "ab"), (["down"], "bc"), (["down", "up", "up"], "ab"), (["page down"], "cd"), (["end"], "cd"),
+     (["page down", "page down"], "cd"), (["end", "home"], "ab"), (["end", "page up"], "ab"), (["end", "n"], "ab")],
+)  # fmt: skip
+def test_keys_scroll_within_the_queues(table: QueueTable, keys: list[str], visible: str) -> None:
+    for key in ["n", *keys]:
+        table.press(key, HEIGHT)
+    assert "".join(line[0] for line in shown(table, height=HEIGHT)[4:]) == visible
+
+
+def test_the_place_is_kept_until_the_queues_are_gone(table: QueueTable) -> None:
+    for key in ("n", "end"):
+        table.press(key, HEIGHT)
+    table.take(QUEUES)
+    assert [line[0] for line in shown(table, height=HEIGHT)[4:]] == ["c", "d"]
+    table.take(QUEUES[:1])
+    assert [line[0] for line in shown(table, height=HEIGHT)[4:]] == ["a"]
+
+
+def test_the_summary_counts_what_needs_attention(table: QueueTable) -> None:
+    """docs/reference/verdicts.md lists the verdicts that need attention."""
+    assert shown(table)[0].startswith("http://127.0.0.1:9324   4 queues   2 need attention   in 3/s  out 0/s")
+
+
+def test_an_error_stays_until_the_next_queues(table: QueueTable) -> None:
+    table.error = "no service\x1b[2J responds"
+    assert shown(table)[2].strip() == "no service\\x1b[2J responds"
+    table.take(QUEUES)
+    assert shown(table)[2].strip() == ""
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 140, 200])
+def test_a_line_is_at_most_as_wide_as_the_terminal(table: QueueTable, width: int) -> None:
+    table.take([*QUEUES, queue("x" * 80, 1_234_567_890)])
+    lines = shown(table, width)
+    assert max(map(len, lines)) <= width
+    assert len(lines) == 4 + 5
+    assert "queue" in lines[3]
+
+
+def test_a_narrow_terminal_shows_whole_columns(table: QueueTable) -> None:
+    assert shown(table, 50)[3].split() == ["queue", "verdict▲", "visible", "oldest", "in/s", "out/s"]
+    table.press("d", HEIGHT)
+    assert "delayed▼" in shown(table, 50)[3]
+
+
+def test_a_file_gets_seconds_and_no_control_characters(table: QueueTable) -> None:
+    row = describe_row(table.sort()[1])
+    assert (row["queue"], row["verdict"], row["oldest_seconds"]) == ("b", "dead letters", 90)
+    assert row["why"] == "Nobody receives.\\x1b[2J"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, ""), (59, "59 s"), (60, "1 min"), (7_199, "1 h"), (86_400, "1 d"), (345_600, "4 d")]
+)
+def test_an_age_has_its_largest_unit(seconds: int, text: str) -> None:
+    assert show_age(seconds) == text
