@@ -239,7 +239,7 @@ def metrics(rng: Random, queue: str) -> Native:
     ))  # fmt: skip
     return rng.choice((
         ("GET", f"/queues/{queue}/metrics?{query}", b""), ("GET", f"/queues/{_name(rng)}/metrics", b""),
-        ("GET", f"/queues/{queue}/minutes?from={quote(no_time)}", b""),
+        ("GET", f"/queues/{queue}/minutes?from={quote(no_time)}", b""), ("GET", f"/queues/{_name(rng)}/lag", b""),
         ("GET", f"/metrics/lag?target_lag_seconds={native_number(rng, 1, 86_400)}", b""),
         ("GET", f"/metrics/lag?limit={native_number(rng, 1, 200)}", b""), ("POST", f"/queues/{queue}/metrics", {}),
         ("GET", f"/metrics/lag?next={quote(values.text(rng, lambda text: 0 < len(text) < 5_000))}", b""),

@@ -83,6 +83,20 @@ def test_without_debians_tools_the_reason_is_said(tmp_path: Path, monkeypatch: p
         debian.unpack_package("pgbouncer", tmp_path / "pgbouncer")
 
 
+def test_a_download_is_announced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first `penstock up` downloads PgBouncer, which takes seconds. The test replaces Debian's tools."""
+    for name in ("apt-get", "dpkg-deb", "dpkg-query"):
+        (tmp_path / name).write_text("#!/bin/sh\necho no network >&2; exit 1")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    target = tmp_path / "pgbouncer"
+    with pytest.raises(LocalError, match="no network"):
+        debian.unpack_package("pgbouncer", target)
+    assert capsys.readouterr().err == f"penstock: downloading the package pgbouncer into {target}, once\n"
+
+
 @dataclass(frozen=True)
 class Pooled:
     """Runs a server and a pooler that connects to the server over TCP with passwords, as if they were on two

