@@ -61,7 +61,9 @@ def test_another_cause_is_a_change(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert capsys.readouterr().out.splitlines()[1].endswith("  stalled  7 visible  The mapping stopped.")
 
 
-def test_it_ends_after_a_number_of_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_watch_ends_after_a_number_of_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(monkeypatch, [OK, STALLED, OK], "--count", "2", "--json") == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(line["queue"], line["verdict"]["kind"]) for line in lines] == [("orders", "ok"), ("orders", "stalled")]
@@ -78,5 +80,5 @@ def test_an_outage_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 @pytest.mark.parametrize("answers", [[AWAY], [OK, RefusedError("no such queue", "queue_not_found")]])
-def test_it_ends_without_a_service_or_a_queue(monkeypatch: pytest.MonkeyPatch, answers: list[Answer]) -> None:
+def test_watch_ends_without_a_service_or_a_queue(monkeypatch: pytest.MonkeyPatch, answers: list[Answer]) -> None:
     assert run(monkeypatch, answers) == 1
