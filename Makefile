@@ -19,7 +19,7 @@ ARGS ?=
 PYTHON ?= $(or $(shell infra/local/find_python.sh),$(error no suitable Python))
 UV := $(shell command -v uv || echo .tools/bin/uv)
 BIN := .venv/bin
-SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra/site infra/local tests benchmarks examples)
+SOURCES := $(wildcard layers/core layers/web layers/worker functions jobs infra/generate infra/site infra/local tests benchmarks examples)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/python/bin/sam
 HELM := .tools/helm/bin/helm
@@ -166,11 +166,12 @@ image: site ## build the images penstock and penstock:alone by buildah, without 
 test-image: .venv/test.stamp image ## build the images and start them
 	@$(BIN)/python -m pytest -q -m image tests/system/image $(ARGS)
 
-dist: site ## build the package (wheel and source) in dist/, always the same bytes
-	@rm -f dist/penstock_queue-*
+dist: site ## build the packages (wheels, and the source of both) in dist/, always the same bytes
+	@rm -f dist/penstock_queue-* dist/penstock_worker-*
 	@env -u SOURCE_DATE_EPOCH $(BIN)/python -m hatchling build -d dist
+	@cd layers/worker && env -u SOURCE_DATE_EPOCH $(CURDIR)/$(BIN)/python -m hatchling build -t wheel -d $(CURDIR)/dist
 
-test-wheel: dist ## install the package by pip, uvx and pipx, with each installed Python, and use it
+test-wheel: dist ## install the packages by pip, uvx and pipx, with each installed Python, and use them
 	@$(BIN)/python -m pytest -q -m wheel tests/system/install $(ARGS)
 
 sbom: $(SAM) ## write dist/penstock.cdx.json, the packages that the service is tested with (CycloneDX)
@@ -179,7 +180,7 @@ sbom: $(SAM) ## write dist/penstock.cdx.json, the packages that the service is t
 
 publish: $(UV) ## upload what is in dist/ to the package index (UV_PUBLISH_TOKEN=…)
 	@infra/local/check_release.sh
-	@$(UV) publish $(ARGS) dist/penstock_queue-*
+	@$(UV) publish $(ARGS) dist/penstock_queue-* dist/penstock_worker-*
 
 lock: $(UV) ## write requirements/*.lock again from pyproject.toml (ARGS=--upgrade for newer versions)
 	@UV=$(UV) infra/local/lock.sh $(ARGS)
