@@ -4,10 +4,13 @@ import logging
 import threading
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from .message import Message
 from .queue import Queue
+
+BEATS: Final = 3
+"""How often a worker extends the visibility of a message in each visibility timeout."""
 
 logger = logging.getLogger("penstock_worker")
 
@@ -56,7 +59,7 @@ class Heartbeat:
                 logger.warning("message %s is not this worker's any more: another consumer can receive it", lost.id)
 
     def _run(self) -> None:
-        while not self._end.wait(self._seconds / 3):
+        while not self._end.wait(self._seconds / BEATS):
             try:
                 self.beat()
             except Exception:

@@ -4,8 +4,8 @@ import inspect
 import logging
 import threading
 import urllib.parse
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Protocol, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NotRequired, Protocol, TypedDict, cast
 
 from .event_loop import EventLoop
 from .message import Message
@@ -23,8 +23,22 @@ _LOST: Final = {"MessageNotInflight", "ReceiptHandleIsInvalid", "InvalidParamete
 _ATTRIBUTES: Final = ["ApproximateReceiveCount", "AWSTraceHeader", "MessageGroupId"]
 
 
-Document = dict[str, Any]
-"""A response, or a part of one."""
+class ReceivedMessage(TypedDict):
+    """The members of a received message that a worker reads."""
+
+    MessageId: str
+    ReceiptHandle: str
+    Body: str
+    Attributes: NotRequired[dict[str, str]]
+    MessageAttributes: NotRequired[dict[str, dict[str, object]]]
+
+
+class Response(TypedDict, total=False):
+    """The members of responses that a worker reads."""
+
+    QueueUrl: str
+    Messages: list[ReceivedMessage]
+    Failed: list[dict[str, str]]
 
 
 class Events(Protocol):
@@ -41,11 +55,11 @@ class Client(Protocol):
 
     meta: Meta
 
-    def get_queue_url(self, **request: object) -> Document: ...
-    def receive_message(self, **request: object) -> Document: ...
-    def delete_message(self, **request: object) -> Document: ...
-    def change_message_visibility(self, **request: object) -> Document: ...
-    def change_message_visibility_batch(self, **request: object) -> Document: ...
+    def get_queue_url(self, **request: object) -> Response: ...
+    def receive_message(self, **request: object) -> Response: ...
+    def delete_message(self, **request: object) -> Response: ...
+    def change_message_visibility(self, **request: object) -> Response: ...
+    def change_message_visibility_batch(self, **request: object) -> Response: ...
 
 
 def encode_header(error: str) -> str:
@@ -119,7 +133,7 @@ class SqsQueue:
         self._client.meta.events.unregister("before-call.sqs.ChangeMessageVisibility", self._add_header)
         self._loop.close()
 
-    def _read(self, message: Document) -> Message:
+    def _read(self, message: ReceivedMessage) -> Message:
         system = message.get("Attributes", {})
         attributes = {
             name: value.get("StringValue", value.get("BinaryValue"))
@@ -147,7 +161,7 @@ class SqsQueue:
             for refused in response.get("Failed", []):
                 yield batch[int(refused["Id"])], refused["Code"]
 
-    def _add_header(self, params: Document, **_: object) -> None:
+    def _add_header(self, params: Mapping[str, dict[str, str]], **_: object) -> None:
         """Adds the cause before botocore signs the request. botocore calls hooks in the thread of the request."""
         error = getattr(self._error, "text", None)
         if error is not None:

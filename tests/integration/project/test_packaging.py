@@ -10,6 +10,8 @@ from zipfile import ZipFile
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
+from penstock import __version__
+
 ROOT = Path(__file__).parents[3]
 
 # --- interpreter -----------------------------------------------------------------------------------------------------
@@ -182,6 +184,18 @@ def test_an_installed_package_finds_its_files(installed: Path) -> None:
     paths = [Path(word) for word in done.stdout.split()]
     assert len(paths) == 3
     assert all(path.is_relative_to(installed) and path.exists() for path in paths)
+
+
+def test_the_wheel_of_the_worker_has_the_version_and_the_license(tmp_path: Path) -> None:
+    source = ROOT / "layers/worker/penstock_worker"
+    (wheel,) = WheelBuilder(str(source.parent)).build(directory=str(tmp_path), versions=["standard"])
+    assert Path(wheel).name == f"penstock_worker-{__version__}-py3-none-any.whl"
+    with ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        license_text = archive.read(f"penstock_worker-{__version__}.dist-info/licenses/LICENSE")
+    expected = {f"penstock_worker/{path.name}" for path in source.iterdir() if path.is_file()}
+    assert {name for name in names if ".dist-info/" not in name} == expected
+    assert license_text == (ROOT / "LICENSE").read_bytes()
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------

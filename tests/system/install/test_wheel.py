@@ -1,5 +1,5 @@
-"""Tests the package from `make dist` with the installation commands in README.md and docs/start/install.md: `make
-test-wheel`.
+"""Tests the packages from `make dist` with the installation commands in README.md, docs/start/install.md and
+docs/guides/worker.md: `make test-wheel`.
 
 pip installs the package with each available interpreter, in a path that contains spaces. uvx and pipx install the
 package as an unprivileged user. One test hides PostgreSQL. A user sends and receives a message with boto3, and Ctrl-C
@@ -24,6 +24,7 @@ from hatchling.builders.wheel import WheelBuilder
 
 from penstock_web.local.postgres import free_port
 from tests.support.database import Database
+from tests.support.programs.penstock_up import running as running_up
 
 ROOT = Path(__file__).parents[3]
 DIST = ROOT / "dist"
@@ -182,9 +183,69 @@ def test_pipx(folder: Path) -> None:
 @pytest.mark.wheel
 def test_two_builds_are_alike(folder: Path) -> None:
     for name in ("first", "second"):
-        run(sys.executable, "-m", "hatchling", "build", "-d", folder / name, cwd=ROOT, env=os.environ)
+        build: list[str | Path] = [sys.executable, "-m", "hatchling", "build", "-d", folder / name]
+        run(*build, cwd=ROOT, env=os.environ)
+        run(*build, "-t", "wheel", cwd=ROOT / "layers/worker", env=os.environ)
     for file in sorted((folder / "first").iterdir()):
         assert file.read_bytes() == (folder / "second" / file.name).read_bytes(), file.name
+
+
+# --- penstock-worker -------------------------------------------------------------------------------------------------
+# Installs the small wheel without the service's wheel, with one client (docs/guides/worker.md).
+
+OVER_SQS = """
+from penstock_worker import Message, worker
+
+@worker("over-sqs")
+def handle(message: Message) -> None:
+    print(message.body)
+    handle.stop()
+
+handle.run()
+"""
+OVER_SQL = """
+import asyncio, os
+import psycopg
+from penstock_worker import Message, worker
+
+@worker("over-sql", database=os.environ["DATABASE_URL"])
+async def handle(message: Message, connection: psycopg.AsyncConnection) -> None:
+    await connection.execute("insert into done values (%s)", [message.body])
+    handle.stop()
+
+handle.run()
+"""
+
+
+@pytest.mark.wheel
+@pytest.mark.parametrize(
+    ("extra", "program", "absent"),
+    [("boto3", OVER_SQS, "psycopg"), ("psycopg", OVER_SQL, "boto3")],
+)
+def test_a_worker_needs_one_client(folder: Path, extra: str, program: str, absent: str) -> None:
+    env = environment(folder)
+    python = folder / "worker/bin/python"
+    run(interpreter("3.11"), "-m", "venv", folder / "worker", cwd=folder, env=env)
+    run(python, "-m", "pip", "install", "--quiet", "penstock-worker", cwd=folder, env=env)
+    run(python, "-c", "import penstock_worker", cwd=folder, env=env)
+    listed = run(python, "-m", "pip", "list", "--format=freeze", cwd=folder, env=env)
+    assert {line.partition("==")[0] for line in listed.split()} == {"penstock-worker", "pip", "setuptools"}
+    binary = ["psycopg[binary]"] if extra == "psycopg" else []
+    install: list[str | Path] = [python, "-m", "pip", "install", "--quiet", f"penstock-worker[{extra}]", *binary]
+    run(*install, cwd=folder, env=env)
+    run(python, "-c", f"import importlib.util; assert not importlib.util.find_spec({absent!r})", cwd=folder, env=env)
+    with running_up("--ephemeral") as up, psycopg.connect(up.dsn, autocommit=True) as connection:
+        connection.execute("create table done (what text)")
+        for name in ("over-sqs", "over-sql"):
+            connection.execute("select queue.create(%s)", [name])
+            connection.execute("select queue.send(%s, '7')", [name])
+        variables = {
+            "AWS_ENDPOINT_URL": up.address, "AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x",
+            "AWS_SECRET_ACCESS_KEY": "x", "DATABASE_URL": up.dsn,
+        }  # fmt: skip
+        printed = run(python, "-c", program, cwd=folder, env=env | variables)
+        done = connection.execute("select what from done").fetchall()
+    assert (printed, done) == (("7\n", []) if extra == "boto3" else ("", [("7",)]))
 
 
 # --- metrics job -----------------------------------------------------------------------------------------------------

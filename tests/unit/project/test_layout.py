@@ -78,6 +78,12 @@ def test_no_package_imports_one_that_imports_it(folder: str) -> None:
     TopologicalSorter(graph).prepare()  # raises CycleError
 
 
+def test_the_worker_imports_no_other_layer() -> None:
+    """Applications install its wheel without the service's wheel."""
+    found = imported_by(ROOT / "layers/worker/penstock_worker", ROOT / "layers/worker")
+    assert {name for _, name in found if name.startswith(("penstock.", "penstock_web."))} == set()
+
+
 @pytest.mark.parametrize("folder", ["layers/core/penstock", "layers/web/penstock_web", "jobs/penstock_metrics"])
 def test_imports_from_the_own_package_are_relative(folder: str) -> None:
     """Ruff refuses relative imports from parent packages (`..`)."""
