@@ -17,6 +17,7 @@
 --   `min_receive_count` and `max_receive_count` count receives from all queues.
 --   `source_arn` is the queue from which a dead letter came.
 --   `shape` is the md5 of body_shape.
+--   `cause` is the result of error_cause, or an empty text for messages without an error.
 -- The messages are in the order of scan_messages. The last row has a null id, the number of examined messages, and the
 -- place after which the scan continues, or null at the end.
 -- Takes no lock.
@@ -47,6 +48,7 @@ declare
     v_max int := (p_filter ->> 'max_receive_count')::int;
     v_source text := p_filter ->> 'source_arn';
     v_shape text := p_filter ->> 'shape';
+    v_cause text := p_filter ->> 'cause';
     v_looked_at int := 0;
     v_found int := 0;
     v_bytes bigint := 0;
@@ -79,6 +81,7 @@ begin
                 and (v_source is null or m.system ->> 'DeadLetterQueueSourceArn' = v_source)
                 and (v_name is null or case when v_value is null then m.attributes ? v_name
                     else m.attributes #>> array[v_name, 'StringValue'] = v_value end)
+                and (v_cause is null or coalesce(queue.error_cause(m.attributes), '') = v_cause)
                 and (v_text is null or position(v_text in m.body) > 0)
                 and (v_path is null or queue.as_json(m.body) #> v_path = v_equals)
                 and (v_shape is null or shape = v_shape)

@@ -384,7 +384,7 @@ def test_topics_and_who_gets_what(penstock: Command) -> None:
     penstock("subscriptions", "create", "news", "--queue", "eu", "--raw", "--filter", policy)
     penstock("publish", "news", "lost", "--header", "region=us")
     penstock("publish", "news", "found", "--header", "region=eu")
-    assert penstock("receive", "eu", "--wait", "20", "--max", "10").split()[2:] == ["found"]
+    assert penstock("receive", "eu", "--wait", "20", "--max", "10").split()[2:] == ["found", 'region="eu"']
     (row,) = lines(penstock("subscriptions", "list", "news", "--json"))
     penstock("subscriptions", "delete", str(row["arn"]))
     assert lines(penstock("subscriptions", "list", "news", "--json")) == []

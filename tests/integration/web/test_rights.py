@@ -302,7 +302,7 @@ def test_a_user_who_may_nothing_learns_nothing(interfaces: Interfaces) -> None:
 # --- parameters ------------------------------------------------------------------------------------------------------
 BAD_VALUES = ("%00", "x", "9" * 30)
 CONSOLE = Path(__file__).parents[3] / "layers/web/penstock_web/console"
-SHARED_NAMES = {"text", "path", "value", "attr", "group", "min_receives", "source", "shape"}
+SHARED_NAMES = {"text", "path", "value", "attr", "group", "min_receives", "source", "shape", "cause", "no_cause"}
 """The names of the parameters that are filters."""
 PAGES = sorted({
     (screen.path, screen.handler.__module__.rpartition(".")[2])

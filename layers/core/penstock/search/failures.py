@@ -13,8 +13,10 @@ from penstock.postgres.statements.stored_messages import GROUP_FAILURES, Failure
 
 from .filters import AttributeFilter, MessageFilter
 from .messages import estimate
+from .titles import choose_titles
 
-By = Literal["source", "receive_count", "attribute", "shape"]
+By = Literal["cause", "source", "receive_count", "attribute", "shape"]
+BY_DEFAULT: Final[tuple[By, ...]] = ("cause", "source", "shape")
 SCANNED: Final = 5_000  # computing the shapes of 5,000 bodies of 500 bytes takes about 200 ms
 SAMPLES: Final = 3
 
@@ -39,7 +41,7 @@ class FailureGroup(NamedTuple):
     """A group of similar messages, with the newest as samples. `filter` matches only these messages of the queue.
 
     `messages`, `oldest_ms` and `newest_ms` describe the examined messages. The times say when the messages entered
-    this queue.
+    this queue. `title` tells the group apart from the other groups (titles.py), or is None.
     """
 
     filter: MessageFilter | None
@@ -47,6 +49,7 @@ class FailureGroup(NamedTuple):
     oldest_ms: int
     newest_ms: int
     samples: list[FailureRow]
+    title: str | None = None
 
 
 class Failures(NamedTuple):
@@ -79,8 +82,10 @@ def group_failures(grouping: Grouping, context: Context) -> Operation[Failures]:
         raise errors.QueueDoesNotExist
     *samples, end = rows
     looked_at = end.looked_at or 0
+    groups = [_group(list(found), grouping) for _, found in groupby(samples, lambda row: row.group_number)]
+    titles = choose_titles([group.samples for group in groups])
     return Failures(
-        [_group(list(found), grouping) for _, found in groupby(samples, lambda row: row.group_number)],
+        [group._replace(title=title) for group, title in zip(groups, titles, strict=True)],
         end.groups or 0,
         looked_at,
         estimate(end.messages, looked_at, grouping.after, end.next),
@@ -104,6 +109,8 @@ def _build_filter(row: FailureRow, grouping: Grouping) -> MessageFilter | None:
     shared: dict[str, object] = {"source_queue": row.group_source_arn and row.group_source_arn.rpartition(":")[2]}
     shared |= {"min_receive_count": row.group_receive_count, "max_receive_count": row.group_receive_count}
     shared["shape"] = row.group_shape
+    if "cause" in by:
+        shared["cause"] = row.group_cause or ""
     if grouping.attribute is not None:
         if grouping.filter.attribute is not None and grouping.filter.attribute.name != grouping.attribute:
             return None

@@ -49,7 +49,8 @@ class MessageFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tr
     same upper and lower case. `older_than_seconds` and `newer_than_seconds` count from the time when the message
     entered this queue. `min_receive_count` and `max_receive_count` limit the receives in all queues (SQS's
     ApproximateReceiveCount). `source_queue` is the name of the queue from which the message entered this dead-letter
-    queue. `shape` is the shape of the body, as in failure groups.
+    queue. `shape` is the shape of the body, as in failure groups. `cause` is the cause of the failure, as in failure
+    groups; an empty text matches messages without an error.
     """
 
     states: Annotated[list[State], msgspec.Meta(min_length=1, max_length=3)] | None = None
@@ -63,6 +64,7 @@ class MessageFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tr
     max_receive_count: Receives | None = None
     source_queue: Annotated[str, msgspec.Meta(min_length=1, max_length=80)] | None = None
     shape: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")] | None = None
+    cause: Annotated[str, msgspec.Meta(max_length=200)] | None = None
 
     def as_json(self, context: Context) -> str:
         """Returns the filter for `queue.find_messages`. Raises InvalidParameterValue for impossible characters."""

@@ -7,8 +7,11 @@ import msgspec
 from penstock.errors import InvalidParameterValue
 from penstock.search.filters import MessageFilter
 
-NAMES = ("text", "path", "value", "attr", "attr_value", "group", "min_receives", "max_receives", "source", "shape")
-TEXTS = {"text": "text", "group": "group_id", "source": "source_queue", "shape": "shape"}
+NAMES = (
+    "text", "path", "value", "attr", "attr_value", "group", "min_receives", "max_receives", "source", "shape", "cause",
+    "no_cause",
+)  # fmt: skip
+TEXTS = {"text": "text", "group": "group_id", "source": "source_queue", "shape": "shape", "cause": "cause"}
 NUMBERS = {"min_receives": "min_receive_count", "max_receives": "max_receive_count"}
 
 
@@ -22,6 +25,8 @@ def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter |
     document: dict[str, object] = {"states": states} if states else {}
     document |= {member: given[name] for name, member in TEXTS.items() if name in given}
     document |= {member: parse_number(given[name]) for name, member in NUMBERS.items() if name in given}
+    if "no_cause" in given:
+        document["cause"] = ""
     if "path" in given:
         document["json"] = {"path": given["path"], "equals": parse_value(query.get("value", ""))}
     if "attr" in given:
@@ -52,6 +57,8 @@ def as_parameters(wanted: MessageFilter) -> dict[str, str]:
     found = {
         "source": wanted.source_queue,
         "shape": wanted.shape,
+        "cause": wanted.cause or None,
+        "no_cause": "1" if wanted.cause == "" else None,
         "min_receives": wanted.min_receive_count,
         "max_receives": wanted.max_receive_count,
         "attr": wanted.attribute.name if wanted.attribute else None,

@@ -24,7 +24,7 @@ from penstock.management.metrics.operations import read_lag, read_minutes
 from penstock.management.metrics.types import QueueLag
 from penstock.management.queues import describe_queue
 from penstock.management.rights import Right, right_of
-from penstock.search.failures import Grouping
+from penstock.search.failures import BY_DEFAULT, Grouping
 from penstock.search.filters import MessageFilter
 from penstock.verdicts import TARGET_LAG_SECONDS
 
@@ -117,9 +117,7 @@ def search(wanted: SearchMessages, context: Context) -> Operation[str]:
 
 def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
     """Groups dead letters by failure."""
-    grouping = Grouping(
-        build_queue_arn(wanted.queue, context), ["source", "shape"], None, wanted.after, 5_000, wanted.groups
-    )
+    grouping = Grouping(build_queue_arn(wanted.queue, context), BY_DEFAULT, None, wanted.after, 5_000, wanted.groups)
     found = yield from find_failures(wanted.queue, grouping, context)
     return _join(
         f"{found.group_count} groups among the {found.looked_at} examined messages, of {found.of or 'many'}.",
@@ -169,7 +167,7 @@ def _group(group: ShownGroup) -> str:
     by = msgspec.json.encode(group.by).decode()
     selects = "none" if group.filter is None else msgspec.json.encode(group.filter).decode()
     facts = {"oldest": group.oldest_at, "newest": group.newest_at}
-    shared = _fence_facts({"by": by, "filter": selects})
+    shared = _fence_facts({"title": group.title or "none", "by": by, "filter": selects})
     return _join(f"## {group.count} messages", _facts(facts), shared, *map(_message, group.samples))
 
 

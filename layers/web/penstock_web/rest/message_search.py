@@ -50,19 +50,20 @@ async def search(name: str, runner: Runner) -> SearchResponse:
 async def failures(  # noqa: PLR0913, PLR0917 - each is a parameter
     name: str,
     runner: Runner,
-    by: Annotated[list[grouping.By] | None, Query(max_length=4)] = None,
+    by: Annotated[list[grouping.By] | None, Query(max_length=5)] = None,
     attribute: Annotated[str | None, Query(min_length=1, max_length=256, pattern=r"^[\w.-]*$")] = None,
     scan: Annotated[int, Query(ge=1, le=MAX_SCANNED)] = grouping.SCANNED,
     groups: Annotated[int, Query(ge=1, le=100)] = 50,
     after: Annotated[str | None, Query(pattern=PLACE)] = None,
     filter: Annotated[str, Query(description="JSON, as in a search")] = "{}",  # noqa: A002
 ) -> FailureResponse:
-    """Group dead letters, with three samples in each group. `by` defaults to the source queue and the body's shape.
+    """Group dead letters, with three samples in each group. `by` defaults to the cause, the source queue and the
+    body's shape.
     `filter` selects the messages to group.
     """
     arn = build_queue_arn(name, runner.context)
     selected = searching.read_filter(filter)
-    wanted = grouping.Grouping(arn, by or ["source", "shape"], attribute, after, scan, groups, selected)
+    wanted = grouping.Grouping(arn, by or grouping.BY_DEFAULT, attribute, after, scan, groups, selected)
     found = await runner.run(searching.find_failures(name, wanted, runner.context))
     shown = [searching.show_group(group, wanted) for group in found.groups]
     return FailureResponse(shown, found.group_count, found.looked_at, found.of, found.next)

@@ -229,6 +229,20 @@ def test_a_failure_is_the_header_of_the_dead_letter(http: httpx.Client) -> None:
     assert error_of(http.post(other, json={"error": "x"})) == (400, "invalid_receipt_handle")
 
 
+def test_groups_have_the_cause_as_title_and_a_filter_for_it(http: httpx.Client) -> None:
+    errors = ["order 1 is late", "order 22 is late", "refused", None]
+    for error in errors:
+        message = {"message": "m", "headers": {"PenstockError": error} if error else {}}
+        http.post("/v1/queues/orders/messages", json=message).raise_for_status()
+    groups = http.get("/v1/queues/orders/failures").json()["groups"]
+    assert [(group["count"], group["title"]) for group in groups[:1]] == [(2, "order # is late")]
+    assert {group["title"] for group in groups[1:]} == {"refused", None}
+    for group in groups:
+        wanted = {**group["filter"], "text": "m"} if group["filter"] else {"cause": group["by"]["cause"] or ""}
+        found = http.post("/v1/queues/orders/messages/search", json={"filter": wanted}).json()["messages"]
+        assert len(found) == group["count"], wanted
+
+
 def test_peek_does_not_consume_and_goes_on_after_an_id(http: httpx.Client) -> None:
     ids = sorted(send(http, number) for number in range(3))
     first = http.get("/v1/queues/orders/messages/peek", params={"limit": 2}).json()

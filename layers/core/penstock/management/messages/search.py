@@ -58,6 +58,7 @@ class GroupKey(msgspec.Struct, omit_defaults=True):
     receive_count: int | msgspec.UnsetType = msgspec.UNSET
     attribute: str | msgspec.UnsetType | None = msgspec.UNSET
     shape: str | msgspec.UnsetType = msgspec.UNSET
+    cause: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class Sample(FoundMessage, omit_defaults=True, kw_only=True):
@@ -71,9 +72,11 @@ class ShownGroup(msgspec.Struct):
     can select the group.
 
     `count` counts the examined messages. `oldest_at` and `newest_at` are the times at which the group's first and last
-    messages entered this queue.
+    messages entered this queue. `title` tells the group apart from the other groups: its cause, else an attribute that
+    its samples share, else a field in which the groups differ. `title` is null if the service finds neither.
     """
 
+    title: str | None
     by: GroupKey
     count: int
     oldest_at: str
@@ -153,8 +156,10 @@ def show_group(group: grouping.FailureGroup, wanted: grouping.Grouping) -> Shown
         receive_count=first.group_receive_count if first.group_receive_count is not None else msgspec.UNSET,
         attribute=first.group_attribute if "attribute" in wanted.by else msgspec.UNSET,
         shape=first.group_shape if first.group_shape is not None else msgspec.UNSET,
+        cause=first.group_cause if "cause" in wanted.by else msgspec.UNSET,
     )
     return ShownGroup(
+        group.title,
         key,
         group.messages,
         format_timestamp(group.oldest_ms),

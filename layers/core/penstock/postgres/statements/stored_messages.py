@@ -114,6 +114,7 @@ class FailureRow(NamedTuple):
     group_receive_count: int | None
     group_attribute: str | None
     group_shape: str | None
+    group_cause: str | None
     group_messages: int
     oldest_ms: int
     newest_ms: int

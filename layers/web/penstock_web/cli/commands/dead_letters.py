@@ -68,8 +68,8 @@ def failures(
         list[str] | None,
         typer.Option(
             metavar="WHAT",
-            parser=accept_only("source", "shape", "receive_count", "attribute"),
-            help="source, shape (both by default), receive_count or attribute; repeatable",
+            parser=accept_only("cause", "source", "shape", "receive_count", "attribute"),
+            help="cause, source, shape (all three by default), receive_count or attribute; repeatable",
         ),
     ] = None,
     text: BodyText = None,
@@ -88,7 +88,7 @@ def failures(
     if len(grouped) > 1:
         raise typer.BadParameter("groups have one attribute", param_hint="--attribute")
     conditions = read_filter(filter_, text, json, [value for value in attribute or () if "=" in value])
-    shown = by or (["attribute"] if grouped else ["source", "shape"])
+    shown = by or (["attribute"] if grouped else ["cause", "source", "shape"])
     response = RestClient(endpoint).call(
         "GET",
         queue_path(name, "/failures"),
@@ -99,9 +99,9 @@ def failures(
     groups = response["groups"]
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
     rows = ({**group, **group["by"], "sample": _sample(group)} for group in groups)
-    columns = [{"source": "source_queue"}.get(column, column) for column in shown if column != "shape"]
+    columns = [{"source": "source_queue"}.get(column, column) for column in shown if column not in ("shape", "cause")]
     as_json = prints_json(json)
-    print_table(groups if as_json else rows, as_json, ("count", *columns, "oldest_at", "newest_at", "sample"))
+    print_table(groups if as_json else rows, as_json, ("count", "title", *columns, "oldest_at", "newest_at", "sample"))
     if not as_json:
         print(f"examined {response['looked_at']} of {response['of'] or 'an unknown number of'} messages")
 

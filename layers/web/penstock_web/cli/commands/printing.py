@@ -119,8 +119,9 @@ class Progress:
 
 
 def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
-    """Prints one line for each message: when the message was sent, how often it was received, its group and its body. A
-    dead letter's number of receives includes the receives from the source queue.
+    """Prints one line for each message: when the message was sent, how often it was received, its group, its body and
+    its attributes. A dead letter's number of receives includes the receives from the source queue. Penstock's own
+    attributes, such as `_schedule`, are not shown.
     """
     import msgspec
 
@@ -132,7 +133,9 @@ def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
         text = body if isinstance(body, str) else bytes(message.message).decode()
         receives = message.read_count if message.receive_count is msgspec.UNSET else message.receive_count
         group = "" if message.group_id is None else f"{make_printable(message.group_id)}  "
-        print(f"{message.enqueued_at}  {receives:>3}  {group}{make_printable(text)}")
+        shown = {name: value for name, value in sorted(message.headers.items()) if not name.startswith("_")}
+        headers = "".join(f"  {name}={bytes(value).decode()}" for name, value in shown.items())
+        print(f"{message.enqueued_at}  {receives:>3}  {group}{make_printable(text)}{make_printable(headers)}")
 
 
 def print_fields(document: Mapping[str, object]) -> None:

@@ -13,7 +13,7 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
 from penstock.management.messages.search import PLACE
 from penstock.management.rights import needs, right_of
-from penstock.search.failures import SCANNED, By, FailureGroup, Failures, Grouping, group_failures
+from penstock.search.failures import BY_DEFAULT, SCANNED, By, FailureGroup, Failures, Grouping, group_failures
 from penstock_web.console.filters import as_parameters
 from penstock_web.console.messages import Seen, to_datetime
 from penstock_web.console.page import CurrentPage
@@ -23,7 +23,6 @@ from penstock_web.console.screen import screen
 from penstock_web.console.snippets import as_markdown
 
 KINDS: Final[tuple[By, ...]] = get_args(By)
-BY_DEFAULT: Final[tuple[By, ...]] = ("source", "shape")
 MAX_GROUPS: Final = 20
 MAX_SAMPLE_LENGTH: Final = 16_384
 MAX_PLACE_LENGTH: Final = 160
@@ -112,6 +111,7 @@ def show_group(name: str, group: FailureGroup) -> ShownFailures:
     facts = {
         "queue": name,
         "from": source and source.rpartition(":")[2],
+        "title": group.title,
         "alike": group.messages,
         "receives": group.samples[0].total_receive_count,
         "message id": first.row.message_id,

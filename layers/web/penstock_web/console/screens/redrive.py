@@ -44,7 +44,7 @@ class Selection(NamedTuple):
 NAMES_IN_WORDS: Final = {
     "text": "text", "path": "JSON path", "value": "value", "attr": "attribute", "attr_value": "its value",
     "group": "group", "min_receives": "receives at least", "max_receives": "receives at most", "source": "from",
-    "shape": "shape",
+    "shape": "shape", "cause": "cause", "no_cause": "without a cause",
 }  # fmt: skip
 
 
