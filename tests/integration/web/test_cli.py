@@ -193,11 +193,11 @@ def piped(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def on_a_terminal(*arguments: str) -> str:
-    """Runs a command in a terminal of 100 columns and returns the output."""
+def on_a_terminal(*arguments: str, columns: int = 100) -> str:
+    """Runs a command in a terminal and returns the output."""
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0) as reader:
-        variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+        variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns)}
         with subprocess.Popen([*COMMAND, *arguments], stdout=theirs, stderr=theirs, env=variables):
             os.close(theirs)
             pieces = []
@@ -334,6 +334,13 @@ def test_a_terminal_gets_help_by_rich() -> None:
     assert "╭" in shown
 
 
+def test_a_narrow_terminal_gets_whole_summaries() -> None:
+    shown = on_a_terminal("--help", columns=60)
+    assert "show the programs that received" in shown
+    assert "…" not in shown
+    assert "..." not in shown.replace("[ARGS]...", "")
+
+
 def test_before_a_command_runs_nothing_heavy_is_imported() -> None:
     heavy = {"rich", "pydantic", "fastapi", "uvloop", "psycopg", "boto3", "cryptography", "asyncio"}
     code = (
@@ -418,7 +425,7 @@ def test_init_writes_an_application_into_an_empty_folder(tmp_path: Path, capsys:
     ("arguments", "said"),
     [
         (["peek", "orders", "--state", "lost"], "'lost' is not visible, in_flight, delayed or all"),
-        (["failures", "orders", "--by", "lost"], "'lost' is not source, shape, receive_count or attribute"),
+        (["failures", "orders", "--by", "lost"], "'lost' is not cause, source, shape, receive_count or attribute"),
         (["search", "orders", "--filter", '{"a" 1}'], "character 6, '1': expecting ':' delimiter"),
         (["search", "orders", "--filter", '{"ä": '], "the text ends after character 6: expecting value"),
         (["search", "orders", "--filter", "[]"], "'[]' is not a JSON object"),

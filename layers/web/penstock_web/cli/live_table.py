@@ -41,7 +41,7 @@ Read = Callable[[], Sequence[ListedQueue]]
 def show(table: QueueTable, read: Read, interval: int) -> None:
     """Shows the table until the user presses q or Ctrl-C, or until the terminal is closed."""
     console = printing.open_console()
-    with _Reader(read, interval) as reader, _terminal(), Live(console=console, screen=True, auto_refresh=False) as live:
+    with Reader(read, interval) as reader, _terminal(), Live(console=console, screen=True, auto_refresh=False) as live:
         try:
             while True:
                 live.update(table.render(console.width, console.height), refresh=True)
@@ -54,7 +54,7 @@ def show(table: QueueTable, read: Read, interval: int) -> None:
             return
 
 
-def _apply_keys(table: QueueTable, reader: _Reader, height: int) -> bool:
+def _apply_keys(table: QueueTable, reader: Reader, height: int) -> bool:
     """Applies the keys that the user pressed. Returns False if the program ends."""
     pressed = os.read(sys.stdin.fileno(), 1_024).decode(errors="replace")
     for text in _KEYS.findall(pressed):
@@ -65,7 +65,7 @@ def _apply_keys(table: QueueTable, reader: _Reader, height: int) -> bool:
     return pressed != ""
 
 
-class _Reader:
+class Reader:
     """Reads the queues again and again in a thread, so that the keys work during a request."""
 
     def __init__(self, read: Read, interval: int) -> None:

@@ -1,5 +1,7 @@
 """Tests the table of `penstock top`: its order, keys, places and columns (docs/reference/command_line.md)."""
 
+from select import select
+
 import pytest
 from rich.console import Console
 
@@ -7,7 +9,9 @@ from penstock.management.metrics.types import Now
 from penstock.management.metrics.views import show_verdict
 from penstock.verdicts import Kind, Verdict
 from penstock_web.cli.lag import ListedQueue
+from penstock_web.cli.live_table import Reader
 from penstock_web.cli.queue_table import KEYS, QueueTable, describe_row, show_age
+from penstock_web.local_error import LocalError
 
 HEIGHT = 6  # four lines above two queues
 
@@ -125,3 +129,15 @@ def test_a_file_gets_seconds_and_no_control_characters(table: QueueTable) -> Non
 )
 def test_an_age_has_its_largest_unit(seconds: int, text: str) -> None:
     assert show_age(seconds) == text
+
+
+def test_an_unreachable_service_is_shown_above_the_last_queues(table: QueueTable) -> None:
+    def read() -> list[ListedQueue]:
+        raise LocalError("no service responds")
+
+    with Reader(read, interval=3_600) as reader:
+        reader.refresh()
+        assert select([reader.changed], [], [], 30)[0]
+        reader.store_in(table)
+    assert table.error.endswith("UTC  no service responds")
+    assert names(table) == "cbad"
