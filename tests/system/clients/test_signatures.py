@@ -7,6 +7,7 @@ SignatureDoesNotMatch ("Common error types" in the SQS API reference).
 from __future__ import annotations
 
 import base64
+import json
 import os
 import shutil
 import subprocess
@@ -14,10 +15,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
-from tests.support.clients.sdk_scenario import FACTS, GO_ENVIRONMENT, JAVA_PROGRAMS, NODE_MODULES, printed
+from tests.support.clients.sdk_scenario import FACTS, GO_ENVIRONMENT, GO_SOURCES, JAVA_PROGRAMS, NODE_MODULES, printed
 from tests.support.clients.service_client import ROOT, Deployment, counts
+from tests.support.pages.script import blocks
 from tests.support.programs.penstock_up import COMMAND, Up, running
 
 pytestmark = pytest.mark.clients
@@ -125,3 +128,109 @@ def test_an_example_handles_its_orders(
     shutil.copytree(EXAMPLES / language, tmp_path, dirs_exist_ok=True)
     assert sorted(run_example(tmp_path, up.address).splitlines()) == HANDLED
     assert counts(up, f"example-{language}") == ["0", "0", "0"]
+
+
+# --- the header X-Penstock-Error -------------------------------------------------------------------------------------
+# Runs the recipes of docs/guides/why_failed.md. The service ignores a header that the signature does not cover.
+
+RECIPES = "docs/guides/why_failed.md"
+ERROR = "größe 日本 + 1%"
+NODE_PROGRAM = """
+import { ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
+import { fail } from "./recipe.mjs";
+const QueueUrl = process.argv[2];
+const sqs = new SQSClient({ region: "us-east-1", endpoint: new URL(QueueUrl).origin });
+const { Messages } = await sqs.send(new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds: 5 }));
+await fail(sqs, QueueUrl, Messages[0].ReceiptHandle, new Error(process.argv[3]));
+"""
+GO_PROGRAM = """package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+func main() {
+	client := sqs.New(sqs.Options{
+		Region:       "us-east-1",
+		Credentials:  credentials.NewStaticCredentialsProvider(
+			os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"), ""),
+		BaseEndpoint: aws.String(os.Getenv("AWS_ENDPOINT_URL")),
+	})
+	url := aws.String(os.Args[1])
+	got, err := client.ReceiveMessage(context.Background(), &sqs.ReceiveMessageInput{QueueUrl: url, WaitTimeSeconds: 5})
+	if err == nil {
+		err = fail(client, url, got.Messages[0].ReceiptHandle, 0, errors.New(os.Args[2]))
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+"""
+JAVA_PROGRAM = """
+import java.net.URI;
+import software.amazon.awssdk.regions.Region;
+import software.amazon.awssdk.services.sqs.SqsClient;
+
+class Program {
+    public static void main(String[] args) {
+        try (var sqs = SqsClient.builder().region(Region.US_EAST_1)
+                .endpointOverride(URI.create(System.getenv("AWS_ENDPOINT_URL")))
+                .overrideConfiguration(c -> c.addExecutionInterceptor(new ErrorHeader())).build()) {
+            var message = sqs.receiveMessage(r -> r.queueUrl(args[0]).waitTimeSeconds(5)).messages().get(0);
+            ErrorHeader.fail(sqs, args[0], message.receiptHandle(), 0, new Exception(args[1]));
+        }
+    }
+}
+"""
+
+
+def read_recipe(language: str) -> str:
+    (block,) = [block for block in blocks(RECIPES) if block.language == language]
+    return block.text
+
+
+def fail_in_node(folder: Path, url: str, environment: dict[str, str]) -> None:
+    (folder / "node_modules").symlink_to(NODE_MODULES / "node_modules")
+    (folder / "recipe.mjs").write_text(read_recipe("javascript"))
+    (folder / "program.mjs").write_text(NODE_PROGRAM)
+    run(["node", "program.mjs", url, ERROR], folder, **environment)
+
+
+def fail_in_go(folder: Path, url: str, environment: dict[str, str]) -> None:
+    for name in ("go.mod", "go.sum"):
+        shutil.copy(GO_SOURCES / name, folder)
+    (folder / "recipe.go").write_text(read_recipe("go"))
+    (folder / "main.go").write_text(GO_PROGRAM)
+    run(["go", "run", ".", url, ERROR], folder, **GO_ENVIRONMENT, **environment)
+
+
+def fail_in_java(folder: Path, url: str, environment: dict[str, str]) -> None:
+    path = f"{JAVA_PROGRAMS / 'sdk'}/lib/*"
+    (folder / "ErrorHeader.java").write_text(read_recipe("java"))
+    (folder / "Program.java").write_text(JAVA_PROGRAM)
+    run(["javac", "-encoding", "UTF-8", "-cp", path, "ErrorHeader.java", "Program.java"], folder)
+    run(["java", "-Dsun.jnu.encoding=UTF-8", "-cp", f"{path}:.", "Program", url, ERROR], folder, **environment)
+
+
+@pytest.mark.parametrize("fail", [fail_in_node, fail_in_go, fail_in_java])
+def test_the_error_of_a_recipe_is_in_the_dead_letter(
+    signing: Up, key: dict[str, str], tmp_path: Path, fail: Callable[[Path, str, dict[str, str]], None]
+) -> None:
+    keys = {"aws_access_key_id": key["PENSTOCK_KEY"], "aws_secret_access_key": key["PENSTOCK_SECRET"]}
+    sqs = boto3.client("sqs", endpoint_url=signing.address, region_name="us-east-1", **keys)
+    dead = sqs.create_queue(QueueName=f"{fail.__name__}-dead")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
+    url = sqs.create_queue(QueueName=fail.__name__, Attributes={"RedrivePolicy": policy})["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody="m")
+    environment = {name.upper(): value for name, value in keys.items()} | {"AWS_ENDPOINT_URL": signing.address}
+    fail(tmp_path, url, environment)
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+    (letter,) = sqs.receive_message(QueueUrl=dead, MessageAttributeNames=["All"])["Messages"]
+    assert letter["MessageAttributes"]["PenstockError"]["StringValue"].endswith(ERROR)
