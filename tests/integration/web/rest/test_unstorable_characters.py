@@ -58,7 +58,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("GET", "/queues/{q}/messages/peek?state={visible}", None),
     ("POST", "/queues/{q}/messages/search", {"after": "0:1:g", "filter": {
         "text": "a", "json": {"path": ["a"], "equals": "b"}, "attribute": {"name": "a", "equals": "b"}, "group_id": "g",
-        "source_queue": "q"}}),
+        "source_queue": "q", "cause": "c"}}),
     ("GET", "/queues/{q}/failures?by={attribute}&attribute={a}&after={0:1:g}", None),
     ("POST", "/queues/{q}/moves", {"filter": {"text": "a", "source_queue": "q"}, "to": "q"}),
     ("GET", "/queues/{q}/moves", None),
@@ -67,6 +67,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("POST", f"/queues/{{q}}/moves/{{{MOVE}}}/cancel", None),
     ("DELETE", "/queues/{q}/messages/{1}", None),
     ("PATCH", "/queues/{q}/messages/{1}", {"vt": 1}),
+    ("POST", "/queues/{q}/messages/{x}/fail", {"error": "boom", "vt": 1}),
     ("GET", "/queues/{q}/archive", None),
     ("GET", f"/queues/{{q}}/metrics?{TIMES}&group={{g}}&format={{csv}}&window={{1m}}", None),
     ("GET", "/queues/{q}/lag", None),
