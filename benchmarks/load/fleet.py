@@ -1,8 +1,8 @@
 """Runs the load generator's processes. Each process runs its share of a phase's connections on uvloop.
 
 In a phase, the processes open connections and report their readiness, and the caller reads the counters. All processes
-then start at once. After all processes have reported their end, the caller reads the counters again. During a phase,
-each process shares only one counter.
+then start at once. The caller reads the counters again after all processes have reported that they are finished. During
+a phase, each process shares only one counter.
 """
 
 import asyncio

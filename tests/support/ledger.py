@@ -169,8 +169,8 @@ class Ledger:
             self._unanswered.append((begun, self.clock()))
 
     def rewound(self, moment: float, cut: float) -> None:
-        """Notes that since `cut` the database has its state of `moment` or later, after a restore or a failover to a
-        late standby.
+        """Notes that a restore, or a failover to a lagging standby, returned the database at `cut` to its state at
+        `moment` or later.
 
         Between `moment` and `cut`, sends may be lost, deletes and moves may be undone, and receives may not be counted.
         Violations since `cut` do not count, because the ledger did not know the database's state.

@@ -1,7 +1,7 @@
 -- queue.expire_unreceived(queue, shard, before): deletes unreceived messages that were sent before p_before, because
 -- they have expired. Returns whether the function deleted a message. Deletes up to 100,000 messages at the head of the
 -- shard (purge_shard). Also deletes expired messages among the next 200 messages, because expired messages can follow
--- younger messages after a clock went back. The caller is the shard's reader.
+-- younger messages after a clock went back. The caller holds the lock of the shard's reader.
 create or replace function queue.expire_unreceived(p_queue_id int, p_shard int, p_before timestamptz) returns boolean
 language plpgsql as $$
 declare

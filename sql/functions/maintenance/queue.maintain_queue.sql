@@ -1,7 +1,7 @@
--- queue.maintain_queue(queue): cleans a queue and deletes expired messages. Returns the number of cleaned or expired
--- messages. Also decides whether receives count messages in flight. In FIFO queues, removes groups that have been empty
--- for a minute, and repairs groups after the clock went back (rewind_groups). Removes up to 10,000 archived messages
--- that are older than the queue's `archive_seconds` (14 days), and up to 10,000 failures (queue.failure) that are older
+-- queue.maintain_queue(queue): cleans a queue and deletes expired messages. Returns the number of messages
+-- that it removed. Also decides whether receives count messages in flight. In FIFO queues, removes groups that have
+-- been empty for a minute, and repairs groups after the clock went back (rewind_groups). Removes up to 10,000 archived
+-- messages that are older than the queue's `archive_seconds` (14 days), and up to 10,000 failures that are older
 -- than the queue's retention. Starts at a random shard, and ends after the shard at which one second has passed. Uses
 -- the indexes archive_queue and failure_failed_at.
 -- This file also contains remove_empty_groups, rewind_groups and maintain_shard.

@@ -6,8 +6,8 @@
 -- Returns the mappings of the process with their revisions, or one row without a mapping if the process has no
 -- mappings.
 --   `now_ms` is the time in milliseconds since 1970.
---   `next_end_ms` is the time until the first registration of another process ends, and null if no other process is
---     registered.
+--   `next_end_ms` is the time until the earliest registration of another process expires, or null if no other process
+--     is registered.
 -- Writes nothing if no mapping is enabled, or while half of the registered time is left.
 -- Locks the poller's row and the mappings that the poller takes. Skips locked mappings. Uses the index
 -- event_source_mapping_poller.

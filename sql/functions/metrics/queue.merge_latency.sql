@@ -30,7 +30,7 @@ merged as (
 ranked as (
     select m.queue_id, m.measure, m.step_at, sum(m.count) over step as whole,
         sum(m.count) over (step order by m.bucket) as upto,
-        -- This bucket contains the durations of 0.
+        -- This bucket counts durations of 0.
         case when m.bucket = -2147483648 then 0
              else round(2 * power(1.02::float8 / 0.98, m.bucket) / (1.02 / 0.98 + 1)) end::bigint as us
     from merged m window step as (partition by m.queue_id, m.measure, m.step_at)),

@@ -66,8 +66,8 @@ begin
 end $$;
 
 -- queue.hand_over_mail(message, confirmations): creates a delivery to the mail server. Returns null or an error. The
--- errors are: The text of the delivery is JSON, which delivery/mail/message.py reads. The delivery's endpoint is a name
--- for each protocol, as in hand_over_to_gateway. A confirmation is valid for two days after it was sent.
+-- text of the delivery is JSON, which delivery/mail/message.py reads. The delivery's endpoint is a name for each
+-- protocol, as in hand_over_to_gateway. A confirmation is valid for two days after it was sent. The errors are:
 --   `NotSubscribed` means that the subscription has ended.
 --   `AddressDisabled` means that the server has refused five mails of the subscription in a row.
 --   `ConfirmationRateExceeded` means that confirmation_time finds no time for a confirmation.

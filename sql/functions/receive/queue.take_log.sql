@@ -305,7 +305,7 @@ $$;
 -- receiver. This lease ends at 'infinity' and has a row in queue.deferred, and take_deferred returns the lease's
 -- messages. The other messages have normal leases of at most p_lease_size messages. These leases' ranges overlap. Each
 -- of these leases therefore lists in `gone`, without a time, the ids in its range that belong to other leases. The
--- other leases record these ids. The caller is the shard's reader. Uses the index log_pkey.
+-- other leases record these ids. The caller holds the lock of the shard's reader. Uses the index log_pkey.
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
     p_watermark timestamptz, p_low bigint, p_noisy text[], p_before timestamptz)

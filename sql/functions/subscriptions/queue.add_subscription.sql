@@ -11,8 +11,9 @@
 --   `p_principal` is the subscriber's ARN.
 --   `p_password` is the password of a URL, which has **** in place of the password. The subscription's owner can change
 --     the password by another call.
--- While a subscription is pending, every call asks the endpoint again, with a new token that is valid for two days. The
--- errors are: A call asks an e-mail address at most once an hour, and only if no earlier mail waits.
+-- While a subscription is pending, every call asks the endpoint again to confirm, with a new token that is valid for
+-- two days. A call asks an e-mail address at most once an hour, and only if no earlier mail waits.
+-- The errors are:
 --   `NotFound` means that the topic does not exist.
 --   `PolicyChanged` means that a policy differs from p_policies.
 --   `SubscriptionExists` means that the existing subscription has other attributes.

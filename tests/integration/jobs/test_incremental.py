@@ -99,7 +99,7 @@ def installation(spark: SparkSession, database: Database) -> Iterator[JobInstall
 
 
 def record(connection: Connection, queue_id: int, age: timedelta, group: str | None = None) -> None:
-    """Records a message that was sent the given time ago and deleted 40 seconds later."""
+    """Records a message that was sent `age` ago, and was deleted 40 seconds after the send."""
     connection.execute(
         "insert into queue.history (first_received_at, queue_id, receive_count, outcome, group_id, sent_at,"
         " finished_at) values (now() - %(age)s + interval '10 s', %(queue)s, 1, 'deleted', %(group)s,"

@@ -52,6 +52,7 @@ BODIES: dict[str, Any] = {
     "POST /queues/{name}/messages": {"message": "x"},
     "DELETE /queues/{name}/messages": {"ids": [1]},
     "PATCH /queues/{name}/messages/{id}": {"vt": 0},
+    "POST /queues/{name}/messages/{handle}/fail": {"error": "timeout"},
     "POST /queues/{name}/messages/search": {},
     "POST /queues/{name}/moves": {"filter": {}},
     "POST /topics/{topic}/messages": {"message": "x"},

@@ -69,9 +69,9 @@ class Settings:
     queue_address = Setting("0.0.0.0:9324", unit="host:port", format=formats.ADDRESS, help="The address on which the "
         "service listens. `penstock up` listens on 127.0.0.1 unless this variable or `--host` is set.")
     queue_base_url = Setting("", unit="address", format=formats.BASE_URL, help="The start of queue URLs, "
-        "`{QUEUE_BASE_URL}/{account}/{queue}`, and of links in SNS messages. A region other than `QUEUE_REGION` "
-        "precedes the account. Without a value, the service uses the address that the client used. See "
-        "[Links](../operate/hosts.md#links).")
+        "`{QUEUE_BASE_URL}/{account}/{queue}`, and of links in SNS messages. The URL has the region before the "
+        "account if the region is not `QUEUE_REGION`. Without a value, the service uses the address that the client "
+        "used. See [Links](../operate/hosts.md#links).")
     queue_allowed_hosts = Setting("", unit="hosts", format=formats.HOSTS, help="The names under which clients reach "
         "the service, separated by commas. Examples are `queues.example.com`, `*.example.com` for all names below "
         "`example.com`, and `*` for any name. IP addresses, names without a dot, names below `localhost`, `internal` "
@@ -102,9 +102,9 @@ class Settings:
     _console = Subject("Console, assistants and test suites")
     queue_console = Setting("", choices=("off", "read", "full"), help="What people can do in the console at "
         "`/console`. See [Console](../guides/console.md). With `off`, the service has no console. With `read`, people "
-        "can read data. With `full`, people can do everything that their user may do. Without a value, the console is "
-        "`full` with `QUEUE_ACCESS=sigv4`, or if `penstock up` listens only on a loopback address. In all other cases "
-        "the console is `off`. With `QUEUE_ACCESS=presence`, the console is always off.")
+        "can read data. With `full`, people can do everything that the rights of their user allow. Without a "
+        "value, the console is `full` with `QUEUE_ACCESS=sigv4`, or if `penstock up` listens only on a loopback "
+        "address. In all other cases the console is `off`. With `QUEUE_ACCESS=presence`, the console is always off.")
     queue_mcp = Setting(False, help="Serves the Model Context Protocol at `/mcp`, for programs that assist an "
         "operator. The protocol can only read. See [MCP, for assistants](../guides/mcp.md). The service needs `pip "
         "install 'penstock-queue[mcp]'`.")
@@ -289,8 +289,8 @@ class Settings:
         "the collector, which receives OTLP over gRPC. An address with `https://` uses TLS.")
     otlp_service_name = Setting("penstock", help="The `service.name` of the traces.")
     otlp_sample_rate = Setting(0.1, unit="share", minimum=0, maximum=1, help="The share of traces, from 0 to 1, that "
-        "the service records if the trace begins in the service. For requests with a `traceparent`, the caller's "
-        "decision counts.")
+        "the service records if the trace begins in the service. The service follows the caller's sampling "
+        "decision if the request has a `traceparent`.")
 
     _serverless = Subject("Penstock on Lambda")
     queue_lambda_wait_seconds = Setting(2, unit="seconds", minimum=0, maximum=20, help="The maximum wait for messages "

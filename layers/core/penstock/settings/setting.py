@@ -54,7 +54,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
     hidden: bool = False
     """Whether every output hides the value, because it can contain a token."""
     attribute: str = ""
-    """The name of the attribute of Settings. The class Settings sets the name."""
+    """The name of this setting's attribute in the class Settings, which sets the name."""
     name: str = ""
     """The environment variable's name, which is the attribute's name in capitals."""
 

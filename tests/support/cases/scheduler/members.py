@@ -1,7 +1,7 @@
 """Defines cases of EventBridge Scheduler's twelve actions. The limits follow from the traits in botocore's model.
 
-The response to an absent or wrong member is ValidationException in AWS's format ("1 validation error detected: …"). One
-text contains all violations. The response to a value of a wrong type is SerializationException. The service ignores
+The response to a missing or invalid member is ValidationException in AWS's format ("1 validation error detected: …").
+One text contains all violations. The response to a value of a wrong type is SerializationException. The service ignores
 unknown members. Names are case-sensitive.
 """
 

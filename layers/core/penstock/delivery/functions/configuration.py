@@ -16,7 +16,7 @@ from penstock.documents.endpoint import parse_endpoint
 from .request import build_url, sign_request
 
 MAX_SECONDS: Final = 2.0
-"""The time limit for the connection, and for each part of the response."""
+"""The timeout for connecting, and for each read of the response."""
 MAX_RESPONSE_LENGTH: Final = 1_048_576
 _NOT_FOUND: Final = "ResourceNotFoundException"
 

@@ -21,7 +21,7 @@ from .attempts import MAX_EXAMINED
 
 
 class EndpointDescription(msgspec.Struct):
-    """A URL, and the outcomes of its attempts among the account's newest 10,000 attempts.
+    """A URL, and the outcomes of the delivery attempts to it. Only the account's newest 10,000 attempts count.
 
     `paused` means that a user paused the URL. `paused_until` means that the URL failed; the service tries one delivery
     after this time. `waiting` counts deliveries that wait during the pause; 10,001 means more than 10,000. `p95_ms` is

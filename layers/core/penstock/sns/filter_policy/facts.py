@@ -41,8 +41,8 @@ def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
     """Returns the facts of message attributes, without binary attributes.
 
     If an attribute's value does not fit its type, the message has no facts, so no policy matches it. AWS counts these
-    messages in the metric NumberOfNotificationsFilteredOut-InvalidAttributes. Values are compared in JSON form,
-    because policies escape quotes and backslashes twice ("Policy constraints for attribute-based filtering").
+    messages in the metric NumberOfNotificationsFilteredOut-InvalidAttributes. SQL compares values in JSON
+    form, because policies escape quotes and backslashes twice ("Policy constraints for attribute-based filtering").
     """
     try:
         found = {

@@ -37,7 +37,7 @@ def watch(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints the current verdict, and then a line for each other verdict or cause."""
+    """Prints the current verdict, and then a line each time the verdict or its cause changes."""
     try:
         for before, verdict in islice(_changes(RestClient(endpoint), name, interval), count):
             at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

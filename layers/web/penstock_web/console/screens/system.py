@@ -96,8 +96,8 @@ class Migrated(NamedTuple):
 
 @cache
 def read_expected() -> dict[int, str]:
-    """Returns the names of this release's migrations by their numbers. Returns an empty dict if the migration files are
-    not installed.
+    """Returns a dict from the number to the name of each migration in this release. The dict is empty if the migration
+    files are not installed.
     """
     try:  # Some Lambda functions do not contain penstock.postgres.migrations.
         from penstock.postgres.migrations import find_sql_directory, read_migrations  # noqa: PLC0415
