@@ -227,18 +227,18 @@ def test_a_message_past_its_retention_blocks_no_group(sqs: Sqs, state: str) -> N
     follows."""
     url = sqs.create_fifo(
         ContentBasedDeduplication="true",
-        VisibilityTimeout="600",
-        MessageRetentionPeriod="60",
+        VisibilityTimeout="1200",
+        MessageRetentionPeriod="600",
         DelaySeconds="900" if state == "delayed" else "0",
     )
     sqs.send(url, "old", MessageGroupId="g")
     for old in sqs.receive(url) if state != "delayed" else []:
         if state == "hidden":
-            sqs.hide(url, old, 900)
-    sqs.clock.advance(30)
+            sqs.hide(url, old, 1200)
+    sqs.clock.advance(300)
     sqs.send(url, "young", MessageGroupId="g")
     assert sqs.poll(url) == []
-    sqs.clock.advance(31)
+    sqs.clock.advance(301)
     if state == "delayed":
         sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "0"})
     assert bodies(sqs.receive(url)) == ["young"]
