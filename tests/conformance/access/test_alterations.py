@@ -38,7 +38,9 @@ class Deployment(NamedTuple):
     signer: Signer
 
     def send(self, request: Request) -> tuple[int, str]:
-        """Returns the status and the error code. The code is empty if the response has no error. Can also send repeated headers."""
+        """Returns the status and the error code. The code is empty if the response has no error. Can
+        also send repeated headers.
+        """
         self.connection.putrequest(request.method, request.target, skip_host=True, skip_accept_encoding=True)
         for name, value in request.headers:
             self.connection.putheader(name, value.encode("latin-1"))

@@ -62,7 +62,9 @@ def container(pod: Object) -> Object:
 
 
 def environment(pod: Object) -> dict[str, Any]:
-    """Returns the variables of a pod's only container. A value is a string, or a tuple (secret, key) for a reference to a secret."""
+    """Returns the variables of a pod's only container. A value is a string, or a tuple (secret, key)
+    for a reference to a secret.
+    """
     found: dict[str, Any] = {}
     for variable in container(pod)["env"]:
         assert variable["name"] not in found, "Kubernetes uses the last variable, and warns"
