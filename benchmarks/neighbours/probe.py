@@ -19,7 +19,7 @@ from .clients import Account, Receiver, connect, event_request
 
 SENDS_PER_SECOND = 50.0
 EVENTS_PER_SECOND = 10.0
-SCHEDULES = 20  # Each of these schedules fires every second.
+SCHEDULES = 20  # Each schedule fires every second.
 CONNECTIONS = 16
 FIRST_CLIENT = 50_000  # The noisy account uses other addresses.
 LATE_SECONDS = 60.0

@@ -51,7 +51,7 @@ Measured = Callable[[Bench, Penstock, int], Row]
 def measure_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
     """Runs `warski` on a queue that contains this many waiting messages.
 
-    The study counts the remaining messages, but does not compare the ids of these messages.
+    The study counts the remaining messages, but does not compare their ids.
     """
     address = address_of(penstock.endpoint, f"bench-growth-backlog-{size}")
     create_queue(address, VisibilityTimeout="43200")
