@@ -76,12 +76,12 @@ class Penstock:
     def environment(self) -> dict[str, str]:
         return {**os.environ, **self._settings}
 
-    def make_key(self, account: str) -> Key:
+    def create_key(self, account: str) -> Key:
         """Creates an access key that allows everything in this account."""
         key_id, secret, _ = self._create_key("--account", account)
         return Key(account, key_id.partition("=")[2], secret.partition("=")[2])
 
-    def make_bearer_key(self, account: str) -> str:
+    def create_bearer_key(self, account: str) -> str:
         """Creates a key for this account's REST API. Returns the value of the Authorization header."""
         key = self._create_key("--bearer", "--account", account)[0].partition("=")[2]
         return f"Bearer {key}"

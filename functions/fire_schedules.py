@@ -1,6 +1,6 @@
 """Fires schedules. Runs every minute on a schedule, and polls until the next invocation."""
 
-from penstock.lambda_runtime.scheduled import make_polling_handler
+from penstock.lambda_runtime.scheduled import build_polling_handler
 from penstock.workers import fire
 
-handler = make_polling_handler(fire)
+handler = build_polling_handler(fire)

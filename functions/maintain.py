@@ -1,6 +1,6 @@
 """Cleans the database. Runs every minute on a schedule."""
 
-from penstock.lambda_runtime.scheduled import make_statement_handler
+from penstock.lambda_runtime.scheduled import build_statement_handler
 from penstock.workers import maintain
 
-handler = make_statement_handler(maintain)
+handler = build_statement_handler(maintain)

@@ -1,5 +1,5 @@
 """Polls for event source mappings. Runs every minute on a schedule, and polls until the next invocation."""
 
-from penstock.lambda_runtime.polling import make_mappings_handler
+from penstock.lambda_runtime.polling import build_mappings_handler
 
-handler = make_mappings_handler()
+handler = build_mappings_handler()

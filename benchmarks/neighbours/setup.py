@@ -67,7 +67,9 @@ def settings() -> dict[str, str]:
 
 
 def set_up(service: Penstock) -> Installation:
-    quiet, noisy = (Account(service.make_key(account), service.make_bearer_key(account)) for account in (QUIET, NOISY))
+    quiet, noisy = (
+        Account(service.create_key(account), service.create_bearer_key(account)) for account in (QUIET, NOISY)
+    )
     target = Target(service.endpoint, service.dsn, quiet, "quiet", ROUTING_KEY, free_port())
     create_queue(quiet.address(service.endpoint, "quiet"))
     create_queue(quiet.address(service.endpoint, "fired"))

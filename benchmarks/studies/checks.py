@@ -78,9 +78,9 @@ def start(variant: Variant, bench: Bench) -> Penstock:
     """Starts a service. The load generator signs requests if the variant requires signatures."""
     service = bench.another_penstock(variant.settings)
     if variant.settings:
-        owner = service.make_key(ACCOUNT)
+        owner = service.create_key(ACCOUNT)
         service.callers = (
-            Callers(owner, service.make_key(PARTNER), policy_for(PARTNER)) if variant.policy else Callers(owner)
+            Callers(owner, service.create_key(PARTNER), policy_for(PARTNER)) if variant.policy else Callers(owner)
         )
     return service
 

@@ -1,5 +1,5 @@
 """Handles CreateScheduleGroup of EventBridge Scheduler."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("scheduler", "CreateScheduleGroup")
+handler = build_handler("scheduler", "CreateScheduleGroup")

@@ -1,5 +1,5 @@
 """Handles GetSchedule of EventBridge Scheduler."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("scheduler", "GetSchedule")
+handler = build_handler("scheduler", "GetSchedule")

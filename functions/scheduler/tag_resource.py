@@ -1,5 +1,5 @@
 """Handles TagResource of EventBridge Scheduler."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("scheduler", "TagResource")
+handler = build_handler("scheduler", "TagResource")

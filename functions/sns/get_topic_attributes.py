@@ -1,5 +1,5 @@
 """Handles GetTopicAttributes of SNS."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("sns", "GetTopicAttributes")
+handler = build_handler("sns", "GetTopicAttributes")

@@ -1,5 +1,5 @@
 """Handles SetSubscriptionAttributes of SNS."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("sns", "SetSubscriptionAttributes")
+handler = build_handler("sns", "SetSubscriptionAttributes")

@@ -1,5 +1,5 @@
 """Handles TagResource of SNS."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("sns", "TagResource")
+handler = build_handler("sns", "TagResource")

@@ -1,5 +1,5 @@
 """Handles Unsubscribe of SNS."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("sns", "Unsubscribe")
+handler = build_handler("sns", "Unsubscribe")

@@ -1,5 +1,5 @@
 """Handles ChangeMessageVisibilityBatch of SQS."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("sqs", "ChangeMessageVisibilityBatch")
+handler = build_handler("sqs", "ChangeMessageVisibilityBatch")

@@ -1,5 +1,5 @@
 """Handles ListDeadLetterSourceQueues of SQS."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("sqs", "ListDeadLetterSourceQueues")
+handler = build_handler("sqs", "ListDeadLetterSourceQueues")

@@ -1,5 +1,5 @@
 """Handles ListMessageMoveTasks of SQS."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("sqs", "ListMessageMoveTasks")
+handler = build_handler("sqs", "ListMessageMoveTasks")

@@ -1,5 +1,5 @@
 """Handles PurgeQueue of SQS."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("sqs", "PurgeQueue")
+handler = build_handler("sqs", "PurgeQueue")

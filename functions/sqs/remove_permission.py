@@ -1,5 +1,5 @@
 """Handles RemovePermission of SQS."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("sqs", "RemovePermission")
+handler = build_handler("sqs", "RemovePermission")

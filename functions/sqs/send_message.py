@@ -1,5 +1,5 @@
 """Handles SendMessage of SQS."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("sqs", "SendMessage")
+handler = build_handler("sqs", "SendMessage")

@@ -1,5 +1,5 @@
 """Handles SendMessageBatch of SQS."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("sqs", "SendMessageBatch")
+handler = build_handler("sqs", "SendMessageBatch")

@@ -12,9 +12,9 @@ TITLES = {"sqs": "SQS", "sns": "SNS", "scheduler": "EventBridge Scheduler"}
 
 TEXT = '''"""Handles {action} of {title}."""
 
-from penstock.lambda_runtime.handler import make_handler
+from penstock.lambda_runtime.handler import build_handler
 
-handler = make_handler("{service}", "{action}")
+handler = build_handler("{service}", "{action}")
 '''
 
 

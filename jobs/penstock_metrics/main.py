@@ -24,7 +24,7 @@ from penstock_web.local_error import LocalError
 from .continuous import LostError, follow, run_with_retries
 from .database.read import SourceDatabase
 from .database.runs import is_interrupt
-from .output.options import NoCatalogError, add_options, make_exporter
+from .output.options import NoCatalogError, add_options, build_exporter
 from .run import RequestedSpan, compute, ignore_progress, print_progress
 from .span import find_zone
 from .spark.java import NoJavaError
@@ -87,7 +87,7 @@ def _run(options: argparse.Namespace) -> int:
     settings = Settings.read(os.environ)
     zone = find_zone(settings.queue_metrics_timezone if options.zone is None else options.zone)
     requested = RequestedSpan(zone, parse_instant(options.start, zone), parse_instant(options.end, zone))
-    export = make_exporter(options, settings)
+    export = build_exporter(options, settings)
     address = choose_database(settings, options.data_dir)
     report = ignore_progress if options.quiet else print_progress
     report(f"database: {display_database(address)}")

@@ -158,7 +158,7 @@ def _plan_requested(job: Job, requested: RequestedSpan, state: State) -> Scope:
     """Returns the scope of the requested days. Without a start, the scope begins at the first message."""
     end = requested.end or _read_now(state)
     start = requested.start or _find_earliest(job) or end
-    return _make_scope(dict.fromkeys(state.kept_us, to_micros(min(start, end))), state, requested.zone, end)
+    return _build_scope(dict.fromkeys(state.kept_us, to_micros(min(start, end))), state, requested.zone, end)
 
 
 def _find_earliest(job: Job) -> datetime | None:
@@ -170,7 +170,7 @@ def _read_now(state: State) -> datetime:
     return state.snapshot.at + timedelta(microseconds=1)
 
 
-def _make_scope(first_us: dict[int, int], state: State, zone: ZoneInfo, end: datetime) -> Scope:
+def _build_scope(first_us: dict[int, int], state: State, zone: ZoneInfo, end: datetime) -> Scope:
     return Scope.of(first_us, state.kept_us, end, state.snapshot.at, zone)
 
 
@@ -186,7 +186,7 @@ def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) 
         job.run.handles(state.snapshot, changed)
     if last is None:
         first = _find_earliest(job)
-        return _make_scope(
+        return _build_scope(
             dict.fromkeys(state.kept_us, to_micros(first or _read_now(state))), state, zone, _read_now(state)
         )
     around = to_micros(last.snapshot.at - _MARGIN)
@@ -198,7 +198,7 @@ def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) 
     with open_connection(job.database.address) as connection:
         delivery = ranges.find_earliest_delivery(connection, last.unhandled_condition(state.snapshot))
     first_us[INSTALLATION] = around if delivery is None else min(around, to_micros(delivery))
-    return _make_scope(first_us, state, zone, _read_now(state))
+    return _build_scope(first_us, state, zone, _read_now(state))
 
 
 def _find_changes(

@@ -235,7 +235,7 @@ def test_a_statement_calls_its_function_with_typed_parameters() -> None:
 
 
 def test_rows_of_a_response_get_their_names() -> None:
-    (row,) = SET_QUEUE_ATTRIBUTES.make_rows([["QueueDoesNotExist"]])
+    (row,) = SET_QUEUE_ATTRIBUTES.build_rows([["QueueDoesNotExist"]])
     assert row == QueueErrorRow("QueueDoesNotExist")
     assert row.error == "QueueDoesNotExist"
 

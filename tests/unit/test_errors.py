@@ -9,7 +9,7 @@ import pytest
 
 import penstock
 from penstock import errors
-from penstock.errors import ERRORS, AwsError, make_sql_error
+from penstock.errors import ERRORS, AwsError, build_sql_error
 from penstock.observing.reports import REPORTS, Report
 from penstock.sns import errors as sns_errors
 
@@ -78,13 +78,13 @@ def test_the_tree_in_the_module_names_every_error() -> None:
 
 
 def test_an_error_of_sql_is_found_by_its_class_name() -> None:
-    assert type(make_sql_error("OverLimit")) is errors.OverLimit
-    assert make_sql_error("QueueNameExists", "detail").message == "detail"
-    assert make_sql_error("QueueDoesNotExist").message == "The specified queue does not exist."
+    assert type(build_sql_error("OverLimit")) is errors.OverLimit
+    assert build_sql_error("QueueNameExists", "detail").message == "detail"
+    assert build_sql_error("QueueDoesNotExist").message == "The specified queue does not exist."
 
 
 def test_an_unknown_error_of_sql_is_our_own_failure_and_shows_nothing() -> None:
-    error = make_sql_error("division_by_zero", "secret")
+    error = build_sql_error("division_by_zero", "secret")
     assert type(error) is errors.InternalFailure
     assert "secret" not in error.message
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock_metrics.span import MINUTE, to_datetime, to_micros
-from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, forecast_row, make_forecaster
+from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, build_forecaster, forecast_row
 from penstock_metrics.transforms.forecasts.series import FINE_STEPS, HOURS, STEP
 
 from .address import TRANSACTION_SETTINGS, open_connection
@@ -76,7 +76,7 @@ def _forecast_rows(database: SourceDatabase, facts: Mapping[int, QueueFacts], la
         return ()
     stored = database.read({_STORED: list(write_pieces(sorted(facts), to_datetime(last_us)))})
     windows = stored.withColumn("ends_us", F.unix_micros("ends_at")).select(*WINDOWS.names)
-    rows = windows.groupBy("queue_id").applyInArrow(make_forecaster(facts, last_us), from_arrow_schema(FORECAST))
+    rows = windows.groupBy("queue_id").applyInArrow(build_forecaster(facts, last_us), from_arrow_schema(FORECAST))
     return rows.collect()
 
 

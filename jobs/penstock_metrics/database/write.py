@@ -59,7 +59,7 @@ def write_windows(rows: DataFrame, target: WindowTable, address: str) -> int:
     zoned = rows.withColumn("zone", F.when(F.col("window_seconds") == 86400, F.lit(target.zone)).otherwise(""))
     made = zoned.transform(write_lines(COLUMNS[target.table]))
     in_pieces = made.repartition("piece").sortWithinPartitions("piece")
-    written = map_batches(in_pieces, make_piece_writer(address, target), WRITTEN).collect()
+    written = map_batches(in_pieces, build_piece_writer(address, target), WRITTEN).collect()
     missing = target.expected.keys() - {row["piece"] for row in written}
     with open_connection(address) as connection, connection.transaction():
         _begin(connection)
@@ -68,7 +68,7 @@ def write_windows(rows: DataFrame, target: WindowTable, address: str) -> int:
     return removed + changed
 
 
-def make_piece_writer(address: str, target: WindowTable) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def build_piece_writer(address: str, target: WindowTable) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """Returns the executors' function that writes a partition's pieces and yields batches of WRITTEN."""
 
     def write(batches: Batches) -> Iterator[pa.RecordBatch]:

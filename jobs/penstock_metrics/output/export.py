@@ -24,7 +24,7 @@ from penstock_metrics.transforms.columns import map_batches
 from .datasets import DATASETS, MESSAGES, Dataset
 from .days import Kept, find_computed, find_replaceable
 from .place import Note, Place, Slot
-from .write import KEY, WRITTEN, WriteTask, make_writer
+from .write import KEY, WRITTEN, WriteTask, build_writer
 
 # The key of the advisory lock that lets only one export work at a time. The number is the bytes of "exports".
 _LOCK_KEY: Final = 0x6578706F727473
@@ -119,7 +119,7 @@ def _write(
     folder = F.substring_index(KEY, "/", 2)
     rows = keyed.repartition(folder).sortWithinPartitions(KEY, *dataset.order)
     job = WriteTask(target.place.uri, dataset.name, dataset.schema, frozenset(slots), target.register is not None)
-    found = map_batches(rows, make_writer(job), WRITTEN).collect()
+    found = map_batches(rows, build_writer(job), WRITTEN).collect()
     return {row["name"]: row["rows"] for row in found}
 
 

@@ -13,7 +13,7 @@ from .export import ExportTarget, export
 from .iceberg import NoCatalogError, Tables
 from .place import Place
 
-__all__ = ["NoCatalogError", "add_options", "make_exporter"]
+__all__ = ["NoCatalogError", "add_options", "build_exporter"]
 
 Report = Callable[[str], None]
 
@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def make_exporter(options: argparse.Namespace, settings: Settings) -> Callable[[SourceDatabase, Report], None]:
+def build_exporter(options: argparse.Namespace, settings: Settings) -> Callable[[SourceDatabase, Report], None]:
     """Returns the export to call after a run. Raises ValueError or NoCatalogError for wrong options."""
     if options.parquet is None:
         if options.iceberg is not None:

@@ -38,7 +38,7 @@ class WriteTask:
     keep_replaced: bool
 
 
-def make_writer(job: WriteTask) -> Callable[[Batches], Batches]:
+def build_writer(job: WriteTask) -> Callable[[Batches], Batches]:
     """Returns a function that writes sorted batches, whose first column is KEY, and yields batches of WRITTEN."""
 
     def write_partition(batches: Batches) -> Batches:
@@ -54,7 +54,7 @@ def make_writer(job: WriteTask) -> Callable[[Batches], Batches]:
     return write_partition
 
 
-def make_key(day: str, queue: str, part: int) -> str:
+def build_key(day: str, queue: str, part: int) -> str:
     """Returns the key that rows of the same file share."""
     return _SEPARATOR.join((day, queue, str(part)))
 

@@ -92,7 +92,7 @@ class Durations:
         return coding, codes, row
 
 
-def make_summarizer(span: DaySpan, few: int = FEW, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
+def build_summarizer(span: DaySpan, few: int = FEW, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
     """Returns a function from a partition's batches of PARTED to batches of SUMMARY."""
     lengths = [Windows.of(span, seconds) for seconds in LENGTHS]
 

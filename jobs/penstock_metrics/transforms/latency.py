@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 from penstock_metrics.span import HOUR, DaySpan
 
 from .columns import GROUP, WHOLE_QUEUE, Checkpoint, Transform, map_batches, round_down
-from .durations import CHUNK, SUMMARY, make_summarizer
+from .durations import CHUNK, SUMMARY, build_summarizer
 from .keys import MEASURES
 from .pieces import FOUND, MERGED, WANTED, find_candidates, merge_pieces
 from .sketch import PERCENTILES
@@ -79,7 +79,7 @@ def summarise_latencies(
     near = measured.where((F.col("at_us") >= low) & (F.col("at_us") < high))
     parted = near.withColumn("hour_us", round_down(F.col("at_us"), HOUR)).transform(_add_parts(busy))
     by_hour = parted.repartition(_count_partitions(near, messages), "queue_id", "hour_us", "part").drop("hour_us")
-    return map_batches(by_hour, make_summarizer(span), SUMMARY)
+    return map_batches(by_hour, build_summarizer(span), SUMMARY)
 
 
 def _count_partitions(rows: DataFrame, messages: int) -> int:

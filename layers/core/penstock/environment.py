@@ -48,7 +48,7 @@ class Environment:
     def __post_init__(self) -> None:
         # This method creates the objects, so that every entry point has them. Raises SettingError.
         object.__setattr__(self, "hosts", Hosts(self.settings))
-        object.__setattr__(self, "access", _make_access_rule(self.settings))
+        object.__setattr__(self, "access", _build_access_rule(self.settings))
         object.__setattr__(self, "request_rate", request_rate(self.settings))
 
     def cache(self, kind: type[T]) -> T:
@@ -66,9 +66,9 @@ def load_receipt_handles(database: StatementExecutor) -> ReceiptHandles:
     return ReceiptHandles(bytes(secret.value))
 
 
-def _make_access_rule(settings: Settings) -> "AccessRule | None":
+def _build_access_rule(settings: Settings) -> "AccessRule | None":
     if settings.queue_access == "off":
         return None
-    from .access.authentication import make_access_rule  # noqa: PLC0415 - takes 15 ms, and only some settings need it
+    from .access.authentication import build_access_rule  # noqa: PLC0415 - takes 15 ms, and only some settings need it
 
-    return make_access_rule(settings)
+    return build_access_rule(settings)

@@ -364,7 +364,7 @@ ERRORS: dict[str, type[AwsError]] = {
 }  # fmt: skip
 
 
-def make_sql_error(code: str, detail: str | None = None) -> AwsError:
+def build_sql_error(code: str, detail: str | None = None) -> AwsError:
     """Returns the error for the class name in a SQL function's column `error`, or InternalFailure for an unknown
     name."""
     error = ERRORS.get(code)

@@ -215,9 +215,9 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
     if action is None:
         raise InvalidAction.named(target.decode("latin-1").rpartition(".")[2])
     try:
-        request = json.make_decoder(action.request)(http.body)
+        request = json.build_decoder(action.request)(http.body)
     except MissingParameter as error:
-        raise _make_missing_error(action, error) from error
+        raise _build_missing_error(action, error) from error
     if SERVICES[action.service].has_validation_error:
         _check_limits(request)
     scope = _read_header_scope(http.headers, environment) or _build_default_scope(environment)
@@ -230,7 +230,7 @@ def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
     if action is None or not SERVICES[action.service].is_served(http, environment.settings):
         raise UnknownOperationException
     try:
-        request = rest_json.make_decoder(action.request)(label, http.query, http.body)
+        request = rest_json.build_decoder(action.request)(label, http.query, http.body)
     except rest_json.ConstraintViolation as violation:
         raise ValidationException.of(violation.problems) from None
     scope = (
@@ -257,9 +257,9 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
     if http.path != "/":
         tree.setdefault("QueueUrl", http.path)
     try:
-        request = query.make_decoder(action.request)(tree)
+        request = query.build_decoder(action.request)(tree)
     except MissingParameter as error:
-        raise _make_missing_error(action, error) from error
+        raise _build_missing_error(action, error) from error
     if SERVICES[action.service].has_validation_error:
         _check_limits(request)
     return DecodedRequest(action, request, scope)
@@ -271,7 +271,7 @@ def _check_limits(request: Struct) -> None:
         raise ValidationError.of(problems)
 
 
-def _make_missing_error(action: AnyAction, error: MissingParameter) -> AwsError:
+def _build_missing_error(action: AnyAction, error: MissingParameter) -> AwsError:
     """Returns the error of the action's service for a missing member."""
     if SERVICES[action.service].has_validation_error:
         return ValidationError.missing(error.message.removesuffix(".").rpartition(" ")[2])
@@ -351,7 +351,7 @@ def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
         if isinstance(tree.get(name), str):
             tree[name] = tree[name].lower()  # Python clients write True
     action: AnyAction = cast("AnyAction", PEEK)
-    return DecodedRequest(action, query.make_decoder(PEEK.request)(tree), scope)
+    return DecodedRequest(action, query.build_decoder(PEEK.request)(tree), scope)
 
 
 # --- callers ---------------------------------------------------------------------------------------------------------

@@ -231,7 +231,7 @@ def add_tracing(application: Application, tracing: "Tracing | None") -> Any:
     return TracedApplication(application, tracer)
 
 
-def make_pool(settings: Settings, watcher: UUID) -> Pool:
+def build_pool(settings: Settings, watcher: UUID) -> Pool:
     """Returns the connection pool, which is not open yet. `watcher` is the id of the process's long polls."""
     return Pool(
         settings.database_url,
@@ -243,7 +243,7 @@ def make_pool(settings: Settings, watcher: UUID) -> Pool:
     )
 
 
-def make_batcher(
+def build_batcher(
     settings: Settings,
     pool: Pool,
     long_polls: LongPollDispatcher,
@@ -272,11 +272,11 @@ async def open_resources(
     """Yields the objects that all requests share, while background tasks and workers run. Closes these objects at the
     end."""
     watcher = uuid4()  # the process's id in the database, for long polls and connections
-    pool = make_pool(settings, watcher)
+    pool = build_pool(settings, watcher)
     meter, activity = Meter(settings, metrics_folder), Activity()
     long_polls = LongPollDispatcher(pool.call_pipelined, watcher)
     on_response = partial(_notice_call, meter, activity)
-    batcher = make_batcher(settings, pool, long_polls, write_backpressure, on_response)
+    batcher = build_batcher(settings, pool, long_polls, write_backpressure, on_response)
     all_workers, measurement = workers(settings, long_polls, activity, meter, tracing)
     meter.outage.explain = pool.explain_failure
     for worker in all_workers:

@@ -46,7 +46,7 @@ def worker(
     """
     settings = Settings(**options)
 
-    def make(handler: Callable[P, R]) -> Worker[P, R]:
+    def decorate(handler: Callable[P, R]) -> Worker[P, R]:
         def connect() -> Queue:
             if database is not None:
                 return SqlQueue(queue, handler, settings, database)
@@ -54,4 +54,4 @@ def worker(
 
         return Worker(queue, handler, settings, connect)
 
-    return make
+    return decorate

@@ -77,7 +77,7 @@ class SqsQueue:
     def __init__(
         self, queue: str, handler: Callable[..., object], settings: Settings, client: object | None = None
     ) -> None:
-        self._client = cast("Client", client or _make_client(settings))
+        self._client = cast("Client", client or _build_client(settings))
         self._handler = handler
         self._settings = settings
         self._wait_seconds = WAIT_SECONDS if settings.wait_seconds is None else int(settings.wait_seconds)
@@ -168,7 +168,7 @@ class SqsQueue:
             params["headers"][ERROR_HEADER] = encode_header(error)
 
 
-def _make_client(settings: Settings) -> object:
+def _build_client(settings: Settings) -> object:
     """Makes a client with a connection for each handler, the receive and the heartbeat. The environment and AWS's files
     configure it."""
     import boto3

@@ -20,7 +20,7 @@ from penstock.actions import ACTIONS, MAPPING_ACTIONS, AnyAction
 from penstock_web.cli.key_ring import KeyRing
 from tests.support.conformance.access_keys import OWNER, SIGV4, key_ring, new_key
 from tests.support.conformance.scheduler import Scheduler
-from tests.support.conformance.sdk_clients import make_client
+from tests.support.conformance.sdk_clients import build_client
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
 from tests.support.conformance.valid_requests import scheduler as scheduler_requests
@@ -111,7 +111,7 @@ def find_error(action: AnyAction, members: Members, caller: Sqs) -> tuple[int, s
         "sqs": lambda: caller.client,
         "sns": lambda: Sns(caller).client,
         "scheduler": lambda: Scheduler(caller).client,
-        "lambda": lambda: make_client(
+        "lambda": lambda: build_client(
             "rest-json", caller.endpoint_url, caller.account, secret=caller.secret, service="lambda"
         )[0],
     }[action.service]()

@@ -34,14 +34,14 @@ def owner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sqs:
 def user(sqs: Sqs, installation: Database) -> MakeUser:
     """Returns a function that creates a user with the given policies, which are names or statements."""
 
-    def make(*policies: Any, account: str = OWNER, name: str = "") -> Sqs:
+    def create(*policies: Any, account: str = OWNER, name: str = "") -> Sqs:
         name = name or f"user-{next(_numbers)}"
         texts = [policy if isinstance(policy, str) else json.dumps({"Statement": [policy]}) for policy in policies]
         with key_ring(installation) as ring:
             list(ring.set_user(name, texts, account, new=True))
         return sqs.with_settings(SETTINGS).with_key(*new_key(installation, account, name))
 
-    return make
+    return create
 
 
 def denied(caller: Sqs, method: str, **parameters: Any) -> None:

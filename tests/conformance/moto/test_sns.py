@@ -281,9 +281,9 @@ def push_after(method: str) -> Callable[[Any, str], None]:
     return action
 
 
-def twice(method: str, member: str, make: Callable[[Any, str], str]) -> Callable[[Any, str], None]:
+def twice(method: str, member: str, create: Callable[[Any, str], str]) -> Callable[[Any, str], None]:
     def action(sns: Any, name: str) -> None:
-        arn = make(sns, name)
+        arn = create(sns, name)
         for _ in range(2):
             getattr(sns, method)(**{member: arn})
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from tests.support.database import TestServer
-from tests.support.jobs.history_generator import Mixture, Span, make_partitions, make_queues, write, write_steady
+from tests.support.jobs.history_generator import Mixture, Span, create_partitions, create_queues, write, write_steady
 from tests.support.jobs.reference import Connection, compute
 from tests.support.sql.calls import create, purge, queue_id, receive, redrive, send, value
 from tests.support.sql.move_tasks import run, start
@@ -99,7 +99,7 @@ def test_a_day_has_as_many_hours_as_its_zone_gives_it(
 def test_messages_at_the_end_of_a_window_are_counted(db: Connection) -> None:
     """One message was sent before the day, received in the first hour of the day, and deleted in the third hour.
     Another message arrived and stayed for 90 s."""
-    (queue,) = make_queues(db, 1)
+    (queue,) = create_queues(db, 1)
     record(db, queue, [at("05-09T23:59:58")], [at("05-10T02:00:00")], received=at("05-10T00:30:00"), receives=3)
     record(db, queue, [at("05-10T01:00:00")], [at("05-10T01:01:30")], received=at("05-10T01:00:00"))
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
@@ -121,7 +121,7 @@ def test_messages_at_the_end_of_a_window_are_counted(db: Connection) -> None:
 
 
 def test_the_oldest_message_is_not_the_one_that_leaves_last(db: Connection) -> None:
-    (queue,) = make_queues(db, 1)
+    (queue,) = create_queues(db, 1)
     for sent, finished in (("00:00:30", "00:02:30"), ("00:00:10", "00:01:30"), ("00:00:50", "00:01:10")):
         record(db, queue, [at(f"05-10T{sent}")], [at(f"05-10T{finished}")])
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
@@ -131,7 +131,7 @@ def test_the_oldest_message_is_not_the_one_that_leaves_last(db: Connection) -> N
 def test_clocks_that_differ(db: Connection) -> None:
     """One message was deleted before it was sent, so it is never present and its durations are 0. Another message was
     received before it was sent, so it is present but not waiting."""
-    (queue,) = make_queues(db, 1)
+    (queue,) = create_queues(db, 1)
     record(db, queue, [at("05-10T00:05:00")], [at("05-10T00:03:00")], received=at("05-10T00:03:30"))
     record(db, queue, [at("05-10T00:10:00")], [at("05-10T00:12:00")], received=at("05-10T00:09:00"))
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
@@ -153,7 +153,7 @@ def test_clocks_that_differ(db: Connection) -> None:
 
 
 def test_every_fate_is_counted_where_it_happened(db: Connection) -> None:
-    (queue,) = make_queues(db, 1)
+    (queue,) = create_queues(db, 1)
     for minute, outcome in enumerate(("dead_lettered", "purged", "expired", "moved")):
         record(
             db,
@@ -178,7 +178,7 @@ def test_redeliveries_count_in_their_minutes(db: Connection) -> None:
     """The times of two of the four receives are known. The receives without a known time count in the minute in which
     their message ended.
     """
-    (queue,) = make_queues(db, 1)
+    (queue,) = create_queues(db, 1)
     known = [at("05-10T00:02:00"), at("05-10T00:02:59")]
     record(db, queue, [at("05-10T00:00:10")], [at("05-10T00:05:00")], receives=5, redelivered=known)
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
@@ -250,7 +250,7 @@ def test_a_message_is_in_its_queue_or_in_the_dead_letter_queue_in_every_minute(d
 def test_groups_and_their_skew(db: Connection) -> None:
     """Gini is ((-2) 1 + 0 1 + 2 2) / (3 4) = 1/6 for groups with 1, 1 and 2 arrivals. The fifth message has no
     group."""
-    (queue,) = make_queues(db, 1)
+    (queue,) = create_queues(db, 1)
     sent = [at("05-10T00:00:00")] * 5
     finished = [at("05-10T00:00:10") + timedelta(seconds=i) for i in range(5)]
     record(db, queue, sent, finished, groups=["a", "b", "c", "c", None])
@@ -264,7 +264,7 @@ def test_groups_and_their_skew(db: Connection) -> None:
 
 
 def test_only_the_hundred_groups_with_most_arrivals_have_rows(db: Connection) -> None:
-    (queue,) = make_queues(db, 1)
+    (queue,) = create_queues(db, 1)
     # The last name occurs twice, so g099 is not among the hundred groups with the most arrivals.
     names = [f"g{i:03}" for i in range(101)] + ["g100"]
     sent = [at("05-10T00:00:00")] * len(names)
@@ -276,7 +276,7 @@ def test_only_the_hundred_groups_with_most_arrivals_have_rows(db: Connection) ->
 
 
 def test_a_living_message_is_measured_in_the_window_of_the_run(db: Connection) -> None:
-    (queue,) = make_queues(db, 1)
+    (queue,) = create_queues(db, 1)
     db.execute(
         "insert into queue.side (id, visible_at, sent_at, message_id, queue_id, receive_count, first_received_at,"
         " shard, body) select n, now() + v, now() - interval '1 day', gen_random_uuid(), %s, c,"
@@ -313,8 +313,8 @@ def test_webhooks_and_schedules(db: Connection) -> None:
 
 def test_late_rows_are_found_in_their_day(db: Connection) -> None:
     """The partition of the next day contains the rows, because they were recorded long after the message ended."""
-    (queue,) = make_queues(db, 1)
-    make_partitions(db, Span(date(2026, 5, 10)))
+    (queue,) = create_queues(db, 1)
+    create_partitions(db, Span(date(2026, 5, 10)))
     record(db, queue, [at("05-10T23:59:00")], [at("05-10T23:59:30")], recorded=at("05-11T11:00:00"))
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
     assert windows(db, HOUR, "arrivals, deletions") == [(1, 1)]

@@ -310,7 +310,7 @@ def test_runs_cut_short_go_on(
     worker = Worker(*seconds)
     monkeypatch.setattr(scheduled, "monotonic", lambda: worker.now)
     with scheduled_environment(database, monkeypatch, {}):
-        assert scheduled.make_statement_handler(worker)(None, None) == {"done": runs}
+        assert scheduled.build_statement_handler(worker)(None, None) == {"done": runs}
 
 
 @contextmanager
@@ -369,7 +369,7 @@ def test_a_function_polls_for_what_comes_meanwhile(
     monkeypatch.setattr(scheduled, "monotonic", lambda: worker.now)
     monkeypatch.setattr(scheduled, "sleep", worker.sleep)
     with scheduled_environment(database, monkeypatch, {"QUEUE_LAMBDA_WORKER_SECONDS": seconds}):
-        assert scheduled.make_polling_handler(worker)(None, None) == {"done": len(limits)}
+        assert scheduled.build_polling_handler(worker)(None, None) == {"done": len(limits)}
     assert worker.limits == pytest.approx(limits)
     assert worker.now == pytest.approx(end)
 

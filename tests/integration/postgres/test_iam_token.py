@@ -20,7 +20,7 @@ from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock.postgres import iam_token
 from penstock.postgres.address import parse_address
 from penstock.postgres.database import Database
-from penstock.postgres.iam_token import TokenError, add_token, make_token
+from penstock.postgres.iam_token import TokenError, add_token, build_token
 from penstock.postgres.statements.installation import DUE_WORK
 from penstock.settings import DRIVERS, SettingError, Settings
 from penstock_web.database import connect as container
@@ -50,9 +50,9 @@ def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
-    iam_token._make_client.cache_clear()
+    iam_token._build_client.cache_clear()
     yield
-    iam_token._make_client.cache_clear()
+    iam_token._build_client.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def server() -> Iterator[Postgres]:
     TLS."""
     account = SystemAccount.choose()
     with ephemeral_state(memory_directory()) as state:
-        folder, own = account.make_private_folder(state / "tls"), OURS.server(HOST)
+        folder, own = account.create_private_folder(state / "tls"), OURS.server(HOST)
         settings = {
             "fsync": "off",
             "ssl": "on",
@@ -80,12 +80,12 @@ def tokens(server: Postgres, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
 
     def recorded(host: str, port: int, user: str) -> str:
-        token = f"{make_token(host, port, user)}&number={len(made)}"
+        token = f"{build_token(host, port, user)}&number={len(made)}"
         set_password(server, token)
         made.append(token)
         return token
 
-    monkeypatch.setattr(iam_token, "make_token", recorded)
+    monkeypatch.setattr(iam_token, "build_token", recorded)
     set_password(server, "nobody has this one")
     return made
 
@@ -118,7 +118,7 @@ def signed(key: bytes, text: str) -> bytes:
 def test_a_token_is_a_presigned_request() -> None:
     """The token is the user's presigned `connect` request to rds-db, without the scheme. The test computes the
     signature independently."""
-    place, _, query = make_token("db.example.eu-west-1.rds.amazonaws.com", 5433, USER).partition("/?")
+    place, _, query = build_token("db.example.eu-west-1.rds.amazonaws.com", 5433, USER).partition("/?")
     fields = {name: value for name, (value,) in parse_qs(query, strict_parsing=True).items()}
     assert place == "db.example.eu-west-1.rds.amazonaws.com:5433"
     given = fields.pop("X-Amz-Signature")
@@ -210,7 +210,7 @@ def test_without_credentials_or_a_region(
     with pytest.raises(ServiceUnavailable) as refused:
         database.connection()
     assert "Unable to locate credentials" in str(refused.value.__cause__)
-    iam_token._make_client.cache_clear()
+    iam_token._build_client.cache_clear()
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     with pytest.raises(TokenError, match="region"):
-        make_token("h", 5432, USER)
+        build_token("h", 5432, USER)

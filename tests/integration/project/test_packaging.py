@@ -89,7 +89,7 @@ def test_the_error_names_what_is_missing(tmp_path: Path) -> None:
     assert "PYTHON=" in found.stderr
 
 
-def make(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_make(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs make with a Makefile that includes Penstock's Makefile and then prints the chosen interpreter. PATH contains
     only the interpreters in `tmp_path`.
     """
@@ -109,12 +109,12 @@ def make(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_make_takes_the_interpreter_of_the_script_unless_python_names_one(tmp_path: Path) -> None:
     chosen = install(tmp_path / "bin" / "python3")
-    assert make(tmp_path).stdout == f"chosen: {chosen}\n"
-    assert make(tmp_path, "PYTHON=/somewhere/python3").stdout == "chosen: /somewhere/python3\n"
+    assert run_make(tmp_path).stdout == f"chosen: {chosen}\n"
+    assert run_make(tmp_path, "PYTHON=/somewhere/python3").stdout == "chosen: /somewhere/python3\n"
 
 
 def test_make_fails_without_an_interpreter(tmp_path: Path) -> None:
-    done = make(tmp_path)
+    done = run_make(tmp_path)
     assert done.returncode != 0
     assert "Python 3.11 or newer with pip" in done.stderr
     assert "chosen" not in done.stdout

@@ -23,7 +23,7 @@ from penstock.errors import InternalFailure
 from penstock.postgres.statements.access import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY, SigningKeyRow
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
 from penstock.sns import signing_keys
-from penstock.sns.signatures import SigningKeyCache, make_key
+from penstock.sns.signatures import SigningKeyCache, build_key
 from penstock.sns.signing_keys import KEEP_SECONDS, find_signer
 from penstock_web.cli import main
 from tests.support import client_setup
@@ -116,7 +116,7 @@ def test_first_publishers_at_the_same_time_make_one_key(database: Database, func
 
 
 def test_a_second_maker_waits_and_gets_the_first_ones_key(database: Database) -> None:
-    first, second = make_key(), make_key()
+    first, second = build_key(), build_key()
     store = (ADD_SIGNING_KEY, first.key_id, False, first.private_key, first.certificate, False)
     late = (ADD_SIGNING_KEY, second.key_id, False, second.private_key, second.certificate, False)
     with (
@@ -164,7 +164,7 @@ def test_first_publishers_of_a_process_offer_the_same_key() -> None:
     assert len({offer.arguments for offer in offers}) == 1
     key_id, sealed, private_key, _, rotate = offers[0].arguments
     assert not rotate
-    row = ADD_SIGNING_KEY.make_row((key_id, sealed, private_key))
+    row = ADD_SIGNING_KEY.build_row((key_id, sealed, private_key))
     signers = [ended(operation, [row]) for operation in (first, second)]
     # The third operation sent its query before the key existed, and received the response afterwards.
     assert signers[0] is signers[1] is ended(third, [])
@@ -173,7 +173,7 @@ def test_first_publishers_of_a_process_offer_the_same_key() -> None:
 def test_a_process_looks_for_a_newer_key_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(signing_keys, "monotonic", lambda: now)
-    here, (old, new) = context(), (make_key(), make_key())
+    here, (old, new) = context(), (build_key(), build_key())
 
     def look(made: Any) -> Any:
         operation = find_signer(here)
@@ -211,7 +211,7 @@ def test_a_key_that_was_sealed_with_another_key(encryption_key: str, caplog: pyt
     operation = find_signer(context(encryption_key))
     next(operation)
     with pytest.raises(InternalFailure):
-        operation.send([ADD_SIGNING_KEY.make_row((key_id, sealed, private_key))])
+        operation.send([ADD_SIGNING_KEY.build_row((key_id, sealed, private_key))])
     (record,) = caplog.records
     assert "was not made with this QUEUE_ENCRYPTION_KEY" in record.getMessage()
 

@@ -17,7 +17,7 @@ def connect(database: Database) -> Iterator[Connect]:
     """Yields a function that opens more connections to the test's database, in autocommit."""
     with ExitStack() as stack:
 
-        def make() -> Connection:
+        def connect_again() -> Connection:
             connection: Connection = psycopg.connect(database.api_dsn, autocommit=True)
             connection.execute("set lock_timeout = '20s'")  # With this limit, a deadlock raises an error.
             connection.execute(
@@ -26,7 +26,7 @@ def connect(database: Database) -> Iterator[Connect]:
             stack.callback(connection.close)
             return connection
 
-        yield make
+        yield connect_again
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Operation, Receive
-from penstock.limits.response_limit import make_receive_limit
+from penstock.limits.response_limit import build_receive_limit
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statements.messages import DELETE_MESSAGES, RECEIVE_MESSAGES
 from penstock.settings import Settings
@@ -182,7 +182,7 @@ def test_the_service_rests_while_a_client_waits_for_long_messages(database: Data
     with somebody_else(database) as db:
         arn = create(db)
     queue = NamedQueue(arn)
-    limit = make_receive_limit(None, is_xml=False)
+    limit = build_receive_limit(None, is_xml=False)
     poll = Receive(RECEIVE_MESSAGES, queue, 10, None, wait_seconds=1, limit=limit)
     with process(database, HOUR_MS) as there:
         with somebody_else(database) as db:

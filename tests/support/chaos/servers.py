@@ -196,7 +196,7 @@ class Servers(ChaosInstallation):
         for service in self.services:
             service.stop()
         stopped = time.time()
-        self.home = self.account.make_private_folder(self.state / f"restored-{time.time():.0f}", 0o711)
+        self.home = self.account.create_private_folder(self.state / f"restored-{time.time():.0f}", 0o711)
         new = self.stack.enter_context(running_postgres(self.home, self.account, settings=SERVER_SETTINGS))
         with psycopg.connect(new.superuser_dsn(), autocommit=True) as connection:
             connection.execute(f"alter role {ROLE} password '{self.primary.password}'".encode())

@@ -9,10 +9,10 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from tests.support.conformance.sdk_clients import ACCOUNT, REGION, Response, make_client
+from tests.support.conformance.sdk_clients import ACCOUNT, REGION, Response, build_client
 from tests.support.conformance.sqs import Refusal, Sqs, read_refusal
 
-_client = cache(make_client)
+_client = cache(build_client)
 _numbers = count(1)
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/service-role/scheduler"

@@ -59,7 +59,7 @@ def service_model(protocol: str, service: str = "sqs") -> Any:
     return _session(service, protocol).get_service_model(service)
 
 
-def make_client(
+def build_client(
     protocol: str,
     endpoint_url: str,
     account: str = "test",

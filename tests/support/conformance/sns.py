@@ -13,10 +13,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.support import client_setup, sns_signatures
-from tests.support.conformance.sdk_clients import Response, make_client
+from tests.support.conformance.sdk_clients import Response, build_client
 from tests.support.conformance.sqs import Sqs, read_refusal
 
-_client = cache(make_client)
+_client = cache(build_client)
 _accounts = count(520_000_000_000)
 
 

@@ -17,11 +17,11 @@ from botocore.exceptions import ClientError
 
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import DEFAULT, Deployments
-from tests.support.conformance.sdk_clients import ACCOUNT, REGION, Response, make_client
+from tests.support.conformance.sdk_clients import ACCOUNT, REGION, Response, build_client
 from tests.support.wait import wait_until
 
 _numbers = count(1)
-_client = cache(make_client)
+_client = cache(build_client)
 
 Message = Mapping[str, Any]
 

@@ -68,7 +68,7 @@ def sign_by_botocore(url: str, headers: dict[str, str], body: bytes) -> str:
     return str(request.headers["Authorization"])
 
 
-def make_handler(manager: SecretsManager) -> type[BaseHTTPRequestHandler]:
+def build_handler(manager: SecretsManager) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
@@ -96,7 +96,7 @@ def secrets_manager(name: str = "penstock", parent: Path | None = None) -> Itera
     manager = SecretsManager(name)
     with (
         TemporaryDirectory(dir=parent) as folder,
-        ThreadingHTTPServer(("127.0.0.1", 0), make_handler(manager)) as server,
+        ThreadingHTTPServer(("127.0.0.1", 0), build_handler(manager)) as server,
     ):
         authority = Authority()
         made = authority.server("127.0.0.1")

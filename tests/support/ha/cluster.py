@@ -147,7 +147,7 @@ def running_cluster(folder: Path, account: SystemAccount, synchronous: bool) -> 
         cluster = Cluster(folder, account, binaries, etcd_port, synchronous)
         try:
             for number in range(MEMBERS):
-                home = account.make_private_folder(folder / f"member-{number}")
+                home = account.create_private_folder(folder / f"member-{number}")
                 cluster.members.append(Member(f"member-{number}", home))
                 cluster.start(cluster.members[-1])
                 cluster.wait_for(0)
@@ -164,7 +164,7 @@ def running_cluster(folder: Path, account: SystemAccount, synchronous: bool) -> 
 @contextmanager
 def _running_etcd(folder: Path, account: SystemAccount) -> Iterator[int]:
     program, environment = _find_etcd(account)
-    home = account.make_private_folder(folder / "etcd")
+    home = account.create_private_folder(folder / "etcd")
     port, peer_port = free_port(), free_port()
     urls = {
         "listen-client-urls": f"http://127.0.0.1:{port}",

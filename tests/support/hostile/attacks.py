@@ -132,6 +132,6 @@ LARGE_EVERY = 400
 def attacks(seed: int, number: int, target: Target) -> Iterator[Attack]:
     """Yields `number` hostile requests. Every four-hundredth request contains several megabytes."""
     rng = Random(seed)
-    makers = [make for weight, make in KINDS for _ in range(weight)]
+    builders = [build for weight, build in KINDS for _ in range(weight)]
     for count in range(number):
-        yield (large if count % LARGE_EVERY == LARGE_EVERY // 2 else rng.choice(makers))(rng, target)
+        yield (large if count % LARGE_EVERY == LARGE_EVERY // 2 else rng.choice(builders))(rng, target)

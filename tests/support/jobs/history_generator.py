@@ -126,7 +126,7 @@ cross join lateral (
     from generate_series(1, {TOGETHER}) i) m"""
 
 
-def make_queues(connection: Connection, number: int) -> list[int]:
+def create_queues(connection: Connection, number: int) -> list[int]:
     """Creates queues metrics-0, metrics-1, … and returns their ids. The second of every three queues is FIFO."""
     ids = []
     for i in range(number):
@@ -138,7 +138,7 @@ def make_queues(connection: Connection, number: int) -> list[int]:
     return ids
 
 
-def make_partitions(connection: Connection, span: Span) -> None:
+def create_partitions(connection: Connection, span: Span) -> None:
     """Creates the daily partitions (UTC) for the rows of a span, including late rows."""
     day, last = span.from_at.date() - timedelta(1), span.to_at.date() + timedelta(1)
     while day <= last:
@@ -151,8 +151,8 @@ def write(connection: Connection, span: Span, mixture: Mixture, part_rows: int =
 
     Returns the ids of its queues. Some messages end, and some rows are stored, after the span.
     """
-    ids = make_queues(connection, mixture.queues)
-    make_partitions(connection, span)
+    ids = create_queues(connection, mixture.queues)
+    create_partitions(connection, span)
     rows = mixture.messages // TOGETHER
     for first in range(1, rows + 1, part_rows):
         parameters = {
@@ -173,8 +173,8 @@ def write_steady(connection: Connection, span: Span, rate: int) -> int:
     messages a minute, the percentile p of the wait is ceil(p n / 100) ms in windows of every length. The percentile of
     the lag is one second longer.
     """
-    (queue_id,) = make_queues(connection, 1)
-    make_partitions(connection, span)
+    (queue_id,) = create_queues(connection, 1)
+    create_partitions(connection, span)
     parameters = {"queue": queue_id, "from_at": span.from_at, "to_at": span.to_at, "rate": rate}
     connection.execute(_STEADY.encode(), parameters)
     return queue_id
@@ -184,8 +184,8 @@ def write_busy_hour(
     connection: Connection, span: Span, messages: int, groups: int = 0, part_rows: int = 100_000
 ) -> int:
     """Writes one queue whose messages are all sent evenly in the first hour of the span. Returns its id."""
-    (queue_id,) = make_queues(connection, 1)
-    make_partitions(connection, span)
+    (queue_id,) = create_queues(connection, 1)
+    create_partitions(connection, span)
     rows = messages // TOGETHER
     for first in range(1, rows + 1, part_rows):
         parameters = {

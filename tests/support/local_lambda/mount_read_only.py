@@ -28,7 +28,7 @@ class _MountAttributes(ctypes.Structure):
     )
 
 
-def make_read_only(keep: list[str]) -> None:
+def mount_read_only(keep: list[str]) -> None:
     """Makes every file system read-only for this process, and mounts a new /tmp. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     _unshare(libc)
@@ -66,6 +66,6 @@ def _check(result: int, what: str) -> None:
 if __name__ == "__main__":
     _, folders, *command = sys.argv
     directory = os.getcwd()  # noqa: PTH109 - as above
-    make_read_only(folders.split(":"))
+    mount_read_only(folders.split(":"))
     os.chdir(directory)  # The working folder is now on a new mount.
     os.execv(command[0], command)

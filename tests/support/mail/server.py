@@ -162,7 +162,7 @@ def running_mail_server(
 LINK = "https://queues.example.com/?Action=Unsubscribe&SubscriptionArn="
 
 
-def make_topic(db: Connection, account: str = ACCOUNT, **attributes: str) -> str:
+def create_topic(db: Connection, account: str = ACCOUNT, **attributes: str) -> str:
     """Creates a topic and returns its ARN."""
     row = db.execute(
         "select arn from queue.create_topic(%s, %s, %s, %s, '{}')",

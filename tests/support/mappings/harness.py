@@ -117,7 +117,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
 
-def _make_handler(state: Functions) -> type[BaseHTTPRequestHandler]:
+def _build_handler(state: Functions) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -157,7 +157,7 @@ def _make_handler(state: Functions) -> type[BaseHTTPRequestHandler]:
 @contextmanager
 def running_functions(**functions: Function) -> Iterator[Functions]:
     state = Functions(functions=dict(functions))
-    server = _Server(("127.0.0.1", 0), _make_handler(state))
+    server = _Server(("127.0.0.1", 0), _build_handler(state))
     state.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

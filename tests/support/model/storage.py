@@ -162,7 +162,7 @@ def _calls(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]
     for consumer, handle in state.handles:
         yield f"{consumer} deletes with {handle}", _delete(state, rules, consumer, handle)
         if _left(state, CHANGE):
-            yield f"{consumer} makes visible {handle}", _make_visible(state, rules, handle)
+            yield f"{consumer} makes visible {handle}", _unhide(state, rules, handle)
 
 
 def _failures(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]:
@@ -310,7 +310,7 @@ def _is_current(row: Row, rules: Rules, handle: Handle) -> bool:
     return same and (row.uid == handle.uid or not rules.identity)
 
 
-def _make_visible(state: SystemState, rules: Rules, handle: Handle) -> SystemState:
+def _unhide(state: SystemState, rules: Rules, handle: Handle) -> SystemState:
     """Applies ChangeMessageVisibility to 0. A message in a standard queue moves to the slow path."""
     old = state.database
     if rules.fifo:

@@ -26,7 +26,7 @@ def running_pooler(server: Postgres, *, ready: bool = True, **more: str) -> Iter
     """
     account, port = server.account, free_port()
     with ephemeral_state(memory_directory()) as state:
-        folder = account.make_private_folder(state / "image")
+        folder = account.create_private_folder(state / "image")
         for source in ("pgbouncer/pgbouncer.ini.tmpl", "container/pgbouncer/entrypoint.sh"):
             shutil.copy(ROOT / "infra" / source, folder)
         program = find_pgbouncer(account)

@@ -44,7 +44,7 @@ def call(db: Connection, statement: Statement[RowT], *arguments: Any) -> list[Ro
         for kind, value in typed
     ]
     with psycopg.RawCursor(db) as cursor:
-        return statement.make_rows(cursor.execute(statement.text, values).fetchall())
+        return statement.build_rows(cursor.execute(statement.text, values).fetchall())
 
 
 def value(db: Connection, query: LiteralString, *arguments: Any) -> Any:

@@ -90,7 +90,7 @@ def call(connection: Connection, statement: Statement[RowT], *arguments: object)
         for kind, value in zip(statement.types, arguments, strict=True)
     ]
     with psycopg.RawCursor(connection) as cursor:
-        return statement.make_rows(cursor.execute(statement.text, values).fetchall())
+        return statement.build_rows(cursor.execute(statement.text, values).fetchall())
 
 
 def call_batch(
@@ -273,7 +273,7 @@ def received_seconds_ago(connection: Connection, seconds: int) -> None:
     )
 
 
-def make_search_due(db: Connection, arn: str) -> None:
+def set_search_due(db: Connection, arn: str) -> None:
     """Imitates a busy machine: the last search in a FIFO queue took long, and the next search is due."""
     changed = db.execute(
         "update queue.fifo_search set full_took = '7 ms', full_due_at = searched_at - interval '1 second',"

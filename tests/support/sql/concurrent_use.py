@@ -122,7 +122,7 @@ def send_share(state: SharedState, number: int) -> None:
 
 def begin_send(state: SharedState, rnd: random.Random, connection: Connection, bodies: list[str]) -> Callable[[], None]:
     """Sends in an open transaction, and returns a function that commits or rolls back."""
-    entries = make_entries(state.plan, rnd, bodies)
+    entries = build_entries(state.plan, rnd, bodies)
     for entry in entries:
         state.ledger.sending([entry.body], entry.group)
     if rnd.random() < 0.05:  # Rolls back a send to a savepoint.
@@ -146,18 +146,18 @@ def begin_send(state: SharedState, rnd: random.Random, connection: Connection, b
     return finish
 
 
-def make_entries(plan: Plan, rnd: random.Random, bodies: list[str]) -> list[Entry]:
+def build_entries(plan: Plan, rnd: random.Random, bodies: list[str]) -> list[Entry]:
     """Returns entries. Some messages for standard queues have a delay. A call to a FIFO queue usually has one group,
     and sometimes has two or three groups.
     """
     if not plan.groups:
         delay = 1 if rnd.random() < 0.03 else None
-        return [Entry(body, delay, system=make_tenant(plan, rnd)) for body in bodies]
+        return [Entry(body, delay, system=choose_tenant(plan, rnd)) for body in bodies]
     groups = [f"g{rnd.randrange(plan.groups)}" for _ in range(3 if rnd.random() < 0.3 else 1)]
     return [Entry(body, None, rnd.choice(groups), body) for body in bodies]
 
 
-def make_tenant(plan: Plan, rnd: random.Random) -> str | None:
+def choose_tenant(plan: Plan, rnd: random.Random) -> str | None:
     if not plan.tenants:
         return None
     number = 0 if rnd.random() < 0.8 else rnd.randrange(plan.tenants)

@@ -59,10 +59,10 @@ def unpack(folder: Path, commit: str = PREVIOUS) -> Path:
 
 def unpack_next(folder: Path, previous: Path) -> Path:
     """Returns the next release: this checkout, or before 0.1.0 a new release in `folder`."""
-    return ROOT if PREVIOUS else make_next(folder, previous)
+    return ROOT if PREVIOUS else create_next(folder, previous)
 
 
-def make_next(folder: Path, previous: Path) -> Path:
+def create_next(folder: Path, previous: Path) -> Path:
     """Copies an unpacked release to `folder`, with one more migration and a renamed function."""
     shutil.copytree(previous, folder, dirs_exist_ok=True)
     name_version(folder, f"{version_of(previous)}.post1")

@@ -55,7 +55,7 @@ class FakeDatabase:
         self.calls.append((statement, arguments))
         if self.held:
             await self._gate.wait()
-        return statement.make_rows(self.reply(statement, arguments))
+        return statement.build_rows(self.reply(statement, arguments))
 
     async def fetch(self, text: str, arguments: Sequence[Any] = ()) -> list[Row]:
         """Responds to the health check without rows."""
@@ -89,7 +89,7 @@ class NoMessages:
         return []
 
 
-def make_resources(database: FakeDatabase) -> Resources:
+def build_resources(database: FakeDatabase) -> Resources:
     batcher = Batcher(database.call, limit=10)
     return Resources(cast("Pool", database), batcher, LongPollDispatcher(NoMessages().call), Meter(Settings.read({})))
 
@@ -103,7 +103,7 @@ def entries(*values: int, options: tuple[object, ...] = (), merge_key: str = "")
     return BatchCall(ECHO_WITH_OPTION if options else ECHO, echoed, options, merge_key)
 
 
-def make_receive(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Receive[ReceivedRow]:
+def build_receive(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Receive[ReceivedRow]:
     return Receive(RECEIVE_MESSAGES, NamedQueue(arn), count, visibility_seconds)
 
 
@@ -152,4 +152,4 @@ def stored(_: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
 
 async def empty(batcher: Batcher, arn: str) -> None:
     """Makes an empty receive, after which the batcher has an entry for the queue."""
-    assert len(await batcher.submit(make_receive(1, arn))) == 1
+    assert len(await batcher.submit(build_receive(1, arn))) == 1

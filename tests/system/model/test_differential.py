@@ -19,7 +19,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
-from tests.support.conformance.sdk_clients import make_client
+from tests.support.conformance.sdk_clients import build_client
 from tests.support.model.differential import Pair, Side
 from tests.support.model.machine import SqsMachine
 from tests.support.model.requests import Act, acts
@@ -45,7 +45,7 @@ CAREFULLY = settings(
 def pair(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Callable[[], Pair]:
     """Returns both sides of a deployment with new queues."""
     url = deployments.endpoint_url(request.param, ONE_LANE)
-    clients = {name: make_client(name, url, account, validates=False) for name, account in ACCOUNTS.items()}
+    clients = {name: build_client(name, url, account, validates=False) for name, account in ACCOUNTS.items()}
 
     def new() -> Pair:
         prefix = f"d{next(_numbers)}-"

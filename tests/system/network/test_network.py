@@ -87,11 +87,11 @@ def pair() -> Iterator[Pair]:
         migrate(primary.service_dsn(), role=ROLE)
         standby, port = state / "standby", free_port()
         log = ACCOUNT.write(state / "standby.log", "")
-        ACCOUNT.make_private_folder(state, 0o711)
+        ACCOUNT.create_private_folder(state, 0o711)
         command: list[str | Path] = [primary.binaries.path("pg_basebackup"), "-d", primary.superuser_dsn()]
         done = ACCOUNT.run([*command, "-D", standby, "--write-recovery-conf", "--checkpoint=fast"], log=log)
         assert done.returncode == 0, log.read_text()
-        sockets = ACCOUNT.make_private_folder(state / "sockets")
+        sockets = ACCOUNT.create_private_folder(state / "sockets")
         settings = f"port = {port}\nunix_socket_directories = '{sockets}'\n"
         ACCOUNT.write(standby / "penstock.conf", settings)
         made = Pair(primary, standby, port)

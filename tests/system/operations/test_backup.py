@@ -228,7 +228,7 @@ def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
 def test_to_a_point_in_time() -> None:
     """The test restores a base backup, and replays the archived log up to a moment before the last messages."""
     with ephemeral_state(memory_directory()) as state:
-        backup = ACCOUNT.make_private_folder(state / "backups") / "penstock"
+        backup = ACCOUNT.create_private_folder(state / "backups") / "penstock"
         log = ACCOUNT.write(state / "log", "")
         run_block_as_server("install -d", log, {"PATH": "/usr/bin:/bin", "BACKUP": backup})
         lines = dict(re.findall(r"^(\w+) = '?(.*?)'?$", block("archive_command = "), re.MULTILINE))
@@ -252,7 +252,7 @@ def test_to_a_point_in_time() -> None:
                 connection.execute("select pg_switch_wal()")
             stop: list[str | Path] = [old.binaries.path("pg_ctl"), "stop", "-w", "-D"]
             ACCOUNT.run([*stop, old.data])  # A server's stop archives the rest of the log.
-            ACCOUNT.make_private_folder(state)
+            ACCOUNT.create_private_folder(state)
             run_block_as_server("recovery_target_time", log, {**variables, "MOMENT": moment})
             try:
                 output = run_block("penstock doctor --after-restore", {"NEW_DATABASE_URL": old.service_dsn()})

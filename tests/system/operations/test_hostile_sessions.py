@@ -51,7 +51,7 @@ def setting(request: pytest.FixtureRequest) -> Setting:
     return found
 
 
-def make_hostile(database: Database, place: Place, setting: Setting) -> dict[str, str]:
+def set_hostile(database: Database, place: Place, setting: Setting) -> dict[str, str]:
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         return give(administration, place, setting, database.name, ROLE)
 
@@ -164,7 +164,7 @@ def usual(postgres: TestServer) -> dict[str, str]:
 def test_the_responses_are_the_same(
     database: Database, place: Place, setting: Setting, deployment: str, usual: dict[str, str]
 ) -> None:
-    variables = make_hostile(database, place, setting)
+    variables = set_hostile(database, place, setting)
     if setting[0] == READ_ONLY:
         command = [*COMMAND, "up", "--no-migrate", "--port", str(free_port())]
         environment = {**os.environ, "DATABASE_URL": database.api_dsn, **variables}
@@ -233,7 +233,7 @@ def usual_sql(postgres: TestServer) -> list[Any]:
 def test_a_users_session_gets_and_stores_the_same(
     database: Database, place: Place, setting: Setting, usual_sql: list[Any]
 ) -> None:
-    variables = make_hostile(database, place, setting)
+    variables = set_hostile(database, place, setting)
     if setting[0] == READ_ONLY:
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
             call_sql(database, variables)
@@ -247,11 +247,11 @@ def test_a_users_session_gets_and_stores_the_same(
                 user.execute("select queue.create('r')")
                 with pytest.raises(psycopg.Error, match="under READ COMMITTED"):
                     user.execute("select * from queue.receive('r')")
-        make_usual(database)
+        remove_hostile(database)
     assert call_sql(database, variables) == usual_sql
 
 
-def make_usual(database: Database) -> None:
+def remove_hostile(database: Database) -> None:
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute("select queue.delete_queue('r')")
 
@@ -265,7 +265,7 @@ def usual_schema(postgres: TestServer) -> str:
 def test_migrate_makes_the_same_schema(
     empty_database: Database, place: Place, setting: Setting, usual_schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in make_hostile(empty_database, place, setting).items():
+    for name, value in set_hostile(empty_database, place, setting).items():
         monkeypatch.setenv(name, value)
     if setting[0] == READ_ONLY:
         command = [*COMMAND, "migrate", "--database", empty_database.api_dsn]

@@ -133,7 +133,7 @@ def server_with_tls(server: Postgres) -> Iterator[Postgres]:
             pytest.skip("this PostgreSQL was built without TLS")
     account = SystemAccount.choose()
     with ephemeral_state(memory_directory()) as state:
-        folder, own = account.make_private_folder(state / "tls"), OURS.server("127.0.0.1")
+        folder, own = account.create_private_folder(state / "tls"), OURS.server("127.0.0.1")
         settings = {
             "ssl": "on",
             "ssl_cert_file": str(account.write(folder / "crt", own.certificate)),
@@ -158,7 +158,7 @@ def test_clients_verify_the_server(server_with_tls: Postgres, authorities: dict[
 def test_the_pooler_verifies_the_server(server_with_tls: Postgres) -> None:
     account = server_with_tls.account
     with ephemeral_state(memory_directory()) as state:
-        folder = account.make_private_folder(state / "tls")
+        folder = account.create_private_folder(state / "tls")
         for authority, works in ((OURS, True), (OTHERS, False)):
             file = account.write(folder / "authorities", authority.pem)
             with running_pooler(

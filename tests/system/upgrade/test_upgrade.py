@@ -25,7 +25,7 @@ from penstock_web.local.system_account import SystemAccount
 from tests.support.database import Database, TestServer, memory_directory
 from tests.support.programs.penstock_up import COMMAND, running
 from tests.support.upgrade.customers import OTHERS, WANTED, Customers, called_by, results, set_up
-from tests.support.upgrade.release import environment_of, make_next, name_version, unpack, unpack_next, version_of
+from tests.support.upgrade.release import create_next, environment_of, name_version, unpack, unpack_next, version_of
 
 # --- rolling ---------------------------------------------------------------------------------------------------------
 # Tests a rolling upgrade under load: migrate, start new processes beside the old processes, stop the old processes.
@@ -286,7 +286,7 @@ def test_the_schema_has_every_function_that_the_release_calls(
 
 def test_a_former_function_that_is_missing_is_found(empty_database: Database, tmp_path: Path) -> None:
     release = unpack(tmp_path / "release", commit="")
-    following = make_next(tmp_path / "next", release)
+    following = create_next(tmp_path / "next", release)
     shutil.rmtree(following / "sql/former")
     found = after_migration(empty_database, following, called_by(release))
     missing = [call for call, columns in found.items() if columns is None]

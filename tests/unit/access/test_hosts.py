@@ -18,7 +18,7 @@ from penstock.access.audit.refusals import (
     watch_refusals,
 )
 from penstock.access.authorization import find_refusing_policies
-from penstock.access.denial import Policies, build_action_name, make_denial
+from penstock.access.denial import Policies, build_action_name, build_denial
 from penstock.access.hosts import MAX_DECISIONS, MAX_HOST_LENGTH, Hosts
 from penstock.access.policy.evaluation import Decision
 from penstock.access.policy.requests import Principal
@@ -178,7 +178,7 @@ ANN = Principal("111122223333", "arn:aws:iam::111122223333:user/ann")
     ],
 )
 def test_a_denial_names_the_missing_policy(service: str, action: str, name: str) -> None:
-    error = make_denial(build_action_name(service, action), "arn:x", ANN, Policies.IDENTITY)
+    error = build_denial(build_action_name(service, action), "arn:x", ANN, Policies.IDENTITY)
     assert error.message == (
         f"User: arn:aws:iam::111122223333:user/ann is not authorized to perform: {name} on resource: arn:x "
         f"because no identity-based policy allows the {name} action"
@@ -187,7 +187,7 @@ def test_a_denial_names_the_missing_policy(service: str, action: str, name: str)
 
 @pytest.mark.parametrize(("policies", "shown"), [(Policies.IDENTITY, "an identity"), (Policies.RESOURCE, "a resource")])
 def test_a_deny(policies: Policies, shown: str) -> None:
-    error = make_denial("SNS:Publish", "arn:x", ANN, policies, explicit=True)
+    error = build_denial("SNS:Publish", "arn:x", ANN, policies, explicit=True)
     assert error.message.endswith(f" on resource: arn:x with an explicit deny in {shown}-based policy")
 
 

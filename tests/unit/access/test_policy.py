@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from penstock.access.policy.conditions import read_conditions
 from penstock.access.policy.evaluation import Decision, evaluate, evaluate_user
 from penstock.access.policy.patterns import Pattern
-from penstock.access.policy.requests import AccessRequest, Principal, make_root
+from penstock.access.policy.requests import AccessRequest, Principal, build_root
 from penstock.access.policy.statements import find_misspelling, read_policy
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
@@ -40,7 +40,7 @@ def policy(*statements: Any) -> str:
 
 
 def verdict(*statements: Any, principal: Principal | None = None, **keys: str) -> Decision:
-    return evaluate(policy(*statements), request(principal or make_root(PARTNER), keys))
+    return evaluate(policy(*statements), request(principal or build_root(PARTNER), keys))
 
 
 @pytest.mark.parametrize(
@@ -184,13 +184,13 @@ def test_services_that_act_for_a_resource(statement: Any, service: str, keys: di
         assert verdict(statement, principal=principal, **{**keys, name: TOPIC + "s"}) is Decision.NO_MATCH
         missing = {key: value for key, value in keys.items() if key != name}
         assert verdict(statement, principal=principal, **missing) is Decision.NO_MATCH
-    assert verdict(statement, principal=make_root(PARTNER)) is Decision.NO_MATCH
+    assert verdict(statement, principal=build_root(PARTNER)) is Decision.NO_MATCH
 
 
 def test_a_deny_of_what_is_not_encrypted() -> None:
     """ "Ensure that only encrypted connections are used" (SQS Developer Guide, "Security best practices")."""
     for encrypted, expected in (("true", Decision.ALLOWED), ("false", Decision.DENIED)):
-        secure = request(make_root(PARTNER), {"aws:securetransport": encrypted})
+        secure = request(build_root(PARTNER), {"aws:securetransport": encrypted})
         assert evaluate(policy(GRANT, ENCRYPTED_ONLY), secure) is expected
 
 
@@ -215,7 +215,7 @@ def test_policies_of_a_user() -> None:
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[]", "not json", '{"Statement": "x"}', '{"Statement": [1]}'])
 def test_a_policy_that_says_nothing(text: str | None) -> None:
-    assert evaluate(text, request(make_root(PARTNER))) is Decision.NO_MATCH
+    assert evaluate(text, request(build_root(PARTNER))) is Decision.NO_MATCH
 
 
 def test_a_policy_may_have_half_a_pair_of_surrogates() -> None:

@@ -20,8 +20,8 @@ from penstock.access.authentication import (
     Api,
     Key,
     RequireCredentials,
+    build_access_rule,
     hash_secret,
-    make_access_rule,
 )
 from penstock.access.failures import MAX_ADDRESSES, MAX_FAILURES, WINDOW_SECONDS, FailureCounter, rate_limit_key
 from penstock.access.receipt_handle import ReceiptHandles
@@ -219,9 +219,9 @@ PRESIGNED = (
 LINK = "Action=ConfirmSubscription&Token=x"
 
 
-def make_rule() -> AccessRule:
+def build_rule() -> AccessRule:
     """Returns the sigv4 rule of a process that has cached two keys."""
-    return fill(make_access_rule(Settings.read({**SIGV4, "DATABASE_URL": "postgresql://localhost/x"})))
+    return fill(build_access_rule(Settings.read({**SIGV4, "DATABASE_URL": "postgresql://localhost/x"})))
 
 
 def fill(rule: AccessRule | None) -> AccessRule:
@@ -273,10 +273,10 @@ def find(rule: AccessRule, api: Api, header: str, query: str = "", address: str 
 )
 def test_the_head_names_a_key_or_is_refused(api: Api, header: str, query: str, caller: str | type[AwsError]) -> None:
     if isinstance(caller, str):
-        assert find(make_rule(), api, header, query) == caller
+        assert find(build_rule(), api, header, query) == caller
     else:
         with pytest.raises(caller):
-            find(make_rule(), api, header, query)
+            find(build_rule(), api, header, query)
 
 
 def send(environment: Environment, secret: str, address: str) -> None:
@@ -309,7 +309,7 @@ def test_a_key_has_its_share_in_networks_that_have_signed_with_it() -> None:
 
 
 def test_an_address_with_many_unknown_keys_delays_neither_others_nor_keys_in_use() -> None:
-    rule = make_rule()
+    rule = build_rule()
     for n in range(MAX_FAILURES + 1):
         with pytest.raises(InvalidClientTokenId):
             find(rule, Api.AWS, SIGNED.format(f"PSTK{n:016}"))

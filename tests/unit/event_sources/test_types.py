@@ -19,7 +19,7 @@ from penstock.aws.codec.schema import Limits, List, Map, Scalar, Shape, Structur
 from penstock.effects import Call, Compute
 from penstock.environment import Environment
 from penstock.event_sources import errors as mapping_errors
-from penstock.event_sources.batches import StoredMapping, build_records, make_context
+from penstock.event_sources.batches import StoredMapping, build_context, build_records
 from penstock.event_sources.errors import InvalidParameterValueException, LambdaError
 from penstock.event_sources.event import MAX_BYTES, Record, build_event, split_events
 from penstock.event_sources.response import Malformed, read_failed_ids, select_succeeded
@@ -175,10 +175,10 @@ def test_a_filter_reads_long_bodies_in_a_thread(length: int, first: type) -> Non
     body = f'{{"a": "{"x" * length}"}}'
     row = ReceivedRow(None, None, 1, 0, 0, 1, 1, str(UUID(int=1)), 0, 0, body, None, None, 1, 30_000, 0)
     environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
-    effect = next(build_records(mapping, [row], make_context(mapping, environment)))
+    effect = next(build_records(mapping, [row], build_context(mapping, environment)))
     assert isinstance(effect, first)
     mapping.filters = None
-    effect_without_filter = next(build_records(mapping, [row] * 10, make_context(mapping, environment)), None)
+    effect_without_filter = next(build_records(mapping, [row] * 10, build_context(mapping, environment)), None)
     assert isinstance(effect_without_filter, Compute) is (first is Compute)
 
 

@@ -77,7 +77,7 @@ def test_compose_asks_for_signatures_and_else_has_the_defaults() -> None:
 def test_the_secret_of_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The secret takes precedence over the variables that template.yaml sets."""
     monkeypatch.setattr(Secret, "read", lambda secret: check_members(ACCEPTED))
-    monkeypatch.setattr(environment_module, "make_lambda_logger", lambda level: level)
+    monkeypatch.setattr(environment_module, "build_lambda_logger", lambda level: level)
     variables = {setting.name: setting.write() for setting in SETTINGS if setting.name != "QUEUE_SECRET"}
     environment = ExecutionEnvironment({**variables, "QUEUE_SECRET": "penstock", "DATABASE_URL": ""})
     assert str(environment.logger) == "info"  # The process has not yet read the secret.

@@ -21,7 +21,7 @@ from penstock_metrics.continuous import ATTEMPTS, LostError, is_lost, run_with_r
 from penstock_metrics.database.runs import describe_reason
 from penstock_metrics.run import RequestedSpan
 from penstock_metrics.span import HOUR, DaySpan
-from penstock_metrics.transforms.durations import MEASURED, PARTED, make_summarizer
+from penstock_metrics.transforms.durations import MEASURED, PARTED, build_summarizer
 from penstock_metrics.transforms.pieces import WANTED, find_candidates, merge_pieces
 from penstock_metrics.transforms.sketch import BELOW_ALL, GAMMA, PERCENTILES, find_bucket
 from tests.support.jobs.reference import BASE, at
@@ -38,7 +38,7 @@ def batches(rows: Iterable[Measured], part: int = 0, size: int = 10_000) -> Iter
 
 
 def summaries(rows: Iterable[Measured], few: int = 100) -> list[pa.RecordBatch]:
-    return list(make_summarizer(SPAN, few)(batches(rows)))
+    return list(build_summarizer(SPAN, few)(batches(rows)))
 
 
 def windows(found: Iterable[pa.RecordBatch], seconds: int) -> list[Row]:
@@ -128,7 +128,7 @@ def test_durations_outside_the_span_are_left_out() -> None:
     early, late, later = BASE - 1, BASE + DAY, BASE + 30 * HOUR
     span = DaySpan(SPAN.days, late)
     mixed = batches([(1, "", 0, moment, 5) for moment in (early, late, later)])
-    found = list(make_summarizer(span)(mixed))
+    found = list(build_summarizer(span)(mixed))
     assert [(row["window_seconds"], row["starts_us"]) for b in found for row in b.to_pylist()] == [
         (60, late),
         (3600, late),
@@ -176,9 +176,9 @@ def test_hours_that_no_process_holds(few: int, by: str) -> None:
     """
     rows = random_rows(400, HOUR)
     if by == "parts":
-        spread = [make_summarizer(SPAN, few)(batches(rows[n::3], n + 1)) for n in range(3)]
+        spread = [build_summarizer(SPAN, few)(batches(rows[n::3], n + 1)) for n in range(3)]
     else:
-        spread = [make_summarizer(SPAN, few, 50)(batches(rows, size=50))]
+        spread = [build_summarizer(SPAN, few, 50)(batches(rows, size=50))]
     found = [batch for part in spread for batch in part]
     assert not any(row["whole"] for batch in found for row in batch.to_pylist())
     merged_rows = list(merge_pieces(SPAN)(iter(found)))

@@ -17,9 +17,9 @@ from penstock_metrics.output import write
 from penstock_metrics.output.datasets import DATASETS, LATENCIES, MESSAGES, WINDOWS
 from penstock_metrics.output.days import Computed, Kept, find_replaceable
 from penstock_metrics.output.iceberg import NoCatalogError
-from penstock_metrics.output.options import make_exporter
+from penstock_metrics.output.options import build_exporter
 from penstock_metrics.output.place import Note, Place, Slot, build_file_name, parse_slot
-from penstock_metrics.output.write import KEY, WriteTask, make_key, make_writer
+from penstock_metrics.output.write import KEY, WriteTask, build_key, build_writer
 from penstock_metrics.scope import Scope
 from penstock_metrics.span import HOUR, MINUTE, QUARTER, DaySpan, find_zone, to_datetime, to_micros
 
@@ -57,7 +57,7 @@ def batches(groups: list[str], queue: str = "orders", size: int = 3) -> list[pa.
     """Returns the messages of one day, which all have different groups."""
     rows = [dict.fromkeys(MESSAGES.schema.names) | {"group_id": group} for group in groups]
     table = pa.Table.from_pylist(rows, MESSAGES.schema)
-    keys = pa.array([make_key("2026-03-29", queue, 0)] * len(groups))
+    keys = pa.array([build_key("2026-03-29", queue, 0)] * len(groups))
     made: list[pa.RecordBatch] = table.add_column(0, KEY, keys).to_batches(max_chunksize=size)
     return made
 
@@ -72,12 +72,12 @@ def test_large_days_are_several_files(tmp_path: Path, monkeypatch: pytest.Monkey
         place.uri, "messages", MESSAGES.schema, frozenset([Slot("messages", TODAY, 0)]), keep_replaced=False
     )
     first = [*batches(list("abcdefghij")), *batches(["x"], "bills")]
-    told = {name: rows for batch in make_writer(job)(iter(first)) for name, rows in batch.to_pydict().items()}
+    told = {name: rows for batch in build_writer(job)(iter(first)) for name, rows in batch.to_pydict().items()}
     assert told["rows"] == [1]
     (tmp_path / A_DAY / "_note.txt").write_text("mine")
     names = sorted(path.name for path in (tmp_path / A_DAY).glob("*.parquet"))
     assert [pq.read_metadata(tmp_path / A_DAY / name).num_rows for name in names] == [4, 4, 2]
-    list(make_writer(job)(iter(batches(list("abcdz")))))
+    list(build_writer(job)(iter(batches(list("abcdz")))))
     again = sorted(path.name for path in (tmp_path / A_DAY).iterdir())
     assert (again[0], len(again), again[-1]) == (names[0], 3, "_note.txt")
     groups = pq.read_table(tmp_path / "messages", filters=[("queue", "=", "orders")])["group_id"].to_pylist()
@@ -114,7 +114,7 @@ def test_no_column_has_a_body() -> None:
 def test_bad_options(options: list[str], error: type[Exception], text: str) -> None:
     """These options end the job before any computation."""
     with pytest.raises(error, match=text):
-        make_exporter(build_parser().parse_args(options), Settings.read({}))
+        build_exporter(build_parser().parse_args(options), Settings.read({}))
 
 
 # --- scope -----------------------------------------------------------------------------------------------------------

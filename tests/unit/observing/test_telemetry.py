@@ -73,8 +73,8 @@ def test_lambda_has_the_same_keys() -> None:
     extra = {"request_id": "r-1", "queue": "q"}
     record = logging.makeLogRecord({"levelname": "INFO", "msg": "hello", **extra})
     code = (
-        "from penstock.observing.telemetry import make_lambda_logger; "
-        f"make_lambda_logger('info').info('hello', extra={extra})"
+        "from penstock.observing.telemetry import build_lambda_logger; "
+        f"build_lambda_logger('info').info('hello', extra={extra})"
     )
     written = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
     assert sorted(written) == sorted(json.loads(JsonFormatter().format(record)))
@@ -93,8 +93,8 @@ def records_of(script: str, **variables: str) -> list[Any]:
 def test_log_level_decides_also_where_lambda_lets_more_through() -> None:
     """template.yaml sets INFO at every LOG_LEVEL, because Lambda treats metrics as INFO."""
     script = (
-        "from penstock.observing.telemetry import make_lambda_logger\n"
-        "logger = make_lambda_logger('warning')\n"
+        "from penstock.observing.telemetry import build_lambda_logger\n"
+        "logger = build_lambda_logger('warning')\n"
         "logger.info('usual')\n"
         "logger.warning('unusual')\n"
     )
@@ -110,10 +110,10 @@ def test_an_exception_is_written_alike(stream: io.StringIO) -> None:
         logging.getLogger("penstock.x").exception("request failed", extra={"action": "SendMessage"})
     here = json.loads(stream.getvalue())
     (there,) = records_of(
-        "from penstock.observing.telemetry import make_lambda_logger\n"
+        "from penstock.observing.telemetry import build_lambda_logger\n"
         "try: raise ValueError('bad')\n"
         "except ValueError as e:\n"
-        "    make_lambda_logger('info').error('request failed', exc_info=e, extra={'action': 'SendMessage'})"
+        "    build_lambda_logger('info').error('request failed', exc_info=e, extra={'action': 'SendMessage'})"
     )
     assert sorted(here) == sorted(there)
     assert list(here)[:4] == list(there)[:4] == ["timestamp", "level", "message", "service"]

@@ -64,7 +64,7 @@ def row(name: str, number: int) -> str:
 
 def test_an_action_gets_an_entry_point() -> None:
     text = generate_texts(ROOT, MORE)[FUNCTION]
-    assert 'handler = make_handler("sqs", "PauseQueue")' in text
+    assert 'handler = build_handler("sqs", "PauseQueue")' in text
     assert text.startswith('"""Handles PauseQueue of SQS."""')
 
 

@@ -108,6 +108,14 @@ def test_the_name_of_an_upper_limit_begins_with_max(folder: str) -> None:
     assert found == []
 
 
+@pytest.mark.parametrize("folder", ["layers", "functions", "jobs", "infra", "tests", "benchmarks", "examples"])
+def test_a_function_builds_or_creates_and_does_not_make(folder: str) -> None:
+    """CONTRIBUTING.md, "Words": `build_` returns a value, and `create_` changes something outside the process."""
+    files = {path: re.findall(r"def (_?make(?:_\w+)?)\(", path.read_text()) for path in (ROOT / folder).rglob("*.py")}
+    assert files
+    assert {path.relative_to(ROOT).as_posix(): names for path, names in files.items() if names} == {}
+
+
 def test_core_does_not_start_the_container() -> None:
     """The other import tests do not detect a module that the code starts by name."""
     root = ROOT / "layers/core/penstock"

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from penstock.sns import notification
 from penstock.sns.notification import EnvelopeParts, SigningContext
-from penstock.sns.signatures import NewSigningKey, Signer, build_certificate_path, make_key
+from penstock.sns.signatures import NewSigningKey, Signer, build_certificate_path, build_key
 from penstock.sqs.types import MessageAttributeValue
 from tests.support.sns_signatures import SIGNED, flipped, public_key, verify, verify_bytes
 
@@ -198,7 +198,7 @@ SIGNED_AT = "2026-01-02T03:04:05.678Z"
 
 @pytest.fixture(scope="module")
 def key() -> NewSigningKey:
-    return make_key()
+    return build_key()
 
 
 @pytest.fixture(params=["1", "2"])
@@ -291,4 +291,4 @@ def test_a_version_is_good_for_its_own_digest_only(key: NewSigningKey, version: 
 
 def test_another_key_does_not_verify(key: NewSigningKey, version: str) -> None:
     with pytest.raises(InvalidSignature):
-        verify(message_of("Notification", key, version), make_key().certificate)
+        verify(message_of("Notification", key, version), build_key().certificate)

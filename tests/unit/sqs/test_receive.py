@@ -51,9 +51,9 @@ RowT = TypeVar("RowT", bound=Row)
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
 LIMIT = ReceiveLimit(1_000, "function-json", 7, "a narrow way")
 CONTAINER = ReceiveLimit(4_200_000, "json", 2)
-TOO_LARGE = RECEIVE_RESPONSE.make_row(["ResponseTooLarge", 7, *[None] * 14])
-FOUND = RECEIVE_RESPONSE.make_row([None, None, 1, *[None] * 13])
-HEADER = RECEIVE_RESPONSE.make_row([None, 0, *[None] * 14])
+TOO_LARGE = RECEIVE_RESPONSE.build_row(["ResponseTooLarge", 7, *[None] * 14])
+FOUND = RECEIVE_RESPONSE.build_row([None, None, 1, *[None] * 13])
+HEADER = RECEIVE_RESPONSE.build_row([None, 0, *[None] * 14])
 
 
 def operation(wait_seconds: float | None, arn: str = ARN) -> Operation[list[ReceivedRow]]:
@@ -68,7 +68,7 @@ class TooLarge:
     def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
         assert statement.name == RECEIVE_RESPONSE.name
         assert arguments[-2:] == [1_000, "function-json"]
-        return statement.make_rows([TOO_LARGE])
+        return statement.build_rows([TOO_LARGE])
 
 
 @pytest.mark.parametrize("arn", [ARN, ARN + ".fifo"])
@@ -218,14 +218,14 @@ def test_a_thread_hashes_long_messages(start: Callable[[Context], Operation[obje
 QUEUE = NamedQueue(ARN)
 HANDLE = ReceiptHandle(1, 1, 1, 1, 1, 0, bytes(16))
 REST = [None] * 14
-EMPTY = RECEIVE_MESSAGES.make_row([None, 0, *REST])
+EMPTY = RECEIVE_MESSAGES.build_row([None, 0, *REST])
 
 
 class Responses:
     """Imitates a database that returns the same rows for each call of a function."""
 
     def __init__(self, *responses: tuple[Statement[Row], Sequence[Sequence[object]]]) -> None:
-        self._rows = {statement: statement.make_rows(rows) for statement, rows in responses}
+        self._rows = {statement: statement.build_rows(rows) for statement, rows in responses}
 
     def call(self, statement: Statement[Row], _arguments: Sequence[object]) -> list[Row]:
         return self._rows[statement]
@@ -240,7 +240,7 @@ def reports(
 
 
 def messages(*bodies: str) -> list[send.AcceptedMessage]:
-    return [send.make_message(SendMessageRequest(queue_url="", message_body=body), ARN) for body in bodies]
+    return [send.build_message(SendMessageRequest(queue_url="", message_body=body), ARN) for body in bodies]
 
 
 def test_new_messages_are_reported_with_their_sizes() -> None:
@@ -271,7 +271,7 @@ def test_changed_visibility_timeouts() -> None:
 
 
 def test_received_messages_without_the_header() -> None:
-    message = RECEIVE_MESSAGES.make_row([None, None, 1, *REST[1:]])
+    message = RECEIVE_MESSAGES.build_row([None, None, 1, *REST[1:]])
     operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None))
     assert reports(operation, (RECEIVE_MESSAGES, [EMPTY, message])) == [Received(ARN, [message])]
 
@@ -283,7 +283,7 @@ def test_an_empty_receive() -> None:
 
 def test_a_receive_that_fails_reports_nothing() -> None:
     found: list[Report] = []
-    missing = RECEIVE_MESSAGES.make_row(["QueueDoesNotExist", *[None] * 15])
+    missing = RECEIVE_MESSAGES.build_row(["QueueDoesNotExist", *[None] * 15])
     operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None))
     with pytest.raises(errors.QueueDoesNotExist):
         run(operation, Responses((RECEIVE_MESSAGES, [missing])), found.append)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from penstock.actions import ACTIONS, BY_NAME, BY_ROUTE, BY_TARGET, MAPPING_ACTIONS, SERVICES, STS_ACTIONS, AnyAction
 from penstock.aws.codec.schema import List, Map, Scalar, Shape, Structure, read_structure
-from penstock.aws.message_id import as_text, make_message_id
+from penstock.aws.message_id import as_text, build_message_id
 from penstock.sqs.digests import compute_attributes_md5, encode_value, size_of_attributes
 from penstock.sqs.types import MessageAttributeValue
 
@@ -186,11 +186,11 @@ def test_values_as_bytes() -> None:
 
 
 def test_message_ids_are_random_uuids_of_version_4() -> None:
-    made = [make_message_id() for _ in range(1000)]
+    made = [build_message_id() for _ in range(1000)]
     assert len(set(made)) == 1000
     assert {(UUID(bytes=value).version, UUID(bytes=value).variant) for value in made} == {(4, RFC_4122)}
 
 
 def test_the_text_of_a_message_id_is_a_uuid() -> None:
-    for value in (bytes(16), bytes(range(16)), b"\xff" * 16, make_message_id()):
+    for value in (bytes(16), bytes(range(16)), b"\xff" * 16, build_message_id()):
         assert as_text(value) == str(UUID(bytes=value))

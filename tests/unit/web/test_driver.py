@@ -11,7 +11,7 @@ import pytest
 from penstock import drivers
 from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Operation, Pause, Receive, Wake, Woken, compute
-from penstock.limits.response_limit import make_receive_limit
+from penstock.limits.response_limit import build_receive_limit
 from penstock.postgres.sqlstates import LONG_MESSAGE
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
@@ -27,7 +27,7 @@ from tests.support.web.fakes import (
     FakeDatabase,
     FakeQueue,
     bodies,
-    make_resources,
+    build_resources,
     message,
 )
 from tests.support.web.virtual_clock import settle
@@ -50,7 +50,7 @@ async def test_answers_go_back_into_the_operation() -> None:
 
 
 async def drive_on(database: type[FakeDatabase], operation: Steps) -> Any:
-    return await run_operation(operation, make_resources(database()))
+    return await run_operation(operation, build_resources(database()))
 
 
 @pytest.mark.virtual_time
@@ -58,7 +58,7 @@ async def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
     def operation() -> Steps:
         return (yield from Pause(3))
 
-    resources = make_resources(FakeDatabase())
+    resources = build_resources(FakeDatabase())
     loop = asyncio.get_running_loop()
     assert await run_operation(operation(), resources) is True
     assert loop.time() == 3.0
@@ -73,7 +73,7 @@ async def test_a_long_computation_holds_up_nobody() -> None:
     def operation(wait: bool) -> Steps:
         return (yield from compute(lambda: goes_on.wait(60) if wait else "at once", 1_000_000 if wait else 10))
 
-    resources = make_resources(FakeDatabase())
+    resources = build_resources(FakeDatabase())
     long = asyncio.ensure_future(run_operation(operation(wait=True), resources))
     assert await run_operation(operation(wait=False), resources) == "at once"
     goes_on.set()
@@ -85,7 +85,7 @@ async def test_an_error_of_a_computation_ends_the_operation() -> None:
         return (yield from compute(lambda: int("x"), 1_000_000))
 
     with pytest.raises(ValueError, match="invalid literal"):
-        await run_operation(operation(), make_resources(FakeDatabase()))
+        await run_operation(operation(), build_resources(FakeDatabase()))
 
 
 def test_in_a_function_a_computation_is_a_call() -> None:
@@ -97,7 +97,7 @@ def test_in_a_function_a_computation_is_a_call() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
-    resources = make_resources(FakeDatabase(FakeQueue(stored=0)))
+    resources = build_resources(FakeDatabase(FakeQueue(stored=0)))
     assert await run_operation(receiving(wait_seconds=5), resources) == [EMPTY_RECEIVE]
     assert asyncio.get_running_loop().time() == pytest.approx(5, rel=0.01)  # `timers`
     assert await run_operation(receiving(wait_seconds=None), resources) == [HEADER]  # The wait time of the queue is 0.
@@ -106,7 +106,7 @@ async def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
 @pytest.mark.virtual_time
 async def test_a_woken_receiver_that_left_passes_the_turn_on() -> None:
     queue = FakeQueue(stored=0)
-    resources = make_resources(FakeDatabase(queue))
+    resources = build_resources(FakeDatabase(queue))
     loop = asyncio.get_running_loop()
     first = loop.create_task(run_operation(receiving(), resources))
     await settle()
@@ -131,7 +131,7 @@ async def test_a_receiver_waits_without_a_call_while_others_wait(arn: str, later
     """
     queue = FakeQueue(stored=0)
     database = FakeDatabase(queue)
-    resources = make_resources(database)
+    resources = build_resources(database)
     loop = asyncio.get_running_loop()
     polls = []
     for _ in range(2):
@@ -151,7 +151,7 @@ async def test_a_receiver_waits_without_a_call_while_others_wait(arn: str, later
 @pytest.mark.virtual_time
 async def test_on_a_fifo_queue_nobody_relies_on_somebody_who_made_no_call() -> None:
     database = FakeDatabase(FakeQueue(stored=0))
-    resources = make_resources(database)
+    resources = build_resources(database)
     loop = asyncio.get_running_loop()
     polls = []
     for looks in (1, 1, 2):
@@ -172,7 +172,7 @@ async def test_a_receiver_calls_again_when_a_message_came_during_its_call() -> N
         return rows
 
     database = FakeDatabase(reply)
-    resources = make_resources(database)
+    resources = build_resources(database)
     ticket = resources.long_polls.next_ticket()
     await resources.long_polls.wait(NamedQueue(ORDERS), 0.1, ticket)  # The process is now registered.
     begun_at = asyncio.get_running_loop().time()
@@ -189,7 +189,7 @@ async def test_a_receiver_calls_again_when_a_message_came_during_its_call() -> N
 async def test_a_burst_wakes_two_others_for_each_receive_that_found_messages() -> None:
     """A notification does not contain the number of messages."""
     queue = FakeQueue(stored=0)
-    resources = make_resources(FakeDatabase(queue))
+    resources = build_resources(FakeDatabase(queue))
     loop = asyncio.get_running_loop()
     polls = [loop.create_task(run_operation(receiving(), resources)) for _ in range(5)]
     await settle()
@@ -213,7 +213,7 @@ async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() ->
     def operation() -> Steps:
         return (yield from Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 3, None))
 
-    resources = make_resources(FakeDatabase(reply))
+    resources = build_resources(FakeDatabase(reply))
     request = loop.create_task(run_operation(operation(), resources))
     await asyncio.wait([request])
     assert request.cancelled()
@@ -227,7 +227,7 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
 
     async def cancelled_after(rounds: int) -> tuple[int, int]:
         queue = FakeQueue(stored=0)
-        resources = make_resources(FakeDatabase(queue))
+        resources = build_resources(FakeDatabase(queue))
         request = asyncio.get_running_loop().create_task(
             run_operation(
                 receive_messages(Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 3, None, wait_seconds=20)), resources
@@ -261,7 +261,7 @@ async def test_messages_go_back_if_a_receive_is_cancelled_during_a_computation()
         return (yield from compute(work, 1_000_000))
 
     queue = FakeQueue(stored=100)
-    resources = make_resources(FakeDatabase(queue))
+    resources = build_resources(FakeDatabase(queue))
     request = asyncio.ensure_future(run_operation(operation(), resources))
     await asyncio.to_thread(begins.wait, 60)
     request.cancel()
@@ -274,7 +274,7 @@ async def test_messages_go_back_if_a_receive_is_cancelled_during_a_computation()
 @pytest.mark.virtual_time
 async def test_handed_over_messages_are_the_response_of_the_waiting_receiver() -> None:
     database = FakeDatabase(FakeQueue(stored=0))
-    resources = make_resources(database)
+    resources = build_resources(database)
     request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
     await settle()
     (waiter,) = resources.long_polls.claim(ORDERS, 3)
@@ -287,7 +287,7 @@ async def test_handed_over_messages_are_the_response_of_the_waiting_receiver() -
 @pytest.mark.virtual_time
 async def test_messages_handed_to_a_receiver_that_left_go_back() -> None:
     queue = FakeQueue(stored=0)
-    resources = make_resources(FakeDatabase(queue))
+    resources = build_resources(FakeDatabase(queue))
     request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
     await settle()
     (waiter,) = resources.long_polls.claim(ORDERS, 3)
@@ -316,8 +316,8 @@ async def test_a_receiver_woken_for_a_long_message_asks_again_at_once() -> None:
             raise LongMessageFound
         return queue(statement, arguments)
 
-    resources = make_resources(FakeDatabase(reply))
-    limit = make_receive_limit(None, is_xml=False)
+    resources = build_resources(FakeDatabase(reply))
+    limit = build_receive_limit(None, is_xml=False)
     effect = Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 10, None, wait_seconds=20, limit=limit)
     loop = asyncio.get_running_loop()
     first, second = [loop.create_task(run_operation(receive_messages(effect), resources)) for _ in range(2)]
@@ -341,10 +341,10 @@ async def test_a_receiver_of_a_known_empty_queue_makes_no_call(is_long: bool) ->
 
     queue = FakeQueue(stored=0)
     database = FakeDatabase(reply)
-    resources = make_resources(database)
+    resources = build_resources(database)
     effect = Receive(
         RECEIVE_MESSAGES, NamedQueue(ORDERS), 10, None, wait_seconds=20,
-        limit=make_receive_limit(None, is_xml=False),
+        limit=build_receive_limit(None, is_xml=False),
     )  # fmt: skip
     loop = asyncio.get_running_loop()
     polls = []

@@ -28,7 +28,7 @@ from penstock.management.transactions import read_transaction
 from penstock.settings import Settings
 from penstock_web.application import Application
 from penstock_web.http import asgi_request
-from tests.support.web.fakes import FakeDatabase, make_resources
+from tests.support.web.fakes import FakeDatabase, build_resources
 
 FEW, MANY = ("{" + ",".join(f'"a{n}":1' for n in range(number)) + "}" for number in (1_000, 100_000))
 LONG = '"' + "x" * 300_000 + '"'
@@ -183,7 +183,7 @@ async def test_long_requests_of_aws_protocols_are_decoded_in_a_thread(
 async def ask(method: str, path: str, body: bytes) -> int:
     """Returns the status of the response of an application that has no database."""
     environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
-    application = Application(environment, make_resources(FakeDatabase()))
+    application = Application(environment, build_resources(FakeDatabase()))
     sent: list[MutableMapping[str, Any]] = []
     left = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -31,7 +31,7 @@ def repeat_last(series: DepthSeries, origins: Ints) -> Floats:
     return np.repeat(series.ago(origins)[:, None], POINTS, axis=1)
 
 
-def make_trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
+def build_trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
     """Continues the slope of every `every`-th of the last `steps`."""
     growth = np.cumsum(damping ** (_AHEAD - 1)) / every
 
@@ -42,7 +42,7 @@ def make_trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
     return predict
 
 
-def make_usual(steps: int, fading: float) -> Method:
+def build_usual(steps: int, fading: float) -> Method:
     """Returns the depth to the mean of the last `steps`."""
 
     def predict(series: DepthSeries, origins: Ints) -> Floats:
@@ -53,7 +53,7 @@ def make_usual(steps: int, fading: float) -> Method:
     return predict
 
 
-def make_season(period: int, seasons: int, fading: float = 1.0) -> Method:
+def build_season(period: int, seasons: int, fading: float = 1.0) -> Method:
     """Repeats the mean of the values after the same time, 1 to `seasons` periods ago."""
 
     def predict(series: DepthSeries, origins: Ints) -> Floats:
@@ -77,15 +77,15 @@ def compute_slopes(values: Floats) -> Floats:
 
 # The candidate methods. The simplest methods come first, because the first of about equally good methods wins.
 METHODS: Final[Mapping[str, Method]] = {
-    "trend_6h": make_trend(6 * STEPS_PER_HOUR, 6),
-    "trend_1h": make_trend(STEPS_PER_HOUR),
-    "trend_15m": make_trend(3),
-    "damped_trend": make_trend(3, 1, _DAMPING),
-    "usual_level": make_usual(DAY_STEPS, _FADING),
-    "hourly": make_season(STEPS_PER_HOUR, 3),
-    "hourly_fading": make_season(STEPS_PER_HOUR, 3, _FADING),
-    "daily": make_season(DAY_STEPS, 3),
-    "daily_fading": make_season(DAY_STEPS, 3, _FADING),
-    "weekly": make_season(WEEK_STEPS, WEEKS),
-    "weekly_fading": make_season(WEEK_STEPS, WEEKS, _FADING),
+    "trend_6h": build_trend(6 * STEPS_PER_HOUR, 6),
+    "trend_1h": build_trend(STEPS_PER_HOUR),
+    "trend_15m": build_trend(3),
+    "damped_trend": build_trend(3, 1, _DAMPING),
+    "usual_level": build_usual(DAY_STEPS, _FADING),
+    "hourly": build_season(STEPS_PER_HOUR, 3),
+    "hourly_fading": build_season(STEPS_PER_HOUR, 3, _FADING),
+    "daily": build_season(DAY_STEPS, 3),
+    "daily_fading": build_season(DAY_STEPS, 3, _FADING),
+    "weekly": build_season(WEEK_STEPS, WEEKS),
+    "weekly_fading": build_season(WEEK_STEPS, WEEKS, _FADING),
 }

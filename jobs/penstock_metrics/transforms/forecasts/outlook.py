@@ -100,7 +100,7 @@ class QueueOutlook:
     warnings: GrowthWarnings
 
 
-def make_outlook(queue: ForecastQueue) -> QueueOutlook:
+def build_outlook(queue: ForecastQueue) -> QueueOutlook:
     """Returns the outlook of a queue with messages, or with an event in the last hour."""
     recent = queue.minutes.since(queue.last_us - RATE_MINUTES * MINUTE)
     rate = rates(int(recent.arrivals.sum()), int(recent.drained.sum()), queue.last_us, queue.begins_us)

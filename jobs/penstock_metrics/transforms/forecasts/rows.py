@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .intervals import LEVEL
-from .outlook import ForecastQueue, QueueOutlook, WindowCounts, make_outlook
+from .outlook import ForecastQueue, QueueOutlook, WindowCounts, build_outlook
 from .series import POINTS, STEP
 
 WINDOWS: Final = pa.schema(
@@ -62,7 +62,7 @@ class QueueFacts:
     backlog: int
 
 
-def make_forecaster(facts: Mapping[int, QueueFacts], last_us: int) -> Callable[[pa.Table], pa.Table]:
+def build_forecaster(facts: Mapping[int, QueueFacts], last_us: int) -> Callable[[pa.Table], pa.Table]:
     """Returns a function from a queue's windows (WINDOWS) up to `last_us` to the queue's row (FORECAST)."""
 
     def forecast_queue(windows: pa.Table) -> pa.Table:
@@ -75,7 +75,7 @@ def make_forecaster(facts: Mapping[int, QueueFacts], last_us: int) -> Callable[[
 def forecast_row(queue_id: int, windows: pa.Table, facts: QueueFacts, last_us: int) -> dict[str, Any]:
     """Returns the row of a queue (FORECAST)."""
     queue = read_queue(windows, facts, last_us)
-    return {"queue_id": queue_id, "backlog": facts.backlog, **_build_columns(make_outlook(queue), last_us)}
+    return {"queue_id": queue_id, "backlog": facts.backlog, **_build_columns(build_outlook(queue), last_us)}
 
 
 def read_queue(windows: pa.Table, facts: QueueFacts, last_us: int) -> ForecastQueue:

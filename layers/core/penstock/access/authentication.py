@@ -130,7 +130,7 @@ class AccessRule(Protocol):
         """
 
 
-def make_access_rule(settings: Settings) -> AccessRule | None:
+def build_access_rule(settings: Settings) -> AccessRule | None:
     """Returns the access rule that the settings select, or None for `off`. Raises SettingError if the encryption key is
     missing."""
     if settings.queue_access == "off":

@@ -20,7 +20,7 @@ from penstock.postgres.statement import BatchStatement
 from penstock.postgres.statements.access import READ_POLICIES, READ_TOPIC_POLICIES, PolicyRow, ResourceEntry
 
 from . import request_rate
-from .denial import Policies, build_action_name, make_denial
+from .denial import Policies, build_action_name, build_denial
 from .policy.evaluation import Decision, evaluate
 from .policy.requests import AccessRequest
 from .resources import ANY, ActingService, ResourceContext, Uses
@@ -137,7 +137,7 @@ def deny(
     """Returns the AccessDenied error for the request's caller. In the REST API and the console the error spells actions
     as policies do."""
     name = build_action_name(service, action, for_policies=context.shows_policy_names)
-    return make_denial(name, arn, context.caller.principal, policies, explicit=explicit)
+    return build_denial(name, arn, context.caller.principal, policies, explicit=explicit)
 
 
 def is_user_allowed(service: str, action: str, arn: str, context: RequestContext) -> bool:

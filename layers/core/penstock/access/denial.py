@@ -24,7 +24,7 @@ class Policies(Enum):
     RESOURCE = "resource-based"
 
 
-def make_denial(
+def build_denial(
     name: str, arn: str, principal: Principal, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:
     """Returns AWS's error for the action `name`.

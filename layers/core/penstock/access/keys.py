@@ -16,7 +16,7 @@ is_user_name: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
 """Matches user names that IAM allows ("IAM and AWS STS quotas", IAM User Guide)."""
 
 
-def make_key_id(prefix: str) -> str:
+def build_key_id(prefix: str) -> str:
     """Returns the prefix and 16 random characters (80 bits). AWS's key ids also have 20 characters."""
     return prefix + b32encode(secrets.token_bytes(10)).decode()
 
@@ -29,10 +29,10 @@ class CreatedKey(NamedTuple):
     stored: bytes
 
 
-def make_key(*, bearer: bool, account_id: str, encryption_key: str) -> CreatedKey:
+def build_key(*, bearer: bool, account_id: str, encryption_key: str) -> CreatedKey:
     """Creates a key. Raises SettingError if an access key has no encryption key. A bearer key needs no encryption
     key."""
-    key_id, secret = (make_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX), secrets.token_urlsafe(_SECRET_BYTES))
+    key_id, secret = (build_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX), secrets.token_urlsafe(_SECRET_BYTES))
     if bearer:
         return CreatedKey(key_id, secret, hash_secret(secret))
     return CreatedKey(key_id, secret, SecretCipher(encryption_key).encrypt(secret, key_id, account_id))

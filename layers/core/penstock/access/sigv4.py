@@ -162,7 +162,7 @@ def _build_claim(
     if not _SIGNATURE(signature):
         raise IncompleteSignature("Signature must be 64 hexadecimal digits.")
     if date != timestamp[:8]:
-        raise _make_scope_error()
+        raise _build_scope_error()
     return SignatureClaim(key, date, region, service, timestamp, signed_headers, signature, expires, pairs)
 
 
@@ -174,11 +174,11 @@ def _parse_scope(credential: str) -> tuple[str, str, str, str]:
         raise IncompleteSignature("Credential must be <key id>/<date>/<region>/<service>/aws4_request.")
     key, date, region, service, end = parts
     if end != "aws4_request" or not is_region(region):
-        raise _make_scope_error()
+        raise _build_scope_error()
     return key, date, region, service
 
 
-def _make_scope_error() -> SignatureDoesNotMatch:
+def _build_scope_error() -> SignatureDoesNotMatch:
     return SignatureDoesNotMatch("Credential should be scoped to the day of X-Amz-Date and a valid region.")
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from .policy.evaluation import Decision, evaluate_user, is_ever_allowed
-from .policy.requests import AccessRequest, Principal, make_root
+from .policy.requests import AccessRequest, Principal, build_root
 
 READ = (
     "sqs:Get*", "sqs:List*", "sns:Get*", "sns:List*", "scheduler:Get*", "scheduler:List*", "lambda:Get*",
@@ -102,6 +102,6 @@ def build_owner_arn(name: str | None, account_id: str) -> str:
 def build_user(account_id: str, user_name: str | None, policies: Iterable[str] | None) -> User:
     """Returns the user of a key. A key without a user belongs to the account's root user, who can do everything."""
     if user_name is None:
-        return User(make_root(account_id), ())
+        return User(build_root(account_id), ())
     texts = tuple(BUILT_IN.get(policy, policy) for policy in policies or ())
     return User(Principal(account_id, build_user_arn(account_id, user_name)), texts)

@@ -10,7 +10,7 @@ _VERSION_AND_VARIANT = ~((0xF << 76) | (0x3 << 62))
 _VERSION_4 = (0x4 << 76) | (0x2 << 62)
 
 
-def make_message_id() -> bytes:
+def build_message_id() -> bytes:
     """Returns a new id, which has 16 bytes."""
     return (getrandbits(128) & _VERSION_AND_VARIANT | _VERSION_4).to_bytes(16, "big")
 

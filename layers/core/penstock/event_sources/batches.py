@@ -89,7 +89,7 @@ def read_mapping(row: JsonObject) -> StoredMapping:
     return msgspec.convert(row, StoredMapping)
 
 
-def make_context(mapping: StoredMapping, environment: Environment) -> Context:
+def build_context(mapping: StoredMapping, environment: Environment) -> Context:
     """Returns the context of a mapping's receives and deletes. The context is the same as for a request from the
     mapping's account."""
     http = HttpRequest("POST", "/", b"", {}, b"")

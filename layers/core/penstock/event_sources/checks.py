@@ -126,9 +126,9 @@ def check_tags(tags: Mapping[str, str]) -> None:
                 "characters. Keys and values do not contain NUL characters."
             )
     if len(tags) > MAX_TAGS:
-        raise make_tag_limit_error()
+        raise build_tag_limit_error()
 
 
-def make_tag_limit_error() -> InvalidParameterValueException:
+def build_tag_limit_error() -> InvalidParameterValueException:
     """Returns the error for too many tags of a mapping."""
     return InvalidParameterValueException(f"A mapping has at most {MAX_TAGS} tags.")

@@ -196,7 +196,7 @@ def list_tags(request: mappings.ListTagsRequest, context: Context) -> Operation[
     mapping_id = parse_uuid(read_tagged_id(request.resource, context))
     found = None if mapping_id is None else (yield from find(mapping_id, context))
     if found is None:
-        raise make_tagged_error(request.resource)
+        raise build_tagged_error(request.resource)
     return mappings.ListTagsResult(tags=found.tags)
 
 
@@ -222,7 +222,7 @@ def change_tags(resource: str, tags: dict[str, str], removed: list[str], context
     key = (context.account_id, context.region, mapping_id)
     (row,) = yield from Call(TAG_MAPPING, (*key, encode_jsonb(tags), removed))
     if row.error is not None:
-        raise (checks.make_tag_limit_error() if row.error == "TagLimitExceeded" else make_tagged_error(resource))
+        raise (checks.build_tag_limit_error() if row.error == "TagLimitExceeded" else build_tagged_error(resource))
 
 
 def read_tagged_id(resource: str, context: Context) -> str:
@@ -230,11 +230,11 @@ def read_tagged_id(resource: str, context: Context) -> str:
     have tags in Penstock."""
     prefix = ARN_PREFIX.format(context.region, context.account_id)
     if not resource.startswith(prefix):
-        raise make_tagged_error(resource)
+        raise build_tagged_error(resource)
     return resource.removeprefix(prefix)
 
 
-def make_tagged_error(resource: str) -> ResourceNotFoundException:
+def build_tagged_error(resource: str) -> ResourceNotFoundException:
     """Returns the error, with AWS's text, for an ARN that does not identify a mapping."""
     return ResourceNotFoundException(f"Event source mapping not found: {resource}")
 

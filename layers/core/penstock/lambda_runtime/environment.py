@@ -11,7 +11,7 @@ from penstock.drivers import ignore, run
 from penstock.environment import Environment, RequestIds, load_receipt_handles
 from penstock.errors import ServiceUnavailable
 from penstock.limits.message_lengths import MessageLengths
-from penstock.observing.telemetry import make_lambda_logger, trace_call
+from penstock.observing.telemetry import build_lambda_logger, trace_call
 from penstock.postgres.database import Database, import_driver
 from penstock.settings import SettingError, Settings
 
@@ -104,9 +104,9 @@ class ExecutionEnvironment:
     def logger(self) -> "Logger":
         """Returns the logger. The first call imports powertools, so that other cold starts are faster."""
         try:
-            return make_lambda_logger(self._known_settings.log_level)
+            return build_lambda_logger(self._known_settings.log_level)
         except SettingError:  # the caller logs this error
-            return make_lambda_logger("info")
+            return build_lambda_logger("info")
 
     @property
     def metrics(self) -> Metrics:

@@ -1,8 +1,8 @@
 """The handlers of Lambda functions: one for each action, and the gateway for requests that name the action only in the
 body.
 
-    handler = make_handler("sqs", "SendMessage")        # functions/sqs/send_message.py
-    handler = make_gateway_handler()                     # functions/gateway.py
+    handler = build_handler("sqs", "SendMessage")        # functions/sqs/send_message.py
+    handler = build_gateway_handler()                     # functions/gateway.py
 
 event -> `events.read` -> `gateway.decode` -> the operation -> `gateway.encode` -> `events.build_response`.
 """
@@ -96,13 +96,13 @@ class Handler:
             self.environment.logger.error("request failed", extra=known, exc_info=error)
 
 
-def make_handler(service: str, action: str) -> Handler:
+def build_handler(service: str, action: str) -> Handler:
     """Returns the handler of one action, such as ("sqs", "SendMessage")."""
     load_operation(BY_NAME[service, action])
     return Handler(service, action, ExecutionEnvironment.start())
 
 
-def make_gateway_handler() -> Handler:
+def build_gateway_handler() -> Handler:
     """Returns the handler of every action of every service."""
     load_operations()
     return Handler(None, None, ExecutionEnvironment.start(bounds_waits=True))

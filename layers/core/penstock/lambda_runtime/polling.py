@@ -225,6 +225,6 @@ class MappingsHandler:
             await service.close()
 
 
-def make_mappings_handler() -> MappingsHandler:
+def build_mappings_handler() -> MappingsHandler:
     """Returns the handler of the function that polls for event source mappings."""
     return MappingsHandler(ExecutionEnvironment.start())

@@ -1,8 +1,8 @@
 """Functions that a schedule invokes. Each function runs one worker and writes the worker's counts as metrics.
 
-handler = make_polling_handler(deliver)                # functions/deliver.py
-handler = make_statement_handler(maintain)             # functions/maintain.py
-handler = make_reporting_handler(measure)              # functions/measure.py
+handler = build_polling_handler(deliver)                # functions/deliver.py
+handler = build_statement_handler(maintain)             # functions/maintain.py
+handler = build_reporting_handler(measure)              # functions/measure.py
 """
 
 from collections import Counter
@@ -119,12 +119,12 @@ class PollingHandler(ScheduledHandler):
         return totals
 
 
-def make_polling_handler(worker: PollingWorker) -> PollingHandler:
+def build_polling_handler(worker: PollingWorker) -> PollingHandler:
     """Returns the handler of a worker module whose work must not wait for the next minute."""
     return PollingHandler(worker, ExecutionEnvironment.start())
 
 
-def make_statement_handler(worker: StatementWorker) -> ScheduledHandler:
+def build_statement_handler(worker: StatementWorker) -> ScheduledHandler:
     """Returns the handler of a worker module that only makes calls."""
 
     def run(environment: ExecutionEnvironment) -> Counts:
@@ -133,7 +133,7 @@ def make_statement_handler(worker: StatementWorker) -> ScheduledHandler:
     return ScheduledHandler(name_worker(worker), run, worker.MAX_RUN_SECONDS, ExecutionEnvironment.start())
 
 
-def make_reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
+def build_reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
     """Returns the handler of a worker module whose gauges become metrics."""
 
     def run(environment: ExecutionEnvironment) -> Counts:

@@ -75,7 +75,7 @@ _FUNCTION_GROWTH = 7
 
 
 @lru_cache(maxsize=16)
-def make_receive_limit(limit: ResponseLimit | None, *, is_xml: bool) -> ReceiveLimit:
+def build_receive_limit(limit: ResponseLimit | None, *, is_xml: bool) -> ReceiveLimit:
     """Returns the limit of a receive whose response is in XML or JSON. If `limit` is None, the container sends the
     response."""
     language = "xml" if is_xml else "json"

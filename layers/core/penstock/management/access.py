@@ -13,7 +13,7 @@ import msgspec
 from penstock import errors
 from penstock.access.audit.acts import Act, audited
 from penstock.access.authorization import check_user
-from penstock.access.keys import CreatedKey, is_user_name, make_key
+from penstock.access.keys import CreatedKey, build_key, is_user_name
 from penstock.access.users import Actor, build_owner_arn, build_user_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -208,7 +208,7 @@ def add_key(new: NewKey, encryption_key: str, actor: Actor) -> Operation[MadeKey
     the service has no encryption key."""
     if "\0" in new.description:
         raise errors.InvalidParameterValue("description: NUL cannot be stored")
-    made = make_key(bearer=new.bearer, account_id=actor.account_id, encryption_key=encryption_key)
+    made = build_key(bearer=new.bearer, account_id=actor.account_id, encryption_key=encryption_key)
     yield from _store_key(new, made, actor)
     return MadeKey(made.key_id, made.secret, f"{made.key_id}.{made.secret}" if new.bearer else None)
 
@@ -235,7 +235,7 @@ def _store_key(new: NewKey, made: CreatedKey, actor: Actor) -> Operation[None]:
 def add_first_key(encryption_key: str, actor: Actor) -> Operation[MadeKey | None]:
     """Creates an access key of the account itself. Returns None if the installation has had a key before. Raises
     SettingError if the service has no encryption key."""
-    made = make_key(bearer=False, account_id=actor.account_id, encryption_key=encryption_key)
+    made = build_key(bearer=False, account_id=actor.account_id, encryption_key=encryption_key)
     is_created = yield from _store_first_key(NewKey(description="the first key"), made, actor)
     return MadeKey(made.key_id, made.secret, None) if is_created else None
 

@@ -28,7 +28,7 @@ from penstock.postgres.statements.move_tasks import (
 )
 from penstock.search.filters import MessageFilter
 from penstock.sqs import handles
-from penstock.sqs.sql_errors import make_sql_error
+from penstock.sqs.sql_errors import build_sql_error
 
 from .rights import needs, show
 
@@ -145,7 +145,7 @@ def _authorize_and_start(
     if row.error == "ResourceNotFoundException":
         raise errors.QueueDoesNotExist
     if row.error is not None or row.task_id is None:
-        raise make_sql_error(row.error or "", row.detail)
+        raise build_sql_error(row.error or "", row.detail)
     return (yield from _describe(arguments[0], UUID(row.task_id)))
 
 

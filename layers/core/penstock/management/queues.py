@@ -10,7 +10,7 @@ from penstock.access.audit.acts import Act, audited
 from penstock.access.authorization import check_user
 from penstock.access.resources import build_arn
 from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
-from penstock.aws.paging import make_token
+from penstock.aws.paging import build_token
 from penstock.calls import decode_texts
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
@@ -98,7 +98,7 @@ def create_queue(new: NewQueue, context: Context) -> Operation[str]:
         supplied["FifoQueue"] = "true"
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True, extensions=True)
     validation.check_tags(new.tags)
-    if not (yield from queues.make_queue(name, checked, new.tags, context)):
+    if not (yield from queues.store_queue(name, checked, new.tags, context)):
         raise errors.QueueNameExists(f"Queue '{name}' exists already")
     return name
 
@@ -121,7 +121,7 @@ def list_queues(limit: int, after: str | None, context: Context) -> Operation[Qu
     page = [
         QueueName(name=row.name, fifo=row.fifo, created_at=format_timestamp(row.created_at_ms)) for row in rows[:limit]
     ]
-    return QueuePage(queues=page, next=make_token(page[-1].name) if len(rows) > limit else None)
+    return QueuePage(queues=page, next=build_token(page[-1].name) if len(rows) > limit else None)
 
 
 @needs("queue", "sqs:GetQueueAttributes")

@@ -138,7 +138,7 @@ def check_parts(
 ) -> tuple[list[SendEntry], list[OutgoingEvent]]:
     """Validates the transaction's messages and events. Raises InvalidParameterValue and others."""
     messages = [
-        sending.make_message(to_send_request(message, arn), arn, trace).stored._replace(delay_seconds=message.delay)
+        sending.build_message(to_send_request(message, arn), arn, trace).stored._replace(delay_seconds=message.delay)
         for arn, message in zip(arns, transaction.send, strict=True)
     ]
     return messages, [check_event(event.routing_key, event) for event in transaction.publish]
@@ -156,7 +156,7 @@ def raise_refusal(rows: Sequence[TransactedRow], transaction: Transaction) -> No
         if row.error == "QueueDoesNotExist":
             raise errors.QueueDoesNotExist(f"Queue '{transaction.send[row.n - 1].queue}' does not exist")
         if row.error is not None:
-            raise sql_errors.make_sql_error(row.error, row.detail)
+            raise sql_errors.build_sql_error(row.error, row.detail)
 
 
 def to_result(rows: Sequence[TransactedRow], transaction: Transaction) -> TransactionResult:

@@ -15,7 +15,7 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.move_tasks import CANCEL_MOVE_TASK, LIST_MOVE_TASKS, START_MOVE_TASK, ListedTaskRow
 from penstock.sqs import validation
-from penstock.sqs.sql_errors import make_sql_error
+from penstock.sqs.sql_errors import build_sql_error
 from penstock.sqs.types import (
     CancelMessageMoveTaskRequest,
     CancelMessageMoveTaskResult,
@@ -59,7 +59,7 @@ def start_message_move_task(
     arguments = (source, destination, request.max_number_of_messages_per_second, None, None, None)
     (row,) = yield from Call(START_MOVE_TASK, arguments)
     if row.error is not None:
-        raise make_sql_error(row.error, row.detail)
+        raise build_sql_error(row.error, row.detail)
     return StartMessageMoveTaskResult(task_handle=str(TaskHandle(UUID(row.task_id), source)))
 
 
@@ -75,7 +75,7 @@ def list_message_move_tasks(
     source = check_arn("SourceArn", request.source_arn, context)
     header, *tasks = yield from Call(LIST_MOVE_TASKS, (source, limit))
     if header.error is not None:
-        raise make_sql_error(header.error, "SourceArn")
+        raise build_sql_error(header.error, "SourceArn")
     return ListMessageMoveTasksResult(results=[build_entry(source, task) for task in tasks])
 
 
@@ -88,7 +88,7 @@ def cancel_message_move_task(
     source = check_arn("SourceArn", handle.source_arn, context)
     (row,) = yield from Call(CANCEL_MOVE_TASK, (str(handle.task_id), source))
     if row.error is not None:
-        raise make_sql_error(row.error, row.detail)
+        raise build_sql_error(row.error, row.detail)
     return CancelMessageMoveTaskResult(approximate_number_of_messages_moved=row.moved)
 
 
@@ -111,7 +111,7 @@ def check_arn(parameter: str, text: str, context: Context) -> str:
     ARN."""
     parsed = parse_queue_arn(text)
     if parsed is None or parsed.region != context.region:
-        raise make_sql_error("ResourceNotFoundException", parameter)
+        raise build_sql_error("ResourceNotFoundException", parameter)
     return str(parsed)
 
 

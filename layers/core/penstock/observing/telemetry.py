@@ -108,7 +108,7 @@ class OnceAMinute(logging.Filter):
         return True
 
 
-def make_lambda_logger(level: str) -> Logger:
+def build_lambda_logger(level: str) -> Logger:
     """Returns the Logger for Lambda functions. Imports powertools, which the container never needs."""
     from aws_lambda_powertools import Logger  # noqa: PLC0415
     from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter  # noqa: PLC0415

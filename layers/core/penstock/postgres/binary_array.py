@@ -134,7 +134,7 @@ def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any
     ]
 
 
-def _make_dumper(kind: type[PgArray]) -> type[Dumper]:
+def _build_dumper(kind: type[PgArray]) -> type[Dumper]:
     class ArrayDumper(Dumper):
         format = Format.BINARY
         oid = kind.array_oid
@@ -146,4 +146,4 @@ def _make_dumper(kind: type[PgArray]) -> type[Dumper]:
 
 
 for _kind, *_ in _KINDS.values():  # only these classes: psycopg's other adapters do not change
-    psycopg.adapters.register_dumper(_kind, _make_dumper(_kind))
+    psycopg.adapters.register_dumper(_kind, _build_dumper(_kind))

@@ -44,7 +44,7 @@ def add_token(parameters: dict[str, V]) -> dict[str, V]:
     if len(hosts) != 1 or not parameters.get("user"):
         raise SettingError("QUEUE_DATABASE_AUTH=iam needs one host and a user in DATABASE_URL")
     ((host, port),) = hosts
-    return {**parameters, "password": cast("V", make_token(host, port, str(parameters["user"])))}
+    return {**parameters, "password": cast("V", build_token(host, port, str(parameters["user"])))}
 
 
 def needs_token(parameters: Mapping[str, object]) -> bool:
@@ -52,18 +52,18 @@ def needs_token(parameters: Mapping[str, object]) -> bool:
     return parameters.get("password") == IAM_TOKEN
 
 
-def make_token(host: str, port: int, user: str) -> str:
+def build_token(host: str, port: int, user: str) -> str:
     """Returns a token for this database user. `host` is the endpoint's real name. Raises TokenError."""
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - few use it
 
     try:
-        return _make_client().generate_db_auth_token(DBHostname=host, Port=port, DBUsername=user)
+        return _build_client().generate_db_auth_token(DBHostname=host, Port=port, DBUsername=user)
     except BotoCoreError as error:
         raise TokenError(f"no IAM token: {error}") from error
 
 
 @cache
-def _make_client() -> TokenClient:
+def _build_client() -> TokenClient:
     """Returns boto3's RDS client, which renews its credentials itself and sends no request for a token."""
     import boto3  # noqa: PLC0415 - a part of Lambda's runtime; the service has it for `penstock demo`
 

@@ -201,7 +201,7 @@ def migrate(
         _check_owner(connection)
         _check_schema(connection)
         connection.execute(_BOOTSTRAP.encode())
-        missing_roles = roles.make_roles(connection)
+        missing_roles = roles.create_roles(connection)
         if problem := roles.find_owner_problem(connection, missing_roles):
             raise MigrationError(problem)
         applied = _apply_missing(connection, directory)

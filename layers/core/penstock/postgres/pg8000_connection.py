@@ -68,7 +68,7 @@ class Pg8000Connection:
             (row,) = self._connection.execute_simple(query).rows
         except _FAILURES as error:
             self.close()
-            raise make_driver_error(error, took_no_effect=True) from error
+            raise build_driver_error(error, took_no_effect=True) from error
         return list(row)
 
     def _refuse_wrong_settings(self) -> None:
@@ -83,15 +83,15 @@ class Pg8000Connection:
             values = text_array.encode_arguments(statement.types, arguments)
             result = self._connection.execute_unnamed(statement.text, vals=values)
         except _FAILURES as error:
-            failure = make_driver_error(error, took_no_effect=True)
+            failure = build_driver_error(error, took_no_effect=True)
             if not failure.ends_connection:
                 self._roll_back()
             raise failure from error
         try:
             self._connection.execute_simple("commit")
         except _FAILURES as error:
-            raise make_driver_error(error, took_no_effect=False) from error
-        return statement.make_rows(result.rows or ())
+            raise build_driver_error(error, took_no_effect=False) from error
+        return statement.build_rows(result.rows or ())
 
     def is_lost(self) -> bool:
         """Returns whether this process closed the connection, or the server closed it since the last call."""
@@ -117,7 +117,7 @@ class Pg8000Connection:
         try:
             return bool(self._connection.execute_simple("show transaction_read_only").rows == [["on"]])
         except _FAILURES as error:
-            raise make_driver_error(error, took_no_effect=True) from error
+            raise build_driver_error(error, took_no_effect=True) from error
 
     def close(self) -> None:
         self._close_unused = True
@@ -131,7 +131,7 @@ class Pg8000Connection:
             self.close()
 
 
-def make_driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
+def build_driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
     """Converts a pg8000 error, which has the server's fields (C: SQLSTATE, M: message) or a text."""
     if isinstance(error, DatabaseError) and error.args and isinstance(error.args[0], dict):
         fields = error.args[0]
@@ -154,7 +154,7 @@ def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
                 **build_other_parameters(address), **build_host_parameters(*host), timeout=CONNECT_SECONDS
             )
         except _FAILURES as error:
-            failures.append(str(make_driver_error(error, took_no_effect=True)))
+            failures.append(str(build_driver_error(error, took_no_effect=True)))
             continue
         limit_socket(find_socket(connection), call_seconds)
         opened = Pg8000Connection(connection)
@@ -189,12 +189,12 @@ def build_other_parameters(address: dict[str, str]) -> dict[str, Any]:
         "password": address.get("password", ""),
         "database": address.get("dbname") or None,
         "application_name": address.get("application_name"),
-        "ssl_context": make_tls_context(address.get("sslmode", ""), address.get("sslrootcert")),
+        "ssl_context": build_tls_context(address.get("sslmode", ""), address.get("sslrootcert")),
         "startup_params": _STARTUP,
     }
 
 
-def make_tls_context(mode: str, authorities: str | None) -> Any:
+def build_tls_context(mode: str, authorities: str | None) -> Any:
     """Returns pg8000's value for a libpq `sslmode`: False means no TLS, and None means TLS if the server supports
     it."""
     if mode not in ("require", "verify-ca", "verify-full"):

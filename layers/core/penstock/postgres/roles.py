@@ -66,7 +66,7 @@ def list_missing_commands(connection: Connection, role: str | None = None) -> li
     return [command for (command,) in connection.execute(_MISSING, (role, list(ROLES))).fetchall()]
 
 
-def make_roles(connection: Connection, role: str | None = None) -> list[str]:
+def create_roles(connection: Connection, role: str | None = None) -> list[str]:
     """Runs the missing commands for `role` if the connection's role has the rights. Returns the commands that are still
     missing.
 
@@ -81,7 +81,7 @@ def make_roles(connection: Connection, role: str | None = None) -> list[str]:
 
 def find_owner_problem(connection: Connection, missing: list[str]) -> str:
     """Returns the reason why the database cannot be migrated, with a remedy, or "" if it can. `missing` is the result
-    of `make_roles`."""
+    of `create_roles`."""
     for (reason,) in connection.execute(_UNSAFE).fetchall():
         return (
             f"the role penstock_owner, with whose rights applications call the SQL interface, {reason}: "

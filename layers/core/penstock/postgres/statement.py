@@ -34,9 +34,9 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     changed: str = ""
     """The column that is false if the function made no change. If the name is empty, a row without an error means a
     change."""
-    text: str = ""  # the query that calls the function; this field and `make_row` are computed
+    text: str = ""  # the query that calls the function; this field and `build_row` are computed
     # Makes a row from its values, three times as fast as row._make.
-    make_row: Callable[[Iterable[Any]], Any] = tuple
+    build_row: Callable[[Iterable[Any]], Any] = tuple
 
     def __post_init__(self) -> None:
         prefixes = [""] * (len(self.types) - len(self.named)) + [f"{name} => " for name in self.named]
@@ -45,11 +45,11 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
         columns = ", ".join(f'"{field}"' for field in fields) if len(fields) > 1 else "*"
         text = f"select {columns} from {self.name}({', '.join(marks)})"  # noqa: S608 - constants only
         force_setattr(self, "text", text)
-        force_setattr(self, "make_row", partial(tuple.__new__, self.row))
+        force_setattr(self, "build_row", partial(tuple.__new__, self.row))
 
-    def make_rows(self, rows: Iterable[Iterable[Any]]) -> list[RowT_co]:
+    def build_rows(self, rows: Iterable[Iterable[Any]]) -> list[RowT_co]:
         """Returns the rows of a result as NamedTuples."""
-        return list(map(self.make_row, rows))
+        return list(map(self.build_row, rows))
 
 
 class BatchStatement(Statement[RowT_co], Generic[EntryT_co, RowT_co], frozen=True, eq=False, kw_only=True):

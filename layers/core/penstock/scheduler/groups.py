@@ -62,7 +62,7 @@ def create_schedule_group(
 ) -> Operation[scheduler.CreateScheduleGroupResult]:
     """Creates a group. The same request with the same ClientToken returns the group that it created."""
     tags = check_tags(request.tags or ())
-    token = make_token(request.client_token, request)
+    token = build_token(request.client_token, request)
     key = (context.account_id, context.region, request.name)
     (row,) = yield from Call(PUT_SCHEDULE_GROUP, (*key, encode_jsonb(tags), token))
     if row.error is not None:
@@ -71,7 +71,7 @@ def create_schedule_group(
     return scheduler.CreateScheduleGroupResult(schedule_group_arn=str(arn))
 
 
-def make_token(client_token: str | None, request: Struct) -> str | None:
+def build_token(client_token: str | None, request: Struct) -> str | None:
     """Returns the token to store. The token contains a hash of the request, so a different request with the same client
     token has a different stored token."""
     if client_token is None:
@@ -99,7 +99,7 @@ def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context
     key = (context.account_id, context.region, request.name, "")
     (row,) = yield from Call(DROP_SCHEDULE_ONCE, (*key, request.client_token))
     if not row.dropped:
-        raise make_missing_error(request.name)
+        raise build_missing_error(request.name)
 
 
 def list_schedule_groups(
@@ -113,7 +113,7 @@ def list_schedule_groups(
     found = [msgspec.convert(row.schedule_group, ScheduleGroup) for row in rows[:limit]]
     return scheduler.ListScheduleGroupsResult(
         schedule_groups=[scheduler.ScheduleGroupSummary(**describe_group(group)) for group in found],
-        next_token=paging.make_token(found[-1].name) if len(rows) > limit else None,
+        next_token=paging.build_token(found[-1].name) if len(rows) > limit else None,
     )
 
 
@@ -123,7 +123,7 @@ def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Ope
     """Adds tags to a group. The new value replaces the value of an existing tag."""
     arn = own_group(request.resource_arn, context)
     tags = check_tags(request.tags)
-    (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*make_key(arn), encode_jsonb(tags), MAX_TAGS))
+    (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*build_key(arn), encode_jsonb(tags), MAX_TAGS))
     raise_tag_error(row.error, arn)
 
 
@@ -131,7 +131,7 @@ def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Ope
 def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Operation[None]:
     """Removes tags. Ignores missing tags."""
     arn = own_group(request.resource_arn, context)
-    (row,) = yield from Call(UNTAG_SCHEDULE_GROUP, (*make_key(arn), request.tag_keys))
+    (row,) = yield from Call(UNTAG_SCHEDULE_GROUP, (*build_key(arn), request.tag_keys))
     raise_tag_error(row.error, arn)
 
 
@@ -153,18 +153,18 @@ def check_tags(tags: Sequence[scheduler.Tag]) -> dict[str, str]:
     if any(key.lower().startswith("aws:") for key in found):
         raise ValidationException.member("[…]", "tags", "have no keys that begin with aws:")
     if len(found) > MAX_TAGS:
-        raise make_tag_limit_error()
+        raise build_tag_limit_error()
     return found
 
 
-def make_tag_limit_error() -> ServiceQuotaExceededException:
+def build_tag_limit_error() -> ServiceQuotaExceededException:
     return ServiceQuotaExceededException(f"A schedule group has at most {MAX_TAGS} tags.")
 
 
 def raise_tag_error(error: str | None, arn: GroupArn) -> None:
     """Raises the error for a code that a SQL function returned."""
     if error is not None:
-        raise make_tag_limit_error() if error == "TagLimitExceeded" else make_missing_error(arn.name)
+        raise build_tag_limit_error() if error == "TagLimitExceeded" else build_missing_error(arn.name)
 
 
 # --- the group of a request ------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def own_group(text: str, context: Context) -> GroupArn:
     return arn
 
 
-def make_key(arn: GroupArn) -> tuple[str, str, str]:
+def build_key(arn: GroupArn) -> tuple[str, str, str]:
     return arn.account_id, arn.region, arn.name
 
 
@@ -185,7 +185,7 @@ def read(name: str, context: Context) -> Operation[ScheduleGroup]:
     """Returns the group. Raises ResourceNotFoundException."""
     rows = yield from Call(READ_SCHEDULE_GROUP, (context.account_id, context.region, name))
     if not rows:
-        raise make_missing_error(name)
+        raise build_missing_error(name)
     (row,) = rows
     return msgspec.convert(row.schedule_group, ScheduleGroup)
 
@@ -195,7 +195,7 @@ def check_group(name: str, context: Context) -> Operation[None]:
     yield from read(name, context)
 
 
-def make_missing_error(name: str) -> SchedulerError:
+def build_missing_error(name: str) -> SchedulerError:
     return ResourceNotFoundException.missing(f"Schedule group {name}")
 
 

@@ -2,11 +2,11 @@
 
 import re
 
-from penstock.aws.paging import make_token, read_name
+from penstock.aws.paging import build_token, read_name
 
 from .errors import ValidationException
 
-__all__ = ["make_token", "read_group", "read_schedule"]
+__all__ = ["build_token", "read_group", "read_schedule"]
 
 _GROUP = re.compile(r"[0-9a-zA-Z_.-]{1,64}").fullmatch
 _SCHEDULE = re.compile(r"([0-9a-zA-Z_.-]{1,64})/([0-9a-zA-Z_.-]{1,64})").fullmatch
@@ -18,7 +18,7 @@ def read_group(token: str | None) -> str | None:
         return None
     named = read_name(token)
     if named is None or _GROUP(named) is None:
-        raise make_token_error(token)
+        raise build_token_error(token)
     return named
 
 
@@ -28,11 +28,11 @@ def read_schedule(token: str | None) -> tuple[str | None, str | None]:
         return None, None
     match = _SCHEDULE(read_name(token) or "")
     if match is None:
-        raise make_token_error(token)
+        raise build_token_error(token)
     return match[1], match[2]
 
 
-def make_token_error(token: str) -> ValidationException:
+def build_token_error(token: str) -> ValidationException:
     """Returns the error for a token that Penstock did not create. AWS does not document a text, so the text is
     Penstock's choice.
     """

@@ -22,7 +22,7 @@ from . import types as scheduler
 from .errors import ConflictException, ResourceNotFoundException, ServiceQuotaExceededException, ValidationException
 from .expressions.expression import Expression, ScheduleInvalid, parse_aws
 from .expressions.zones import find_zone
-from .groups import check_group, make_token
+from .groups import build_token, check_group
 from .rows import Period, StoredSchedule, read_row
 
 PAGE = 100
@@ -86,7 +86,7 @@ def list_schedules(
     if not rows and request.group_name is not None:
         yield from check_group(request.group_name, context)
     found = [read_row(row.schedule) for row in rows[:limit]]
-    token = paging.make_token(f"{found[-1].group_name}/{found[-1].name}") if len(rows) > limit else None
+    token = paging.build_token(f"{found[-1].group_name}/{found[-1].name}") if len(rows) > limit else None
     return scheduler.ListSchedulesResult(schedules=[summarise(row) for row in found], next_token=token)
 
 
@@ -131,17 +131,17 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
         "description": request.description,
         "kms_key_arn": request.kms_key_arn,
         "action_after_completion": request.action_after_completion or "NONE",
-        "client_token": make_token(request.client_token, request) if mode == "create" else None,
+        "client_token": build_token(request.client_token, request) if mode == "create" else None,
     }
     following = schedule_rows.find_first_fire(mode, expression, now, period, context)
     key = (context.account_id, context.region, group, request.name)
     (row,) = yield from Call(PUT_SCHEDULE, (*key, mode, encode_jsonb(fields), following))
     if row.error is not None:
-        raise make_error(row.error, group, request.name)
+        raise build_error(row.error, group, request.name)
     return read_row(row.schedule)
 
 
-def make_error(error: str, group: str, name: str) -> Exception:
+def build_error(error: str, group: str, name: str) -> Exception:
     """Returns the typed error for a code that queue.put_schedule returned."""
     if error == "ScheduleExists":
         return ConflictException.exists(f"Schedule {name}")

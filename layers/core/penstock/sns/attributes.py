@@ -158,10 +158,10 @@ def _check_access_policy(text: str) -> None:
         return
     if problem.kind == "action":
         raise InvalidParameter.named("Policy statement action out of service scope!")
-    raise make_policy_error("PrincipalNotFound" if problem.kind == "principal" else "null")
+    raise build_policy_error("PrincipalNotFound" if problem.kind == "principal" else "null")
 
 
-def make_policy_error(reason: str = "null") -> InvalidParameter:
+def build_policy_error(reason: str = "null") -> InvalidParameter:
     """Returns the error for an access policy. AWS's reason is `null` for every fault except a wrong principal."""
     return InvalidParameter.named(f"Policy Error: {reason}")
 

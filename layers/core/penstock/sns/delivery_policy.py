@@ -53,7 +53,7 @@ DEFAULT_RETRY: Final[Policy] = {
 _DEFAULT_REQUEST: Final[Policy] = {"headerContentType": CONTENT_TYPE}
 
 
-def make_policy_error(reason: str) -> InvalidParameter:
+def build_policy_error(reason: str) -> InvalidParameter:
     return InvalidParameter.named(f"DeliveryPolicy: {reason}")
 
 
@@ -160,25 +160,25 @@ def _check_sections(document: Policy, path: str, retries: str, throttle: str, re
         "headerContentType", CONTENT_TYPE
     )
     if not isinstance(content_type, str) or content_type.partition(";")[0].strip() not in _CONTENT_TYPES:
-        raise make_policy_error(f"{path}{request}.headerContentType is not a supported content type")
+        raise build_policy_error(f"{path}{request}.headerContentType is not a supported content type")
     if not content_type.isascii() or not content_type.isprintable():
-        raise make_policy_error(f"{path}{request}.headerContentType is not a supported content type")
+        raise build_policy_error(f"{path}{request}.headerContentType is not a supported content type")
 
 
 def _check_retries(retries: Policy, path: str) -> None:
     _check_numbers(retries, path, _RETRY_LIMITS, "backoffFunction")
     whole = {**DEFAULT_RETRY, **_drop_absent(retries)}
     if whole["backoffFunction"] not in _CURVES:
-        raise make_policy_error(f"{path}.backoffFunction must be one of {', '.join(_CURVES)}")
+        raise build_policy_error(f"{path}.backoffFunction must be one of {', '.join(_CURVES)}")
     if whole["maxDelayTarget"] < whole["minDelayTarget"]:
-        raise make_policy_error(f"{path}.maxDelayTarget must be greater than or equal to minDelayTarget")
+        raise build_policy_error(f"{path}.maxDelayTarget must be greater than or equal to minDelayTarget")
     if whole["numRetries"] < sum(whole[f"num{phase}DelayRetries"] for phase in ("No", "Min", "Max")):
-        raise make_policy_error(
+        raise build_policy_error(
             f"{path}.numRetries must be greater than or equal to the sum of numNoDelayRetries,"
             " numMinDelayRetries and numMaxDelayRetries"
         )
     if sum(retry_delays(whole)) > MAX_RETRY_SECONDS:
-        raise make_policy_error(f"{path}: total retry time must be less than or equal to {MAX_RETRY_SECONDS}")
+        raise build_policy_error(f"{path}: total retry time must be less than or equal to {MAX_RETRY_SECONDS}")
 
 
 def _check_numbers(section: Policy, path: str, limits: Mapping[str, tuple[int, int | None]], *others: str) -> None:
@@ -188,30 +188,30 @@ def _check_numbers(section: Policy, path: str, limits: Mapping[str, tuple[int, i
         if value is None:
             continue
         if not isinstance(value, int) or isinstance(value, bool):
-            raise make_policy_error(f"{path}.{name} must be an integer")
+            raise build_policy_error(f"{path}.{name} must be an integer")
         if value < least:
-            raise make_policy_error(f"{path}.{name} must be greater than or equal to {least}")
+            raise build_policy_error(f"{path}.{name} must be greater than or equal to {least}")
         if greatest is not None and value > greatest:
-            raise make_policy_error(f"{path}.{name} must be less than or equal to {greatest}")
+            raise build_policy_error(f"{path}.{name} must be less than or equal to {greatest}")
 
 
 def _check_names(section: Policy, known: set[str]) -> None:
     for name in section:
         if name not in known:
-            raise make_policy_error(f"Unexpected JSON member: {name}")
+            raise build_policy_error(f"Unexpected JSON member: {name}")
 
 
 def _check_object(value: object, path: str) -> Policy:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise make_policy_error(f"{path} must be a JSON object".lstrip())
+        raise build_policy_error(f"{path} must be a JSON object".lstrip())
     return value
 
 
 def _parse_given(text: str) -> object:
     if len(text) > MAX_CHARACTERS:
-        raise make_policy_error(f"must not be longer than {MAX_CHARACTERS} characters")
+        raise build_policy_error(f"must not be longer than {MAX_CHARACTERS} characters")
     return _parse(text)
 
 
@@ -219,7 +219,7 @@ def _parse(text: str) -> Any:
     try:
         return decode_json(text) if text else None
     except (ValueError, RecursionError) as error:
-        raise make_policy_error("failed to parse JSON") from error
+        raise build_policy_error("failed to parse JSON") from error
 
 
 def _read(text: str | None) -> Policy:

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from penstock.aws.paging import make_token, read_name
+from penstock.aws.paging import build_token, read_name
 
 from .errors import InvalidParameter
 
-__all__ = ["make_token", "read_token"]
+__all__ = ["build_token", "read_token"]
 
 
 def read_token(token: str | None, is_last: Callable[[str], bool]) -> str | None:

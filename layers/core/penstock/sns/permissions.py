@@ -17,7 +17,7 @@ from penstock.sqs.permissions import Policy, Statements, unwrap_single
 
 from . import errors
 from . import types as sns
-from .attributes import MAX_POLICY_BYTES, build_default_policy, make_policy_error
+from .attributes import MAX_POLICY_BYTES, build_default_policy, build_policy_error
 from .publishing.targets import read_topic_arn
 from .topics import describe_topic, read_stored_attributes
 
@@ -35,7 +35,7 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Opera
             raise errors.InvalidParameter.named("Statement already exists")
         policy["Statement"] = [*statements, grant(arn, request)]
         if len(policy["Statement"]) > SNS_RULES.most_statements or len(encode(policy)) > MAX_POLICY_BYTES:
-            raise make_policy_error()
+            raise build_policy_error()
         if (yield from replace_policy(arn, old, policy)):
             return
 

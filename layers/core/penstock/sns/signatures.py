@@ -75,7 +75,7 @@ class SigningKeyCache:
         Concurrent requests of the process offer the same key, because a key takes 50 ms to create.
         """
         if self._offer is None:
-            self._offer = make_key()
+            self._offer = build_key()
         return self._offer
 
 
@@ -83,7 +83,7 @@ def build_certificate_path(key_id: str) -> str:
     return f"/SimpleNotificationService-{key_id}.pem"
 
 
-def make_key() -> NewSigningKey:
+def build_key() -> NewSigningKey:
     """Creates a key with its certificate, which is one PEM block with only line feeds."""
     from cryptography import x509  # noqa: PLC0415
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415

@@ -112,13 +112,13 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
         if row.error is None:
             break
         if row.error != "PolicyChanged":
-            raise make_error(row.error)
+            raise build_error(row.error)
     return sns.SubscribeResult(
         subscription_arn=row.arn if row.confirmed or request.return_subscription_arn else PENDING
     )
 
 
-def make_error(code: str) -> errors.SnsError:
+def build_error(code: str) -> errors.SnsError:
     """Returns the error for a code that SQL returned."""
     if code == "SubscriptionExists":
         return errors.InvalidParameter.named("Attributes", "Subscription already exists with different attributes")
@@ -145,7 +145,7 @@ def confirm_subscription(
     token = request.token if _TOKEN(request.token) else ""
     (row,) = yield from Call(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
     if row.error == "LargeMessages":
-        raise make_error(row.error)
+        raise build_error(row.error)
     if row.error is not None:  # AWS does not say whether the topic exists
         raise errors.InvalidParameter.named("Token")
     return sns.ConfirmSubscriptionResult(subscription_arn=row.arn)
@@ -215,7 +215,7 @@ def page(
     """Returns one page, and the token of the next page."""
     after = paging.read_token(token, is_subscription_id)
     rows = yield from Call(LIST_SUBSCRIPTIONS, (context.account_id, context.region, topic, after, PAGE + 1))
-    more = paging.make_token(rows[PAGE - 1].subscription_id) if len(rows) > PAGE else None
+    more = paging.build_token(rows[PAGE - 1].subscription_id) if len(rows) > PAGE else None
     return [list_entry(row) for row in rows[:PAGE]], more
 
 
@@ -270,7 +270,7 @@ def set_subscription_attributes(request: sns.SetSubscriptionAttributesRequest, c
         )
         error = row.error
     if error == "FilterPolicyLimitExceeded":
-        raise make_error(error)
+        raise build_error(error)
     if error is not None:
         raise errors.NotFound("Subscription does not exist")
 

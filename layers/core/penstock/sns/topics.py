@@ -57,7 +57,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
         attributes.pop("FifoTopic", None)  # the ARN repeats the name, also for an existing topic
     tags = check_tags(request.tags or ())
     if request.data_protection_policy:
-        raise make_data_protection_error()
+        raise build_data_protection_error()
     yield from check_quota("topics", request.name, context, errors.TopicLimitExceeded)
     key = (context.account_id, context.region, request.name)
     (row,) = yield from Call(CREATE_TOPIC, (*key, encode_jsonb(attributes), encode_jsonb(tags), encode_jsonb(DEFAULTS)))
@@ -79,7 +79,7 @@ def list_topics(request: sns.ListTopicsRequest, context: Context) -> Operation[s
     rows = yield from Call(LIST_TOPICS, (context.account_id, context.region, after, PAGE + 1))
     return sns.ListTopicsResult(
         topics=[sns.Topic(topic_arn=row.arn) for row in rows[:PAGE]],
-        next_token=paging.make_token(rows[PAGE - 1].name) if len(rows) > PAGE else None,
+        next_token=paging.build_token(rows[PAGE - 1].name) if len(rows) > PAGE else None,
     )
 
 
@@ -209,10 +209,10 @@ def get_data_protection_policy(
 def put_data_protection_policy(request: sns.PutDataProtectionPolicyRequest, context: Context) -> Operation[None]:
     """Refuses the policy, as AWS does for new customers ("Message data protection availability change")."""
     yield from describe_topic(read_topic_arn(request.resource_arn, context, "ResourceArn"))
-    raise make_data_protection_error()
+    raise build_data_protection_error()
 
 
-def make_data_protection_error() -> errors.AuthorizationError:
+def build_data_protection_error() -> errors.AuthorizationError:
     """Returns the error for data protection policies. The text is Penstock's."""
     return errors.AuthorizationError("Message data protection is not available to new customers.")
 

@@ -121,12 +121,12 @@ def check_queue_attributes(
     known = {**STANDARD, **(FIFO if fifo else {}), **(EXTENSIONS if extensions else {})}
     for name, value in attributes.items():
         if name not in known:
-            raise make_fifo_error(name) if _is_for_fifo(name, creating) else make_unknown_error(name)
+            raise build_fifo_error(name) if _is_for_fifo(name, creating) else build_unknown_error(name)
         if name == "FifoQueue" and value.lower() == "false" and not creating:
-            raise make_value_error(name, "Modifying queue type is not supported.")
+            raise build_value_error(name, "Modifying queue type is not supported.")
         data = None if len(value) > MAX_VALUE_LENGTH else encode_text(value)
         if data is None or len(data) > MAX_VALUE_LENGTH or not known[name](value):
-            raise make_value_error(name)
+            raise build_value_error(name)
     _check_combinations(attributes, fifo, creating)
     return {
         name: _format_value(name, value, known[name])
@@ -215,24 +215,24 @@ def show_attributes(stored: Mapping[str, str]) -> dict[str, str]:
     return values
 
 
-def make_unknown_error(name: str) -> AwsError:
+def build_unknown_error(name: str) -> AwsError:
     """Returns the error for a name that is not an attribute of this queue."""
     return InvalidAttributeName(f"Unknown Attribute {name}.")
 
 
-def make_fifo_error(name: str) -> AwsError:
+def build_fifo_error(name: str) -> AwsError:
     """Returns the error for an attribute of FIFO queues on a standard queue."""
     return InvalidAttributeName(f"You can specify the {name} only when FifoQueue is set to true.")
 
 
-def make_value_error(name: str, reason: str = "") -> AwsError:
+def build_value_error(name: str, reason: str = "") -> AwsError:
     """Returns the error for an invalid value, with AWS's reason if AWS gives one."""
     return InvalidAttributeValue(f"Invalid value for the parameter {name}." + (f" Reason: {reason}" if reason else ""))
 
 
-def make_scope_error() -> AwsError:
+def build_scope_error() -> AwsError:
     """Returns the error for `perMessageGroupId` without its scope, with the API reference's text."""
-    return make_value_error(
+    return build_value_error(
         "FifoThroughputLimit",
         "The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup.",
     )
@@ -247,7 +247,7 @@ def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: boo
     # queue.set_queue_attributes also checks the current attributes of an existing queue.
     scope = attributes.get("DeduplicationScope", "queue" if creating else "messageGroup")
     if attributes.get("FifoThroughputLimit") == "perMessageGroupId" and scope != "messageGroup":
-        raise make_scope_error()
+        raise build_scope_error()
     if attributes.get("Policy"):
         check_policy(attributes["Policy"])
     if "RedrivePolicy" in attributes:
@@ -281,7 +281,7 @@ def check_policy(text: str) -> None:
                 f"{number} statements were found in the submitted policy, max allowed is {SQS_RULES.most_statements}"
             )
         case _:
-            raise make_value_error("Policy")
+            raise build_value_error("Policy")
 
 
 class RedrivePolicy(msgspec.Struct, frozen=True):
@@ -313,21 +313,21 @@ def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
         return None
     policy = _decode_json(text)
     if not isinstance(policy, dict) or _is_name_repeated(text):
-        raise make_policy_error("RedrivePolicy", text, "Redrive policy is not a valid JSON map.")
+        raise build_policy_error("RedrivePolicy", text, "Redrive policy is not a valid JSON map.")
     for name in ("maxReceiveCount", "deadLetterTargetArn"):
         if name not in policy:
             reason = f"Redrive policy does not contain mandatory attribute: {name}."
-            raise make_policy_error("RedrivePolicy", text, reason)
+            raise build_policy_error("RedrivePolicy", text, reason)
     if len(policy) > 2:
         reason = "Only following attributes are supported: [deadLetterTargetArn, maxReceiveCount]."
-        raise make_policy_error("RedrivePolicy", text, reason)
+        raise build_policy_error("RedrivePolicy", text, reason)
     count, arn = (
         value if isinstance(value, str) else json.dumps(value)
         for value in (policy["maxReceiveCount"], policy["deadLetterTargetArn"])
     )
     if not _limit_range(1, 1_000)(count):
         reason = f"Invalid value for maxReceiveCount: {count}, valid values are from 1 to 1000 both inclusive."
-        raise make_policy_error("RedrivePolicy", text, reason)
+        raise build_policy_error("RedrivePolicy", text, reason)
     _check_target(arn, fifo, text)
     return RedrivePolicy(arn, int(count))
 
@@ -341,9 +341,9 @@ def _is_name_repeated(text: str) -> bool:
 def _check_target(arn: str, fifo: bool, text: str) -> None:
     target = parse_queue_arn(arn)
     if target is None:
-        raise make_policy_error("RedrivePolicy", text, "Invalid value for deadLetterTargetArn.")
+        raise build_policy_error("RedrivePolicy", text, "Invalid value for deadLetterTargetArn.")
     if target.fifo != fifo:
-        raise make_policy_error("RedrivePolicy", text, "Dead-letter queue must be same type of queue as the source.")
+        raise build_policy_error("RedrivePolicy", text, "Dead-letter queue must be same type of queue as the source.")
 
 
 def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
@@ -356,13 +356,13 @@ def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
         return None
     policy = _decode_json(text)
     if not isinstance(policy, dict) or not policy.keys() <= {"redrivePermission", "sourceQueueArns"}:
-        raise _make_allow_policy_error(text)
+        raise _build_allow_policy_error(text)
     permission, arns = policy.get("redrivePermission"), policy.get("sourceQueueArns")
     arns = [] if arns is None else arns
     if permission not in ("allowAll", "denyAll", "byQueue") or not _is_arn_list(arns):
-        raise _make_allow_policy_error(text)
+        raise _build_allow_policy_error(text)
     if (permission == "byQueue") != bool(arns) or len(arns) > 10:
-        raise _make_allow_policy_error(text)
+        raise _build_allow_policy_error(text)
     return RedriveAllowPolicy(permission, tuple(arns))
 
 
@@ -370,12 +370,12 @@ def _is_arn_list(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(v, str) and parse_queue_arn(v) for v in value)
 
 
-def _make_allow_policy_error(text: str) -> AwsError:
+def _build_allow_policy_error(text: str) -> AwsError:
     reason = "Amazon SQS can't create the redrive allow policy, as it's in an unsupported format."
-    return make_policy_error("RedriveAllowPolicy", text, reason)
+    return build_policy_error("RedriveAllowPolicy", text, reason)
 
 
-def make_policy_error(parameter: str, text: str, reason: str) -> AwsError:
+def build_policy_error(parameter: str, text: str, reason: str) -> AwsError:
     return InvalidParameterValue(f"Value {text} for parameter {parameter} is invalid. Reason: {reason}")
 
 
@@ -424,7 +424,7 @@ def check_attribute_names(names: Sequence[str] | None, known: frozenset[str] = R
     requested = frozenset(names)
     for name in names:
         if name not in known and name != "All":
-            raise make_unknown_error(name)
+            raise build_unknown_error(name)
     return ALL_ATTRIBUTES if "All" in requested else AttributeSelection(names=requested)
 
 

@@ -38,7 +38,7 @@ def delete_message_batch(request: DeleteMessageBatchRequest, context: Context) -
     for entry in request.entries:
         handle = context.environment.receipts.open(queue, entry.receipt_handle)
         if handle is None:
-            result.failed.append(build_failed_entry(entry.id, handles.make_handle_error(entry.receipt_handle)))
+            result.failed.append(build_failed_entry(entry.id, handles.build_handle_error(entry.receipt_handle)))
         else:
             good.append((entry.id, entry.receipt_handle, handle))
     if not good:

@@ -13,7 +13,7 @@ def open_handle(queue: NamedQueue, handle: str, context: Context) -> Operation[R
     opened = context.environment.receipts.open(queue, handle)
     if opened is None:
         yield from check_queue(queue.arn)
-        raise make_handle_error(handle)
+        raise build_handle_error(handle)
     return opened
 
 
@@ -35,7 +35,7 @@ def find_outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
     A handle of a deleted queue is not valid for a new queue of the same name.
     """
     if outcome == "no_queue":
-        return make_handle_error(handle)
+        return build_handle_error(handle)
     if outcome == "expired":
         return errors.InvalidParameterValue(
             f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
@@ -43,6 +43,6 @@ def find_outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
     return None
 
 
-def make_handle_error(handle: str) -> errors.AwsError:
+def build_handle_error(handle: str) -> errors.AwsError:
     """Returns AWS's error for a text that is not a handle of this queue. The error truncates long texts."""
     return errors.ReceiptHandleIsInvalid(f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.')

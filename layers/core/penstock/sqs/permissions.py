@@ -54,7 +54,7 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Operation
 
     def add_statement(statements: Statements) -> Statements:
         if any(statement.get("Sid") == request.label for statement in statements):
-            raise make_label_error(request.label, "Already exists.")
+            raise build_label_error(request.label, "Already exists.")
         if len(statements) >= MAX_STATEMENTS:
             raise errors.OverLimit(f"A policy can have at most {MAX_STATEMENTS} statements.")
         return [*statements, statement]
@@ -69,7 +69,7 @@ def remove_permission(request: RemovePermissionRequest, context: Context) -> Ope
     def remove_statement(statements: Statements) -> Statements:
         left = [statement for statement in statements if statement.get("Sid") != request.label]
         if len(left) == len(statements):
-            raise make_label_error(request.label, "can't find label.")
+            raise build_label_error(request.label, "can't find label.")
         return left
 
     yield from change_policy(context.queue_arn(request.queue_url), remove_statement, context)
@@ -145,6 +145,6 @@ def check_grant(request: AddPermissionRequest) -> None:
             )
 
 
-def make_label_error(label: str, reason: str) -> errors.AwsError:
+def build_label_error(label: str, reason: str) -> errors.AwsError:
     """Returns the error for a label that is taken or unknown."""
     return errors.InvalidParameterValue(f"Value {label} for parameter Label is invalid. Reason: {reason}")

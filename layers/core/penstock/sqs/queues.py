@@ -10,7 +10,7 @@ from penstock.access.deliveries import Subscriptions, judge_subscriptions
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import QueueArn, build_queue_arn, is_account_id, is_queue_name, is_queue_name_prefix
 from penstock.aws.fifo_name import is_fifo_name
-from penstock.aws.paging import make_token, read_name
+from penstock.aws.paging import build_token, read_name
 from penstock.calls import decode_texts, encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
@@ -27,7 +27,7 @@ from penstock.postgres.statements.queues import (
 
 from . import attributes, validation
 from .handles import check_queue
-from .sql_errors import make_sql_error
+from .sql_errors import build_sql_error
 from .types import (
     CreateQueueRequest,
     CreateQueueResult,
@@ -60,7 +60,7 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Operation[Cre
     validation.check_queue_name(request.queue_name, fifo=fifo)
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True)
     validation.check_tags(request.tags or {})
-    yield from make_queue(request.queue_name, checked, request.tags or {}, context)
+    yield from store_queue(request.queue_name, checked, request.tags or {}, context)
     return CreateQueueResult(queue_url=context.queue_url(request.queue_name))
 
 
@@ -71,7 +71,7 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Operation[Cre
         {"attributes": supplied, "tags": tags},
     )
 )
-def make_queue(name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context) -> Operation[bool]:
+def store_queue(name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context) -> Operation[bool]:
     """Creates a queue, and returns False if the queue already exists. Raises QueueNameExists, QueueDeletedRecently and
     other errors."""
     settings = context.environment.settings
@@ -93,7 +93,7 @@ def make_queue(name: str, supplied: Mapping[str, str], tags: Mapping[str, str], 
         ),
     )
     if row.error is not None:
-        raise make_sql_error(row.error, row.detail)
+        raise build_sql_error(row.error, row.detail)
     # Other accounts can still have subscriptions of an earlier queue with this name.
     if row.created and "Policy" in non_empty:
         yield from change_attributes(row.arn, {"Policy": non_empty["Policy"]}, context)
@@ -116,7 +116,7 @@ def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[Non
     """Deletes a queue and its messages."""
     (row,) = yield from Call(DROP_QUEUE, (context.queue_arn(request.queue_url),))
     if row.error is not None:
-        raise make_sql_error(row.error, None)
+        raise build_sql_error(row.error, None)
 
 
 def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[GetQueueUrlResult]:
@@ -141,7 +141,7 @@ def list_queues(request: ListQueuesRequest, context: Context) -> Operation[ListQ
     names = [row.name for row in rows[:limit]]
     more = len(rows) > limit and request.max_results is not None
     return ListQueuesResult(
-        queue_urls=[context.queue_url(name) for name in names], next_token=make_token(names[-1]) if more else None
+        queue_urls=[context.queue_url(name) for name in names], next_token=build_token(names[-1]) if more else None
     )
 
 
@@ -222,7 +222,7 @@ def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> 
         (row,) = yield from Call(SET_QUEUE_ATTRIBUTES, (arn, encode_jsonb(changed), *subscriptions))
         error = row.error
     if error is not None:
-        raise make_sql_error(error, None)
+        raise build_sql_error(error, None)
 
 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[None]:
@@ -237,12 +237,12 @@ def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[No
         return
     rows = yield from Call(DESCRIBE_QUEUE, (policy.dead_letter_target_arn, False))
     if not rows:
-        raise attributes.make_policy_error("RedrivePolicy", text, "Dead letter target does not exist.")
+        raise attributes.build_policy_error("RedrivePolicy", text, "Dead letter target does not exist.")
     (target,) = rows
     stored = decode_texts(target.attributes)
     allowed = attributes.parse_redrive_allow_policy(stored.get("RedriveAllowPolicy", ""))
     if not policy.shares_account_and_region(arn) or not (allowed is None or allowed.permits(arn)):
-        raise attributes.make_policy_error("RedrivePolicy", text, "The dead-letter queue is not for this queue.")
+        raise attributes.build_policy_error("RedrivePolicy", text, "The dead-letter queue is not for this queue.")
 
 
 def purge_queue(request: PurgeQueueRequest, context: Context) -> Operation[None]:
@@ -257,7 +257,7 @@ def purge(arn: str, context: Context) -> Operation[int]:
     interval = context.environment.settings.queue_purge_interval_seconds
     (row,) = yield from Call(PURGE_MESSAGES, (arn, interval))
     if row.error is not None:
-        raise make_sql_error(row.error, row.detail)
+        raise build_sql_error(row.error, row.detail)
     return row.purged
 
 
@@ -275,5 +275,5 @@ def list_dead_letter_source_queues(
     region, account_id = arn.split(":")[3:5]  # the sources have the same region and account
     return ListDeadLetterSourceQueuesResult(
         queue_urls=[context.queue_url(name, account_id, region) for name in names],
-        next_token=make_token(names[-1]) if more else None,
+        next_token=build_token(names[-1]) if more else None,
     )

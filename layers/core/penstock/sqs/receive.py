@@ -16,12 +16,12 @@ from penstock.aws.codec.protocol import Protocol
 from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import LONG_DIGEST_BYTES, Compute, Operation, Pause, Receive, Wake
-from penstock.limits.response_limit import make_receive_limit
+from penstock.limits.response_limit import build_receive_limit
 from penstock.observing.reports import Received, ReceivedBy
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
 
 from . import attributes, digests, validation
-from .sql_errors import make_sql_error
+from .sql_errors import build_sql_error
 from .types import Message, MessageAttributeValue, ReceiveMessageRequest, ReceiveMessageResult
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def build_receive(
         in_flight_limit=context.environment.settings.queue_in_flight_limit or None,  # 0: any number
         wait_seconds=wait_seconds,
         attempt_id=attempt_id,
-        limit=make_receive_limit(context.http.response_limit, is_xml=context.protocol is Protocol.QUERY),
+        limit=build_receive_limit(context.http.response_limit, is_xml=context.protocol is Protocol.QUERY),
     )
 
 
@@ -104,7 +104,7 @@ def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRo
             return messages
         if header.error not in ("OverLimit", "ResponseTooLarge"):
             yield Wake(receive.queue.arn, ALL_WAITERS)  # other receives also detect that the queue is deleted
-            raise make_sql_error(header.error, receive.attempt_id)
+            raise build_sql_error(header.error, receive.attempt_id)
         if deadline is None:
             deadline = began + _count_seconds_to_try(receive, header)
         left = deadline - monotonic()

@@ -14,7 +14,7 @@ import msgspec
 
 from penstock import errors
 from penstock.aws.fifo_name import is_fifo_name
-from penstock.aws.message_id import as_text, make_message_id
+from penstock.aws.message_id import as_text, build_message_id
 from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import LONG_DIGEST_BYTES, BatchCall, Operation, compute
@@ -24,7 +24,7 @@ from penstock.observing.reports import Sent
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, SentRow
 
 from . import digests, handles, queues, validation
-from .sql_errors import build_failed_entry, make_entry_error, make_sql_error
+from .sql_errors import build_entry_error, build_failed_entry, build_sql_error
 from .types import (
     SendMessageBatchRequest,
     SendMessageBatchRequestEntry,
@@ -58,12 +58,12 @@ def send_message(request: SendMessageRequest, context: Context) -> Operation[Sen
     queue = context.queue(request.queue_url)
     longest = count_characters(request) if request.message_attributes else len(request.message_body)
     validation.check_message_size(longest)  # refuses a long message before it is encoded
-    make = partial(make_message, request, queue.arn, context.trace_header)
-    message = yield from compute(make, longest, LONG_DIGEST_BYTES)
+    build = partial(build_message, request, queue.arn, context.trace_header)
+    message = yield from compute(build, longest, LONG_DIGEST_BYTES)
     validation.check_message_size(message.stored.size_bytes)
     (stored,) = yield from store(queue, [message])
     if stored.error is not None:
-        raise make_sql_error(stored.error, stored.detail)
+        raise build_sql_error(stored.error, stored.detail)
     return SendMessageResult(
         md5_of_message_body=message.body_md5,
         md5_of_message_attributes=message.attributes_md5,
@@ -83,8 +83,8 @@ def send_message_batch(request: SendMessageBatchRequest, context: Context) -> Op
     if queue.is_fifo and any(entry.message_group_id is None for entry in request.entries):
         raise errors.InvalidParameterValue("The request must contain the parameter MessageGroupId.")
     characters = check_batch_characters(request.entries)  # refuses a long batch before it is encoded
-    make = partial(make_messages, request.entries, queue.arn, context.trace_header)
-    checked = yield from compute(make, characters, LONG_DIGEST_BYTES)
+    build = partial(build_messages, request.entries, queue.arn, context.trace_header)
+    checked = yield from compute(build, characters, LONG_DIGEST_BYTES)
     validation.check_batch_size(sum(starmap(measure, checked)))
     result = SendMessageBatchResult()
     accepted = [(e, m) for e, m in checked if isinstance(m, AcceptedMessage)]
@@ -95,7 +95,7 @@ def send_message_batch(request: SendMessageBatchRequest, context: Context) -> Op
     stored = (yield from store(queue, [message for _, message in accepted])) if accepted else []
     for (entry, message), row in zip(accepted, stored, strict=True):
         if row.error in WHOLE_CALL:
-            raise make_sql_error(row.error, None)
+            raise build_sql_error(row.error, None)
         report_entry(result, entry.id, message, row)
     for entry, refused in checked:
         if isinstance(refused, errors.AwsError):
@@ -114,7 +114,7 @@ def check_deduplication_ids(
     if given < len(entries) and (given > 0 or accepted < len(entries)):
         found = yield from queues.describe(arn)
         if not queues.is_content_deduplicated(found):
-            raise make_sql_error("DeduplicationIdRequired", None)
+            raise build_sql_error("DeduplicationIdRequired", None)
 
 
 def store(
@@ -169,22 +169,22 @@ def count_bytes(entry: Entry) -> int:
     return digests.count_text_bytes(entry.message_body) + digests.size_of_attributes(entry.message_attributes or {})
 
 
-def make_messages(
+def build_messages(
     entries: Sequence[SendMessageBatchRequestEntry], arn: str, trace_header: str | None
 ) -> list[tuple[SendMessageBatchRequestEntry, AcceptedMessage | errors.AwsError]]:
     """Returns each entry with its message, or with the error that refuses the message."""
-    return [(entry, make_message_or_error(entry, arn, trace_header)) for entry in entries]
+    return [(entry, build_message_or_error(entry, arn, trace_header)) for entry in entries]
 
 
-def make_message_or_error(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMessage | errors.AwsError:
+def build_message_or_error(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMessage | errors.AwsError:
     """Returns the message, or the error that refuses it."""
     try:
-        return make_message(entry, arn, trace_header)
+        return build_message(entry, arn, trace_header)
     except errors.AwsError as error:
         return error
 
 
-def make_message(entry: Entry, arn: str, trace_header: str | None = None) -> AcceptedMessage:
+def build_message(entry: Entry, arn: str, trace_header: str | None = None) -> AcceptedMessage:
     """Validates and measures a message for the queue `arn`. Raises the errors of `validation`.
 
     The size is not checked, because in a batch one long message makes the whole batch too long. `trace_header` is the
@@ -214,7 +214,7 @@ def make_message(entry: Entry, arn: str, trace_header: str | None = None) -> Acc
         # Frees the text, so that only one copy stays in memory while the message waits in a batch.
         entry.message_body = ""
     stored = SendEntry(
-        arn, make_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
+        arn, build_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
         entry.message_deduplication_id,
     )  # fmt: skip
     return AcceptedMessage(stored, md5(body, usedforsecurity=False).hexdigest(), attributes_md5, system_md5)
@@ -243,12 +243,12 @@ def check_ids(entry: Entry, fifo: bool) -> None:
     if entry.message_deduplication_id is not None:
         validation.check_deduplication_id(entry.message_deduplication_id)
         if not fifo:
-            raise make_parameter_error("MessageDeduplicationId", entry.message_deduplication_id)
+            raise build_parameter_error("MessageDeduplicationId", entry.message_deduplication_id)
     if fifo and entry.delay_seconds:
-        raise make_parameter_error("DelaySeconds", str(entry.delay_seconds))
+        raise build_parameter_error("DelaySeconds", str(entry.delay_seconds))
 
 
-def make_parameter_error(parameter: str, value: str) -> errors.AwsError:
+def build_parameter_error(parameter: str, value: str) -> errors.AwsError:
     """Returns the error for a parameter that this type of queue does not have."""
     return errors.InvalidParameterValue(
         f"Value {value} for parameter {parameter} is invalid. "
@@ -264,7 +264,7 @@ def format_sequence_number(stored: SentRow) -> str | None:
 def report_entry(result: SendMessageBatchResult, entry_id: str, message: AcceptedMessage, row: SentRow) -> None:
     """Adds an entry's outcome to the batch's result."""
     if row.error is not None:
-        result.failed.append(build_failed_entry(entry_id, make_entry_error(row.error, row.detail)))
+        result.failed.append(build_failed_entry(entry_id, build_entry_error(row.error, row.detail)))
         return
     result.successful.append(
         SendMessageBatchResultEntry(

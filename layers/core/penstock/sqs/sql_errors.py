@@ -8,7 +8,7 @@ from . import attributes, validation
 from .types import BatchResultErrorEntry
 
 _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
-    "MessageTooLong": lambda most: validation.make_length_error(int(most)),
+    "MessageTooLong": lambda most: validation.build_length_error(int(most)),
     "MissingParameter": errors.MissingParameter.named,
     "DeduplicationIdRequired": lambda _: errors.InvalidParameterValue(
         "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
@@ -23,7 +23,7 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
         f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId is "
         "not valid anymore since the receive call is not retryable."  # amazon-sqs-java-messaging-lib, issue 213
     ),
-    "ScopeNeeded": lambda _: attributes.make_scope_error(),
+    "ScopeNeeded": lambda _: attributes.build_scope_error(),
     "TooManyTags": lambda name: errors.InvalidParameterValue(f"Too many tags added for queue {name}."),
     "ResourceNotFoundException": lambda parameter: errors.ResourceNotFoundException(
         "Task does not exist."
@@ -47,18 +47,18 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
 }
 
 
-def make_sql_error(code: str, detail: str | None) -> errors.AwsError:
+def build_sql_error(code: str, detail: str | None) -> errors.AwsError:
     """Returns the error for a code in the column `error` and its detail."""
     text = _TEXTS.get(code)
-    return errors.make_sql_error(code) if text is None else text(detail or "")
+    return errors.build_sql_error(code) if text is None else text(detail or "")
 
 
-def make_entry_error(code: str, detail: str | None) -> errors.AwsError:
+def build_entry_error(code: str, detail: str | None) -> errors.AwsError:
     """Returns the error for one entry of a batch. For a message in a batch that is too long, AWS has a different text
     (recorded at AWS)."""
     if code == "MessageTooLong":
-        return validation.make_length_error(int(detail or 0), "cannot be validated")
-    return make_sql_error(code, detail)
+        return validation.build_length_error(int(detail or 0), "cannot be validated")
+    return build_sql_error(code, detail)
 
 
 def build_failed_entry(entry_id: str, error: errors.AwsError) -> BatchResultErrorEntry:

@@ -11,7 +11,7 @@ from penstock.postgres.statements.queues import TAG_QUEUE, UNTAG_QUEUE
 
 from . import validation
 from .queues import describe
-from .sql_errors import make_sql_error
+from .sql_errors import build_sql_error
 from .types import ListQueueTagsRequest, ListQueueTagsResult, TagQueueRequest, UntagQueueRequest
 
 _string_map = msgspec.json.Decoder(dict[str, str])
@@ -28,7 +28,7 @@ def tag_queue(request: TagQueueRequest, context: Context) -> Operation[None]:
     validation.check_tags(request.tags)
     (row,) = yield from Call(TAG_QUEUE, (arn, encode_jsonb(request.tags), validation.MAX_TAGS))
     if row.error is not None:
-        raise make_sql_error(row.error, row.detail)
+        raise build_sql_error(row.error, row.detail)
 
 
 @audited(
@@ -44,7 +44,7 @@ def untag_queue(request: UntagQueueRequest, context: Context) -> Operation[None]
     validation.check_tags(dict.fromkeys(request.tag_keys, ""))
     (row,) = yield from Call(UNTAG_QUEUE, (arn, request.tag_keys))
     if row.error is not None:
-        raise make_sql_error(row.error, None)
+        raise build_sql_error(row.error, None)
 
 
 def list_queue_tags(request: ListQueueTagsRequest, context: Context) -> Operation[ListQueueTagsResult]:

@@ -75,10 +75,10 @@ def _describe_character(text: str, where: str) -> str:
 def check_message_size(size_bytes: int) -> None:
     """Raises an error if body and attributes together are too long for any queue."""
     if size_bytes > MAX_MESSAGE_BYTES:
-        raise make_length_error(MAX_MESSAGE_BYTES)
+        raise build_length_error(MAX_MESSAGE_BYTES)
 
 
-def make_length_error(maximum_bytes: int, problem: str = "are invalid") -> errors.AwsError:
+def build_length_error(maximum_bytes: int, problem: str = "are invalid") -> errors.AwsError:
     """Returns the error for a message that is longer than a queue's MaximumMessageSize."""
     return errors.InvalidParameterValue(
         f"One or more parameters {problem}. Reason: Message must be shorter than {maximum_bytes} bytes."
@@ -160,7 +160,7 @@ def _check_attribute_value(name: str, value: MessageAttributeValue) -> None:
 def _check_text(name: str, value: MessageAttributeValue) -> None:
     text = value.string_value
     if not text or value.binary_value:
-        raise _make_empty_error(name, value.data_type)
+        raise _build_empty_error(name, value.data_type)
     if encode_text(text) is None:
         raise errors.InvalidParameterValue(_describe_character(text, f"message attribute '{name}' value"))
     if value.data_type.startswith("Number") and not _is_number(text):
@@ -169,7 +169,7 @@ def _check_text(name: str, value: MessageAttributeValue) -> None:
 
 def _check_binary(name: str, value: MessageAttributeValue) -> None:
     if not value.binary_value or value.string_value is not None:
-        raise _make_empty_error(name, value.data_type)
+        raise _build_empty_error(name, value.data_type)
     if not _is_base64(value.binary_value):
         raise errors.InvalidParameterValue(f"The value of message (user) attribute '{name}' is not base64.")
 
@@ -182,7 +182,7 @@ def _is_base64(text: str) -> bool:
     return len(text) % 4 == 0 and _BASE64(text) is not None
 
 
-def _make_empty_error(name: str, data_type: str) -> errors.AwsError:
+def _build_empty_error(name: str, data_type: str) -> errors.AwsError:
     return errors.InvalidParameterValue(
         f"Message (user) attribute '{name}' must contain a non-empty value of type '{data_type}'."
     )

@@ -71,7 +71,7 @@ def check_handle(
     validation.check_range("VisibilityTimeout", entry.visibility_timeout)
     handle = context.environment.receipts.open(queue, entry.receipt_handle)
     if handle is None:
-        raise handles.make_handle_error(entry.receipt_handle)
+        raise handles.build_handle_error(entry.receipt_handle)
     return handle
 
 

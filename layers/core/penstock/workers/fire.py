@@ -18,7 +18,7 @@ from penstock.observing.trace_context import Tracer
 from penstock.postgres.statement import Row
 from penstock.postgres.statements.firing import NextScheduleRow
 from penstock.scheduler.firing.store import FiringStore
-from penstock.scheduler.firing.topic_messages import make_environment
+from penstock.scheduler.firing.topic_messages import build_environment
 from penstock.settings import Settings
 
 from . import Counts
@@ -99,7 +99,7 @@ class Firer:
 
     def _get_environment(self, settings: Settings) -> Environment:
         if self._environment is None or self._environment.settings is not settings:
-            self._environment = make_environment(settings)
+            self._environment = build_environment(settings)
         return self._environment
 
 

@@ -50,10 +50,10 @@ from .direct_handoff import DirectHandoff
 from .merge import (
     Batch,
     Mergeable,
+    build_visible_effect,
     check_distinct,
     check_not_refused,
     distribute_messages,
-    make_visible_effect,
     merge_calls,
     rows_by_effect,
     rows_by_transaction,
@@ -323,7 +323,7 @@ class Batcher:
         """Makes messages visible again if no remaining request can take the messages."""
         if messages:
             try:
-                self.submit(make_visible_effect(queue, messages)).add_done_callback(_log_failed_return)
+                self.submit(build_visible_effect(queue, messages)).add_done_callback(_log_failed_return)
             except ServiceUnavailable:
                 _log.warning("messages stay invisible until their timeout", extra={"queue": queue.arn})
 

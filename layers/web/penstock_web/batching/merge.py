@@ -130,7 +130,7 @@ def distribute_messages(
     return results, left_over + messages[start:]
 
 
-def make_visible_effect(queue: NamedQueue, messages: Sequence[ReceivedRow]) -> BatchCall[VisibilityEntry, ChangedRow]:
+def build_visible_effect(queue: NamedQueue, messages: Sequence[ReceivedRow]) -> BatchCall[VisibilityEntry, ChangedRow]:
     """Returns the effect that makes received messages visible again."""
     entries = [VisibilityEntry._make((*message.handle, 0)) for message in messages]
     return BatchCall(CHANGE_VISIBILITIES, entries, merge_key=queue.merge_key)

@@ -22,7 +22,7 @@ from penstock.postgres.database import Database
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.access import LIST_KEYS, LIST_USERS, KeyRow
 from penstock.settings import SettingError, Settings
-from penstock.sns.signatures import build_certificate_path, make_key
+from penstock.sns.signatures import build_certificate_path, build_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
 from penstock_web.local.chosen_database import choose_folder
 from penstock_web.local.encryption_key import right_key, with_encryption_key
@@ -221,7 +221,7 @@ class KeyRing:
         """
         if self._settings.queue_encryption_key:
             self._use_encryption_key()
-        made = add_key(make_key(), self._settings.queue_encryption_key, rotate=True)
+        made = add_key(build_key(), self._settings.queue_encryption_key, rotate=True)
         (key,) = run(made, self._database)
         yield f"{build_certificate_path(key.key_id)} is the certificate of the new key"
         yield f"processes use the key within {KEEP_SECONDS:.0f} seconds, and serve earlier certificates for 30 days"
@@ -266,7 +266,7 @@ class KeyRing:
         return self._database.call(statement, arguments)
 
 
-def make_first_key(settings: Settings) -> None:
+def create_first_key(settings: Settings) -> None:
     """Creates and prints the first access key if QUEUE_ACCESS is `sigv4`. If several processes call this function
     concurrently, exactly one process creates the key. Raises SettingError or LocalError.
     """

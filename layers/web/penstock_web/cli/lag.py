@@ -18,7 +18,7 @@ from penstock.management.metrics.types import Now, QueueVerdict
 from penstock.management.metrics.views import show_verdict
 from penstock.management.verdicts import list_queue_names, rank_badness, read_verdicts
 from penstock.verdicts import TARGET_LAG_SECONDS, Emptying, Kind, Verdict
-from penstock_web.local.terminal_text import make_printable
+from penstock_web.local.terminal_text import to_printable
 
 from .commands import printing
 from .commands.client import RestClient
@@ -116,10 +116,10 @@ def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> No
 
 def cells(name: str, verdict: Verdict) -> Iterator[Text]:
     """Yields the cells of a queue's row."""
-    yield Text(make_printable(name))
+    yield Text(to_printable(name))
     yield show_kind(verdict.kind)
     yield Text(("before " if verdict.since_or_before else "") + moment(verdict.since))
-    yield Text(make_printable(verdict.cause_text))
+    yield Text(to_printable(verdict.cause_text))
     yield Text(f"{verdict.backlog:,}")
     yield Text(rate(verdict.arrival_rate))
     yield Text(rate(verdict.drain_rate))

@@ -55,7 +55,7 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
     """Shows the plan, and makes the changes. On a terminal, first asks for confirmation."""
     import msgspec
 
-    from penstock_web.manifest.changes import make
+    from penstock_web.manifest.changes import carry_out
     from penstock_web.manifest.model import json_schema
     from penstock_web.manifest.source import read_file
 
@@ -81,7 +81,7 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
             return
         if not yes and not _may(changes):
             raise LocalError("nothing was changed")
-        make(changes)
+        carry_out(changes)
         _say(f"{len(changes)} {'change' if len(changes) == 1 else 'changes'} made", json)
 
 

@@ -42,9 +42,9 @@ def migrate(
         for line in describe_applied(migrate_or_explain(dsn, tune_role, settings)):
             print(line)
         if first_key:
-            from .key_ring import make_first_key
+            from .key_ring import create_first_key
 
-            make_first_key(settings)
+            create_first_key(settings)
         if dump:
             dump.write_text(dump_schema(dsn))
 

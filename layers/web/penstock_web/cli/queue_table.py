@@ -13,7 +13,7 @@ from rich.text import Text
 from penstock.management.attention import needs_attention
 from penstock.management.verdicts import rank_badness
 from penstock.verdicts import Verdict
-from penstock_web.local.terminal_text import make_printable
+from penstock_web.local.terminal_text import to_printable
 
 from .lag import ListedQueue, emptying, rate, show_kind, verdict_in
 
@@ -118,7 +118,7 @@ class QueueTable:
         """Returns what a terminal with `width` columns and `height` lines shows."""
         page = self.visible_rows(height)
         self.first = max(0, min(self.first, len(self.rows) - page))
-        error = Text(make_printable(self.error), "red", no_wrap=True, overflow="ellipsis")
+        error = Text(to_printable(self.error), "red", no_wrap=True, overflow="ellipsis")
         keys = Text(HELP, "dim", no_wrap=True, overflow="ellipsis")
         return Group(self._summary(), keys, error, self.table(width, self.sort()[self.first : self.first + page]))
 
@@ -167,7 +167,7 @@ class QueueTable:
         bad = sum(map(needs_attention, verdicts))
         arrivals, drained = (sum(getattr(verdict, name) for verdict in verdicts) for name in _RATES)
         parts = [
-            Text(make_printable(self.endpoint), "bold"),
+            Text(to_printable(self.endpoint), "bold"),
             Text(f"{len(self.rows):,} queues"),
             Text(f"{bad:,} need attention", "red" if bad else "green"),
             Text(f"in {rate(arrivals)}/s  out {rate(drained)}/s"),
@@ -184,7 +184,7 @@ _RATES: Final = ("arrival_rate", "drain_rate")
 def _cells(row: Row) -> dict[str, Text]:
     now, verdict = row.queue.now, row.verdict
     cells = {
-        "queue": Text(make_printable(row.queue.name)),
+        "queue": Text(to_printable(row.queue.name)),
         "verdict": Text() if verdict is None else show_kind(verdict.kind),
         "visible": Text(f"{now.visible:,}"),
         "in_flight": Text(f"{now.in_flight:,}"),
@@ -194,7 +194,7 @@ def _cells(row: Row) -> dict[str, Text]:
     shown = ("", "", "", "")
     if verdict is not None:
         shown = (rate(verdict.arrival_rate), rate(verdict.drain_rate), emptying(verdict), verdict.cause_text)
-    return cells | dict(zip(("in", "out", "empty", "why"), map(Text, map(make_printable, shown)), strict=True))
+    return cells | dict(zip(("in", "out", "empty", "why"), map(Text, map(to_printable, shown)), strict=True))
 
 
 def describe_row(row: Row) -> dict[str, object]:

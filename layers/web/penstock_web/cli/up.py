@@ -83,9 +83,9 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
         migrate=not no_migrate,
         pooler=not no_pooler,
     )
-    from .key_ring import make_first_key
+    from .key_ring import create_first_key
 
-    return run(settings, options, make_first_key if first_key else None, None if file is None else _applying(file))
+    return run(settings, options, create_first_key if first_key else None, None if file is None else _applying(file))
 
 
 def _applying(file: Path) -> Callable[[Settings, str], None]:
@@ -102,13 +102,13 @@ def _applying(file: Path) -> Callable[[Settings, str], None]:
 def _apply(source: Source, settings: Settings, address: str) -> None:
     from contextlib import ExitStack
 
-    from penstock_web.manifest.changes import make
+    from penstock_web.manifest.changes import carry_out
 
     from .manifest import plan_changes
 
     with ExitStack() as stack:
         changes = plan_changes(stack, source, address, settings.queue_region, settings=settings)
-        make(changes)
+        carry_out(changes)
     print(f"{len(changes)} changes made by --file" if changes else "--file: nothing to do", flush=True)
 
 

@@ -48,13 +48,13 @@ def show_page(page: Page, template: str, http_status: int = 200, **values: objec
     """Returns a page, or only the page's live part for a poll."""
     is_part = page.request.headers.get("hx-request-type") == "partial"
     layout = "part.html" if is_part else "layout.html"
-    html = render(template, {**make_frame(page), "layout": layout, **values})
+    html = render(template, {**build_frame(page), "layout": layout, **values})
     return compress_response(
         html.encode(errors="replace"), "text/html; charset=utf-8", HEADERS, page.request, http_status
     )
 
 
-def make_frame(page: Page) -> dict[str, object]:
+def build_frame(page: Page) -> dict[str, object]:
     """Returns the values that every template needs."""
     url = page.request.url
     return {

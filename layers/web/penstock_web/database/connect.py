@@ -62,7 +62,7 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
         return now - self.checked_at > CHECK_SECONDS and not self.session.is_direct
 
 
-def make_reporting_class(on_failure: Callable[[BaseException], None]) -> type[LimitedAsyncConnection]:
+def build_reporting_class(on_failure: Callable[[BaseException], None]) -> type[LimitedAsyncConnection]:
     """Returns a class of connections that reports failed attempts to connect, because psycopg_pool only logs them."""
 
     class ReportingConnection(LimitedAsyncConnection):

@@ -120,7 +120,7 @@ async def _check(connection: LimitedAsyncConnection, handler: NotificationHandle
     Raises OperationalError if the server does not respond.
     """
     cursor = await connection.execute(DUE_WORK.text)
-    (work,) = DUE_WORK.make_rows(await cursor.fetchall())
+    (work,) = DUE_WORK.build_rows(await cursor.fetchall())
     for name in work.due:
         handler.handle_notification(name)
     activity.compare(work.changes)

@@ -195,8 +195,8 @@ class PipelineConnection:
         status = result.status
         if status == ExecStatus.TUPLES_OK:
             self._transformer.set_pgresult(result)
-            make_row = self._calls[len(self._rows)].make_row
-            self._rows.append(self._transformer.load_rows(0, result.ntuples, make_row))
+            build_row = self._calls[len(self._rows)].build_row
+            self._rows.append(self._transformer.load_rows(0, result.ntuples, build_row))
             # The connection drops the result, because a result of several megabytes would stay in memory until the next
             # call.
             self._transformer.set_pgresult(None)

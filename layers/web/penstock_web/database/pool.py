@@ -38,7 +38,7 @@ from penstock.postgres.sqlstates import Meaning, find_error_meaning
 from penstock.postgres.statement import Row, Statement
 
 from .calls import PROCESS, SET_CONFIG, RowT
-from .connect import LimitedAsyncConnection, connect, connection_options, is_stale, make_reporting_class
+from .connect import LimitedAsyncConnection, build_reporting_class, connect, connection_options, is_stale
 from .one_database import OneDatabase
 from .outage import explain_failure, is_full_pooler, is_shortage
 from .pipeline_connection import PipelineConnection
@@ -141,11 +141,11 @@ class Pool:
         self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
         self.timeouts = 0
         """Counts the calls that got no connection in time."""
-        self._pool = self._make_pool()
+        self._pool = self._build_pool()
 
-    def _make_pool(self) -> AsyncConnectionPool[LimitedAsyncConnection]:
+    def _build_pool(self) -> AsyncConnectionPool[LimitedAsyncConnection]:
         return AsyncConnectionPool(
-            connection_class=make_reporting_class(self._note_failure),
+            connection_class=build_reporting_class(self._note_failure),
             kwargs=connection_options(self._url),
             configure=self._configure,
             min_size=min(MIN_CONNECTIONS, self._max_pooled),
@@ -337,7 +337,7 @@ class Pool:
     async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """Returns the rows of one call of a SQL function in a separate transaction. Arrays are lists."""
         encoded = encode_arguments(statement.types, arguments)
-        return statement.make_rows(await self.fetch(statement.text, encoded))
+        return statement.build_rows(await self.fetch(statement.text, encoded))
 
     async def call_pipelined(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """Makes a call for merged effects, on a pipeline connection if one is free. Cancelling the call closes the

@@ -30,7 +30,7 @@ def with_encryption_key(settings: Settings, state: Path) -> Settings:
         return settings
     path = state / _FILE
     if settings.queue_access == "sigv4" and not path.exists():
-        _make(path)
+        _create(path)
     try:
         key = path.read_text().strip()
     except FileNotFoundError:
@@ -96,7 +96,7 @@ def right_key(database: Database, tried: str, folder: Path | None) -> str:
     )
 
 
-def _make(path: Path) -> None:
+def _create(path: Path) -> None:
     """Writes the file atomically. Does not replace a file that another process has just written."""
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from penstock.settings import ADDRESSES
 from penstock_web.local_error import LocalError
 
-from .terminal_text import make_printable
+from .terminal_text import to_printable
 
 if TYPE_CHECKING:
     import psycopg
@@ -84,13 +84,13 @@ def check_addresses(settings: Settings) -> None:
 
 def say(text: str) -> None:
     """Writes a line about the progress of the start to stderr."""
-    sys.stderr.write(f"penstock: {make_printable(text)}\n")
+    sys.stderr.write(f"penstock: {to_printable(text)}\n")
     sys.stderr.flush()
 
 
 def warn(text: str) -> None:
     """Writes a warning to stderr."""
-    sys.stderr.write(f"penstock: warning: {make_printable(text)}\n")
+    sys.stderr.write(f"penstock: warning: {to_printable(text)}\n")
 
 
 def is_same_database(one: str, other: str) -> bool:

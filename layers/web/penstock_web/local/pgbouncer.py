@@ -91,7 +91,7 @@ def running_pgbouncer(
     a database without the SQL function, only the service's role can log in through the pooler.
     """
     program = find_pgbouncer(server.account)
-    home = server.account.make_private_folder(state / "pgbouncer")
+    home = server.account.create_private_folder(state / "pgbouncer")
     _stop_leftover(home)
     port = port or free_port()
     if database != "*":

@@ -22,7 +22,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from penstock.postgres.roles import make_roles
+from penstock.postgres.roles import create_roles
 from penstock.postgres.statement import Row
 from penstock_web.local_error import LocalError
 
@@ -152,7 +152,7 @@ def _ignore_libpq_variables() -> None:
 
 
 def _prepare(state: Path, account: SystemAccount, source: Source) -> tuple[Path, Binaries]:
-    home = account.make_private_folder(state / "postgres")
+    home = account.create_private_folder(state / "postgres")
     binaries = accessible_binaries(_binaries_for(home / "data", source), account)
     if not (home / "data/PG_VERSION").exists():
         _initialise(binaries, account, home)
@@ -162,7 +162,7 @@ def _prepare(state: Path, account: SystemAccount, source: Source) -> tuple[Path,
 def _run(home: Path, binaries: Binaries, account: SystemAccount, settings: Mapping[str, str]) -> Postgres:
     _ignore_libpq_variables()
     server = _adopt(binaries, account, home) or _launch(binaries, account, home, settings)
-    _make_role_and_database(server)
+    _create_role_and_database(server)
     account.write(home / _PGPASS, f"127.0.0.1:*:*:{ROLE}:{server.password}\n")
     return server
 
@@ -282,12 +282,12 @@ def _socket_directory(account: SystemAccount, home: Path) -> Path:
     folder and a link to it.
     """
     if len(str(home)) <= _MAX_SOCKET_FOLDER_LENGTH:
-        return account.make_private_folder(home / "socket")
+        return account.create_private_folder(home / "socket")
     link = home / "socket"
     if not link.is_dir():
         link.unlink(missing_ok=True)
         link.symlink_to(tempfile.mkdtemp(prefix="penstock-"))
-    return account.make_private_folder(link.resolve())
+    return account.create_private_folder(link.resolve())
 
 
 def _ports(home: Path) -> Iterator[int]:
@@ -314,7 +314,7 @@ def _configure(account: SystemAccount, home: Path, settings: Mapping[str, str], 
     account.write(home / "data/penstock.conf", "\n".join([head, *lines, ""]))
 
 
-def _make_role_and_database(server: Postgres) -> None:
+def _create_role_and_database(server: Postgres) -> None:
     """Creates missing roles and the missing database. Checks at every start, because an earlier start could have been
     interrupted.
     """
@@ -325,7 +325,7 @@ def _make_role_and_database(server: Postgres) -> None:
         if not _exists(connection, "select from pg_database where datname = %s", DATABASE):
             create = sql.SQL("create database {} owner {} template template0")
             connection.execute(create.format(sql.Identifier(DATABASE), sql.Identifier(ROLE)))
-        make_roles(connection, ROLE)
+        create_roles(connection, ROLE)
         # With pg_monitor, the role sees the age of other roles' transactions, as the alerts need
         # (docs/operate/alerts.md).
         connection.execute(sql.SQL("grant pg_monitor to {}").format(sql.Identifier(ROLE)))

@@ -72,7 +72,7 @@ class SystemAccount:
             **user,
         )
 
-    def make_private_folder(self, path: Path, mode: int = 0o700) -> Path:
+    def create_private_folder(self, path: Path, mode: int = 0o700) -> Path:
         """Creates a folder that only this user and root can enter. Changes the rights of an existing folder
         accordingly.
         """

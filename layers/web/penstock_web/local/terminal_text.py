@@ -1,7 +1,7 @@
 """Makes texts safe for a terminal."""
 
 
-def make_printable(text: str) -> str:
+def to_printable(text: str) -> str:
     """Replaces control characters, such as escape sequences in a message of an unknown sender, because they could
     change the terminal.
     """

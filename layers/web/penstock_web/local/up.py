@@ -43,7 +43,7 @@ from .pgbouncer import PgBouncer, running_pgbouncer
 from .postgres import ROLE, Postgres, running_postgres
 from .state import default_state_directory, ephemeral_state, lock_state
 from .system_account import SystemAccount
-from .terminal_text import make_printable
+from .terminal_text import to_printable
 from .watchdog import watch_servers
 from .workers import run_workers
 
@@ -256,7 +256,7 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
         remark = "  # with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY of --first-key or `penstock keys create`"
     lines = [
         f"penstock ready on {address}",
-        f"database {make_printable(database)}",
+        f"database {to_printable(database)}",
         (
             f'boto3    boto3.client("sqs", endpoint_url="{address}", region_name="{region}"{arguments})'
             f'.create_queue(QueueName="hello"){remark}'

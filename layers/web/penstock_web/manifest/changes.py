@@ -64,7 +64,7 @@ class Change:
         }
 
 
-def make(changes: Iterable[Change]) -> None:
+def carry_out(changes: Iterable[Change]) -> None:
     """Makes the changes. Raises LocalError at the first failure. Does not undo earlier changes, so the next `apply`
     makes only the remaining changes.
     """

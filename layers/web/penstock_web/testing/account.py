@@ -45,7 +45,7 @@ class Account:
     def client(self, service: str, **options: object) -> BaseClient:
         """Returns a boto3 client for `sqs`, `sns`, `scheduler` or `sts`. `options` are arguments of
         `Session.client`."""
-        return _make_session().client(
+        return _build_session().client(
             service,
             endpoint_url=self.endpoint_url,
             region_name=self.region_name,
@@ -56,7 +56,7 @@ class Account:
 
 
 @cache
-def _make_session() -> Session:
+def _build_session() -> Session:
     """Returns a session that all tests of the process share, so that boto3 reads its service models only once."""
     import boto3.session  # noqa: PLC0415 - pytest loads this module in every project
 

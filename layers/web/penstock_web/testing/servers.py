@@ -80,7 +80,7 @@ def find_server() -> TestServer:
 
     Raises TestServerError.
     """
-    folder = _make_private_folder()
+    folder = _create_private_folder()
     connection = _connect(folder)
     try:
         with connection.makefile("r") as responses:
@@ -93,7 +93,7 @@ def find_server() -> TestServer:
     return TestServer(connection, **json.loads(line))
 
 
-def _make_private_folder() -> Path:
+def _create_private_folder() -> Path:
     """Returns the folder of the test server. Each user and each virtual environment has a separate folder, because
     environments can contain different releases.
     """

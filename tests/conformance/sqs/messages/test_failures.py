@@ -12,7 +12,7 @@ from tests.support.conformance.sqs import Sqs
 ERROR = "TimeoutError: 30 s, naïve 日本"
 
 
-def make_queues(sqs: Sqs) -> tuple[str, str]:
+def create_queues(sqs: Sqs) -> tuple[str, str]:
     dead = sqs.create()
     policy = f'{{"deadLetterTargetArn": "{sqs.arn(dead)}", "maxReceiveCount": 1}}'
     return sqs.create(RedrivePolicy=policy), dead
@@ -30,7 +30,7 @@ def read_letters(sqs: Sqs, url: str, dead: str, number: int = 1) -> dict[str, st
 
 def test_the_header_is_the_error_of_the_dead_letter(sqs: Sqs) -> None:
     """Botocore also checks MD5OfMessageAttributes of the letter."""
-    url, dead = make_queues(sqs)
+    url, dead = create_queues(sqs)
     sqs.send(url)
     with sqs.failing(quote(ERROR)):
         sqs.hide(url, sqs.receive_one(url), 0)
@@ -38,7 +38,7 @@ def test_the_header_is_the_error_of_the_dead_letter(sqs: Sqs) -> None:
 
 
 def test_the_header_of_a_batch_is_the_error_of_each_changed_message(sqs: Sqs) -> None:
-    url, dead = make_queues(sqs)
+    url, dead = create_queues(sqs)
     sqs.send_all(url, "1", "2", "3")
     messages = sqs.receive(url, 3)
     entries = [

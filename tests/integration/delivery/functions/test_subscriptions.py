@@ -43,7 +43,7 @@ def schedule(harness: Harness, function: str, **target: Any) -> str:
     return name
 
 
-def make_due(harness: Harness) -> None:
+def set_due(harness: Harness) -> None:
     """Makes the next attempts of all waiting invocations due immediately."""
     with psycopg.connect(harness.dsn, autocommit=True) as db:
         db.execute("update queue.outgoing_delivery set due_at = clock_timestamp() where lease is null")
@@ -87,7 +87,7 @@ def test_each_attempt_has_its_number_and_its_id(harness: Harness) -> None:
     schedule(harness, name, Input='{"attempt": "<aws.scheduler.attempt-number>", "id": "<aws.scheduler.execution-id>"}')
 
     def is_taken() -> bool:
-        make_due(harness)
+        set_due(harness)
         return len(harness.invocations(name)) == 3
 
     wait_until(is_taken)
@@ -107,7 +107,7 @@ def test_used_up_retries_end_in_the_dead_letter_queue(harness: Harness) -> None:
     )
 
     def is_tried_twice() -> bool:
-        make_due(harness)
+        set_due(harness)
         return len(harness.invocations(name)) == 2
 
     wait_until(is_tried_twice)
@@ -143,7 +143,7 @@ def test_an_invocation_that_has_become_too_old(harness: Harness) -> None:
             " set subscription_policy = (subscription_policy::jsonb || '{\"Until\": 0}')::text"
             " where endpoint like %s", (f"%:{name}",),
         )  # fmt: skip
-    make_due(harness)
+    set_due(harness)
     (message,) = harness.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20, MessageAttributeNames=["All"])[
         "Messages"
     ]

@@ -24,7 +24,7 @@ from tests.support import client_setup
 from tests.support.database import Database
 from tests.support.delivery.rows import number
 from tests.support.functions.server import FunctionServer
-from tests.support.mail.server import MailServer, Received, ask, make_topic, pass_hours, states
+from tests.support.mail.server import MailServer, Received, ask, create_topic, pass_hours, states
 from tests.support.programs.penstock_service import running_service
 from tests.support.sql.calls import Connection
 from tests.support.wait import wait_until
@@ -159,10 +159,10 @@ OTHER = "111122223333"
 
 
 def test_ten_an_hour_of_an_account(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    topic = make_topic(db)
+    topic = create_topic(db)
     for reader in range(25):
         ask(db, topic, f"reader{reader}@example.com")
-    ask(db, make_topic(db, OTHER), "other@example.com")
+    ask(db, create_topic(db, OTHER), "other@example.com")
     sent = []
     for _ in range(4):
         deliver()
@@ -179,9 +179,9 @@ def test_ten_an_hour_of_an_account(db: Connection, deliver: Deliver, mail_server
 
 def test_an_address_once_an_hour(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     """The limit counts the mails of all callers, and ignores the letter case of the address."""
-    ask(db, make_topic(db), "reader@example.com")
-    ask(db, make_topic(db, OTHER), "Reader@Example.com")
-    ask(db, make_topic(db), "reader@example.com", "email-json")
+    ask(db, create_topic(db), "reader@example.com")
+    ask(db, create_topic(db, OTHER), "Reader@Example.com")
+    ask(db, create_topic(db), "reader@example.com", "email-json")
     sent = []
     for _ in range(4):
         deliver()
@@ -191,8 +191,8 @@ def test_an_address_once_an_hour(db: Connection, deliver: Deliver, mail_server: 
 
 
 def test_the_link_is_good_for_two_days_from_when_it_goes_out(db: Connection, deliver: Deliver) -> None:
-    ask(db, make_topic(db), "reader@example.com")
-    late = ask(db, make_topic(db), "reader@example.com")
+    ask(db, create_topic(db), "reader@example.com")
+    late = ask(db, create_topic(db), "reader@example.com")
     deliver()
     left = db.execute(
         "select extract(epoch from token_expires_at - clock_timestamp()) / 3600 from queue.subscription where arn = %s",
@@ -205,10 +205,10 @@ def test_the_link_is_good_for_two_days_from_when_it_goes_out(db: Connection, del
 def test_an_account_that_asks_one_address_too_often_waits(db: Connection, deliver: Deliver) -> None:
     """At most ten mails of an account wait, so other accounts have capacity. A mail waits for at most two days."""
     for _ in range(13):
-        ask(db, make_topic(db), "reader@example.com")
+        ask(db, create_topic(db), "reader@example.com")
     for account in range(1, 9):
         for _ in range(5):
-            ask(db, make_topic(db, f"{account:012}"), "reader@example.com")
+            ask(db, create_topic(db, f"{account:012}"), "reader@example.com")
     deliver()
     found = [state for state, _ in states(db)]
     assert found[:13] == ["sent"] + ["waiting"] * 10 + ["failed"] * 2
@@ -220,7 +220,7 @@ def test_a_repeated_subscription_sends_no_second_mail(
     db: Connection, deliver: Deliver, mail_server: MailServer
 ) -> None:
     """The limit applies to each hour. The link in the first mail stays valid."""
-    topic = make_topic(db)
+    topic = create_topic(db)
     arn = ask(db, topic, "reader@example.com")
     token = db.execute("select token from queue.subscription").fetchone()
     assert ask(db, topic, "reader@example.com") == arn
@@ -237,7 +237,7 @@ def test_a_repeated_subscription_sends_no_second_mail(
 
 def test_two_workers_keep_the_rate(db: Connection, database: Database) -> None:
     """A worker waits for the rows that another worker has locked."""
-    topic = make_topic(db)
+    topic = create_topic(db)
     for reader in range(20):
         ask(db, topic, f"reader{reader}@example.com")
     hand_over = "select handed from queue.hand_over_outgoing('{email}', 10, 10)"
@@ -251,6 +251,6 @@ def test_two_workers_keep_the_rate(db: Connection, database: Database) -> None:
 def test_unusual_addresses(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     addresses = ["a'b@example.com", "a..b@example.com", "x" * 64 + "@example.com"]
     for address in addresses:
-        ask(db, make_topic(db), address)
+        ask(db, create_topic(db), address)
     assert deliver()["delivered"] == len(addresses)
     assert sorted(mail.recipients[0] for mail in mail_server.received) == sorted(addresses)

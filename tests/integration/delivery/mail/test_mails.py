@@ -30,7 +30,7 @@ from tests.support.mail.server import (
     LINK,
     REPLIES,
     MailServer,
-    make_topic,
+    create_topic,
     publish,
     running_mail_server,
     states,
@@ -64,7 +64,7 @@ def certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext
 
 @pytest.mark.parametrize("scheme", ["smtp", "smtps"])
 def test_tls_and_a_login(db: Connection, deliver: Deliver, certified: ssl.SSLContext, scheme: str) -> None:
-    publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
+    publish(db, subscribe(db, create_topic(db), "reader@example.com"), "m")
     contexts = {"tls": certified} if scheme == "smtps" else {"starttls": certified}
     with running_mail_server(**contexts) as server:
         assert deliver(sns_smtp_url=server.url(LOGIN, scheme))["delivered"] == 1
@@ -75,7 +75,7 @@ def test_no_password_without_tls(
     db: Connection, deliver: Deliver, mail_server: MailServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The account cannot see the server's address or error. The log names the server without the password."""
-    publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
+    publish(db, subscribe(db, create_topic(db), "reader@example.com"), "m")
     with caplog.at_level(logging.WARNING):
         assert deliver(sns_smtp_url=mail_server.url(LOGIN))["retried"] == 1
     assert mail_server.received == []
@@ -89,7 +89,7 @@ def test_a_certificate_of_somebody_else(
     db: Connection, deliver: Deliver, certified: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")
-    publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
+    publish(db, subscribe(db, create_topic(db), "reader@example.com"), "m")
     with running_mail_server(starttls=certified) as server:
         assert deliver(sns_smtp_url=server.url())["retried"] == 1
         assert server.received == []
@@ -98,7 +98,7 @@ def test_a_certificate_of_somebody_else(
 def test_a_wrong_password(db: Connection, deliver: Deliver, certified: ssl.SSLContext) -> None:
     """The operator caused the failure, so the worker keeps the message and does not count the failure as a refusal by
     the address."""
-    publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
+    publish(db, subscribe(db, create_topic(db), "reader@example.com"), "m")
     with running_mail_server(starttls=certified) as server:
         assert deliver(sns_smtp_url=server.url("user:wrong@"))["retried"] == 1
         assert deliver(sns_smtp_url=server.url(LOGIN))["delivered"] == 0
@@ -108,7 +108,7 @@ def test_a_wrong_password(db: Connection, deliver: Deliver, certified: ssl.SSLCo
 
 def test_a_sender_that_is_refused(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     mail_server.sender_reply = "550 5.7.1 not yours"
-    publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
+    publish(db, subscribe(db, create_topic(db), "reader@example.com"), "m")
     assert deliver()["retried"] == 1
     assert deliveries(db)[0].last_error == "the mail server refuses the sender at present"
     assert number(db, "select mail_refusals from queue.subscription") == 0
@@ -116,7 +116,7 @@ def test_a_sender_that_is_refused(db: Connection, deliver: Deliver, mail_server:
 
 def test_a_server_that_is_gone(db: Connection, deliver: Deliver) -> None:
     """The service loses no mail. After 20 failures, the account's mails wait together."""
-    topic = make_topic(db)
+    topic = create_topic(db)
     with running_mail_server() as server:
         url = server.url()
     for reader in range(25):
@@ -132,7 +132,7 @@ def test_a_server_that_is_gone(db: Connection, deliver: Deliver) -> None:
 
 
 def test_a_name_without_address(db: Connection, deliver: Deliver) -> None:
-    publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
+    publish(db, subscribe(db, create_topic(db), "reader@example.com"), "m")
     assert deliver(sns_smtp_url="smtp://mail.invalid")["retried"] == 1
 
 
@@ -140,7 +140,7 @@ def test_a_name_without_address(db: Connection, deliver: Deliver) -> None:
 def test_a_response_that_is_lost(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     """The server accepted the mail, but the worker did not receive the reply. The worker later sends the mail again
     with the same Message-ID."""
-    publish(db, subscribe(db, make_topic(db), "lost@example.com"), "m")
+    publish(db, subscribe(db, create_topic(db), "lost@example.com"), "m")
     assert deliver()["retried"] == 1
     assert round(due_in_seconds(db)[0]) == 600
     assert "may have accepted the mail" in str(deliveries(db)[0].last_error)
@@ -153,7 +153,7 @@ def test_a_response_that_is_lost(db: Connection, deliver: Deliver, mail_server: 
 def test_a_server_that_never_answers_gets_five_copies(
     db: Connection, deliver: Deliver, mail_server: MailServer
 ) -> None:
-    topic = make_topic(db)
+    topic = create_topic(db)
     publish(db, subscribe(db, topic, "deaf@example.com"), "m")
     publish(db, subscribe(db, topic, "reader@example.com"), "m")
     for attempt in range(5):
@@ -168,7 +168,7 @@ def test_a_server_that_never_answers_gets_five_copies(
 def test_a_slow_server_is_not_waited_for(db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch) -> None:
     """The attempt times out in every state of the SMTP session."""
     monkeypatch.setattr(carrier_module, "ATTEMPT_SECONDS", 0.2)
-    publish(db, subscribe(db, make_topic(db), "slow@example.com"), "m")
+    publish(db, subscribe(db, create_topic(db), "slow@example.com"), "m")
     assert deliver()["retried"] == 1
 
 
@@ -187,7 +187,7 @@ def test_nothing_is_lost_when_workers_are_killed(
 ) -> None:
     """The test sends SIGKILL while the server holds mails that it has not answered. The workers send only these
     unanswered mails twice."""
-    topic = make_topic(db)
+    topic = create_topic(db)
     for reader in range(5):
         publish(db, subscribe(db, topic, f"slow+{reader}@example.com"), "m")
         publish(db, subscribe(db, topic, f"greylisted+{reader}@example.com"), "m")
@@ -223,7 +223,7 @@ ATTRIBUTES = {"a": {"DataType": "String", "StringValue": "b"}}
 
 
 def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    reader = subscribe(db, make_topic(db, DisplayName="The news"), "reader@example.com")
+    reader = subscribe(db, create_topic(db, DisplayName="The news"), "reader@example.com")
     message_id = publish(db, reader, "Grüße\n.\nend", "What is new")
     assert deliver()["delivered"] == 1
     (mail,) = mail_server.received
@@ -247,7 +247,7 @@ def test_a_notification(db: Connection, deliver: Deliver, mail_server: MailServe
 
 def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     """For `email-json`, the text of the mail is the envelope. The default subject equals the subject of AWS's mails."""
-    reader = subscribe(db, make_topic(db), "reader@example.com", "email-json")
+    reader = subscribe(db, create_topic(db), "reader@example.com", "email-json")
     envelope = json.dumps({"Type": "Notification", "Message": "x" * 200_000})
     publish(db, reader, envelope)
     assert deliver()["delivered"] == 1
@@ -261,7 +261,7 @@ def test_an_envelope(db: Connection, deliver: Deliver, mail_server: MailServer) 
 def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     """A mail has no unsubscribe link if AuthenticateOnUnsubscribe is true (ConfirmSubscription, API reference).
     One-click unsubscription requires https (RFC 8058)."""
-    topic = make_topic(db)
+    topic = create_topic(db)
     signed, plain = (subscribe(db, topic, f"{name}@example.com") for name in ("signed", "plain"))
     db.execute("update queue.subscription set authenticates_unsubscribe = true where arn = %s", (signed,))
     publish(db, signed, "m")
@@ -279,7 +279,7 @@ def test_no_line_of_a_user_becomes_a_header(db: Connection, deliver: Deliver, ma
     """The header is safe for any text in the database."""
     texts = ["a\r\nBcc: x@example.com", "a\nBcc: x@example.com\n\nbody", "a\rBcc: x", "a\x0bb\x85c\u2028d"]
     for text in texts:
-        reader = subscribe(db, make_topic(db, DisplayName=text), "reader@example.com")
+        reader = subscribe(db, create_topic(db, DisplayName=text), "reader@example.com")
         publish(db, reader, "m", text, link=f"https://h/?{text}")
     assert deliver()["delivered"] == len(texts)
     for mail in mail_server.received:
@@ -294,7 +294,7 @@ def test_no_line_of_a_user_becomes_a_header(db: Connection, deliver: Deliver, ma
 def test_no_line_of_a_user_becomes_a_command(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     addresses = ["a@example.com\r\nRCPT TO:<x@example.com>", "a@example.com> SIZE=1", "no address"]
     for address in addresses:
-        publish(db, subscribe(db, make_topic(db), address), "m")
+        publish(db, subscribe(db, create_topic(db), address), "m")
     assert deliver()["exhausted"] == len(addresses)
     assert (mail_server.received, mail_server.connections) == ([], 0)
     assert set(states(db)) == {("failed", "the recipient is not an e-mail address")}
@@ -305,7 +305,7 @@ def test_no_line_of_a_user_becomes_a_command(db: Connection, deliver: Deliver, m
 def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: MailServer, name: str) -> None:
     """The worker retries twice after 10 seconds, and then at longer intervals up to 600 seconds: 50 times in more than
     6 hours."""
-    publish(db, subscribe(db, make_topic(db), f"{name}@example.com"), "m")
+    publish(db, subscribe(db, create_topic(db), f"{name}@example.com"), "m")
     assert deliver()["retried"] == 1
     assert (states(db), round(due_in_seconds(db)[0])) == ([("waiting", None)], 10)
     pass_time(db, 11)
@@ -327,7 +327,7 @@ def test_a_temporary_refusal(db: Connection, deliver: Deliver, mail_server: Mail
 def test_a_refusal_for_good(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     """The message then moves to the dead-letter queue. If the subscription has no dead-letter queue, the message stays
     in the database."""
-    topic, dead, names = make_topic(db), create(db, "dead"), ["refused", "blocked", "spam"]
+    topic, dead, names = create_topic(db), create(db, "dead"), ["refused", "blocked", "spam"]
     for name in names:
         reader = subscribe(db, topic, f"{name}@example.com", dead_letters=dead)
         publish(db, reader, name, attributes=ATTRIBUTES)
@@ -350,7 +350,7 @@ def test_an_address_that_is_refused_again_and_again(
     """After the server refuses the recipient (not the sender or the content) five times, the service stops sending
     mails to the address."""
     dead = create(db, "dead")
-    reader = subscribe(db, make_topic(db), f"{name}@example.com", dead_letters=dead)
+    reader = subscribe(db, create_topic(db), f"{name}@example.com", dead_letters=dead)
     for _ in range(5):
         publish(db, reader, "m")
         assert deliver()["dead_lettered"] == 1
@@ -370,7 +370,7 @@ def test_a_mail_that_is_accepted_ends_the_count(
 ) -> None:
     """A delivered mail resets the count, even if an operator retried the mail through POST /v1/deliveries/{id}/retry
     after the service disabled the address."""
-    reader = subscribe(db, make_topic(db), "refused@example.com")
+    reader = subscribe(db, create_topic(db), "refused@example.com")
     for _ in range(5):
         publish(db, reader, "m")
     assert deliver()["exhausted"] == 5
@@ -386,7 +386,7 @@ def test_a_mail_that_is_accepted_ends_the_count(
 
 
 def test_an_unsubscribed_address_gets_no_mail(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
+    publish(db, subscribe(db, create_topic(db), "reader@example.com"), "m")
     db.execute("delete from queue.subscription")
     deliver()
     assert (mail_server.received, states(db)) == ([], [("failed", "NotSubscribed")])
@@ -395,7 +395,7 @@ def test_an_unsubscribed_address_gets_no_mail(db: Connection, deliver: Deliver, 
 def test_without_a_mail_server(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     """Without a mail server, the queue keeps the mails. A mail keeps its attempts if a process with a mail server has
     tried to send it."""
-    reader = subscribe(db, make_topic(db), "busy@example.com")
+    reader = subscribe(db, create_topic(db), "busy@example.com")
     publish(db, reader, "m")
     assert sum(deliver(sns_smtp_url="").values()) == 0
     assert states(db) == [("kept", None)]
@@ -408,7 +408,7 @@ def test_without_a_mail_server(db: Connection, deliver: Deliver, mail_server: Ma
 
 
 def test_many_readers(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
-    topic = make_topic(db)
+    topic = create_topic(db)
     readers = [subscribe(db, topic, f"reader+{number}@example.com") for number in range(60)]
     for reader in readers:
         publish(db, reader, "m")
@@ -421,7 +421,7 @@ def test_many_readers(db: Connection, deliver: Deliver, mail_server: MailServer)
 def test_a_topic_of_whose_account_too_many_mails_wait(db: Connection) -> None:
     """Mails have a separate quota from text messages and push notifications (QUOTA_DELIVERIES,
     docs/operate/quotas.md)."""
-    topic = make_topic(db)
+    topic = create_topic(db)
     reader = subscribe(db, topic, "reader@example.com")
     for _ in range(2):
         publish(db, reader, "hello")

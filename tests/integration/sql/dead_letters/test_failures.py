@@ -25,7 +25,7 @@ from tests.support.sql.move_tasks import run, start
 BOTH = pytest.mark.parametrize("suffix", ["", ".fifo"])
 
 
-def make_queues(db: Connection, suffix: str, receives: int = 1) -> tuple[str, str]:
+def create_queues(db: Connection, suffix: str, receives: int = 1) -> tuple[str, str]:
     dead = create(db, "dead" + suffix)
     return create(db, "q" + suffix, RedrivePolicy=redrive(dead, receives)), dead
 
@@ -41,7 +41,7 @@ def send_one(db: Connection, arn: str, body: str = "m") -> None:
 
 @BOTH
 def test_a_dead_letter_has_its_last_error(db: Connection, suffix: str) -> None:
-    arn, dead = make_queues(db, suffix, 2)
+    arn, dead = create_queues(db, suffix, 2)
     send_one(db, arn)
     for error in ("first", "second"):
         assert fail(db, receive(db, arn), error, 0) == ["changed"]
@@ -52,7 +52,7 @@ def test_a_dead_letter_has_its_last_error(db: Connection, suffix: str) -> None:
 
 @BOTH
 def test_a_failure_without_seconds_leaves_the_visibility(db: Connection, suffix: str) -> None:
-    arn, dead = make_queues(db, suffix)
+    arn, dead = create_queues(db, suffix)
     send_one(db, arn)
     received = receive(db, arn)
     assert fail(db, received, "boom") == ["changed"]
@@ -65,7 +65,7 @@ def test_a_failure_without_seconds_leaves_the_visibility(db: Connection, suffix:
 @BOTH
 def test_a_letter_without_a_failure_has_no_error(db: Connection, suffix: str) -> None:
     """An unknown cause stays unknown, also beside a message with a failure."""
-    arn, dead = make_queues(db, suffix)
+    arn, dead = create_queues(db, suffix)
     for body in ("known", "unknown"):
         send(db, arn, body, group=body if suffix else None)
     received = {message.body: message for message in receive(db, arn, visibility=60)}
@@ -79,7 +79,7 @@ def test_a_letter_without_a_failure_has_no_error(db: Connection, suffix: str) ->
 
 @BOTH
 def test_a_redrive_removes_the_error_and_keeps_other_attributes(db: Connection, suffix: str) -> None:
-    arn, dead = make_queues(db, suffix)
+    arn, dead = create_queues(db, suffix)
     send_one(db, arn)
     for table in ("log", "fifo_message"):
         db.execute(f"""update queue.{table} set attributes = '{{"k": {{"DataType": "String"}}}}'""".encode())
@@ -95,7 +95,7 @@ def test_a_redrive_removes_the_error_and_keeps_other_attributes(db: Connection, 
 
 def test_a_failed_batch_becomes_letters_with_its_error(db: Connection) -> None:
     """The whole lease expires, so the messages move from the log."""
-    arn, dead = make_queues(db, "")
+    arn, dead = create_queues(db, "")
     send(db, arn, "1", "2", "3")
     assert fail(db, receive(db, arn), "boom") == ["changed"] * 3
     db.execute("update queue.lease set visible_at = clock_timestamp() where visible_at < 'infinity'")
@@ -106,7 +106,7 @@ def test_a_failed_batch_becomes_letters_with_its_error(db: Connection) -> None:
 
 @BOTH
 def test_handles_fail_separately(db: Connection, suffix: str) -> None:
-    arn, _ = make_queues(db, suffix, 9)
+    arn, _ = create_queues(db, suffix, 9)
     for body in ("1", "2"):
         send(db, arn, body, group=body if suffix else None)
     first, second = receive(db, arn)
@@ -119,7 +119,7 @@ def test_handles_fail_separately(db: Connection, suffix: str) -> None:
 
 
 def test_the_error_is_cut_and_cleaned(db: Connection) -> None:
-    arn, _ = make_queues(db, "", 9)
+    arn, _ = create_queues(db, "", 9)
     send_one(db, arn)
     fail(db, receive(db, arn), "\x01" + "e" * 2_000)
     assert value(db, "select error from queue.failure") == "\ufffd" + "e" * 1_023
@@ -127,7 +127,7 @@ def test_the_error_is_cut_and_cleaned(db: Connection) -> None:
 
 @BOTH
 def test_applications_name_the_message_by_id(db: Connection, suffix: str) -> None:
-    arn, dead = make_queues(db, suffix)
+    arn, dead = create_queues(db, suffix)
     send_one(db, arn)
     (received,) = receive(db, arn)
     assert value(db, "select queue.fail(%s, %s, 'no stock', 0)", arn, received.public_id) is True
@@ -139,7 +139,7 @@ def test_applications_name_the_message_by_id(db: Connection, suffix: str) -> Non
 
 @BOTH
 def test_maintenance_removes_old_failures(db: Connection, suffix: str) -> None:
-    arn, _ = make_queues(db, suffix, 9)
+    arn, _ = create_queues(db, suffix, 9)
     send_one(db, arn)
     fail(db, receive(db, arn), "boom")
     maintain(db, arn)
@@ -150,7 +150,7 @@ def test_maintenance_removes_old_failures(db: Connection, suffix: str) -> None:
 
 
 def test_a_deleted_queue_loses_its_failures(db: Connection) -> None:
-    arn, _ = make_queues(db, "", 9)
+    arn, _ = create_queues(db, "", 9)
     send_one(db, arn)
     fail(db, receive(db, arn), "boom")
     db.execute("select queue.drop_queue(%s)", (arn,))
@@ -161,7 +161,7 @@ def test_a_deleted_queue_loses_its_failures(db: Connection) -> None:
 @BOTH
 def test_messages_without_failures_do_not_touch_the_table(db: Connection, suffix: str) -> None:
     """Sends, receives, repeated receives, changes of visibility and deletes neither read nor write queue.failure."""
-    arn, _ = make_queues(db, suffix, 3)
+    arn, _ = create_queues(db, suffix, 3)
     query = """
         select coalesce(sum(t.seq_scan + t.n_tup_ins + t.n_tup_upd + t.n_tup_del), 0)::int
             + coalesce((select sum(i.idx_scan) from pg_stat_xact_user_tables i

@@ -28,10 +28,10 @@ from tests.support.sql.calls import (
     create,
     delete,
     group,
-    make_search_due,
     receive,
     rows_of,
     send,
+    set_search_due,
 )
 from tests.support.wait import wait_until
 
@@ -187,7 +187,7 @@ def test_a_search_that_took_long_is_asked_for_once(db: Connection) -> None:
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
     delete(db, receive(db, arn))
-    make_search_due(db, arn)
+    set_search_due(db, arn)
     assert [row.arn for row in call(db, READY_QUEUES, [arn])] == [arn]
     assert receive(db, arn) == []
     assert call(db, READY_QUEUES, [arn]) == []

@@ -71,7 +71,7 @@ def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintain, "monotonic", lambda: next(seconds))
 
 
-def make_queues(db: Connection, number: int) -> list[str]:
+def create_queues(db: Connection, number: int) -> list[str]:
     """Creates queues that each contain one deleted message, which maintenance has not cleaned yet."""
     arns = [create(db, f"q{n}") for n in range(number)]
     for arn in arns:
@@ -82,7 +82,7 @@ def make_queues(db: Connection, number: int) -> list[str]:
 
 @pytest.mark.usefixtures("one_look")
 def test_a_run_goes_on_where_the_last_one_stopped(db: Connection) -> None:
-    arns = make_queues(db, 2 * maintain.QUEUES_PER_PAGE + 1)
+    arns = create_queues(db, 2 * maintain.QUEUES_PER_PAGE + 1)
     runs = [maintain.run_once(SETTINGS, TransactionExecutor(db)) for _ in range(4)]
     assert [run["queues"] for run in runs] == [maintain.QUEUES_PER_PAGE, maintain.QUEUES_PER_PAGE, 1, 0]
     assert [history(db, arn) for arn in arns] == [{"deleted": 1}] * len(arns)
@@ -138,7 +138,7 @@ def test_workers_side_by_side_clean_and_count_once(
 ) -> None:
     # Every machine finishes within this time.
     monkeypatch.setattr(maintain, "MAX_RUN_SECONDS", 600.0)
-    arns = make_queues(db, 60)
+    arns = create_queues(db, 60)
     for arn in arns[:30]:
         send(db, arn, "n")
         purge(db, arn)
@@ -178,7 +178,7 @@ def ids(db: Connection, *arns: str) -> list[int]:
 @pytest.mark.parametrize("table", ["deduplication", "topic_deduplication", "archive"])
 def test_a_table_that_refuses_changes_keeps_no_other_from_being_cleaned(db: Connection, table: str) -> None:
     """The run still raises the error, which appears in the log and in the metrics of the worker."""
-    (arn,) = make_queues(db, 1)
+    (arn,) = create_queues(db, 1)
     db.execute(b"create function refuse() returns trigger language plpgsql as $$begin raise 'refused'; end$$")
     query = f"create trigger refuse before delete on queue.{table} for each statement execute function refuse()"
     db.execute(query.encode())

@@ -21,12 +21,12 @@ from tests.support.sql.calls import (
     delete,
     history,
     maintain,
-    make_search_due,
     receive,
     redrive,
     rows_of,
     send,
     send_entries,
+    set_search_due,
     value,
 )
 from tests.support.sql.move_tasks import BOTH, dead_queue, drain, poison, run, start, step, tasks, work
@@ -169,7 +169,7 @@ def test_a_task_ends_also_when_a_search_of_the_queue_is_due(db: Connection) -> N
     dead, arn = dead_queue(db, ".fifo", "q")
     poison(db, arn, dead, "a1", "b1")
     delete(db, receive(db, dead, 1))
-    make_search_due(db, dead)
+    set_search_due(db, dead)
     assert step(db, start(db, dead)) == (1, "COMPLETED")
 
 

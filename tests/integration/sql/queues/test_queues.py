@@ -19,7 +19,7 @@ from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import ACCOUNT, REGION, Connection, arn_of, call, create, send, value
 
 
-def make(
+def create_described(
     db: Connection, name: str, supplied: dict[str, str] | None = None, recreate_seconds: int = 0
 ) -> CreatedQueueRow:
     defaults = value(db, "select queue.default_attributes(%s)", name.endswith(".fifo"))
@@ -45,19 +45,19 @@ def test_a_queue_is_made_once(db: Connection) -> None:
     """Equal or absent attributes find the existing queue. Different attributes raise an error (CreateQueue, API
     reference)."""
     arn = arn_of("q")
-    assert make(db, "q", {"DelaySeconds": "5"}) == (arn, True, None, None)
-    assert make(db, "q", {"DelaySeconds": "5"}) == (arn, False, None, None)
-    assert make(db, "q") == (arn, False, None, None)
-    assert make(db, "q", {"DelaySeconds": "6"}) == (arn, False, "QueueNameExists", "DelaySeconds")
-    assert make(db, "q", {"VisibilityTimeout": "30"}) == (arn, False, None, None)
+    assert create_described(db, "q", {"DelaySeconds": "5"}) == (arn, True, None, None)
+    assert create_described(db, "q", {"DelaySeconds": "5"}) == (arn, False, None, None)
+    assert create_described(db, "q") == (arn, False, None, None)
+    assert create_described(db, "q", {"DelaySeconds": "6"}) == (arn, False, "QueueNameExists", "DelaySeconds")
+    assert create_described(db, "q", {"VisibilityTimeout": "30"}) == (arn, False, None, None)
 
 
 def test_a_deleted_name_is_refused_for_a_while_when_asked_for(db: Connection) -> None:
     arn = create(db, "q")
     assert call(db, DROP_QUEUE, arn) == [(None,)]
     assert call(db, DROP_QUEUE, arn) == [("QueueDoesNotExist",)]
-    assert make(db, "q", recreate_seconds=60) == (arn, False, "QueueDeletedRecently", "60")
-    assert make(db, "q") == (arn, True, None, None)
+    assert create_described(db, "q", recreate_seconds=60) == (arn, False, "QueueDeletedRecently", "60")
+    assert create_described(db, "q") == (arn, True, None, None)
 
 
 def test_a_description(db: Connection) -> None:

@@ -70,7 +70,7 @@ def test_a_stale_pid_file_kills_nobody() -> None:
     """Another process can have the pid in the file by now. In this test, the file contains the pid of the test."""
     previous = signal.getsignal(signal.SIGTERM)
     with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
-        home = server.account.make_private_folder(state / "pgbouncer")
+        home = server.account.create_private_folder(state / "pgbouncer")
         server.account.write(home / "pid", str(os.getpid()))
         with running_pgbouncer(state, server) as pooler:
             psycopg.connect(pooler.dsn(), prepare_threshold=None).close()

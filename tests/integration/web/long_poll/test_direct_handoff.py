@@ -29,7 +29,7 @@ from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import WaitFuture
 from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service, until_row
-from tests.support.web.fakes import HEADER, ORDERS, RowT, make_receive, message
+from tests.support.web.fakes import HEADER, ORDERS, RowT, build_receive, message
 from tests.support.web.http_connection import SlowClient
 from tests.support.web.virtual_clock import settle
 
@@ -50,7 +50,7 @@ class Pool:
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
         (rows,) = self._response([(statement, arguments)])
-        return statement.make_rows(rows)
+        return statement.build_rows(rows)
 
     def lease_pipeline(self) -> "nullcontext[Pool] | None":
         return nullcontext(self) if self.pipelines else None
@@ -63,7 +63,7 @@ class Pool:
         self.during()
         if self.error is not None:
             raise self.error
-        return [statement.make_rows(self._rows(statement, arguments)) for statement, arguments in calls]
+        return [statement.build_rows(self._rows(statement, arguments)) for statement, arguments in calls]
 
     def _rows(self, statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         if statement is SEND_MESSAGES:
@@ -125,7 +125,7 @@ ALONE = [SEND_MESSAGES.name]
 async def test_a_waiting_receiver_gets_a_message_in_the_call_that_sends_it() -> None:
     pool = Pool(found=1)
     waiters = Waiters(pool)
-    first, second = waiters.wait(make_receive(1)), waiters.wait(make_receive(1))
+    first, second = waiters.wait(build_receive(1)), waiters.wait(build_receive(1))
     assert await waiters.send(1) == [[(1, 1, None, None, None, None)]]
     assert pool.calls == [TOGETHER]
     assert first.result() == [HEADER, message(1)]
@@ -143,7 +143,7 @@ async def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
     """The next receive then waits immediately, because the process receives a notification of every new message."""
     waiters = Waiters(Pool(found=found))
     waiters.long_polls.receives_notifications = registered
-    waiters.wait(make_receive(10))
+    waiters.wait(build_receive(10))
     await waiters.send(sent)
     assert waiters.long_polls.can_skip_receive(NamedQueue(ORDERS)) is known
     waiters.long_polls.wake(ORDERS, 1)
@@ -154,7 +154,7 @@ async def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
 async def test_the_queue_is_not_known_to_be_empty_when_an_older_message_was_handed_out() -> None:
     waiters = Waiters(Pool(found=1))
     waiters.long_polls.receives_notifications = True
-    waiters.wait(make_receive(1))
+    waiters.wait(build_receive(1))
     await waiters.send(1, first_id=2)
     assert not waiters.long_polls.can_skip_receive(NamedQueue(ORDERS))
 
@@ -166,7 +166,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_what_was_handed_out_is_st
     pool.visibility_ms = 0
     waiters = Waiters(pool)
     waiters.long_polls.receives_notifications = True
-    waiters.wait(make_receive(1, visibility_seconds=0))
+    waiters.wait(build_receive(1, visibility_seconds=0))
     await waiters.send(1)
     assert not waiters.long_polls.can_skip_receive(NamedQueue(ORDERS))
 
@@ -176,7 +176,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_another_send_came_meanwhi
     pool = Pool(found=1)
     waiters = Waiters(pool)
     waiters.long_polls.receives_notifications = True
-    waiters.wait(make_receive(10))
+    waiters.wait(build_receive(10))
     pool.during = lambda: waiters.long_polls.wake(ORDERS, 1)
     await waiters.send(1)
     assert not waiters.long_polls.can_skip_receive(NamedQueue(ORDERS))
@@ -187,7 +187,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_a_message_was_returned() 
     pool = Pool(found=1)
     waiters = Waiters(pool)
     waiters.long_polls.receives_notifications = True
-    gone = waiters.wait(make_receive(10))
+    gone = waiters.wait(build_receive(10))
     pool.during = gone.cancel
     await waiters.send(1)
     assert waiters.given_back == [(ORDERS, 1)]
@@ -198,7 +198,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_a_message_was_returned() 
 async def test_a_receive_beside_a_send_waits_for_the_disk() -> None:
     pool = Pool(found=1)
     waiters = Waiters(pool)
-    waiters.wait(make_receive(1, visibility_seconds=7))
+    waiters.wait(build_receive(1, visibility_seconds=7))
     await waiters.send(1)
     (arguments,) = pool.asked
     assert arguments == [ORDERS, 1, 10, 7, None, False, None, None]
@@ -212,7 +212,7 @@ async def test_as_many_are_served_as_messages_are_enough_for(
     asked: list[int], messages: int, got: list[int | None]
 ) -> None:
     waiters = Waiters(Pool(found=messages))
-    responses = [waiters.wait(make_receive(count)) for count in asked]
+    responses = [waiters.wait(build_receive(count)) for count in asked]
     await waiters.send(*[1] * messages)
     assert [messages_of(response) if response.done() else None for response in responses] == got
 
@@ -224,7 +224,7 @@ async def test_one_call_hands_over_a_bounded_number_of_messages() -> None:
     """
     pool = Pool(found=MAX_RECEIVE + 20)
     waiters = Waiters(pool)
-    responses = [waiters.wait(make_receive(1)) for _ in range(MAX_RECEIVE + 20)]
+    responses = [waiters.wait(build_receive(1)) for _ in range(MAX_RECEIVE + 20)]
     await waiters.send(MAX_RECEIVE + 10)
     (arguments,) = pool.asked
     assert arguments[1] == MAX_RECEIVE
@@ -237,7 +237,7 @@ async def test_while_much_is_unread_they_look_by_themselves() -> None:
     """A search for long messages can wait for clients that read slowly."""
     waiters = Waiters(Pool(found=1))
     waiters.write_backpressure.add(SlowClient(20_000_000))
-    response = waiters.wait(make_receive(1))
+    response = waiters.wait(build_receive(1))
     await waiters.send(1)
     assert response.result() == Woken.FOR_ONE
 
@@ -246,7 +246,7 @@ async def test_while_much_is_unread_they_look_by_themselves() -> None:
 async def test_without_a_pipeline_connection_they_receive_by_themselves() -> None:
     pool = Pool(found=1, pipelines=False)
     waiters = Waiters(pool)
-    first, second = waiters.wait(make_receive(1)), waiters.wait(make_receive(1))
+    first, second = waiters.wait(build_receive(1)), waiters.wait(build_receive(1))
     await waiters.send(1)
     assert pool.calls == [ALONE]
     assert first.result() == Woken.FOR_ONE
@@ -257,7 +257,7 @@ async def test_without_a_pipeline_connection_they_receive_by_themselves() -> Non
 async def test_a_receiver_that_gets_no_message_polls_by_itself() -> None:
     """Another receiver received the message, or the message is delayed."""
     waiters = Waiters(Pool(found=0))
-    first, second = waiters.wait(make_receive(1)), waiters.wait(make_receive(1))
+    first, second = waiters.wait(build_receive(1)), waiters.wait(build_receive(1))
     await waiters.send(1)
     assert first.result() == Woken.FOR_ONE
     assert not second.done()
@@ -268,7 +268,7 @@ async def test_an_error_is_the_senders_and_whoever_waited_looks() -> None:
     pool = Pool()
     pool.error = ServiceUnavailable()
     waiters = Waiters(pool)
-    waiting = waiters.wait(make_receive(1))
+    waiting = waiters.wait(build_receive(1))
     with pytest.raises(ServiceUnavailable):
         await waiters.send(1)
     assert waiting.result() == Woken.FOR_ONE
@@ -278,7 +278,7 @@ async def test_an_error_is_the_senders_and_whoever_waited_looks() -> None:
 async def test_messages_for_a_receiver_that_left_go_to_others_or_back() -> None:
     pool = Pool(found=3)
     waiters = Waiters(pool)
-    leaves, stays = waiters.wait(make_receive(1)), waiters.wait(make_receive(2))
+    leaves, stays = waiters.wait(build_receive(1)), waiters.wait(build_receive(2))
     pool.during = leaves.cancel
     await waiters.send(3)
     assert messages_of(stays) == 2
@@ -286,7 +286,7 @@ async def test_messages_for_a_receiver_that_left_go_to_others_or_back() -> None:
 
 
 @pytest.mark.virtual_time
-@pytest.mark.parametrize("receive", [None, make_receive(1, f"{ORDERS}.fifo")])
+@pytest.mark.parametrize("receive", [None, build_receive(1, f"{ORDERS}.fifo")])
 async def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[ReceivedRow] | None) -> None:
     """A FIFO queue delivers the messages of a group one after the other, and stores receives that have an attempt
     id."""
@@ -301,7 +301,7 @@ async def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[Receiv
 @pytest.mark.virtual_time
 async def test_another_visibility_timeout_is_another_look() -> None:
     waiters = Waiters(Pool(found=1))
-    first, second = waiters.wait(make_receive(1)), waiters.wait(make_receive(1, visibility_seconds=7))
+    first, second = waiters.wait(build_receive(1)), waiters.wait(build_receive(1, visibility_seconds=7))
     await waiters.send(2)
     assert messages_of(first) == 1
     assert second.result() == Woken.FOR_ONE
@@ -312,7 +312,7 @@ async def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
     pool = Pool(found=10)
     waiters = Waiters(pool)
     arns = [f"{ORDERS}-{number}" for number in range(MAX_WAITER_GROUPS + 1)]
-    responses = [waiters.wait(make_receive(1, arn)) for arn in arns]
+    responses = [waiters.wait(build_receive(1, arn)) for arn in arns]
     await waiters.send_effects([sent(arn, 1) for arn in arns])
     assert pool.calls == [[SEND_MESSAGES.name, *[RECEIVE_MESSAGES.name] * MAX_WAITER_GROUPS]]
     assert [messages_of(response) for response in responses[:-1]] == [1] * MAX_WAITER_GROUPS
@@ -323,7 +323,7 @@ async def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
 async def test_the_time_of_who_is_being_served_does_not_end() -> None:
     pool = Pool(found=1)
     waiters = Waiters(pool)
-    waiting = waiters.wait(make_receive(1))
+    waiting = waiters.wait(build_receive(1))
     claimed = waiters.long_polls.claim(ORDERS, 1)
     await asyncio.sleep(60)
     await settle()
@@ -382,7 +382,7 @@ async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
     pipeline = await open_pipeline_connection(dsn, 8)
     long_polls = LongPollDispatcher(execute)
     handoff = DirectHandoff(LossyPool(pipeline), long_polls, WriteBackpressure())
-    waiting = long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket(), receive=make_receive(1))
+    waiting = long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket(), receive=build_receive(1))
     entry = SendEntry(ORDERS, uuid4().bytes, b"new", 3, None, None, None, None, None)
     effect = BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS)
     with pytest.raises(OutcomeUnknown):

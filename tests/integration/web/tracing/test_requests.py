@@ -16,7 +16,7 @@ from tests.support.programs.penstock_service import Service
 from tests.support.tracing.collector import Collector, attributes, running_collector
 
 
-def make_queue(http: httpx.Client, name: str, **more: Any) -> str:
+def create_queue(http: httpx.Client, name: str, **more: Any) -> str:
     return str(call(http, "CreateQueue", QueueName=name, **more)["QueueUrl"])
 
 
@@ -38,7 +38,7 @@ def received_header(http: httpx.Client, url: str) -> str | None:
 
 
 def test_a_send_is_a_child_of_its_caller(http: httpx.Client, collector: Collector) -> None:
-    url, trace = make_queue(http, "sent"), new_trace()
+    url, trace = create_queue(http, "sent"), new_trace()
     headers = {"traceparent": traceparent(trace), "tracestate": "rojo=1,congo=t61"}
     response = http.post(url, headers=headers, data={"Action": "SendMessage", "MessageBody": "secret"})
     span = collector.request(trace)
@@ -67,7 +67,7 @@ def test_a_send_is_a_child_of_its_caller(http: httpx.Client, collector: Collecto
 
 def test_calls_of_the_database(http: httpx.Client, collector: Collector) -> None:
     """The span contains the query's name, but no values."""
-    url, trace = make_queue(http, "called"), new_trace()
+    url, trace = create_queue(http, "called"), new_trace()
     send(http, url, trace, "secret")
     (call_span,) = collector.calls(collector.request(trace))
     assert (call_span.name, call_span.kind) == ("queue.send_messages", Span.SPAN_KIND_CLIENT)
@@ -81,7 +81,7 @@ def test_calls_of_the_database(http: httpx.Client, collector: Collector) -> None
 
 
 def test_a_batch(http: httpx.Client, collector: Collector) -> None:
-    url, trace = make_queue(http, "batch"), new_trace()
+    url, trace = create_queue(http, "batch"), new_trace()
     entries = [{"Id": str(n), "MessageBody": "x"} for n in range(3)]
     call(http, "SendMessageBatch", {"traceparent": traceparent(trace)}, QueueUrl=url, Entries=entries)
     span = collector.request(trace)
@@ -92,14 +92,14 @@ def test_a_batch(http: httpx.Client, collector: Collector) -> None:
 
 
 def test_the_message_names_the_span_that_sent_it(http: httpx.Client, collector: Collector) -> None:
-    url, trace = make_queue(http, "named"), new_trace()
+    url, trace = create_queue(http, "named"), new_trace()
     send(http, url, trace)
     assert received_header(http, url) == header_of(collector.request(trace))
 
 
 def test_a_receive_links_to_those_who_sent(http: httpx.Client, collector: Collector) -> None:
     """The span contains a link for each message that has a trace."""
-    url = make_queue(http, "linked")
+    url = create_queue(http, "linked")
     traces = [new_trace(), new_trace()]
     for trace in traces:
         send(http, url, trace)
@@ -126,7 +126,7 @@ def links(spans: list[Span]) -> set[tuple[str, str]]:
 
 
 def test_a_delete_settles(http: httpx.Client, collector: Collector) -> None:
-    url, trace = make_queue(http, "settled"), new_trace()
+    url, trace = create_queue(http, "settled"), new_trace()
     call(http, "SendMessage", QueueUrl=url, MessageBody="x")
     (message,) = call(http, "ReceiveMessage", QueueUrl=url)["Messages"]
     members = {"QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"]}
@@ -144,7 +144,7 @@ def test_a_delete_settles(http: httpx.Client, collector: Collector) -> None:
 def test_a_failed_request_records_place_and_cause(http: httpx.Client, collector: Collector) -> None:
     """`error.type` is the code of the error. A server span with a 4xx status is not an error (HTTP semantic
     conventions)."""
-    url, trace = make_queue(http, "failing"), new_trace()
+    url, trace = create_queue(http, "failing"), new_trace()
     headers = {
         "content-type": "application/x-amz-json-1.0",
         "x-amz-target": "AmazonSQS.DeleteMessage",
@@ -166,7 +166,7 @@ def test_a_failed_request_records_place_and_cause(http: httpx.Client, collector:
 
 def test_a_batch_of_one_is_a_batch(http: httpx.Client, collector: Collector) -> None:
     """ "SHOULD use messaging.batch.message_count for batching APIs and SHOULD NOT use it for single-message APIs"."""
-    url, trace = make_queue(http, "one"), new_trace()
+    url, trace = create_queue(http, "one"), new_trace()
     entries = [{"Id": "1", "MessageBody": "x"}]
     call(http, "SendMessageBatch", {"traceparent": traceparent(trace)}, QueueUrl=url, Entries=entries)
     assert attributes(collector.request(trace).attributes)["messaging.batch.message_count"] == 1
@@ -210,7 +210,7 @@ def test_whose_spans_they_are(postgres: TestServer, monkeypatch: pytest.MonkeyPa
 
 
 def test_x_ray_s_header_is_a_parent_too(http: httpx.Client, collector: Collector) -> None:
-    url, trace = make_queue(http, "x-ray"), new_trace()
+    url, trace = create_queue(http, "x-ray"), new_trace()
     header = f"Root=1-{trace[:8]}-{trace[8:]};Parent={PARENT};Sampled=1"
     call(http, "SendMessage", {"x-amzn-trace-id": header}, QueueUrl=url, MessageBody="x")
     span = collector.request(trace)
@@ -219,7 +219,7 @@ def test_x_ray_s_header_is_a_parent_too(http: httpx.Client, collector: Collector
 
 
 def test_a_message_s_own_header_wins(http: httpx.Client, collector: Collector) -> None:
-    url, trace = make_queue(http, "own"), new_trace()
+    url, trace = create_queue(http, "own"), new_trace()
     own = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     call(
         http, "SendMessage", {"traceparent": traceparent(trace)}, QueueUrl=url, MessageBody="x",
@@ -237,7 +237,7 @@ def test_an_unsampled_request_is_not_recorded(http: httpx.Client, collector: Col
     """At a sampling rate of 0, the service does not begin a trace either. The message contains the sampling decision of
     the caller.
     """
-    url, trace, later = make_queue(http, "unrecorded"), new_trace(), new_trace()
+    url, trace, later = create_queue(http, "unrecorded"), new_trace(), new_trace()
     call(http, "SendMessage", {"traceparent": traceparent(trace, "00")}, QueueUrl=url, MessageBody="x")
     call(http, "SendMessage", QueueUrl=url, MessageBody="y")
     headers = [received_header(http, url), received_header(http, url)]
@@ -251,7 +251,7 @@ def test_an_unsampled_request_is_not_recorded(http: httpx.Client, collector: Col
 @pytest.mark.parametrize("bad", ["00-1-2-01", "00-" + "0" * 32 + "-" + PARENT + "-01"])
 def test_a_bad_traceparent_is_ignored(http: httpx.Client, bad: str) -> None:
     """ "vendors MUST ignore the traceparent" (3.2.2.3, 3.2.2.4)."""
-    url = make_queue(http, "bad")
+    url = create_queue(http, "bad")
     call(http, "SendMessage", {"traceparent": bad}, QueueUrl=url, MessageBody="x")
     assert received_header(http, url) is None
 
@@ -259,7 +259,7 @@ def test_a_bad_traceparent_is_ignored(http: httpx.Client, bad: str) -> None:
 def test_the_native_api(http: httpx.Client, collector: Collector) -> None:
     """Spans have the names of routes, and spans about messages have the same attributes as SQS spans."""
     trace, other, failed = new_trace(), new_trace(), new_trace()
-    make_queue(http, "native")
+    create_queue(http, "native")
     body = {"message": {"a": 1}}
     http.post("/v1/queues/native/messages", json=body, headers={"traceparent": traceparent(trace)})
     http.get("/v1/queues/native", headers={"traceparent": traceparent(other)})
@@ -283,7 +283,7 @@ def test_other_actions_go_by_their_names(http: httpx.Client, collector: Collecto
 
 def test_a_publish_reaches_queues_with_its_trace(service: Service, http: httpx.Client, collector: Collector) -> None:
     """The trace continues in subscribed queues (SNS Developer Guide, "Active tracing")."""
-    url, trace = make_queue(http, "subscribed"), new_trace()
+    url, trace = create_queue(http, "subscribed"), new_trace()
     sns = service.client("sns")
     topic = sns.create_topic(Name="news")["TopicArn"]
     sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint="arn:aws:sqs:us-east-1:000000000000:subscribed")
@@ -297,7 +297,7 @@ def test_a_publish_reaches_queues_with_its_trace(service: Service, http: httpx.C
 
 
 def test_events_and_transactions(http: httpx.Client, collector: Collector) -> None:
-    url = make_queue(http, "bound")
+    url = create_queue(http, "bound")
     http.post("/v1/events/a.b/subscriptions", json={"queue_name": "bound"}).raise_for_status()
     trace, other = new_trace(), new_trace()
     response = http.post("/v1/events/a.b", json={"message": {}}, headers={"traceparent": traceparent(trace)})
@@ -319,7 +319,7 @@ def test_a_trace_begins_here(postgres: TestServer) -> None:
         settings = {"OTLP_SAMPLE_RATE": "1"}
         with traced_service(postgres, collector, **settings) as service, service.http() as http:
             http.get("/livez").raise_for_status()
-            url = make_queue(http, "roots")
+            url = create_queue(http, "roots")
             call(http, "SendMessage", QueueUrl=url, MessageBody="x")
             assert service.stop() == 0
         requests = [span for span in collector.spans if span.kind == Span.SPAN_KIND_SERVER]
@@ -335,7 +335,7 @@ def test_both_ways_of_a_request_make_the_same_span(
     """The fast path handles a request that arrives in one write, and ASGI handles a request that arrives in two
     writes.
     """
-    url = make_queue(http, f"both-{outcome}")
+    url = create_queue(http, f"both-{outcome}")
     members = {"QueueUrl": url, "MessageBody": "" if outcome == "refused" else "hello"}
     body = b"{" if outcome == "undecodable" else json.dumps(members).encode()
     spans: list[Span] = []
@@ -345,7 +345,7 @@ def test_both_ways_of_a_request_make_the_same_span(
         assert status == (200 if outcome in ("sent", "unrecorded") else 400)
         if outcome == "unrecorded":
             assert received_header(http, url) == f"Root=1-{trace[:8]}-{trace[8:]};Parent={PARENT};Sampled=0"
-        send(http, make_queue(http, "last"), last)
+        send(http, create_queue(http, "last"), last)
         collector.request(last)
         spans += [span for span in collector.spans if span.trace_id.hex() == trace]
     assert [span.name for span in spans if span.kind == Span.SPAN_KIND_SERVER] == {
@@ -362,7 +362,7 @@ def test_a_pipelined_request_is_not_in_the_trace_of_the_one_before(
     service: Service, http: httpx.Client, collector: Collector
 ) -> None:
     """The second request has no trace header, and begins after the response to the first request."""
-    urls = [make_queue(http, "first"), make_queue(http, "second")]
+    urls = [create_queue(http, "first"), create_queue(http, "second")]
     trace = new_trace()
     requests = [
         write_request(service, json.dumps({"QueueUrl": url, "MessageBody": "x"}).encode(), header)

@@ -20,7 +20,7 @@ from penstock.sqs import types as sqs
 MODEL = botocore.session.get_session().get_service_model("sqs")
 SERIALIZER = botocore.serialize.create_serializer("json")
 SAMPLES: dict[str, Any] = {"string": "téxt\r\n\U0001f40d", "integer": 7, "boolean": True, "blob": b"\x00\xffbytes"}
-decode_send = json.make_decoder(sqs.SendMessageRequest)
+decode_send = json.build_decoder(sqs.SendMessageRequest)
 
 
 def sample(shape: Any) -> Any:
@@ -54,14 +54,14 @@ def test_a_request_of_botocore_is_read_back(action: AnyAction) -> None:
     operation = MODEL.operation_model(action.name)
     values = sample(operation.input_shape)
     body = SERIALIZER.serialize_to_request(values, operation)["body"]
-    assert msgspec.to_builtins(json.make_decoder(action.request)(body)) == wire_form(values)
+    assert msgspec.to_builtins(json.build_decoder(action.request)(body)) == wire_form(values)
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b'{"Unknown": {"x": [1]}}', b'{"QueueNamePrefix": null, "MaxResults": null, "Odd": null}']
 )
 def test_absent_null_and_unknown_members_are_nothing(body: bytes) -> None:
-    assert json.make_decoder(sqs.ListQueuesRequest)(body) == sqs.ListQueuesRequest()
+    assert json.build_decoder(sqs.ListQueuesRequest)(body) == sqs.ListQueuesRequest()
 
 
 def test_null_inside_a_map_is_an_absent_entry() -> None:
@@ -98,7 +98,7 @@ def test_null_inside_a_map_is_an_absent_entry() -> None:
 )
 def test_a_missing_required_member_is_named(action: str, body: bytes, parameter: str) -> None:
     with pytest.raises(MissingParameter) as caught:
-        json.make_decoder(BY_NAME["sqs", action].request)(body)
+        json.build_decoder(BY_NAME["sqs", action].request)(body)
     assert caught.value.message == f"The request must contain the parameter {parameter}."
 
 
@@ -187,7 +187,7 @@ MEMBERS = st.sampled_from(("QueueUrl", "MessageBody", "DelaySeconds", "MessageAt
 def test_any_json_gives_a_request_or_an_aws_error(value: object, action: str) -> None:
     request_type = BY_NAME["sqs", action].request
     try:
-        request = json.make_decoder(request_type)(msgspec.json.encode(value))
+        request = json.build_decoder(request_type)(msgspec.json.encode(value))
     except AwsError:
         return
     assert isinstance(request, request_type)
@@ -220,7 +220,7 @@ def test_an_error_names_its_type_and_says_what_happened() -> None:
 # Tests long bodies in REST-JSON. The service counts the values in a body before it decodes them.
 
 
-decode = rest_json.make_decoder(CreateScheduleRequest)
+decode = rest_json.build_decoder(CreateScheduleRequest)
 
 
 def body(**more: Any) -> bytes:

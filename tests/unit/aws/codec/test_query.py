@@ -24,7 +24,7 @@ URL = "https://sqs.us-east-2.amazonaws.com/123456789012/MyQueue/"
 
 
 def decode(action: str, text: str) -> Any:
-    return query.make_decoder(BY_NAME["sqs", action].request)(query.parse(text.encode()))
+    return query.build_decoder(BY_NAME["sqs", action].request)(query.parse(text.encode()))
 
 
 def string(value: str) -> sqs.MessageAttributeValue:
@@ -209,7 +209,7 @@ def test_wrapped_members_as_sns_has_them() -> None:
     )
     entry = sqs.DeleteMessageBatchRequestEntry(id="i", receipt_handle="r")
     expected = Publish({"a": "1", "b": "2"}, {"n": "v"}, [entry], sender_fault=True)
-    assert query.make_decoder(Publish)(query.parse(text)) == expected
+    assert query.build_decoder(Publish)(query.parse(text)) == expected
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------
@@ -239,11 +239,11 @@ def test_a_missing_required_member_is_named(action: str, text: str, parameter: s
 )
 def test_numbers_are_read_strictly(number: str) -> None:
     with pytest.raises(InvalidParameterValue):
-        query.make_decoder(sqs.ListQueuesRequest)({"MaxResults": number})
+        query.build_decoder(sqs.ListQueuesRequest)({"MaxResults": number})
 
 
 def test_a_negative_number_is_left_to_the_check_of_its_range() -> None:
-    assert query.make_decoder(sqs.ListQueuesRequest)({"MaxResults": "-1"}).max_results == -1
+    assert query.build_decoder(sqs.ListQueuesRequest)({"MaxResults": "-1"}).max_results == -1
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ FORMS = st.lists(st.tuples(NAMES, st.text(max_size=5)), max_size=12).map(
 def test_any_form_gives_a_request_or_an_aws_error(text: bytes, action: AnyAction) -> None:
     request_type = action.request
     try:
-        request = query.make_decoder(request_type)(query.parse(text))
+        request = query.build_decoder(request_type)(query.parse(text))
     except AwsError:
         return
     assert isinstance(request, request_type)

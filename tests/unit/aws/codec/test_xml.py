@@ -151,7 +151,7 @@ def test_a_list_inside_a_list_has_no_form() -> None:
         lists: list[list[str]]
 
     with pytest.raises(TypeError):
-        xml.make_writer(Nested)
+        xml.build_writer(Nested)
 
 
 # --- characters ------------------------------------------------------------------------------------------------------

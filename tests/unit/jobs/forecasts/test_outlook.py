@@ -23,7 +23,7 @@ from penstock_metrics.transforms.forecasts.outlook import (
     drain_seconds,
     rates,
 )
-from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, make_forecaster
+from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, build_forecaster
 from tests.support.jobs.processes import DAY, PROCESSES, Made, Score, judge, series_at
 
 DAY_SECONDS = 86_400.0
@@ -95,7 +95,7 @@ def windows(rows: list[tuple[int, int, int, int, int, int]]) -> pa.Table:
 
 
 def told(rows: list[tuple[int, int, int, int, int, int]], facts: QueueFacts) -> dict[str, Any]:
-    (row,) = make_forecaster({7: facts}, LAST)(windows(rows)).to_pylist()
+    (row,) = build_forecaster({7: facts}, LAST)(windows(rows)).to_pylist()
     return dict(row)
 
 

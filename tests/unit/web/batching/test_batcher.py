@@ -34,10 +34,10 @@ from tests.support.web.fakes import (
     FakeDatabase,
     FakeQueue,
     bodies,
+    build_receive,
     echo,
     empty,
     entries,
-    make_receive,
     message,
     stored,
 )
@@ -95,9 +95,9 @@ async def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> Non
     database = FakeDatabase(queue)
     database.hold()
     batcher = Batcher(database.call, limit=10)
-    first = batcher.submit(make_receive(1))
+    first = batcher.submit(build_receive(1))
     await settle()
-    rest = [batcher.submit(make_receive(2)), batcher.submit(make_receive(20)), batcher.submit(make_receive(1))]
+    rest = [batcher.submit(build_receive(2)), batcher.submit(build_receive(20)), batcher.submit(build_receive(1))]
     database.release()
     assert bodies(await first) == ["body 1"]
     responses = await asyncio.gather(*rest)
@@ -116,7 +116,7 @@ async def test_the_last_ones_get_only_the_header_when_messages_run_out() -> None
     database = FakeDatabase(FakeQueue(stored=2))
     database.hold()
     batcher = Batcher(database.call, limit=10)
-    responses = [batcher.submit(make_receive(2)) for _ in range(3)]
+    responses = [batcher.submit(build_receive(2)) for _ in range(3)]
     database.release()
     assert [bodies(rows) for rows in await asyncio.gather(*responses)] == [["body 1", "body 2"], [], []]
 
@@ -125,7 +125,7 @@ async def test_takes_with_another_visibility_do_not_merge() -> None:
     database = FakeDatabase(FakeQueue(stored=0))
     database.hold()
     batcher = Batcher(database.call, limit=10)
-    responses = [batcher.submit(make_receive(1)), batcher.submit(make_receive(1, visibility_seconds=5))]
+    responses = [batcher.submit(build_receive(1)), batcher.submit(build_receive(1, visibility_seconds=5))]
     await settle()
     assert [arguments[3] for _, arguments in database.calls] == [None, 5]
     database.release()
@@ -140,7 +140,7 @@ async def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None
     await empty(batcher, ORDERS + ".fifo")
     database.hold()
     counts = (10, 1, 10, 10, 1)
-    responses = [batcher.submit(make_receive(count, ORDERS + ".fifo")) for count in counts]
+    responses = [batcher.submit(build_receive(count, ORDERS + ".fifo")) for count in counts]
     await settle()
     database.release()
     await asyncio.gather(*responses)
@@ -213,9 +213,9 @@ async def test_messages_of_a_caller_who_left_go_to_the_others_first_and_then_bac
     queue = FakeQueue(stored=100)
     database = FakeDatabase(queue)
     batcher = Batcher(database.call, limit=10)
-    await batcher.submit(make_receive(1))
+    await batcher.submit(build_receive(1))
     database.hold()
-    gone, stays = batcher.submit(make_receive(3)), batcher.submit(make_receive(2))
+    gone, stays = batcher.submit(build_receive(3)), batcher.submit(build_receive(2))
     await settle()
     gone.cancel()
     database.release()
@@ -282,7 +282,7 @@ def delete() -> Batch:
     ("effect", "error", "calls"),
     [
         (send(), OutcomeUnknown, 1),  # The database may have stored the message, so the batcher does not retry.
-        (make_receive(1), OutcomeUnknown, 1),
+        (build_receive(1), OutcomeUnknown, 1),
         (delete(), OutcomeUnknown, 2),
         (send(), RolledBack, 2),  # The database rolled the call back, so it did not store the message.
         (send(), ServiceUnavailable, 1),
@@ -345,7 +345,7 @@ async def test_too_many_waiting_entries_are_refused() -> None:
 
 async def test_an_idle_batcher_keeps_no_pending_batch() -> None:
     batcher = Batcher(FakeDatabase(FakeQueue(stored=0)).call, limit=10_000)
-    await asyncio.gather(*(batcher.submit(make_receive(1, f"{ORDERS}-{n}")) for n in range(500)))
+    await asyncio.gather(*(batcher.submit(build_receive(1, f"{ORDERS}-{n}")) for n in range(500)))
     await batcher.drain()
     assert batcher._batches == {}
 
@@ -361,7 +361,7 @@ async def test_linger_adds_a_timer_to_sends_alone() -> None:
     assert loop.time() == pytest.approx(0.005)
     assert len(database.calls) == 1
     database.reply = FakeQueue(stored=0)
-    await batcher.submit(make_receive(1))
+    await batcher.submit(build_receive(1))
     assert loop.time() == pytest.approx(0.005)
 
 

@@ -12,7 +12,7 @@ from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Receive
 from penstock.errors import ServiceUnavailable
 from penstock.limits.message_lengths import MAX_RECEIVE
-from penstock.limits.response_limit import make_receive_limit
+from penstock.limits.response_limit import build_receive_limit
 from penstock.postgres.sqlstates import LONG_MESSAGE
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
@@ -32,7 +32,7 @@ from penstock_web.batching.merge import Batch
 from penstock_web.batching.pending_batch import MAX_FLUSH_WEIGHT
 from penstock_web.batching.write_backpressure import MAX_WAIT_SECONDS, WriteBackpressure
 from penstock_web.database.pool import Locked
-from tests.support.web.fakes import ORDERS, FakeDatabase, FakeQueue, RowT, bodies, empty, entries, make_receive, stored
+from tests.support.web.fakes import ORDERS, FakeDatabase, FakeQueue, RowT, bodies, build_receive, empty, entries, stored
 from tests.support.web.http_connection import SlowClient
 
 pytestmark = pytest.mark.virtual_time
@@ -65,7 +65,7 @@ async def test_a_flush_of_takes_is_bounded_by_messages() -> None:
     database = FakeDatabase(FakeQueue(stored=0))
     batcher = Batcher(database.call, limit=10_000)
     await empty(batcher, ORDERS)
-    await asyncio.gather(*(batcher.submit(make_receive(10)) for _ in range(30)))
+    await asyncio.gather(*(batcher.submit(build_receive(10)) for _ in range(30)))
     assert [arguments[1] for _, arguments in database.calls[1:]] == [MAX_RECEIVE, 300 - MAX_RECEIVE]
 
 
@@ -75,7 +75,7 @@ async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
     """
     database = FakeDatabase(FakeQueue(stored=1000, body="x" * 262_144))
     batcher = Batcher(database.call, limit=10_000)
-    await asyncio.gather(*(batcher.submit(make_receive(2)) for _ in range(30)))
+    await asyncio.gather(*(batcher.submit(build_receive(2)) for _ in range(30)))
     taken = [arguments[1] for _, arguments in database.calls]
     assert (taken[0], max(taken[1:]), sum(taken)) == (4, 4, 60)
 
@@ -88,7 +88,7 @@ async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, 
 
     database = FakeDatabase(FakeQueue(stored=1000, body="x" * length))
     batcher = Batcher(database.call, limit=10_000)
-    responses = [await batcher.submit(make_receive(10, arn)) for _ in range(3)]
+    responses = [await batcher.submit(build_receive(10, arn)) for _ in range(3)]
     assert [len(bodies(rows)) for rows in responses] == [10, messages, messages]
 
 
@@ -96,7 +96,7 @@ async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, 
 async def test_a_receive_of_many_gets_them_from_an_unknown_queue(length: int, then: int) -> None:
     """REST consumers request many messages, and these messages can be long."""
     batcher = Batcher(FakeDatabase(FakeQueue(stored=1000, body="x" * length)).call, limit=10_000)
-    assert [len(bodies(await batcher.submit(make_receive(100)))) for _ in range(2)] == [100, then]
+    assert [len(bodies(await batcher.submit(build_receive(100)))) for _ in range(2)] == [100, then]
 
 
 async def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
@@ -109,11 +109,11 @@ async def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
     batcher = Batcher(database.call, limit=10_000, write_backpressure=write_backpressure)
     times = []
     for arn in (SHORT, SHORT, ORDERS, ORDERS):
-        await batcher.submit(make_receive(1, arn))
+        await batcher.submit(build_receive(1, arn))
         times.append(loop.time() / MAX_WAIT_SECONDS)
     assert times == [0, 0, 0, 1]
     write_backpressure.remove(client)
-    await batcher.submit(make_receive(1))
+    await batcher.submit(build_receive(1))
     assert loop.time() == MAX_WAIT_SECONDS
 
 
@@ -134,7 +134,7 @@ async def test_sent_messages_update_the_estimate_of_lengths() -> None:
     await empty(batcher, ORDERS)
     await batcher.submit(message_of(1_048_576))
     queue.stored = 1000
-    await asyncio.gather(*(batcher.submit(make_receive(3)) for _ in range(20)))
+    await asyncio.gather(*(batcher.submit(build_receive(3)) for _ in range(20)))
     assert [arguments[1] for _, arguments in database.calls[2:]] == [3] * 20
 
 
@@ -162,7 +162,7 @@ async def test_receives_that_found_a_long_message_are_made_again_and_the_next_ar
             raise LongMessageFound
         return queue(statement, arguments)
 
-    limit = make_receive_limit(None, is_xml=False)
+    limit = build_receive_limit(None, is_xml=False)
     receive = Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 10, None, limit=limit)
 
     async def receive_at_once() -> list[Sequence[Row]]:
@@ -238,7 +238,7 @@ class LockingDatabase:
         self.calls.append((way, leases))
         if self.locked.intersection(leases):
             raise Locked
-        return statement.make_rows((number, "deleted") for number in range(1, len(leases) + 1))
+        return statement.build_rows((number, "deleted") for number in range(1, len(leases) + 1))
 
     async def normally(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         return await self._call("normally", statement, arguments)

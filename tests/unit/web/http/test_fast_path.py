@@ -19,7 +19,7 @@ from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_S
 from penstock_web.http.aws_protocols import AwsApplication
 from penstock_web.http.limits import HttpLimits
 from penstock_web.runtime.deadlines import Deadlines
-from tests.support.web.fakes import HEADER, ORDERS, FakeDatabase, Reply, make_resources, message
+from tests.support.web.fakes import HEADER, ORDERS, FakeDatabase, Reply, build_resources, message
 from tests.support.web.http_connection import Client
 from tests.support.web.virtual_clock import settle
 
@@ -33,7 +33,7 @@ class Application:
     """Runs an application with the fast path. The application records the bodies of requests that ASGI handles."""
 
     def __init__(self, database: FakeDatabase) -> None:
-        self.resources = make_resources(database)
+        self.resources = build_resources(database)
         environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
         self.aws_application = AwsApplication(environment, self.resources, Deadlines(30))
         self.bodies: list[bytes] = []

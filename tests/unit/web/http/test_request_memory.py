@@ -26,7 +26,7 @@ from penstock_web.http.request_memory import (
     Owner,
     bytes_to_reserve,
 )
-from tests.support.web.fakes import HEADER, FakeDatabase, make_resources, stored
+from tests.support.web.fakes import HEADER, FakeDatabase, build_resources, stored
 from tests.support.web.virtual_clock import settle
 
 pytestmark = pytest.mark.virtual_time
@@ -331,7 +331,7 @@ class ClientInProcess:
 
     def __init__(self, database: FakeDatabase) -> None:
         environment = Environment(Settings.read({}, queue_request_timeout_seconds=30), ReceiptHandles(b"k" * 32))
-        self._application = Application(environment, make_resources(database))
+        self._application = Application(environment, build_resources(database))
         self.read = 0  # parts of slow bodies
 
     async def ask(

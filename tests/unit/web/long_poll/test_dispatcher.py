@@ -62,7 +62,7 @@ class Database:
         ready = [arn for arn in arguments[0] if arn in self.ready]
         wait_ms = 0 if ready else ceil(min(3600.0, max(0.0, self.due_at - now)) * 1000)
         found = [PolledQueueRow(arn, None, None) for arn in ready]
-        return statement.make_rows([*found, PolledQueueRow(None, str(self.commits), wait_ms)])
+        return statement.build_rows([*found, PolledQueueRow(None, str(self.commits), wait_ms)])
 
 
 async def test_wake_answers_those_first_who_have_waited_longest() -> None:

@@ -95,13 +95,13 @@ def shared(tmp_path: Path) -> Iterator[Shared]:
     """Yields the memories of two processes on one port."""
     with ExitStack() as stack:
 
-        def make() -> tuple[CounterMemory, CounterMemory]:
+        def create() -> tuple[CounterMemory, CounterMemory]:
             one, two = CounterMemory(100, tmp_path), CounterMemory(100, tmp_path)
             stack.callback(one.close)
             stack.callback(two.close)
             return one, two
 
-        yield make
+        yield create
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------

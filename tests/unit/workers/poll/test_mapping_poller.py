@@ -170,9 +170,9 @@ class Harness:
         return True
 
 
-async def polled(seconds: float, make: Callable[[], Harness]) -> Harness:
+async def polled(seconds: float, build: Callable[[], Harness]) -> Harness:
     """Runs the harness for `seconds` and returns the harness."""
-    harness = make()
+    harness = build()
     await asyncio.sleep(seconds)
     harness.poller.abort()
     await harness.poller.ended()
@@ -221,12 +221,12 @@ async def test_an_error_that_nobody_foresaw_is_a_failure() -> None:
 async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
     """Without a second report, the mapping would appear to fail after a database outage until its next failure."""
 
-    def make() -> Harness:
+    def build() -> Harness:
         harness = Harness(Queue(30, "a", "b", "c"), Target(), Options(batch_size=1))
         harness.lost_reports = 1
         return harness
 
-    assert (await polled(5, make)).results == ["OK", "OK"]
+    assert (await polled(5, build)).results == ["OK", "OK"]
 
 
 async def test_the_newest_result_is_stored_last() -> None:
@@ -239,12 +239,12 @@ async def test_the_newest_result_is_stored_last() -> None:
                 raise FunctionThrottled("the target returned 429")
             return await super().invoke(*arguments)
 
-    def make() -> Harness:
+    def build() -> Harness:
         harness = Harness(Queue(30, "a", "b", "c"), FailsOnce(1), Options(batch_size=1))
         harness.first_report_seconds = 5
         return harness
 
-    harness = await polled(20, make)
+    harness = await polled(20, build)
     assert harness.results[0].startswith("PROBLEM: ")
     assert harness.stored_result == "OK"
     assert harness.service.deleted == [2, 3]
@@ -270,12 +270,12 @@ async def test_an_unreachable_target_is_logged_once(caplog: pytest.LogCaptureFix
 async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None:
     """The poller deletes the messages even if the request took longer than the visibility timeout of the queue."""
 
-    def make() -> Harness:
+    def build() -> Harness:
         harness = Harness(Queue(30, "a"), Target(40), Options(), function="http://127.0.0.1:1/")
         harness.service.away = (35, 50)
         return harness
 
-    assert (await polled(60, make)).service.deleted == [1]
+    assert (await polled(60, build)).service.deleted == [1]
 
 
 async def test_a_mapping_leaves_places_to_others() -> None:

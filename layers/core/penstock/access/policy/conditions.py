@@ -69,10 +69,10 @@ def _read(operator: str, key: str, wanted: list[str] | None) -> Condition | None
     if name == "null":
         missing = [text.lower() == "true" for text in wanted]
         return Condition(key, (), is_negated=False in missing, if_missing=True in missing)
-    make_test, is_negated = OPERATORS.get(plain, (None, False))
-    if make_test is None or quantifier not in (name, "forallvalues", "foranyvalue"):
+    build_test, is_negated = OPERATORS.get(plain, (None, False))
+    if build_test is None or quantifier not in (name, "forallvalues", "foranyvalue"):
         return None
-    tests = tuple(map(make_test, wanted))
+    tests = tuple(map(build_test, wanted))
     if None in tests:
         return None
     if_missing = plain != name or (quantifier == "forallvalues" if colon else is_negated)

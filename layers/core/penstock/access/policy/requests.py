@@ -26,7 +26,7 @@ class Principal(NamedTuple):
         return self.arn.rpartition("/")[2] if self.arn is not None and ":user/" in self.arn else None
 
 
-def make_root(account_id: str) -> Principal:
+def build_root(account_id: str) -> Principal:
     """Returns the root user of an account. A key without a user belongs to the root user."""
     return Principal(account_id, f"arn:aws:iam::{account_id}:root")
 

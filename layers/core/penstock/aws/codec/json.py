@@ -36,7 +36,7 @@ encode = msgspec.json.Encoder().encode
 
 
 @cache
-def make_decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
+def build_decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
     """Returns a function that decodes a body. The function raises SerializationException or MissingParameter."""
     decode = msgspec.json.Decoder(request).decode
 

@@ -95,19 +95,19 @@ def _insert(tree: Tree, name: str, value: str) -> None:
     for part in path:
         tree = tree.setdefault(part, {})
         if isinstance(tree, str):
-            raise _make_conflict(name)
+            raise _build_conflict(name)
     if isinstance(tree.get(last), dict):
-        raise _make_conflict(name)
+        raise _build_conflict(name)
     tree[last] = value
 
 
-def _make_conflict(name: str) -> MalformedQueryString:
+def _build_conflict(name: str) -> MalformedQueryString:
     return MalformedQueryString(f"The parameter {name[:256]} is both a value and a part of other names.")
 
 
 # --- tree to request -------------------------------------------------------------------------------------------------
 @cache
-def make_decoder(request: type[msgspec.Struct]) -> Callable[[Tree], Any]:
+def build_decoder(request: type[msgspec.Struct]) -> Callable[[Tree], Any]:
     """Returns a function that decodes parameters. The function raises MissingParameter or InvalidParameterValue."""
     shape = read_structure(request)
     return lambda tree: _decode_structure(shape, tree, "")

@@ -35,7 +35,7 @@ def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -
     """Returns the whole response of an action. An action without a result has no Result member."""
     response: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
     if result is not None:
-        response = {f"{action}Result": make_converter(type(result))(result), **response}
+        response = {f"{action}Result": build_converter(type(result))(result), **response}
     return _encode({f"{action}Response": response})
 
 
@@ -46,7 +46,7 @@ def encode_error(error: AwsError, request_id: str) -> bytes:
 
 
 @cache
-def make_converter(message: type[msgspec.Struct]) -> Converter:
+def build_converter(message: type[msgspec.Struct]) -> Converter:
     """Returns a function that converts a result of this type to values that msgspec encodes."""
     return _convert_structure(read_structure(message))
 

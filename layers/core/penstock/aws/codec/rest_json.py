@@ -52,7 +52,7 @@ class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
 
 # --- requests --------------------------------------------------------------------------------------------------------
 @cache
-def make_decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes], Any]:
+def build_decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes], Any]:
     """Returns a function that decodes a label, a query string and a body into a request. The label is the last part of
     the path."""
     shape = read_structure(request)

@@ -56,7 +56,7 @@ def encode_result(action: str, namespace: str, result: msgspec.Struct | None, re
     out = [f'{_HEAD}<{action}Response xmlns="{namespace}">']
     if result is not None:
         out.append(f"<{action}Result>")
-        make_writer(type(result))(result, out)
+        build_writer(type(result))(result, out)
         if len(out) == 2:  # AWS writes a result without members as an empty element (recorded at AWS)
             out[1] = f"<{action}Result/>"
         else:
@@ -79,7 +79,7 @@ def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
 
 # --- writers ---------------------------------------------------------------------------------------------------------
 @cache
-def make_writer(message: type[msgspec.Struct]) -> Write:
+def build_writer(message: type[msgspec.Struct]) -> Write:
     """Returns a function that appends a result's members to a list of strings."""
     return _write_structure(read_structure(message))
 

@@ -23,7 +23,7 @@ from penstock.documents.endpoint import Address
 from penstock.settings.mail_address import MailSender, MailServer
 
 from .message import Mail, MailInvalid, render
-from .outcome import make_impossible, make_unknown, make_unreachable, report_accepted, report_refusal
+from .outcome import build_impossible, build_unknown, build_unreachable, report_accepted, report_refusal
 
 CONNECT_SECONDS: Final = 3.0
 """The time limit for name resolution and TCP."""
@@ -52,7 +52,7 @@ class MailCarrier:
         try:
             mail = render(delivery, self._sender)
         except MailInvalid as error:
-            return make_impossible(error)
+            return build_impossible(error)
         sending = Sending()
         try:
             async with asyncio.timeout(ATTEMPT_SECONDS):
@@ -76,9 +76,9 @@ class MailCarrier:
             },
         )
         if sending.began:
-            return make_unknown(delivery)
+            return build_unknown(delivery)
         text = "refuses the sender" if isinstance(error, SMTPSenderRefused) else "cannot be used"
-        return make_unreachable(delivery, f"the mail server {text} at present")
+        return build_unreachable(delivery, f"the mail server {text} at present")
 
     async def _send(self, mail: Mail, sending: "Sending") -> None:
         client = await self._connect()

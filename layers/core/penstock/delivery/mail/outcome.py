@@ -52,18 +52,18 @@ def is_bounce(code: int, text: str) -> bool:
     return enhanced[1] in ("1", "2") if enhanced else code in (550, 551, 553)
 
 
-def make_unreachable(delivery: Delivery, error: str) -> Outcome:
+def build_unreachable(delivery: Delivery, error: str) -> Outcome:
     """Returns the outcome if the server did not accept any mail."""
     return Outcome(None, error, next_delay_ms(delivery), FAILS)
 
 
-def make_unknown(delivery: Delivery) -> Outcome:
+def build_unknown(delivery: Delivery) -> Outcome:
     """Returns the outcome if the carrier sent the mail and the server did not respond."""
     delay = UNKNOWN_DELAY_MS if delivery.attempts + 1 < MAX_COPIES else None
     return Outcome(None, "the mail server did not respond, but may have accepted the mail", delay, FAILS)
 
 
-def make_impossible(error: Exception) -> Outcome:
+def build_impossible(error: Exception) -> Outcome:
     """Returns the outcome if the delivery cannot become a mail."""
     return Outcome(None, shorten(str(error)), None, SHOWS_NOTHING)
 

@@ -50,7 +50,7 @@ def send(name: str, messages: Sequence[NewMessage], async_commit: bool, context:
     queue = find_queue(name, context)
     trace = context.trace_header
     outgoing = yield from compute(
-        lambda: [sending.make_message(to_send_request(message, queue.arn), queue.arn, trace) for message in messages],
+        lambda: [sending.build_message(to_send_request(message, queue.arn), queue.arn, trace) for message in messages],
         sum(map(count_bytes, messages)),
     )
     if len(outgoing) > 1:
@@ -60,7 +60,7 @@ def send(name: str, messages: Sequence[NewMessage], async_commit: bool, context:
         if row.error == "MessageTooLong":
             raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {row.detail} bytes")
         if row.error is not None:
-            raise sql_errors.make_sql_error(row.error, row.detail)
+            raise sql_errors.build_sql_error(row.error, row.detail)
     return [row.id for row in stored if row.id is not None]
 
 
@@ -90,7 +90,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Ope
     if stored.get("ContentBasedDeduplication") == "false" and any(
         message.stored.deduplication_id is None for message in outgoing
     ):
-        raise sql_errors.make_sql_error("DeduplicationIdRequired", None)
+        raise sql_errors.build_sql_error("DeduplicationIdRequired", None)
 
 
 @needs("queue", "sqs:ReceiveMessage")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from penstock import errors
-from penstock.aws.paging import make_token
+from penstock.aws.paging import build_token
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp
@@ -113,7 +113,7 @@ def read_lag(limit: int, after: str | None, target_lag_seconds: int, context: Co
     rows = yield from Call(READ_LAG, (context.account_id, context.region, None, last, limit + 1))
     page = show_lag_page(rows[: limit + 1])
     if len(rows) > limit + 1:
-        page.next = make_token(page.queues[-1].name)
+        page.next = build_token(page.queues[-1].name)
     yield from _add_verdicts(page.queues, target_lag_seconds, context)
     return page
 

@@ -24,7 +24,7 @@ from . import every as everies
 from . import moments, rate, when
 from .description import describe_cron, describe_moment, describe_rate
 from .invalid import ScheduleInvalid, raise_flaw
-from .next_time import LATEST, make_cron_times
+from .next_time import LATEST, build_cron_times
 from .zones import find_clock_set_back, find_zone
 
 __all__ = ["Expression", "ScheduleInvalid", "list_occurrences", "parse", "parse_aws", "read_stored"]
@@ -58,7 +58,7 @@ class Expression:
         if self.is_one_shot:
             moment = _parse_moment(self.canonical, self.timezone)
             return moment if moment > instant else None
-        return make_cron_times(self.canonical).next_after(instant, find_zone(self.timezone))
+        return build_cron_times(self.canonical).next_after(instant, find_zone(self.timezone))
 
     def description(self) -> str:
         """Returns the description in English."""

@@ -77,7 +77,7 @@ class CronTimes:
 
 
 @lru_cache(maxsize=4096)
-def make_cron_times(canonical: str) -> CronTimes:
+def build_cron_times(canonical: str) -> CronTimes:
     """Returns the times of a stored expression. The function caches the object, because its creation takes 0.3 ms.
 
     Raises ScheduleInvalid for a text that is not a cron expression.

@@ -26,7 +26,7 @@ from penstock.aws.json_text import decode_json
 from penstock.sns.errors import InvalidParameter
 
 from .locations import describe_location, describe_parse_error
-from .operators import Operator, is_or, make_operator_error, read_operator
+from .operators import Operator, build_operator_error, is_or, read_operator
 from .values import SEPARATOR, build_path, convert_value
 
 NESTED = "Filter policy scope MessageAttributes does not support nested filter policy"
@@ -80,13 +80,13 @@ def compile_policy(text: str, scope: str) -> str | None:
     combinations of values (each times its key's depth), and 100 points of wildcards. Raises InvalidParameter.
     """
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        raise make_operator_error(TOO_LONG)
+        raise build_operator_error(TOO_LONG)
     try:
         policy = decode_json(text)
     except (RecursionError, ValueError):
-        raise make_operator_error(NOT_PARSED) from None
+        raise build_operator_error(NOT_PARSED) from None
     if not isinstance(policy, dict):
-        raise make_operator_error("Filter is not an object")
+        raise build_operator_error("Filter is not an object")
     return compile_policy_rules(policy, nested=scope == "MessageBody") if policy else None
 
 
@@ -96,7 +96,7 @@ def compile_topic_policy(text: str, scope: str) -> str | None:
     try:
         compiled = compile_policy(text, scope)
         if compiled is not None and excludes_suffixes(decode_json(text)):
-            raise make_operator_error("Unsupported anything-but pattern: suffix")
+            raise build_operator_error("Unsupported anything-but pattern: suffix")
     except InvalidParameter as error:
         raise InvalidParameter(error.message + describe_place(text, error.message)) from None
     return compiled
@@ -132,24 +132,24 @@ def compile_policy_rules(policy: dict[str, object], *, nested: bool) -> str:
         read = Object(tuple(list_parts(policy, "", 1, nested=nested)))
         # AWS reports a fault inside a nested object first.
         if not nested and any(key.depth > 1 for key in list_keys(read)):
-            raise make_operator_error(NESTED)
+            raise build_operator_error(NESTED)
         check_limits(read)
         found = [[key.compile_key() for key in branch.values()] for branch in list_branches(read)]
     except RecursionError:  # the depth alone exceeds the limit of combinations
-        raise make_complexity_error() from None
+        raise build_complexity_error() from None
     return msgspec.json.encode(found).decode()
 
 
-def make_complexity_error() -> InvalidParameter:
+def build_complexity_error() -> InvalidParameter:
     """Returns the error for more combinations or wildcards than AWS allows."""
-    return make_operator_error(TOO_COMPLEX)
+    return build_operator_error(TOO_COMPLEX)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def list_parts(members: dict[str, object], path: str, depth: int, *, nested: bool) -> Iterator[PolicyKey | Or]:
     """Reads the rules of a policy's object and its nested objects. Raises InvalidParameter."""
     if not members:
-        raise make_operator_error("Empty objects are not allowed")
+        raise build_operator_error("Empty objects are not allowed")
     for name, value in members.items():
         plain = build_path(convert_value(name)) if nested else convert_value(name)
         below = f"{path}{SEPARATOR}{plain}" if depth > 1 else plain
@@ -160,13 +160,13 @@ def list_parts(members: dict[str, object], path: str, depth: int, *, nested: boo
         elif isinstance(value, dict):
             yield from list_parts(value, below, depth + 1, nested=nested)
         else:
-            raise make_operator_error(f'"{name[:256]}" must be an object or an array')
+            raise build_operator_error(f'"{name[:256]}" must be an object or an array')
 
 
 def compile_key(path: str, depth: int, values: list[object]) -> PolicyKey:
     """Returns the key for one list of values. Raises InvalidParameter."""
     if not values:
-        raise make_operator_error("Empty arrays are not allowed")
+        raise build_operator_error("Empty arrays are not allowed")
     return PolicyKey(path, depth, tuple(read_operator(value) for value in values))
 
 
@@ -175,9 +175,9 @@ def check_limits(policy: Object) -> None:
     """Raises InvalidParameter for a policy with too many keys, combinations or points of wildcards."""
     keys = list(list_keys(policy))
     if len({key.path for key in keys}) > MAX_KEYS:
-        raise make_operator_error(TOO_MANY_KEYS)
+        raise build_operator_error(TOO_MANY_KEYS)
     if count_combinations(policy) > MAX_COMBINATIONS or sum(key.points() for key in keys) > MAX_WILDCARD_POINTS:
-        raise make_complexity_error()
+        raise build_complexity_error()
 
 
 def list_keys(policy: Object) -> Iterator[PolicyKey]:

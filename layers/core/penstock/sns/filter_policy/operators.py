@@ -49,7 +49,7 @@ class Operator:
     wildcard: bool = False
 
 
-def make_operator_error(reason: str) -> InvalidParameter:
+def build_operator_error(reason: str) -> InvalidParameter:
     return InvalidParameter.named(f"FilterPolicy: {reason}")
 
 
@@ -58,10 +58,10 @@ def read_operator(value: object) -> Operator:
     if isinstance(value, dict):
         name, argument = _take_single(value, "Match expression name not found")
         if name not in _OPERATOR_READERS:
-            raise make_operator_error(f"Unrecognized match type {name[:256]}")
+            raise build_operator_error(f"Unrecognized match type {name[:256]}")
         return _OPERATOR_READERS[name](argument)
     if isinstance(value, list):
-        raise make_operator_error("Match value must be String, number, true, false, or null")
+        raise build_operator_error("Match value must be String, number, true, false, or null")
     return Operator(["in", [convert_value(value) if isinstance(value, str) else round_value(value)]])
 
 
@@ -69,13 +69,13 @@ def _take_single(given: dict[str, object], if_empty: str) -> tuple[str, object]:
     """Returns the name and the value of the only member. Raises InvalidParameter unless the object has exactly one
     member."""
     if len(given) != 1:
-        raise make_operator_error("Only one key allowed in match expression" if given else if_empty)
+        raise build_operator_error("Only one key allowed in match expression" if given else if_empty)
     return next(iter(given.items()))
 
 
 def _check_text(argument: object, called: str) -> str:
     if not isinstance(argument, str):
-        raise make_operator_error(f"{called} match pattern must be a string")
+        raise build_operator_error(f"{called} match pattern must be a string")
     return convert_value(argument)
 
 
@@ -120,7 +120,7 @@ def _compile_wildcard(argument: object) -> Operator:
     try:
         pattern, stars = build_like_pattern(_check_text(argument, "wildcard"))
     except WildcardError as error:
-        raise make_operator_error(str(error)) from None
+        raise build_operator_error(str(error)) from None
     points = SEVERAL_WILDCARDS if stars > 1 else stars
     return Operator(["like", pattern], points=points, wildcard=stars > 0)
 
@@ -129,15 +129,15 @@ def _compile_cidr(argument: object) -> Operator:
     text = _check_text(argument, "prefix")  # the name in AWS's engine
     host, slash, mask = text.partition("/")
     if not slash or "/" in mask:
-        raise make_operator_error("Malformed CIDR, one '/' required")
+        raise build_operator_error("Malformed CIDR, one '/' required")
     if not (mask.isascii() and mask.isdigit()):
-        raise make_operator_error("Malformed CIDR, mask bits must be an integer")
+        raise build_operator_error("Malformed CIDR, mask bits must be an integer")
     if not _is_address(host):
-        raise make_operator_error(f"Nonstandard IP address: {host[:64]}")
+        raise build_operator_error(f"Nonstandard IP address: {host[:64]}")
     try:
         return Operator(["cidr", str(ip_network(f"{host}/{mask}", strict=False))])
     except ValueError:
-        raise make_operator_error(f"Invalid CIDR: {text[:64]}") from None
+        raise build_operator_error(f"Invalid CIDR: {text[:64]}") from None
 
 
 def _is_address(text: str) -> bool:
@@ -155,7 +155,7 @@ def _compile_exists(argument: object) -> Operator:
         return Operator(["not", [None, ""]])
     if argument is False:
         return Operator(absent=True)
-    raise make_operator_error("exists match pattern must be either true or false.")
+    raise build_operator_error("exists match pattern must be either true or false.")
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
@@ -163,17 +163,17 @@ def _compile_numeric(argument: object) -> Operator:
     """Compiles a list such as `["=", 1]` or `[">", 0, "<=", 5]` to a range. An open end becomes the least or
     greatest number."""
     if not isinstance(argument, list):
-        raise make_operator_error("Value of numeric must be an array.")
+        raise build_operator_error("Value of numeric must be an array.")
     first = argument[0] if argument else "]"
     if not argument or not isinstance(first, str):
-        raise make_operator_error(f"Invalid member in numeric match: {_format_value(first)}")
+        raise build_operator_error(f"Invalid member in numeric match: {_format_value(first)}")
     if first not in ("=", "<", "<=", ">", ">="):
-        raise make_operator_error(f"Unrecognized numeric range operator: {first[:64]}")
+        raise build_operator_error(f"Unrecognized numeric range operator: {first[:64]}")
     value, rest = _bound(argument[1:2], "equals" if first == "=" else first), argument[2:]
     if first.startswith(">"):
         return Operator(["range", value, first == ">=", *_read_upper(value, rest)])
     if rest:
-        raise make_operator_error("Too many elements in numeric expression")
+        raise build_operator_error("Too many elements in numeric expression")
     if first == "=":
         return Operator(["range", value, True, value, True])
     return Operator(["range", SMALLEST, True, value, first == "<="])
@@ -184,22 +184,22 @@ def _read_upper(low: float, rest: list[object]) -> tuple[float, bool]:
     if not rest:
         return GREATEST, True
     if not isinstance(rest[0], str):
-        raise make_operator_error(f"Bad value in numeric range: {_format_value(rest[0])}")
+        raise build_operator_error(f"Bad value in numeric range: {_format_value(rest[0])}")
     if rest[0] not in ("<", "<="):
-        raise make_operator_error(f"Bad numeric range operator: {rest[0][:64]}")
+        raise build_operator_error(f"Bad numeric range operator: {rest[0][:64]}")
     high = _bound(rest[1:2], rest[0])
     if len(rest) > 2:
-        raise make_operator_error("Too many terms in numeric range expression")
+        raise build_operator_error("Too many terms in numeric range expression")
     if low >= high:
-        raise make_operator_error("Bottom must be less than top")
+        raise build_operator_error("Bottom must be less than top")
     return high, rest[0] == "<="
 
 
 def _bound(given: list[object], called: str) -> float:
     if not given or not is_number(given[0]):
-        raise make_operator_error(f"Value of {called} must be numeric")
+        raise build_operator_error(f"Value of {called} must be numeric")
     if not is_in_range(given[0]):
-        raise make_operator_error("Value must be between -1.0E9 and 1.0E9, inclusive")
+        raise build_operator_error("Value must be between -1.0E9 and 1.0E9, inclusive")
     return round_value(given[0])
 
 
@@ -218,13 +218,13 @@ def _compile_anything_but(argument: object) -> Operator:
         return _compile_anything_but_like(*_take_single(argument, "Anything-But expression name not found"))
     values = argument if isinstance(argument, list) else [argument]
     if not all(isinstance(value, str) or is_number(value) for value in values):
-        raise make_operator_error(
+        raise build_operator_error(
             "Inside anything but list, start|null|boolean is not supported."
             if isinstance(argument, list)
             else "Value of anything-but must be an array or single string/number value."
         )
     if len({isinstance(value, str) for value in values}) != 1:
-        raise make_operator_error(
+        raise build_operator_error(
             "Inside anything but list, either all values are number or string, mixed type is not supported"
         )
     return Operator(
@@ -234,16 +234,16 @@ def _compile_anything_but(argument: object) -> Operator:
 
 def _compile_anything_but_like(name: str, argument: object) -> Operator:
     if name not in ("equals-ignore-case", "prefix", "suffix", "wildcard"):
-        raise make_operator_error(f"Unsupported anything-but pattern: {name[:256]}")
+        raise build_operator_error(f"Unsupported anything-but pattern: {name[:256]}")
     given = argument if isinstance(argument, list) else [argument]
     values = [value for value in given if isinstance(value, str)]
     if not given or len(values) < len(given):
-        raise make_operator_error(_NOT_STRINGS.get(name, "prefix/suffix match pattern must be a string"))
+        raise build_operator_error(_NOT_STRINGS.get(name, "prefix/suffix match pattern must be a string"))
     if name == "equals-ignore-case":
         texts = [lower_case(convert_value(value)) for value in values]
         return Operator(["not-ci", texts, max(map(len, texts))], points=1)
     if name != "wildcard" and "" in values:
-        raise make_operator_error("Null prefix/suffix not allowed")
+        raise build_operator_error("Null prefix/suffix not allowed")
     read = [_OPERATOR_READERS[name](value) for value in values]
     patterns = [operand.test[1] for operand in read if operand.test]
     return Operator(["unlike", patterns], points=1, wildcard=any(operand.wildcard for operand in read))

@@ -114,7 +114,7 @@ def set_platform_application_attributes(
         SET_PLATFORM_APPLICATION, (request.platform_application_arn, encode_jsonb(changed), credentials)
     )
     if not row.found:
-        raise make_application_error()
+        raise build_application_error()
 
 
 def list_platform_applications(
@@ -128,7 +128,7 @@ def list_platform_applications(
             sns.PlatformApplication(platform_application_arn=row.arn, attributes=show_attributes(row.attributes))
             for row in rows[:PAGE]
         ],
-        next_token=paging.make_token(rows[PAGE - 1].arn) if len(rows) > PAGE else None,
+        next_token=paging.build_token(rows[PAGE - 1].arn) if len(rows) > PAGE else None,
     )
 
 
@@ -197,10 +197,10 @@ def describe_application(arn: str) -> Operation[str]:
     """Returns an application's stored attributes, in JSON. Raises NotFound."""
     rows = yield from Call(DESCRIBE_PLATFORM_APPLICATION, (arn,))
     if not rows:
-        raise make_application_error()
+        raise build_application_error()
     (row,) = rows
     return row.attributes
 
 
-def make_application_error() -> errors.NotFound:
+def build_application_error() -> errors.NotFound:
     return errors.NotFound("PlatformApplication does not exist")

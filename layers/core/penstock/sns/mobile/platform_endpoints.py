@@ -28,7 +28,7 @@ from penstock.sns import types as sns
 from penstock.sns.publishing.targets import read_application_arn, read_endpoint_arn
 from penstock.sqs.validation import encode_text
 
-from .platform_applications import PAGE, describe_application, make_application_error
+from .platform_applications import PAGE, build_application_error, describe_application
 
 ATTRIBUTES = frozenset(("CustomUserData", "Enabled", "Token"))
 MAX_USER_DATA_BYTES = 2_048
@@ -55,7 +55,7 @@ def create_platform_endpoint(
         (request.platform_application_arn, uuid4(), token, encode_jsonb(keep_attributes(given)), most),
     )
     if row.error == "NotFound":
-        raise make_application_error()
+        raise build_application_error()
     if row.error == "TooMany":
         raise errors.InvalidParameter(explain_quota("platform_endpoints", context))
     if row.error is not None:
@@ -79,7 +79,7 @@ def get_endpoint_attributes(
     read_endpoint_arn(request.endpoint_arn, context)
     rows = yield from Call(DESCRIBE_PLATFORM_ENDPOINT, (request.endpoint_arn,))
     if not rows:
-        raise make_endpoint_error()
+        raise build_endpoint_error()
     (row,) = rows
     return sns.GetEndpointAttributesResult(attributes=show_attributes(row.token, row.attributes))
 
@@ -102,7 +102,7 @@ def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: 
     if row.error == "TokenTaken":
         raise errors.InvalidParameter.named("This endpoint is already registered with a different token.")
     if row.error is not None:
-        raise make_endpoint_error()
+        raise build_endpoint_error()
 
 
 def list_endpoints_by_platform_application(
@@ -120,7 +120,7 @@ def list_endpoints_by_platform_application(
             sns.PlatformEndpoint(endpoint_arn=row.arn, attributes=show_attributes(row.token, row.attributes))
             for row in rows[:PAGE]
         ],
-        next_token=paging.make_token(rows[PAGE - 1].endpoint_id) if len(rows) > PAGE else None,
+        next_token=paging.build_token(rows[PAGE - 1].endpoint_id) if len(rows) > PAGE else None,
     )
 
 
@@ -172,5 +172,5 @@ def show_attributes(token: str, stored: str) -> dict[str, str]:
 
 
 # --- the endpoint of a request ---------------------------------------------------------------------------------------
-def make_endpoint_error() -> errors.NotFound:
+def build_endpoint_error() -> errors.NotFound:
     return errors.NotFound("Endpoint does not exist")

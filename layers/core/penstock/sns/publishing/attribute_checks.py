@@ -90,9 +90,9 @@ def find_value_problem(name: str, value: MessageAttributeValue) -> str | None:
     return None
 
 
-def apply_sqs_rule(check: Callable[[T], object], value: T, make_error: Callable[[str], sqs_errors.AwsError]) -> None:
+def apply_sqs_rule(check: Callable[[T], object], value: T, build_error: Callable[[str], sqs_errors.AwsError]) -> None:
     """Applies a rule of SQS to a value. Raises SNS's error with SQS's text if the rule fails."""
     try:
         check(value)
     except sqs_errors.AwsError as error:
-        raise make_error(error.message) from error
+        raise build_error(error.message) from error

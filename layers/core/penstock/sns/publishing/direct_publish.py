@@ -16,7 +16,7 @@ from penstock.postgres.statements.sns.mobile import DESCRIBE_PLATFORM_ENDPOINT
 from penstock.postgres.statements.sns.outgoing import SEND_OUTGOING
 from penstock.sns import errors
 
-from .message_checks import make_length_error
+from .message_checks import build_length_error
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from .targets import Recipient
 
@@ -48,7 +48,7 @@ def send_to_recipient(message: OutgoingMessage, recipient: Recipient, context: C
     protocol = recipient.protocol
     text = message.texts.get(recipient.platform or protocol, message.texts[DEFAULT_TEXT])
     if (protocol == "sms" and len(text) > MAX_SMS_CHARACTERS) or message.size > MAX_PUSH_BYTES:
-        raise make_length_error()
+        raise build_length_error()
     attributes = _json(message.attributes).decode() if message.attributes else None
     (row,) = yield from Call(
         SEND_OUTGOING,

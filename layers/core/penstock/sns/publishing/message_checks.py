@@ -7,7 +7,7 @@ import msgspec
 
 from penstock import errors as sqs_errors
 from penstock.aws.json_text import decode_typed
-from penstock.aws.message_id import as_text, make_message_id
+from penstock.aws.message_id import as_text, build_message_id
 from penstock.aws.sns_arn import PLATFORMS, TopicArn
 from penstock.effects import Operation, compute
 from penstock.limits.queue_limits import MAX_BATCH_ENTRIES
@@ -36,7 +36,7 @@ Target = TopicArn | Recipient
 def check_message(request: sns.PublishRequest, target: Target) -> Operation[OutgoingMessage]:
     """Validates and measures the message of a Publish. Raises InvalidParameter, ParameterValueInvalid."""
     characters = count_characters(request)
-    return (yield from compute(lambda: make_message(request, target), characters))
+    return (yield from compute(lambda: build_message(request, target), characters))
 
 
 def check_entries(
@@ -48,7 +48,7 @@ def check_entries(
     """
     characters = sum(map(count_characters, entries))
     return (
-        yield from compute(lambda: [(entry.id, make_message_or_error(entry, topic)) for entry in entries], characters)
+        yield from compute(lambda: [(entry.id, build_message_or_error(entry, topic)) for entry in entries], characters)
     )
 
 
@@ -58,19 +58,19 @@ def count_characters(entry: Entry) -> int:
     return len(entry.message) + sum(len(attribute.string_value or "") for attribute in attributes)
 
 
-def make_message_or_error(
+def build_message_or_error(
     entry: sns.PublishBatchRequestEntry, topic: TopicArn
 ) -> OutgoingMessage | sqs_errors.AwsError:
     """Returns an entry's message, or an error that fails only this entry. Raises ParameterValueInvalid."""
     try:
-        return make_message(entry, topic)
+        return build_message(entry, topic)
     except errors.ParameterValueInvalid:
         raise
     except sqs_errors.AwsError as error:
         return error
 
 
-def make_message(entry: Entry, target: Target) -> OutgoingMessage:
+def build_message(entry: Entry, target: Target) -> OutgoingMessage:
     """Validates and measures a request's message. Raises InvalidParameter, ParameterValueInvalid."""
     if not entry.message:
         raise errors.InvalidParameter.named("Empty message")
@@ -82,17 +82,17 @@ def make_message(entry: Entry, target: Target) -> OutgoingMessage:
         platform = target.platform
     else:
         check_ids(entry, target)
-    texts = make_texts(entry, platform)
+    texts = build_texts(entry, platform)
     attribute_bytes = digests.size_of_attributes(attributes) if attributes else 0
     return OutgoingMessage(
-        as_text(make_message_id()), texts, attributes, attribute_bytes,
+        as_text(build_message_id()), texts, attributes, attribute_bytes,
         len(entry.message.encode()) + attribute_bytes, entry.subject, entry.message_group_id,
         entry.message_deduplication_id,
     )  # fmt: skip
 
 
 # --- parts of a message ----------------------------------------------------------------------------------------------
-def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
+def build_texts(entry: Entry, platform: str | None) -> dict[str, str]:
     """Returns the text for each protocol. A message with MessageStructure `json` has texts by protocol, or a
     `default`.
 
@@ -111,7 +111,7 @@ def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
     if platform in texts:
         texts.setdefault("default", texts[platform])
     if "default" not in texts:
-        raise make_default_error(platform)
+        raise build_default_error(platform)
     chosen = {name: text for name, text in texts.items() if name != "default"}
     return {name: check_text(text) for name, text in ({DEFAULT_TEXT: texts["default"]} | chosen).items()}
 
@@ -159,18 +159,18 @@ def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
         raise errors.TopicTooManyEntriesInBatchRequest
     for entry in entries:
         if not validation.is_entry_id(entry.id):
-            raise make_id_error(entry.id)
+            raise build_id_error(entry.id)
     if len({entry.id for entry in entries}) < len(entries):
         raise errors.TopicBatchEntryIdsNotDistinct
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
-def make_length_error() -> errors.InvalidParameter:
+def build_length_error() -> errors.InvalidParameter:
     """Returns the error for a message longer than the topic's MaximumMessageSize, or than MAX_MESSAGE_BYTES."""
     return errors.InvalidParameter.named("Message too long")
 
 
-def make_id_error(entry_id: str) -> errors.TopicInvalidBatchEntryId:
+def build_id_error(entry_id: str) -> errors.TopicInvalidBatchEntryId:
     """Returns the error for the Id of a batch entry, which has 1-80 of `[A-Za-z0-9_-]` (texts as recorded at AWS)."""
     start = "The Id of a batch entry in the batch request"
     if len(entry_id) > MAX_ID_LENGTH:
@@ -178,7 +178,7 @@ def make_id_error(entry_id: str) -> errors.TopicInvalidBatchEntryId:
     return errors.TopicInvalidBatchEntryId(f"{start} contains an impermissible character: {entry_id}")
 
 
-def make_default_error(platform: str | None) -> errors.InvalidParameter:
+def build_default_error(platform: str | None) -> errors.InvalidParameter:
     """Returns the error for a message of MessageStructure `json` without a text for its recipients."""
     if platform is None:
         return errors.InvalidParameter.named("Message Structure - No default entry in JSON message body")
@@ -190,7 +190,7 @@ def group_required() -> errors.InvalidParameter:
     return errors.InvalidParameter.named("The MessageGroupId parameter is required for FIFO topics")
 
 
-def make_deduplication_error() -> errors.InvalidParameter:
+def build_deduplication_error() -> errors.InvalidParameter:
     """Returns the error for a missing deduplication id on a FIFO topic that does not derive the id from the
     content."""
     return errors.InvalidParameter.named(

@@ -105,7 +105,7 @@ def encode_publications(
     """
     entries, unjudged = [], 0
     for message in messages:
-        contents = yield from make_contents(topic, message, version, context)
+        contents = yield from build_contents(topic, message, version, context)
         encode = partial(encode_publication, message, contents, size, context.trace_header)
         encoded, is_judged = yield from compute(encode, message.size)
         entries.append(PublishEntry(encoded))
@@ -114,7 +114,7 @@ def encode_publications(
     return entries
 
 
-def make_contents(topic: TopicArn, message: OutgoingMessage, version: str, context: Context) -> Operation[Contents]:
+def build_contents(topic: TopicArn, message: OutgoingMessage, version: str, context: Context) -> Operation[Contents]:
     """Returns, by protocol, the text and the parts of its envelope, if the protocol has envelopes."""
     if version == NO_ENVELOPE:
         return {protocol: {"raw": text} for protocol, text in message.texts.items()}

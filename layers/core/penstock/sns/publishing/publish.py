@@ -20,13 +20,13 @@ from penstock.sns.topics import describe_topic, read_stored_attributes
 from .attribute_checks import check_attribute_types
 from .direct_publish import check_recipient, send_to_recipient
 from .message_checks import (
+    build_deduplication_error,
+    build_length_error,
+    build_texts,
     check_batch,
     check_entries,
     check_message,
     group_required,
-    make_deduplication_error,
-    make_length_error,
-    make_texts,
 )
 from .outgoing_message import OutgoingMessage
 from .publications import NO_ENVELOPE, TopicCache, encode_publications
@@ -35,8 +35,8 @@ from .targets import Recipient, find_target, read_topic_arn
 TOO_LONG = "MessageTooLong"  # the error code of queue.publish_messages
 
 ERRORS: Mapping[str, Callable[[], errors.SnsError]] = {
-    TOO_LONG: make_length_error,
-    "DeduplicationIdRequired": make_deduplication_error,
+    TOO_LONG: build_length_error,
+    "DeduplicationIdRequired": build_deduplication_error,
 }
 """The error of one message in a batch, by the code in the column `error`."""
 
@@ -55,7 +55,7 @@ def publish(request: sns.PublishRequest, context: Context) -> Operation[sns.Publ
         yield from send_to_recipient(message, target, context)
         return sns.PublishResult(message_id=message.message_id)
     if message.size > MAX_MESSAGE_BYTES:
-        raise make_length_error()
+        raise build_length_error()
     (published,) = yield from store(target, [message], message.size, context)
     if published.error is not None:
         error = ERRORS[published.error]()
@@ -103,12 +103,12 @@ def check_fifo_batch(entries: Sequence[sns.PublishBatchRequestEntry], topic: Top
     """Raises InvalidParameter for an entry without a group, or without a deduplication id that the topic requires."""
     if not all(entry.message_group_id for entry in entries):
         for entry in entries:
-            make_texts(entry, None)  # AWS reads the JSON first, and a fault in it fails the whole call
+            build_texts(entry, None)  # AWS reads the JSON first, and a fault in it fails the whole call
         raise group_required()
     if not all(entry.message_deduplication_id for entry in entries):
         attributes = read_stored_attributes((yield from describe_topic(topic)))
         if attributes.get("ContentBasedDeduplication") != "true":
-            raise make_deduplication_error()
+            raise build_deduplication_error()
 
 
 def store(

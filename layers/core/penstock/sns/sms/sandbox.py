@@ -70,7 +70,7 @@ def verify_sms_sandbox_phone_number(
         VERIFY_SANDBOX_NUMBER, (context.account_id, context.region, number, request.one_time_password)
     )
     if row.error == "NotFound":
-        raise make_number_error()
+        raise build_number_error()
     if row.error is not None:
         raise errors.Verification
     return sns.VerifySMSSandboxPhoneNumberResult()
@@ -83,7 +83,7 @@ def delete_sms_sandbox_phone_number(
     number = check_number(request.phone_number)
     (row,) = yield from Call(DROP_SANDBOX_NUMBER, (context.account_id, context.region, number))
     if not row.dropped:
-        raise make_number_error()
+        raise build_number_error()
     return sns.DeleteSMSSandboxPhoneNumberResult()
 
 
@@ -99,10 +99,10 @@ def list_sms_sandbox_phone_numbers(
             sns.SMSSandboxPhoneNumber(phone_number=row.phone_number, status="Verified" if row.verified else "Pending")
             for row in rows[:size]
         ],
-        next_token=paging.make_token(rows[size - 1].phone_number) if len(rows) > size else None,
+        next_token=paging.build_token(rows[size - 1].phone_number) if len(rows) > size else None,
     )
 
 
-def make_number_error() -> errors.TopicResourceNotFound:
+def build_number_error() -> errors.TopicResourceNotFound:
     """Returns the error for a phone number that is not in the sandbox."""
     return errors.TopicResourceNotFound("The phone number is not in the SMS sandbox")

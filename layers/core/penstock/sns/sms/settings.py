@@ -91,7 +91,7 @@ def list_phone_numbers_opted_out(
     rows = yield from Call(LIST_OPTED_OUT, (context.account_id, context.region, after, PAGE + 1))
     numbers = [row.phone_number for row in rows[:PAGE]]
     return sns.ListPhoneNumbersOptedOutResult(
-        phone_numbers=numbers, next_token=paging.make_token(numbers[-1]) if len(rows) > PAGE else None
+        phone_numbers=numbers, next_token=paging.build_token(numbers[-1]) if len(rows) > PAGE else None
     )
 
 

@@ -155,7 +155,7 @@ class MappingPoller:
         At most half of the first messages' invisible time passes before the invocation.
         """
         loop = asyncio.get_running_loop()
-        mapping, context = self.mapping, batches.make_context(self.mapping, self._environment)
+        mapping, context = self.mapping, batches.build_context(self.mapping, self._environment)
         await self._check(context)
         began = loop.time()
         records: list[Record] = []

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Self, TextIO
 
-from penstock_web.local.terminal_text import make_printable
+from penstock_web.local.terminal_text import to_printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,13 +85,13 @@ def print_lines(lines: Iterable[str], file: TextIO | None = None, style: Style =
     """Prints lines. Escapes control characters. `style` is a style for a terminal, or returns the style of a line."""
     file = file or sys.stdout
     if not style or not file.isatty():
-        print(*map(make_printable, lines), sep="\n", file=file)
+        print(*map(to_printable, lines), sep="\n", file=file)
         return
     from rich.text import Text
 
     console = open_console(file)
     for line in lines:
-        console.print(Text(make_printable(line), style if isinstance(style, str) else style(line)))
+        console.print(Text(to_printable(line), style if isinstance(style, str) else style(line)))
 
 
 class Progress:
@@ -132,10 +132,10 @@ def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
         body = msgspec.json.decode(message.message)
         text = body if isinstance(body, str) else bytes(message.message).decode()
         receives = message.read_count if message.receive_count is msgspec.UNSET else message.receive_count
-        group = "" if message.group_id is None else f"{make_printable(message.group_id)}  "
+        group = "" if message.group_id is None else f"{to_printable(message.group_id)}  "
         shown = {name: value for name, value in sorted(message.headers.items()) if not name.startswith("_")}
         headers = "".join(f"  {name}={bytes(value).decode()}" for name, value in shown.items())
-        print(f"{message.enqueued_at}  {receives:>3}  {group}{make_printable(text)}{make_printable(headers)}")
+        print(f"{message.enqueued_at}  {receives:>3}  {group}{to_printable(text)}{to_printable(headers)}")
 
 
 def print_fields(document: Mapping[str, object]) -> None:
@@ -204,4 +204,4 @@ def _cell(value: object) -> str:
 
     if isinstance(value, (dict, list)):
         value = msgspec.json.encode(value).decode()
-    return "" if value is None else make_printable(str(value))
+    return "" if value is None else to_printable(str(value))
