@@ -6,6 +6,7 @@ API.
     console_route.py  checks a request's host, origin, session and rights
     page.py        an admitted request
     forms.py       parameters of addresses, fields of forms
+    paging.py      pages of lists
     responses.py   pages, redirections and errors
     sign_in.py     keys, sessions and cookies
     readings.py    results that all viewers of a process share

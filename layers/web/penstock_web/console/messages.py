@@ -22,10 +22,10 @@ from penstock.search.messages import MAX_SCANNED, Search, search_messages
 from penstock.sqs import handles
 from penstock.sqs.types import MessageAttributeValue
 
+from .paging import PAGE
 from .snippets import Attribute
 
 STATES: Final = ("visible", "in_flight", "delayed")
-PAGE: Final = 50
 PAGE_BYTES: Final = 2_000_000
 MAX_EXPORTED: Final = 1_000
 EXPORTED_BYTES: Final = 4_000_000

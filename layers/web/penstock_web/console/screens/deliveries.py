@@ -15,11 +15,11 @@ from penstock.management.deliveries.operations import GivenUp, find_deliveries, 
 from penstock.management.errors import DeliveryNotFound
 from penstock.management.rights import right_of
 from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.paging import PAGE, cut_page
 from penstock_web.console.rendering import query
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 
-PAGE = 50
 VIEWS = ("endpoints", "attempts", "waiting", "given-up")
 STATES = {"waiting": "pending", "given-up": "exhausted"}
 LAST_ID = 2**63 - 1
@@ -59,7 +59,8 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
     listed = await page.read(
         ("deliveries", view, at), lambda: find_deliveries(STATES[view], at, PAGE + 1, page.context)
     )
-    return [*listed[:PAGE]], listed[PAGE - 1].id if len(listed) > PAGE else None
+    shown, more = cut_page(listed)
+    return [*shown], shown[-1].id if more else None
 
 
 @act("/console/deliveries/retry", right=right_of(retry_given_up))

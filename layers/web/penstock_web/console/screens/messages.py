@@ -11,8 +11,9 @@ from penstock.management.rights import right_of
 from penstock.search.filters import MessageFilter
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 from penstock_web.console.filters import NAMES, parse_filter
-from penstock_web.console.messages import PAGE, STATES, Seen, export_found, find, look_at, look_for
+from penstock_web.console.messages import STATES, Seen, export_found, find, look_at, look_for
 from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.paging import PAGE, cut_page
 from penstock_web.console.responses import HEADERS, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.snippets import as_markdown, message_snippets
@@ -34,10 +35,11 @@ async def messages(name: str, page: CurrentPage) -> Response:
         return await show_filtered(name, wanted, page)
     after = page.query.read_number("after", 0, LAST_ID)
     found = await page.run(look_at(name, state, after or None, PAGE + 1, page.context))
+    shown, more = cut_page(found)
     arn = build_queue_arn(name, page.context)
     return show_page(
         page, "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES, after=after,
-        messages=found[:PAGE], more=len(found) > PAGE, may_send=page.may("sqs:SendMessage", arn),
+        messages=shown, more=more, may_send=page.may("sqs:SendMessage", arn),
         may_delete=page.may("sqs:DeleteMessage", arn), may_redrive=page.may("sqs:StartMessageMoveTask", arn),
         done=page.query.get("done", ""), count=page.query.get("n", ""),
         found=None, given=dict.fromkeys(NAMES, ""),

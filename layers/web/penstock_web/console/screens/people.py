@@ -11,10 +11,11 @@ from penstock.management.access import ShownKey, ShownUser, list_keys, list_user
 from penstock.management.rights import needs, right_of
 from penstock.postgres.statements.access import LIST_AUDIT, AuditRow
 from penstock_web.console.page import CurrentPage
+from penstock_web.console.paging import cut_page
 from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
 
-PAGE = 100
+AUDIT_PAGE = 100
 LAST_ID = 2**63 - 1
 
 
@@ -41,7 +42,7 @@ async def keys(page: CurrentPage) -> Response:
 @needs("account", "penstock:ReadAudit")
 def read_audit(before: int, context: Context) -> Operation[list[AuditRow]]:
     """Returns a page of the account's audit log. Returns one extra row if there is a next page."""
-    return (yield from Call(LIST_AUDIT, (context.account_id, before or None, PAGE + 1)))
+    return (yield from Call(LIST_AUDIT, (context.account_id, before or None, AUDIT_PAGE + 1)))
 
 
 @screen("/console/audit", right=right_of(read_audit), title="Audit", position=90)
@@ -49,4 +50,5 @@ async def audit(page: CurrentPage) -> Response:
     """Shows the audit log from the newest to the oldest row."""
     before = page.query.read_number("before", 0, LAST_ID)
     rows = await page.run(read_audit(before, page.context))
-    return show_page(page, "audit.html", rows=rows[:PAGE], more=len(rows) > PAGE, before=before)
+    shown, more = cut_page(rows, AUDIT_PAGE)
+    return show_page(page, "audit.html", rows=shown, more=more, before=before)

@@ -13,11 +13,11 @@ from penstock.postgres.statements.queues import READ_QUEUE_PAGE, QueuePageRow
 from penstock_web.console.charts import depths, spark
 from penstock_web.console.observing import Observed, observe
 from penstock_web.console.page import CurrentPage
+from penstock_web.console.paging import PAGE, count_pages, count_rows_before, read_page_number
 from penstock_web.console.rendering import plural
 from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
 
-PAGE: Final = 50
 SORTS: Final = ("name", "visible", "in_flight", "delayed", "age", "created")
 MAX_SEARCH_LENGTH: Final = 80
 
@@ -46,9 +46,8 @@ class ListedQueue(NamedTuple):
 @needs("account", "sqs:ListQueues", "penstock:GetLag")
 def read_page(wanted: Wanted, context: Context) -> Operation[list[ListedQueue]]:
     """Returns a page of queues. A page beyond the last page is empty."""
-    skip = (wanted.page - 1) * PAGE
     place = (context.account_id, context.region)
-    rows = yield from Call(READ_QUEUE_PAGE, (*place, *wanted[:3], skip, PAGE))
+    rows = yield from Call(READ_QUEUE_PAGE, (*place, *wanted[:3], count_rows_before(wanted.page), PAGE))
     limit = context.environment.settings.queue_in_flight_limit
     seen = yield from observe([row.arn for row in rows], limit)
     return [ListedQueue(row, seen.get(row.arn)) for row in rows]
@@ -64,7 +63,7 @@ async def queues(page: CurrentPage) -> Response:
         page.query.get("q", "").strip()[:MAX_SEARCH_LENGTH],
         sort,
         descending,
-        page.query.read_number("page", 1, 1_000_000),
+        read_page_number(page.query),
     )
     await page.refresh()
     listed = await page.read(("queues", wanted), lambda: read_page(wanted, page.context))
@@ -74,7 +73,7 @@ async def queues(page: CurrentPage) -> Response:
     at = min((row.measured_at for row in rows if row.measured_at is not None), default=None)
     return show_page(
         page, "queues.html", listed=listed, total=total, wanted=wanted, state=state, at=at,
-        first=(wanted.page - 1) * PAGE + 1, pages=max(1, -(-total // PAGE)),
+        first=count_rows_before(wanted.page) + 1, pages=count_pages(total),
         may_create=page.may_ever("sqs:CreateQueue"), done=page.query.get("done", ""),
     )  # fmt: skip
 

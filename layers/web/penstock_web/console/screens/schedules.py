@@ -17,11 +17,11 @@ from penstock.postgres.statements.schedules import LIST_SCHEDULES
 from penstock.scheduler.rows import StoredSchedule, read_row
 from penstock_web.console.calendar import read_calendar
 from penstock_web.console.page import CurrentPage
+from penstock_web.console.paging import PAGE, cut_page
 from penstock_web.console.rendering import segment
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 
-PAGE: Final = 50
 FIRES: Final = 3
 STATES: Final = ("", "active", "paused")
 VIEWS: Final = ("list", "calendar")
@@ -65,8 +65,9 @@ async def schedules(page: CurrentPage) -> Response:
     found = await page.read(
         ("schedules", caller, status, prefix, after), lambda: list_schedules(status, prefix, after, page.context)
     )
+    shown, more = cut_page(found)
     return show_page(
-        page, "schedules.html", schedules=found[:PAGE], more=len(found) > PAGE, status=status,
+        page, "schedules.html", schedules=shown, more=more, status=status,
         prefix=prefix, view="list", views=VIEWS,
         after=after, states=STATES, moment=parse_timestamp, done=page.query.get("done", ""),
     )  # fmt: skip

@@ -24,10 +24,10 @@ from penstock.sns.types import MessageAttributeValue as TopicAttribute
 from penstock.sns.types import PublishRequest
 from penstock.sqs.types import MessageAttributeValue
 from penstock_web.console.page import CurrentPage
+from penstock_web.console.paging import PAGE, count_pages, count_rows_before, read_page_number
 from penstock_web.console.responses import NoSuchThing, redirect, show_page
 from penstock_web.console.screen import act, screen
 
-PAGE: Final = 50
 MAX_SEARCH_LENGTH: Final = 80
 MAX_TEST_LENGTH: Final = 4_000
 
@@ -35,7 +35,7 @@ _json = msgspec.json.Encoder()
 _texts = msgspec.json.Decoder(dict[str, str])
 
 
-class Test(NamedTuple):
+class SampleMessage(NamedTuple):
     """A message to test against filter policies. The page tests the message only if the message has a body or an
     attribute.
     """
@@ -70,23 +70,23 @@ class ExpandedTopic(NamedTuple):
 def read_topics(search: str, number: int, context: Context) -> Operation[list[TopicPageRow]]:
     """Returns a page of the topics whose names contain `search`."""
     place = (context.account_id, context.region)
-    return (yield from Call(READ_TOPIC_PAGE, (*place, search, (number - 1) * PAGE, PAGE)))
+    return (yield from Call(READ_TOPIC_PAGE, (*place, search, count_rows_before(number), PAGE)))
 
 
 @screen("/console/topics", right=right_of(read_topics), title="Topics", position=30)
 async def topics(page: CurrentPage) -> Response:
     """Shows topics by name."""
-    search, number = (page.query.get("q", "").strip()[:MAX_SEARCH_LENGTH], page.query.read_number("page", 1, 1_000_000))
+    search, number = page.query.get("q", "").strip()[:MAX_SEARCH_LENGTH], read_page_number(page.query)
     rows = await page.read(("topics", search, number), lambda: read_topics(search, number, page.context))
     total = rows[0].total if rows else 0
     return show_page(
         page, "topics.html", topics=rows, total=total, search=search, number=number,
-        pages=max(1, -(-total // PAGE)),
+        pages=count_pages(total),
     )  # fmt: skip
 
 
 @needs("topic", "sns:GetTopicAttributes", "sns:ListTagsForResource", "sns:ListSubscriptionsByTopic")
-def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operation[ExpandedTopic]:
+def read_topic(name: str, wanted: SampleMessage, skip: int, context: Context) -> Operation[ExpandedTopic]:
     """Returns a topic. Raises NoSuchThing."""
     arn = build_arn(name, context)
     rows = (yield from Call(DESCRIBE_TOPIC, (arn,))) if is_topic_name(name) else []
@@ -101,15 +101,17 @@ async def topic(topic: str, page: CurrentPage) -> Response:
     """Shows a topic and its subscriptions. If the URL contains a test message, also shows which subscriptions would
     receive the message.
     """
-    wanted = Test(*(page.query.get(name, "")[:MAX_TEST_LENGTH] for name in ("body", "attribute", "type", "value")))
-    number = page.query.read_number("page", 1, 1_000_000)
-    shown = await page.run(read_topic(topic, wanted, (number - 1) * PAGE, page.context))
+    wanted = SampleMessage(
+        *(page.query.get(name, "")[:MAX_TEST_LENGTH] for name in ("body", "attribute", "type", "value"))
+    )
+    number = read_page_number(page.query)
+    shown = await page.run(read_topic(topic, wanted, count_rows_before(number), page.context))
     attributes = _texts.decode(shown.topic.attributes)
     return show_page(
         page, "topic.html", title=topic, name=topic, arn=build_arn(topic, page.context), shown=shown, wanted=wanted,
         attributes={key: value for key, value in attributes.items() if key != "Policy"},
         policy=attributes.get("Policy", ""), tags=_texts.decode(shown.topic.tags), number=number,
-        pages=max(1, -(-(shown.topic.confirmed + shown.topic.pending) // PAGE)), done=page.query.get("done", ""),
+        pages=count_pages(shown.topic.confirmed + shown.topic.pending), done=page.query.get("done", ""),
         may_publish=page.may("sns:Publish", build_arn(topic, page.context)), fifo=is_fifo_name(topic),
         state={"body": wanted.body, "attribute": wanted.name, "type": wanted.kind, "value": wanted.value},
     )  # fmt: skip
