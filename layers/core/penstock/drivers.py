@@ -49,13 +49,13 @@ def allow_any_wait(seconds: float) -> float:
 def run(
     operation: Operation[T],
     database: StatementExecutor,
-    count: Callable[[Report], None] = ignore,
+    on_report: Callable[[Report], None] = ignore,
     grant: GrantWait = allow_any_wait,
     lengths: MessageLengths | None = None,
 ) -> T:
     """Returns the operation's result. Raises the errors of the operation and of `call`.
 
-    The driver calls `count` with each report of the operation, and `grant` before each wait. All operations of a
+    The driver calls `on_report` with each report of the operation, and `grant` before each wait. All operations of a
     process share `lengths`.
     """
     if lengths is None:
@@ -64,7 +64,7 @@ def run(
         effect = next(operation)
         while True:
             while isinstance(effect, Report):
-                count(effect)
+                on_report(effect)
                 effect = operation.send(None)
             effect = operation.send(perform(effect, database, grant, lengths))
     except StopIteration as end:

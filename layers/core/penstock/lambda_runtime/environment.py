@@ -123,12 +123,12 @@ class ExecutionEnvironment:
         finally:
             self.metrics.count_usage(usage.queues)
 
-    def _run(self, operation: "Operation[T]", count: "Callable[[Report], None]" = ignore) -> T:
+    def _run(self, operation: "Operation[T]", on_report: "Callable[[Report], None]" = ignore) -> T:
         if not self._bounds_waits:
-            return run(operation, self.database, count, lengths=self._lengths)
+            return run(operation, self.database, on_report, lengths=self._lengths)
         name = self.variables.get("AWS_LAMBDA_FUNCTION_NAME", "")
         with bound_waits(self.settings, name, self.database) as waits:
-            return run(operation, self.database, count, waits.grant, self._lengths)
+            return run(operation, self.database, on_report, waits.grant, self._lengths)
 
     def psycopg_connection(self) -> "psycopg.Connection[Row]":
         """Opens a psycopg connection for workers that need transactions. Raises ServiceUnavailable."""

@@ -4,7 +4,7 @@ All messages of a batch are validated before the valid ones are stored. `queue.s
 that depend on the queue (size limit, deduplication) when it stores the messages.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from hashlib import md5
 from itertools import starmap
@@ -61,6 +61,8 @@ def send_message(request: SendMessageRequest, context: Context) -> Operation[Sen
     build = partial(build_message, request, queue.arn, context.trace_header)
     message = yield from compute(build, longest, LONG_DIGEST_BYTES)
     validation.check_message_size(message.stored.size_bytes)
+    if message.stored.size_bytes > LONG_BODY_BYTES:
+        free_long_texts([(request, message)])
     (stored,) = yield from store(queue, [message])
     if stored.error is not None:
         raise build_sql_error(stored.error, stored.detail)
@@ -88,6 +90,7 @@ def send_message_batch(request: SendMessageBatchRequest, context: Context) -> Op
     validation.check_batch_size(sum(starmap(measure, checked)))
     result = SendMessageBatchResult()
     accepted = [(e, m) for e, m in checked if isinstance(m, AcceptedMessage)]
+    free_long_texts(accepted)
     if not accepted:
         yield from handles.check_queue(queue.arn)
     if queue.is_fifo:
@@ -169,6 +172,15 @@ def count_bytes(entry: Entry) -> int:
     return digests.count_text_bytes(entry.message_body) + digests.size_of_attributes(entry.message_attributes or {})
 
 
+def free_long_texts(accepted: Iterable[tuple[Entry, AcceptedMessage]]) -> None:
+    """Empties the long texts of entries, because the messages have their bytes. While a long message waits in a batch,
+    only one copy stays in memory.
+    """
+    for entry, message in accepted:
+        if len(message.stored.body) > LONG_BODY_BYTES:
+            entry.message_body = ""
+
+
 def build_messages(
     entries: Sequence[SendMessageBatchRequestEntry], arn: str, trace_header: str | None
 ) -> list[tuple[SendMessageBatchRequestEntry, AcceptedMessage | errors.AwsError]]:
@@ -191,10 +203,7 @@ def build_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
     AWSTraceHeader for a message without this attribute.
     """
     fifo = is_fifo_name(arn)
-    text = entry.message_body
-    body = validation.encode_text(text)
-    if not body:
-        body = validation.check_message_body(text)  # raises the error
+    body = validation.check_message_body(entry.message_body)
     size = len(body)
     attributes = attributes_md5 = system = system_md5 = None
     if entry.message_attributes:
@@ -210,9 +219,6 @@ def build_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
     if entry.message_system_attributes or trace_header or (entry.message_group_id and not fifo):
         system = encode_system_attributes(entry, trace_header)
     validation.check_range("DelaySeconds", entry.delay_seconds)
-    if len(body) > LONG_BODY_BYTES:
-        # Frees the text, so that only one copy stays in memory while the message waits in a batch.
-        entry.message_body = ""
     stored = SendEntry(
         arn, build_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
         entry.message_deduplication_id,
