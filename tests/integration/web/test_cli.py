@@ -61,6 +61,7 @@ OPTIONS: dict[str, list[str]] = {
     "keys rotate-signing": [],
     "alerts": ["--service URL"],
     "dashboards": ["NAME"],
+    "systemd": ["NAME"],
     "example": [],
     "init": ["FOLDER"],
     "ui": ["--endpoint URL"],
@@ -388,6 +389,7 @@ def test_files_that_the_documents_name_are_printed(
     if place == "package":
         (tmp_path / "penstock_web/cli").mkdir(parents=True)
         shutil.copytree(root / "infra/container/grafana/dashboards", tmp_path / "penstock_web/files/dashboards")
+        shutil.copytree(root / "infra/systemd", tmp_path / "penstock_web/files/systemd")
         shutil.copy(root / "infra/container/prometheus/alerts.yaml", tmp_path / "penstock_web/files")
         shutil.copy(root / "examples/penstock.yaml", tmp_path / "penstock_web/files")
         monkeypatch.setattr(files, "__file__", str(tmp_path / "penstock_web/cli/files.py"))
@@ -395,6 +397,7 @@ def test_files_that_the_documents_name_are_printed(
         "alerts": "infra/container/prometheus/alerts.yaml",
         "example": "examples/penstock.yaml",
         "dashboards penstock-queue": "infra/container/grafana/dashboards/penstock-queue.json",
+        "systemd penstock.service": "infra/systemd/penstock.service",
     }.items():
         assert main(command.split()) == 0
         assert capsys.readouterr().out == (root / file).read_text()
@@ -404,6 +407,11 @@ def test_files_that_the_documents_name_are_printed(
     assert served == [f"https://queues.example.com{page}" for page in pages]
     assert main(["dashboards"]) == 0
     assert capsys.readouterr().out.split() == ["penstock", "penstock-queue"]
+    assert main(["systemd"]) == 0
+    units = ["penstock-metrics.service", "penstock-metrics.timer", "penstock.service"]
+    assert capsys.readouterr().out.split() == units
+    assert main(["systemd", "other"]) == 1
+    assert f"The units are {', '.join(units)}" in capsys.readouterr().err
     assert main(["dashboards", "other"]) == 1
     assert "The dashboards are penstock, penstock-queue" in capsys.readouterr().err
 

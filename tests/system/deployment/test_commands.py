@@ -102,6 +102,7 @@ HOW: dict[str, How] = {
     "build/venv/bin/pip wheel": Run(),
     "sudo python3 -m venv /opt/penstock": Run(instead=MACHINE),
     "sudo /opt/penstock/bin/pip": Run(instead=MACHINE),
+    "/opt/penstock/bin/penstock systemd": Run(instead=MACHINE),
     "sudo install ": Run(instead=MACHINE),
     "sudo systemctl": NO_SYSTEMD,
     "sudo journalctl": NO_SYSTEMD,

@@ -1,7 +1,8 @@
-"""Implements `penstock alerts`, `dashboards` and `example`, which print files that the package contains."""
+"""Implements `penstock alerts`, `dashboards`, `systemd` and `example`, which print files that the package contains."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -27,18 +28,29 @@ def dashboards(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="name of the dashboard to print")] = None,
 ) -> None:
     folder = find_file("infra/container/grafana", "dashboards")
-    known = {path.stem: path for path in sorted(folder.glob("*.json"), key=lambda path: path.stem)}
-    if name is None:
-        print(*known, sep="\n")
-    elif name not in known:
-        raise LocalError(f"there is no dashboard {name!r}. The dashboards are {', '.join(known)}")
-    else:
-        print(known[name].read_text(), end="")
+    print_one("dashboard", name, {path.stem: path for path in folder.glob("*.json")})
+
+
+@app.command("systemd", help="list the units for systemd, or print a unit")
+def systemd(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="name of the unit to print")] = None,
+) -> None:
+    print_one("unit", name, {path.name: path for path in find_file("infra", "systemd").iterdir()})
 
 
 @app.command("example", help="print a penstock.yaml with every kind of resource")
 def example() -> None:
     print(find_file("examples", "penstock.yaml").read_text(), end="")
+
+
+def print_one(kind: str, name: str | None, known: Mapping[str, Path]) -> None:
+    """Prints the file `name`, or all names without a name."""
+    if name is None:
+        print(*sorted(known), sep="\n")
+    elif name not in known:
+        raise LocalError(f"there is no {kind} {name!r}. The {kind}s are {', '.join(sorted(known))}")
+    else:
+        print(known[name].read_text(), end="")
 
 
 def find_file(folder: str, name: str) -> Path:
