@@ -385,6 +385,15 @@ def test_every_recipe_is_run_or_says_that_it_is_not() -> None:
         assert "not run" in recipes[name].split("\n\n")[1].replace("\n", " ")
 
 
+def test_a_page_lists_what_was_not_tested() -> None:
+    """A reader finds each page with a command that no test runs."""
+    page = ROOT / "docs/explain/not_tested.md"
+    named = {(page.parent / link).resolve() for link in re.findall(r"\]\(([^)#]+)", page.read_text())}
+    not_run = {(ROOT / block.page).resolve() for block in BLOCKS if block.kind == "not run"}
+    assert not_run, "no block says that it is not run"
+    assert sorted(map(str, not_run - named)) == []
+
+
 def recipe_blocks(name: str) -> list[Block]:
     """Returns the code blocks below the heading of a recipe."""
     lines = (ROOT / RECIPES).read_text().splitlines()
