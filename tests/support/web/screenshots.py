@@ -1,5 +1,6 @@
 """Takes the console's screenshots for docs/console: `python -m tests.support.web.screenshots FOLDER` (`make
-screenshots`).
+screenshots`). With `--every`, takes each screen of an empty, a typical, a troubled and a large installation in three
+widths and both themes instead, to look at after a change of the styles.
 
 Two installations, one typical and one with problems, each have a separate service and database. The pictures contain
 current figures and times, so each run makes different pictures.
@@ -9,10 +10,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -103,6 +106,18 @@ update queue.event_source_mapping set last_result = 'OK',
     invocations = 12480, failed_invocations = case when function_arn like '%imports%' then 12 else 0 end
 """
 """Creates mappings that have worked for a while."""
+
+
+SCREENS: Final = (
+    "", "/queues", "/queues/orders", "/queues/orders?span=30d", "/queues/orders/messages", "/queues/orders/receivers",
+    "/queues/orders/settings", "/queues/orders/attributes", "/queues/orders/send", "/queues/orders-dead",
+    "/queues/orders-dead/failures", "/queues/orders-dead/redrive", "/topics", "/topics/news", "/schedules",
+    "/schedules?view=calendar", "/schedules/nightly-report", "/mappings",
+    "/mappings/00000000-0000-4000-8000-000000000001", "/deliveries", "/deliveries?view=attempts",
+    "/deliveries?view=waiting", "/system", "/keys", "/audit",
+)  # fmt: skip
+"""The screens of `--every`, as paths below /console."""
+WIDTHS: Final = (400, 1280, 2560)
 
 
 class PicturedInstallation:
@@ -218,6 +233,16 @@ def trouble(there: PicturedInstallation) -> None:
         connection.execute(STALLED.encode())
 
 
+def large(there: PicturedInstallation) -> None:
+    """Adds 3,000 queues with names of the greatest length to an installation with problems."""
+    trouble(there)
+    with psycopg.connect(there.dsn) as connection:
+        connection.execute(
+            "select queue.create(left(format('tenant-%s-%s', n, repeat('invoices-and-', 9)), 80))"
+            " from generate_series(1, 3000) n"
+        )
+
+
 def order(number: int) -> dict[str, object]:
     lines = [{"sku": f"A-{number % 7}", "count": 1 + number % 3}]
     return {"order": 4000 + number, "customer": f"c{number % 13}", "lines": lines, "total": 19.5 * (1 + number % 3)}
@@ -255,16 +280,37 @@ def take(browser: Browser, there: PicturedInstallation, pictures: tuple[Picture,
         context.close()
 
 
+def take_every(browser: Browser, there: PicturedInstallation, folder: Path) -> None:
+    """Takes the visible and the lower part of each screen as `WIDTH-THEME-SCREEN.png`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for width, theme in product(WIDTHS, ("light", "dark")):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+        page = context.new_page()
+        for path in SCREENS:
+            page.goto(f"{there.url}/console{path}")
+            name = re.sub(r"[^a-z0-9]+", "-", path.strip("/")) or "overview"
+            page.screenshot(path=folder / f"{width}-{theme}-{name}.png", full_page=True)
+        context.close()
+
+
 def main() -> None:
     """Writes the pictures. Raises SystemExit if the pictures are too large for the repository."""
-    folder = Path(sys.argv[1])
+    *options, name = sys.argv[1:]
+    folder = Path(name)
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.webp"):
-        old.unlink()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=["--no-sandbox"]
         )
+        if options == ["--every"]:
+            for kind, fill in (("empty", None), ("typical", typical), ("trouble", trouble), ("large", large)):
+                with installation() as there:
+                    if fill is not None:
+                        fill(there)
+                    take_every(browser, there, folder / kind)
+            return
+        for old in folder.glob("*.webp"):
+            old.unlink()
         for fill, pictures in ((typical, TYPICAL), (trouble, TROUBLE)):
             with installation() as there:
                 fill(there)

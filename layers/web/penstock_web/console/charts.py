@@ -4,7 +4,7 @@ SVG.
 The SVG has no inline styles, because the Content Security Policy forbids inline styles.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -21,6 +21,8 @@ HOUR: Final = timedelta(hours=1)
 MICROSECONDS: Final = 1_000_000
 SPARK_MINUTES: Final = 60
 SPARK_WIDTH, SPARK_HEIGHT = 96, 22
+SIZE: Final = (440, 160)
+"""The width and height of a queue's charts in pixels. The page shows them in columns of about this width."""
 
 
 class Chart(NamedTuple):
@@ -43,22 +45,37 @@ class Gathered(NamedTuple):
 
 def build_charts(minutes: Sequence[Minute], start: datetime, end: datetime) -> list[Chart]:
     """Returns charts of depth, messages per minute and the age of the oldest message. Omits unknown values."""
-    period, found = ChartPeriod(start, end, 2 * MINUTE), gather_series(minutes, start, end)
+    period, found = ChartPeriod(start, end, 2 * MINUTE, *SIZE), gather_series(minutes, start, end)
     charts = []
     if found.visible:
         lines: dict[str, Series] = {"first": found.visible, "second": found.in_flight}
-        picture = count_chart("Messages in the queue", lines, period, filled=False)
-        charts.append(
-            Chart("Messages in the queue", trust_picture(picture), (("first", "visible"), ("second", "in flight")))
-        )
+        charts.append(draw_counts("Messages in the queue", lines, period, ("visible", "in flight")))
     if found.arrived:
         lines = {"first": found.arrived, "second": found.left}
-        picture = count_chart("Messages a minute", lines, period, filled=False)
-        charts.append(Chart("Messages a minute", trust_picture(picture), (("first", "in"), ("second", "out"))))
+        charts.append(draw_counts("Messages a minute", lines, period, ("in", "out")))
     if found.ages:
-        picture = duration_chart("Age of the oldest message", {"first": found.ages}, period)
-        charts.append(Chart("Age of the oldest message", trust_picture(picture)))
+        charts.append(draw_durations("Age of the oldest message", {"first": found.ages}, period))
     return charts
+
+
+def draw_counts(caption: str, lines: Mapping[str, Series], period: ChartPeriod, names: Sequence[str] = ()) -> Chart:
+    """Draws counts over time, with the values below the pointer. `lines` has the key `first`, or `first` and `second`.
+    `names` names two lines.
+    """
+    named = name_lines(lines, names)
+    return Chart(caption, trust_picture(count_chart(caption, lines, period, names=dict(named))), named if names else ())
+
+
+def draw_durations(caption: str, lines: Mapping[str, Series], period: ChartPeriod, names: Sequence[str] = ()) -> Chart:
+    """Draws durations in microseconds over time. See `draw_counts`."""
+    named = name_lines(lines, names)
+    picture = duration_chart(caption, lines, period, names=dict(named))
+    return Chart(caption, trust_picture(picture), named if names else ())
+
+
+def name_lines(lines: Mapping[str, Series], names: Sequence[str]) -> list[tuple[str, str]]:
+    """Returns each line's CSS class and name. The name of a single line is empty."""
+    return [*zip(lines, names or [""], strict=True)]
 
 
 class History(NamedTuple):
@@ -78,7 +95,7 @@ def build_history(rows: Sequence[QueueHistoryRow], start: datetime, end: datetim
     if not rows:
         return History((), None, is_kept=False)
     first, *hours = rows
-    charts = [*history_charts(hours, ChartPeriod(start, end, 1.5 * HOUR))]
+    charts = [*history_charts(hours, ChartPeriod(start, end, 1.5 * HOUR, *SIZE))]
     return History(charts, first.ends_at, is_kept=bool(first.depth))
 
 
@@ -87,24 +104,22 @@ def history_charts(hours: Sequence[QueueHistoryRow], period: ChartPeriod) -> Ite
     rows = [(row.ends_at, row) for row in hours if row.ends_at is not None]
     if not rows:
         return
-    lines: dict[str, Series] = {"first": [(at, row.depth) for at, row in rows]}
-    name = "Messages in the queue, each hour"
-    yield Chart(name, trust_picture(count_chart(name, lines, period, filled=False)))
-    lines = {"first": [(at, row.arrivals) for at, row in rows], "second": [(at, row.finished) for at, row in rows]}
-    picture = count_chart("Messages an hour", lines, period, filled=False)
-    yield Chart("Messages an hour", trust_picture(picture), (("first", "in"), ("second", "out")))
+    yield draw_counts("Messages in the queue, each hour", {"first": [(at, row.depth) for at, row in rows]}, period)
+    lines: dict[str, Series] = {
+        "first": [(at, row.arrivals) for at, row in rows],
+        "second": [(at, row.finished) for at, row in rows],
+    }
+    yield draw_counts("Messages an hour", lines, period, ("in", "out"))
     ages = [(at, max(1.0, row.oldest_age_us)) for at, row in rows if row.oldest_age_us]
     if ages:
-        picture = duration_chart("Age of the oldest message", {"first": ages}, period)
-        yield Chart("Age of the oldest message", trust_picture(picture))
+        yield draw_durations("Age of the oldest message", {"first": ages}, period)
     lags = [(at, row.lag_p50_us, row.lag_p99_us) for at, row in rows]
     lines = {
         "first": [(at, max(1.0, half)) for at, half, _ in lags if half is not None],
         "second": [(at, max(1.0, most)) for at, _, most in lags if most is not None],
     }
     if lines["first"]:
-        picture = duration_chart("From sending to deletion", lines, period)
-        yield Chart("From sending to deletion", trust_picture(picture), (("first", "median"), ("second", "99 %")))
+        yield draw_durations("From sending to deletion", lines, period, ("median", "99 %"))
 
 
 def gather_series(minutes: Sequence[Minute], start: datetime, end: datetime) -> Gathered:

@@ -59,9 +59,9 @@ class Page:
         """
         return self.is_full and self.context.caller.may_ever(action.lower())
 
-    def may_open(self, screen: Screen) -> bool:
-        """Returns whether the navigation bar shows a screen."""
-        arn = BUILDERS[screen.right.scope]((), self.context)
+    def may_open(self, screen: Screen, *names: str) -> bool:
+        """Returns whether the navigation bar or the tabs show a screen. `names` name the resource of the screen."""
+        arn = BUILDERS[screen.right.scope](names, self.context)
         return all(self.may(action, arn) for action in screen.right.actions)
 
     async def check(self, right: Right) -> None:

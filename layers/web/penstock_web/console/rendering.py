@@ -17,6 +17,8 @@ from markupsafe import Markup
 
 from penstock_web.report.formats import duration
 
+from .units import exact_duration, in_words, readable, short_agent, unit_of
+
 TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 NOT_KNOWN: Final = Markup('<span class="na" title="not known yet">&ndash;<span class="sr">not known</span></span>')
 MILLION: Final = 1_000_000
@@ -154,15 +156,21 @@ def query(parameters: dict[str, object], **changes: object) -> str:
 
 FILTERS: Final[dict[str, Callable[..., str]]] = {
     "age": age,
+    "agent": short_agent,
     "ago": ago,
     "clock": clock,
     "count": count,
+    "exact_duration": exact_duration,
+    "in_words": in_words,
     "moment": moment,
     "plural": plural,
     "query": query,
     "rate": rate,
+    "readable": readable,
     "seconds": seconds,
     "segment": segment,
+    "size": size,
+    "unit_of": unit_of,
     "until": until,
     "words": words,
 }

@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
@@ -15,9 +16,16 @@ from penstock_web.routing.errors import status_and_code
 
 from .page import Page
 from .rendering import render
-from .screen import list_navigation
+from .screen import SCREENS, list_navigation
+from .sign_in import cookie_name, is_https
 
 SIGN_IN: Final = "/console/sign-in"
+QUEUE: Final = "/console/queues/{name}"
+TABS: Final = {"": "Charts", "/messages": "Messages", "/failures": "Groups", "/receivers": "Receivers",
+               "/settings": "Settings"}  # fmt: skip
+"""The tabs of a queue: the end of each path, and the title."""
+BANNER_SECONDS: Final = 30 * 86_400
+"""How long a dismissed banner stays away."""
 WORTHWHILE_BYTES: Final = 1_400
 GZIP_LEVEL: Final = 4
 """The gzip level. Compressing a page of 50 queues takes a millisecond at level 4."""
@@ -63,12 +71,52 @@ def build_frame(page: Page) -> dict[str, object]:
         "is_open": page.context.environment.access is None,
         "is_full": page.is_full,
         "has_documentation": getattr(page.request.app.state, "has_documentation", False),
+        "banner": find_banner(page),
         "navigation": [screen for screen in list_navigation() if page.viewer is not None and page.may_open(screen)],
+        "tabs": partial(list_tabs, page),
         "title": page.screen.title,
         "path": url.path,
         "here": url.path + (f"?{url.query}" if url.query else ""),
         "now": datetime.now(UTC),
     }
+
+
+def list_tabs(page: Page) -> list[tuple[str, str]]:
+    """Returns the titles and paths of the tabs that the viewer may open on the page of a queue."""
+    name = page.request.path_params["name"]
+    known = {screen.path: screen for screen in SCREENS if screen.method == "GET"}
+    return [
+        (title, f"/console/queues/{quote(name, safe='')}{end}")
+        for end, title in TABS.items()
+        if page.may_open(known[QUEUE + end], name)
+    ]
+
+
+# --- the banner ------------------------------------------------------------------------------------------------------
+def find_banner(page: Page) -> str:
+    """Returns what the banner says: `open` (no sign-in), `open-read`, `read` or an empty string. A dismissal covers
+    only the same state, so a console that becomes more open says so again.
+    """
+    if page.viewer is None:
+        return ""
+    is_open = page.context.environment.access is None
+    states = {"open": is_open, "read": not page.is_full}
+    state = "-".join(name for name, is_so in states.items() if is_so)
+    return "" if page.request.cookies.get(banner_cookie(page)) == state else state
+
+
+def banner_cookie(page: Page) -> str:
+    return cookie_name(page.context.http.headers) + "_banner"
+
+
+def dismiss_banner(page: Page, to: str) -> Response:
+    """Redirects to `to`, and sets a cookie that hides the current banner for 30 days."""
+    state = find_banner(page)
+    secure = "; Secure" if is_https(page.context) else ""
+    cookie = (
+        f"{banner_cookie(page)}={state}; Path=/console; Max-Age={BANNER_SECONDS}; HttpOnly; SameSite=Strict{secure}"
+    )
+    return redirect(to, cookie if state else None)
 
 
 def to_sign_in(page: Page) -> Response:

@@ -2,8 +2,9 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import NamedTuple
 
 from .formats import compact, count, duration, moment
@@ -11,16 +12,31 @@ from .svg import Scale, area, count_ticks, element, join_markup, label, line, pa
 
 Series = Sequence[tuple[datetime, float]]
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 560, 170, 62, 24, 10, 12
+_LEFT, _BOTTOM, _TOP, _RIGHT = 62, 24, 10, 12
+_MAX_HITS = 72
 _DURATION_TICKS = [10**n for n in range(1, 8)] + [n * 60_000_000 for n in (1, 10, 60, 600, 1440, 14400)]
 
 
 class ChartPeriod(NamedTuple):
-    """The time span of a chart. Points more than `gap` apart have no line between them."""
+    """The time span of a chart, and the picture's size in pixels. Points more than `gap` apart have no line between
+    them.
+    """
 
     start: datetime
     end: datetime
     gap: timedelta
+    width: int = 560
+    height: int = 170
+
+    @property
+    def across(self) -> Scale:
+        """Converts a timestamp to pixels."""
+        return Scale(self.start.timestamp(), self.end.timestamp(), _LEFT, self.width - _RIGHT)
+
+    @property
+    def bottom(self) -> int:
+        """The place of the time axis in pixels."""
+        return self.height - _BOTTOM
 
 
 class Axis(NamedTuple):
@@ -31,36 +47,44 @@ class Axis(NamedTuple):
 
 
 def count_chart(
-    name: str, lines: Mapping[str, Series], period: ChartPeriod, since: datetime | None = None, *, filled: bool = True
+    name: str,
+    lines: Mapping[str, Series],
+    period: ChartPeriod,
+    since: datetime | None = None,
+    *,
+    names: Mapping[str, str] | None = None,
 ) -> str:
     """Draws counts over time. The vertical axis begins at 0. `lines` maps CSS classes to series. The chart marks the
-    time `since`.
+    time `since`. If `names` maps the classes to words, the chart shows the values below the pointer.
     """
     greatest = max(value for series in lines.values() for _, value in series)
     ticks = count_ticks(greatest)
-    axis = Axis(Scale(0, ticks[-1], _HEIGHT - _BOTTOM, _TOP), [(tick, compact(tick)) for tick in ticks])
+    axis = Axis(Scale(0, ticks[-1], period.bottom, _TOP), [(tick, compact(tick)) for tick in ticks])
     last = " and ".join(count(series[-1][1]) for series in lines.values())
     text = f"{name}: at most {count(greatest)}, {last} at the end"
-    return _time_chart(text, lines, period, axis, since, filled=filled)
+    hits = _hits(lines, names, period, count)
+    return _time_chart(text, lines, period, axis, _Marks(since, hits, filled=len(lines) == 1), _keep)
 
 
-def duration_chart(name: str, lines: Mapping[str, Series], period: ChartPeriod) -> str:
+def duration_chart(
+    name: str, lines: Mapping[str, Series], period: ChartPeriod, *, names: Mapping[str, str] | None = None
+) -> str:
     """Draws durations in microseconds over time. The vertical axis is logarithmic. `lines` maps CSS classes to
-    series.
+    series. If `names` maps the classes to words, the chart shows the values below the pointer.
     """
     values = [value for series in lines.values() for _, value in series]
-    axis = _duration_axis(min(values), max(values))
+    axis = _duration_axis(min(values), max(values), period.bottom)
     text = f"{name}: from {duration(min(values))} to {duration(max(values))}"
-    return _time_chart(text, lines, period, axis)
+    return _time_chart(text, lines, period, axis, _Marks(hits=_hits(lines, names, period, duration)), _tick_position)
 
 
-def _duration_axis(least: float, greatest: float) -> Axis:
+def _duration_axis(least: float, greatest: float, bottom: int) -> Axis:
     """Returns an axis from the tick below `least` to the tick above `greatest`. If there are many ticks, the axis omits
     some.
     """
     first = max(0, bisect_left(_DURATION_TICKS, least) - 1)
     last = min(len(_DURATION_TICKS) - 1, max(first + 1, bisect_left(_DURATION_TICKS, greatest)))
-    scale = Scale(first, last, _HEIGHT - _BOTTOM, _TOP)
+    scale = Scale(first, last, bottom, _TOP)
     every = 1 + (last - first) // 5
     return Axis(scale, [(n, duration(_DURATION_TICKS[n])) for n in range(first, last + 1, every)])
 
@@ -78,53 +102,81 @@ def _tick_position(microseconds: float) -> float:
     return after - 1 + math.log(max(below, microseconds) / below) / math.log(above / below)
 
 
+class _Marks(NamedTuple):
+    """What a chart shows beside its lines: the mark of a time, and the values below the pointer. For counts, the area
+    below a single line is filled.
+    """
+
+    since: datetime | None = None
+    hits: str = ""
+    filled: bool = False
+
+
 def _time_chart(
     text: str,
     lines: Mapping[str, Series],
     period: ChartPeriod,
     axis: Axis,
-    since: datetime | None = None,
-    *,
-    filled: bool | None = None,
+    marks: _Marks,
+    to_position: Callable[[float], float],
 ) -> str:
-    """Draws a chart. `filled` is None for durations. For counts, `filled` is true if the areas below the lines are
-    filled.
-    """
-    across = Scale(period.start.timestamp(), period.end.timestamp(), _LEFT, _WIDTH - _RIGHT)
-    to_position = _tick_position if filled is None else _keep
-    content = [_mark(period, since, across, axis), _grid(period, axis, across)]
+    """Draws a chart. `to_position` converts a value to a value of the axis."""
+    content = [_mark(period, marks.since, axis), _grid(period, axis)]
     for kind, series in lines.items():
-        points = [(at, (across(at.timestamp()), axis.scale(to_position(value)))) for at, value in series]
+        points = [(at, (period.across(at.timestamp()), axis.scale(to_position(value)))) for at, value in series]
         for segment in paths(points, period.gap):
-            if filled and len(segment) > 1:
+            if marks.filled and len(segment) > 1:
                 content.append(element("path", d=area(segment, axis.scale.start), class_=f"area {kind}"))
             content.append(element("path", d=line(segment), class_=f"line {kind}"))
-    return picture(text, _WIDTH, _HEIGHT, *content)
+    return picture(text, period.width, period.height, *content, marks.hits)
 
 
-def _mark(period: ChartPeriod, since: datetime | None, across: Scale, axis: Axis) -> str:
+def _hits(
+    lines: Mapping[str, Series], names: Mapping[str, str] | None, period: ChartPeriod, write: Callable[[float], str]
+) -> str:
+    """Draws invisible columns whose titles are a time and its values, for at most 72 of the times. Browsers show the
+    title of the column below the pointer. A column extends half of the way to its neighbours.
+    """
+    if names is None:
+        return ""
+    moments = sorted({at for series in lines.values() for at, _ in series if period.start <= at <= period.end})
+    moments = moments[:: -max(1, -(-len(moments) // _MAX_HITS))][::-1]
+    known = {kind: dict(series) for kind, series in lines.items()}
+    places = [period.across(at.timestamp()) for at in moments]
+    edges = [_LEFT, *((left + right) / 2 for left, right in pairwise(places)), period.width - _RIGHT]
+    parts: list[str] = []
+    for at, (left, right) in zip(moments, pairwise(edges), strict=False):
+        values = [f"{names[kind]} {write(known[kind][at])}".strip() for kind in lines if at in known[kind]]
+        title = tooltip(f"{moment(at)} UTC\n{', '.join(values)}")
+        parts.append(
+            element("rect", title, x=left, y=_TOP, width=right - left, height=period.bottom - _TOP, class_="hit")
+        )
+    return join_markup(parts)
+
+
+def _mark(period: ChartPeriod, since: datetime | None, axis: Axis) -> str:
     """Draws a line at the time `since`, and a band from `since` to the chart's end. Returns an empty string if `since`
     is outside of the chart.
     """
     if since is None or not period.start <= since <= period.end:
         return ""
-    x = across(since.timestamp())
+    x = period.across(since.timestamp())
     band = element(
         "rect", tooltip(f"since {moment(since)} UTC"),
-        x=x, y=_TOP, width=_WIDTH - _RIGHT - x, height=axis.scale.start - _TOP, class_="since",
+        x=x, y=_TOP, width=period.width - _RIGHT - x, height=axis.scale.start - _TOP, class_="since",
     )  # fmt: skip
     return band + element("path", d=f"M{x:.1f} {_TOP}V{axis.scale.start:.1f}", class_="mark")
 
 
-def _grid(period: ChartPeriod, axis: Axis, across: Scale) -> str:
+def _grid(period: ChartPeriod, axis: Axis) -> str:
     """Draws the ticks and labels of both axes."""
     bottom = axis.scale.start
     parts: list[str] = []
     for value, text in axis.ticks:
         y = axis.scale(value)
-        parts += [element("path", d=f"M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}", class_="grid")]
+        parts += [element("path", d=f"M{_LEFT} {y:.1f}H{period.width - _RIGHT}", class_="grid")]
         parts += [label(text, _LEFT - 6, y + 4, text_anchor="end")]
-    return join_markup(parts) + _time_axis(period.start, period.end, across, bottom)
+    return join_markup(parts) + _time_axis(period.start, period.end, period.across, bottom)
 
 
 def _time_axis(start: datetime, end: datetime, across: Scale, bottom: float) -> str:

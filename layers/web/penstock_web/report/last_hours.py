@@ -77,7 +77,7 @@ def _chart(queue: QueueState, period: ChartPeriod, caption: str, lines: Mapping[
         return figure(caption, "<p>No messages in this time.</p>")
     since = None if queue.verdict.kind in HEALTHY else queue.verdict.since
     text = f"{caption} in {queue.name}"
-    return figure(caption, count_chart(text, lines, period, since, filled=len(lines) == 1))
+    return figure(caption, count_chart(text, lines, period, since))
 
 
 def _heading(queue: QueueState, period: ChartPeriod) -> str:

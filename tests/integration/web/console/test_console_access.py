@@ -27,11 +27,14 @@ FIRST_ROLE = {
     "sign_in_page": "nobody",
     "sign_in": "nobody",
     "sign_out": "read",
+    "dismiss": "read",
     "no_page": "read",
     "overview": "read",
     "queues": "read",
     "create": "admin",
     "queue": "read",
+    "receivers": "read",
+    "settings": "read",
     "purge": "operate",
     "delete": "admin",
     "attributes_form": "admin",
@@ -82,7 +85,7 @@ PATH_VALUES = {
     "move": "00000000-0000-4000-8000-000000000000",
 }
 WRITING = {
-    "sign_in", "sign_out", "create", "purge", "delete", "pause_queue",
+    "sign_in", "sign_out", "dismiss", "create", "purge", "delete", "pause_queue",
     "change_attributes", "delete_messages", "send", "publish", "run_now",
     "set_status", "retry", "retry_failed", "pause_endpoint", "send_test_event",
     "redrive", "continue_redrive", "cancel_redrive", "create_mapping", "set_mapping_state", "delete_mapping",
@@ -292,6 +295,23 @@ def test_the_open_console_says_so_and_one_that_reads_takes_no_form(database: Dat
         assert client.http.get("/").status_code == 400
         assert client.get("/?Action=ListQueues").headers["content-type"].startswith("text/xml")
         assert client.get("/console/none").status_code == 404
+
+
+def test_a_dismissed_banner_stays_away_until_the_access_changes(database: Database) -> None:
+    with running_service(database.api_dsn, QUEUE_CONSOLE="read") as service:
+        client = ConsoleClient(service)
+        assert 'class="banner"' in client.get("/console/queues").text
+        dismissed = client.post("/console/banner", to="/console/queues?q=a")
+        assert (dismissed.status_code, location(dismissed)) == (303, "/console/queues?q=a")
+        assert {"HttpOnly", "SameSite=Strict", "Path=/console"} <= set(dismissed.headers["set-cookie"].split("; "))
+        text = client.get("/console/queues").text
+        assert 'class="banner"' not in text
+        assert "no sign-in, read-only" in text
+        assert location(client.post("/console/banner", to="https://example.com/")) == "/console"
+        name = next(iter(client.http.cookies))
+        client.http.cookies.clear()
+        client.http.cookies.set(name, "open")
+        assert 'class="banner"' in client.get("/console/queues").text
 
 
 def test_without_a_console_there_are_no_pages(database: Database) -> None:

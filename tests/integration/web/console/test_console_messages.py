@@ -187,8 +187,8 @@ def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -
     form["VisibilityTimeout"] = "90"
     shown = console.browser.post(path, **form)
     assert (shown.status_code, timeout()) == (200, "30")
-    assert "<del><code>30</code></del>" in shown.text
-    assert "<ins><code>90</code></ins>" in shown.text
+    assert "<del><code>30 seconds</code></del>" in shown.text
+    assert '<ins><code><span title="90 seconds">1 minute 30 seconds</span></code></ins>' in shown.text
     console.sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "31"})
     confirmed = {**form, "confirmed": "yes", "before.VisibilityTimeout": "30"}
     assert "in the meantime" in console.browser.post(path, **confirmed).text

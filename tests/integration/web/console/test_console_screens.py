@@ -73,7 +73,7 @@ def test_a_queue_is_made_shown_purged_and_deleted(console: Console) -> None:
     assert dead.headers["location"] == "/console/queues/made-dead?done=created"
     console.browser.post("/console/queues", name="made", dead="made-dead", receives="3")
     assert console.audit("sqs:CreateQueue")[:3] == (None, None, f"{QUEUES}made")
-    text = console.page("/queues/made?done=created")
+    text = console.page("/queues/made/settings")
     assert 'to <a href="/console/queues/made-dead">made-dead</a> after 3 receives' in text
     for snippet in ("sqs.send_message(", "penstock --endpoint", "queue.send(", "aws_sqs_queue"):
         assert snippet in text

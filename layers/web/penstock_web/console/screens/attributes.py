@@ -13,13 +13,13 @@ from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 
 FIELDS: Final = {
-    "VisibilityTimeout": "seconds that a received message stays hidden, 0 to 43,200",
-    "MessageRetentionPeriod": "seconds until a message expires, 60 to 1,209,600",
-    "DelaySeconds": "seconds until a consumer can receive a new message, 0 to 900",
-    "ReceiveMessageWaitTimeSeconds": "seconds that a receive waits for messages, 0 to 20",
-    "MaximumMessageSize": "bytes, 1,024 to 1,048,576",
+    "VisibilityTimeout": "how long a received message stays hidden: 0 to 43,200 (12 hours)",
+    "MessageRetentionPeriod": "how long the queue keeps a message: 60 to 1,209,600 (14 days)",
+    "DelaySeconds": "how long consumers cannot receive a new message: 0 to 900 (15 minutes)",
+    "ReceiveMessageWaitTimeSeconds": "how long a receive waits for messages: 0 to 20",
+    "MaximumMessageSize": "how large a message can be: 1,024 to 1,048,576 (1 MiB)",
     "archive": "true to keep deleted messages, otherwise false",
-    "archive_seconds": "seconds that the queue keeps deleted messages",
+    "archive_seconds": "how long the queue keeps deleted messages",
     "history": "true to record each message's outcome for metrics, otherwise false",
     "RedrivePolicy": "JSON with deadLetterTargetArn and maxReceiveCount, or empty",
     "RedriveAllowPolicy": "JSON: which queues can use this queue as their dead-letter queue",
@@ -71,7 +71,7 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
     changed: Attributes = {difference.name: difference.after for difference in differences}
     operation = change_queue(name, changed, page.context)
     await page.act(operation)
-    return redirect(f"/console/queues/{name}?done=changed")
+    return redirect(f"/console/queues/{name}/settings?done=changed")
 
 
 async def read_attributes(name: str, page: Page) -> dict[str, str]:

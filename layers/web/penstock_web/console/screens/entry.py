@@ -1,4 +1,4 @@
-"""Serves sign-in and sign-out, styles and scripts, and unknown paths."""
+"""Serves sign-in and sign-out, the banner's dismissal, styles and scripts, and unknown paths."""
 
 from urllib.parse import urlsplit
 
@@ -9,7 +9,7 @@ from penstock.errors import InvalidClientTokenId, RequestThrottled
 from penstock.management.rights import PUBLIC, SIGNED_IN
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import read_asset
-from penstock_web.console.responses import SIGN_IN, compress_response, redirect, show_page
+from penstock_web.console.responses import SIGN_IN, compress_response, dismiss_banner, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.sign_in import close_session, find_viewer, open_session, set_cookie
 
@@ -72,6 +72,12 @@ async def sign_out(page: CurrentPage) -> Response:
     """Ends the browser's session."""
     await page.run(close_session(page.context))
     return redirect(SIGN_IN, set_cookie("", page.context))
+
+
+@act("/console/banner", right=SIGNED_IN)
+async def dismiss(page: CurrentPage) -> Response:
+    """Hides the banner in this browser, and returns to the page."""
+    return dismiss_banner(page, own_path(page.form.get("to")))
 
 
 @screen("/console/{rest:path}", right=SIGNED_IN, title="Not here")

@@ -1,4 +1,4 @@
-"""Shows a queue. Creates, pauses, purges and deletes queues."""
+"""Shows a queue in tabs: charts, receivers and settings. Creates, pauses, purges and deletes queues."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -40,7 +40,6 @@ SPANS: Final = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timed
 MONTH: Final = "30d"
 MONTH_LENGTH: Final = timedelta(days=30)
 MAX_SUBSCRIPTIONS: Final = 100
-SHOWN_RECEIVERS: Final = 10
 
 
 class QueueNow(NamedTuple):
@@ -93,10 +92,10 @@ def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
     return Subscribed(rows[:MAX_SUBSCRIPTIONS], bindings.subscriptions)
 
 
-@screen("/console/queues/{name}", right=right_of(read_queue, read_subscribed, list_receivers))
+@screen("/console/queues/{name}", right=right_of(read_queue))
 async def queue(name: str, page: CurrentPage) -> Response:
-    """Shows a queue with charts. Charts of 30 days come from the metrics job, and charts of hours from the queue's
-    minutes.
+    """Shows a queue's figures and charts. Charts of 30 days come from the metrics job, and charts of hours from the
+    queue's minutes.
     """
     span = page.query.read_choice("span", (*SPANS, MONTH))
     context = page.context
@@ -108,21 +107,37 @@ async def queue(name: str, page: CurrentPage) -> Response:
         charts = history.charts
     else:
         charts = await page.read(("charts", name, span), lambda: read_charts(name, SPANS[span], context))
-    subscribed = await page.read(("subscribed", name), lambda: read_subscribed(name, context))
-    receiving = await page.read(("receivers", name), lambda: list_receivers(name, context))
-    attributes = dict(now.queue.attributes)
     return show_page(
         page, "queue.html", title=name, queue=now.queue, seen=now.seen, charts=charts, span=span, spans=[*SPANS, MONTH],
-        history=history, advice=advice_on(now.seen.verdict),
+        history=history, advice=advice_on(now.seen.verdict), done=page.query.get("done", ""),
+        count=page.query.get("n", ""), at=now.seen.facts.measured_at,
+        may_send=page.may("sqs:SendMessage", now.queue.arn), paused=dict(now.queue.attributes).get("paused") == "true",
+        may_pause=page.may("penstock:PauseQueue", now.queue.arn), may_map=page.may("lambda:ListEventSourceMappings"),
+    )  # fmt: skip
+
+
+@screen("/console/queues/{name}/receivers", right=right_of(list_receivers))
+async def receivers(name: str, page: CurrentPage) -> Response:
+    """Shows the programs that received messages of the queue in the last day."""
+    found = await page.read(("receivers", name), lambda: list_receivers(name, page.context))
+    return show_page(
+        page, "queue_receivers.html", title=f"Receivers of {name}", name=name, receivers=found, moment=parse_timestamp
+    )
+
+
+@screen("/console/queues/{name}/settings", right=right_of(read_queue, read_subscribed))
+async def settings(name: str, page: CurrentPage) -> Response:
+    """Shows a queue's attributes, its senders, code that uses it, and the forms that purge and delete it."""
+    context = page.context
+    found = (await page.read(("queue", name), lambda: read_queue(name, context))).queue
+    subscribed = await page.read(("subscribed", name), lambda: read_subscribed(name, context))
+    attributes = dict(found.attributes)
+    return show_page(
+        page, "queue_settings.html", title=f"Settings of {name}", queue=found, moment=parse_timestamp,
         redrive=read_redrive(attributes.pop("RedrivePolicy", "")), policy=laid_out(attributes.pop("Policy", "")),
-        attributes=attributes, subscribed=subscribed, moment=parse_timestamp,
-        receivers=receiving[:SHOWN_RECEIVERS], snippets=queue_snippets(name, context),
-        done=page.query.get("done", ""), count=page.query.get("n", ""), at=now.seen.facts.measured_at,
-        may_send=page.may("sqs:SendMessage", now.queue.arn), may_look=page.may("sqs:ReceiveMessage", now.queue.arn),
-        may_purge=page.may("sqs:PurgeQueue", now.queue.arn), may_delete=page.may("sqs:DeleteQueue", now.queue.arn),
-        paused=attributes.get("paused") == "true", may_change=page.may("sqs:SetQueueAttributes", now.queue.arn),
-        may_pause=page.may("penstock:PauseQueue", now.queue.arn),
-        may_map=page.may("lambda:ListEventSourceMappings"),
+        attributes=attributes, subscribed=subscribed, snippets=queue_snippets(name, context),
+        done=page.query.get("done", ""), may_purge=page.may("sqs:PurgeQueue", found.arn),
+        may_delete=page.may("sqs:DeleteQueue", found.arn), may_change=page.may("sqs:SetQueueAttributes", found.arn),
     )  # fmt: skip
 
 

@@ -30,8 +30,8 @@ class Rows(NamedTuple):
     """PostgreSQL's estimates of a table's rows."""
 
     table: str
-    live: float | None
-    dead: float | None
+    live: float
+    dead: float
 
 
 @needs("account", "penstock:GetMetrics")
@@ -53,14 +53,16 @@ async def system(page: CurrentPage) -> Response:
     rows = await page.read(("installation",), lambda: read_installation(page.context))
     known = {(row.name, row.label): row.value for row in rows}
     tables = [
-        Rows(label, known.get(("live_rows", label)), known.get(("dead_rows", label)))
+        Rows(label, known.get(("live_rows", label), 0), known.get(("dead_rows", label), 0))
         for label in sorted({label for name, label in known if name in ("live_rows", "dead_rows")})
     ]
+    used = [table for table in tables if table.live or table.dead]
     server = (await page.read(("server",), lambda: read_server(page.context)))[0]
     figures = {name: value for (name, label), value in known.items() if not label}
     return show_page(
         page, "system.html", facts=list_facts(figures),
-        tables=sorted(tables, key=lambda table: -(table.dead or 0)), version=__version__,
+        tables=sorted(used, key=lambda table: (-table.dead, -table.live)), empty=len(tables) - len(used),
+        version=__version__,
         settings=page.context.environment.settings, server=server,
         migrated=compare_migrations(server.migrations, read_expected()),
         database=database_facts(server), pool=pool_facts(page.pool()),
