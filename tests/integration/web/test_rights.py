@@ -32,7 +32,7 @@ ACCOUNT, ID = "000000000000", "00000000-0000-4000-8000-000000000000"
 HEAD = f"us-east-1:{ACCOUNT}"
 PATH = {
     "name": "guarded", "topic": "guarded", "id": ID, "schedule": "guarded", "mapping": ID, "user": "guarded",
-    "message_id": "1", "move": ID,
+    "message_id": "1", "move": ID, "subscription": ID,
 }  # fmt: skip
 RESOURCES = {
     "queue": f"arn:aws:sqs:{HEAD}:guarded",

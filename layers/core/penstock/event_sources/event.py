@@ -47,7 +47,7 @@ def build_record(
         "receiptHandle": message.receipt_handle,
         "body": message.body,
         "attributes": message.attributes,
-        "messageAttributes": _build_message_attributes(message.message_attributes or {}),
+        "messageAttributes": build_message_attributes(message.message_attributes or {}),
         "md5OfBody": message.md5_of_body,
     }
     if message.md5_of_message_attributes or gathered:
@@ -56,7 +56,8 @@ def build_record(
     return record | {"eventSource": "aws:sqs", "eventSourceARN": queue.arn, "awsRegion": region}
 
 
-def _build_message_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, JsonObject]:
+def build_message_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, JsonObject]:
+    """Returns message attributes in the form of a function's event."""
     found: dict[str, JsonObject] = {}
     for name, value in attributes.items():
         given = (

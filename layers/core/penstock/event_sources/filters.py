@@ -34,7 +34,8 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
             pattern = "{}" if given.pattern is None else given.pattern
             policy = policies.compile_policy(pattern, "MessageBody")
         except InvalidParameter as error:
-            raise InvalidParameterValueException("Invalid filter pattern definition.", error.message) from error
+            place = policies.describe_place(pattern, error.message)
+            raise InvalidParameterValueException("Invalid filter pattern definition.", error.message + place) from error
         if policy is None:  # `{}` matches everything
             return None
         found.append(msgspec.json.decode(policy))

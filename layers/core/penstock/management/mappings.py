@@ -9,14 +9,19 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from penstock.context import Context
 from penstock.documents.decoding import build_reader
 from penstock.documents.queue_names import build_queue_arn
-from penstock.effects import Operation
+from penstock.effects import Call, Operation
+from penstock.errors import InvalidParameterValue
 from penstock.event_sources import checks
 from penstock.event_sources import operations as mappings
 from penstock.event_sources import types as aws
 from penstock.event_sources.batches import StoredMapping
 from penstock.event_sources.checks import DEFAULT_BATCH, MAX_FILTERS
+from penstock.event_sources.event import build_message_attributes
+from penstock.event_sources.filters import compile_filters, encode_facts
+from penstock.postgres.statements.mappings import FILTER_MESSAGES
 
 from .rights import needs, show
+from .subscriptions import FilterSample
 
 Filter = dict[str, msgspec.Raw]
 Queue = Annotated[str, Meta(min_length=1, max_length=2_048)]
@@ -137,6 +142,20 @@ def change_mapping(mapping_id: str, patch: MappingPatch, context: Context) -> Op
 
 
 @needs("mapping", "lambda:UpdateEventSourceMapping")
+def change_mapping_settings(
+    mapping_id: str, patch: MappingPatch, version: str, context: Context
+) -> Operation[ShownMapping | None]:
+    """Changes members other than tags. `version` is the `updated_at` that the caller has read, or empty.
+
+    Raises InvalidParameterValue if the mapping has changed since, and the errors of UpdateEventSourceMapping.
+    """
+    stored = yield from mappings.read(mapping_id, context)
+    if version not in ("", _format_time(stored.updated_at)):
+        raise InvalidParameterValue("Another user has changed the mapping in the meantime.")
+    return (yield from _change(mapping_id, msgspec.structs.replace(patch, tags=UNSET), context))
+
+
+@needs("mapping", "lambda:UpdateEventSourceMapping")
 def set_mapping_state(mapping_id: str, *, enabled: bool, context: Context) -> Operation[ShownMapping | None]:
     """Enables or disables a mapping, which needs no permission for tags. Raises the errors of
     UpdateEventSourceMapping."""
@@ -164,6 +183,19 @@ def delete_mapping(mapping_id: str, context: Context) -> Operation[None]:
     """Deletes a mapping. Raises ResourceNotFoundException."""
     checks.check_served(context)
     yield from mappings.drop(aws.DeleteEventSourceMappingRequest(uuid=mapping_id), context)
+
+
+def passes_filters(patterns: list[str], sample: FilterSample) -> Operation[bool]:
+    """Returns whether a message matches at least one pattern. The mapping need not exist. The sample has a body and
+    attributes, but no other members of a function's record. Raises InvalidParameterValueException.
+    """
+    compiled = compile_filters(aws.FilterCriteria([aws.Filter(pattern) for pattern in patterns]))
+    if compiled is None:
+        return True
+    record = {"body": sample.body, "messageAttributes": build_message_attributes(sample.attributes)}
+    policies = [_json.encode(policy).decode() for policy in compiled]
+    found = [fact.decode() for fact in encode_facts([record])]
+    return bool((yield from Call(FILTER_MESSAGES, (policies, found))))
 
 
 def show_mapping(mapping: StoredMapping) -> ShownMapping:

@@ -249,20 +249,24 @@ def get_subscription_attributes(
 )
 def set_subscription_attributes(request: sns.SetSubscriptionAttributesRequest, context: Context) -> Operation[None]:
     """Changes one attribute. A missing or empty value removes the attribute."""
-    arn, name = request.subscription_arn, request.attribute_name
-    given = request.attribute_value
+    name, given = request.attribute_name, request.attribute_value
     if name in NEEDS_VALUE and given is None:
         given = "null"  # like AWS's response
-    value = topic_attributes.format_booleans({name: given or ""})[name]
+    yield from replace_attributes(request.subscription_arn, {name: given or ""}, context)
+
+
+def replace_attributes(arn: str, given: Mapping[str, str], context: Context) -> Operation[None]:
+    """Replaces attributes of a subscription in one transaction. An empty value removes an attribute."""
+    values = topic_attributes.format_booleans(given)
     error: str | None = "Changed"
     while error == "Changed":
         found = yield from describe_subscription(arn, context)
+        topic_attributes.check_subscription_attributes(given, found.protocol)
+        check_dead_letter_type(values, found.protocol, found.endpoint, find_topic(arn, context))
         stored = _text.decode(found.attributes)
-        topic_attributes.check_subscription_attributes({name: given or ""}, found.protocol)
-        check_dead_letter_type({name: value}, found.protocol, found.endpoint, find_topic(arn, context))
-        changed = {key: text for key, text in {**stored, name: value}.items() if text}
-        new = encode_jsonb({name: value or None})
-        queues = list_dead_letter_queues({name: value})
+        changed = {key: text for key, text in {**stored, **values}.items() if text}
+        new = encode_jsonb({name: value or None for name, value in values.items()})
+        queues = list_dead_letter_queues(values)
         policies = yield from check_deliveries(queues, found.topic_arn, found.owner, context)
         (row,) = yield from Call(
             SET_SUBSCRIPTION_ATTRIBUTES,

@@ -1,12 +1,14 @@
-"""Reads a URL's parameters and a form's fields."""
+"""Reads a URL's parameters and a form's fields, and finds the field that an error is about."""
 
-from typing import Final, Self
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, Self
 from urllib.parse import parse_qsl
 
 from fastapi import Request
 from starlette.datastructures import QueryParams
 
-from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
+from penstock.errors import AwsError, InvalidParameterValue, RequestEntityTooLarge
 
 MAX_FORM_LENGTH: Final = 1_400_000
 """Bytes. A form can contain a message of 256 KiB with escaped characters and attributes."""
@@ -44,6 +46,21 @@ class Form:
         """Returns all values of a repeated field."""
         return self._fields.get(name, [])
 
+    def get_text(self, name: str) -> str:
+        """Returns a text of several lines as the user typed it. Browsers send CRLF for each line break."""
+        return self.get(name).replace("\r\n", "\n").strip()
+
+    def get_rows(self, *names: str) -> list[tuple[str, ...]]:
+        """Returns the rows of repeated fields that stand side by side, without rows whose first field is empty."""
+        rows = zip(*map(self.get_all, names), strict=False)
+        return [(row[0].strip(), *row[1:]) for row in rows if row[0].strip()]
+
+    @classmethod
+    def filled(cls, values: Mapping[str, str], rows: Mapping[str, Iterable[str]] | None = None) -> Self:
+        """Returns a form with values that the user has not typed. `rows` are repeated fields."""
+        repeated = {name: list(texts) for name, texts in (rows or {}).items()}
+        return cls({name: [text] for name, text in values.items()} | repeated)
+
     @classmethod
     async def read(cls, request: Request) -> Self:
         """Reads the body. Raises RequestEntityTooLarge and InvalidParameterValue."""
@@ -61,3 +78,38 @@ class Form:
         for name, value in pairs:
             fields.setdefault(name, []).append(value)
         return cls(fields)
+
+
+class FieldProblem(NamedTuple):
+    """A problem of a form's field. If the problem has a place in the field's text, `before` and `after` are the text
+    around the place.
+    """
+
+    text: str
+    before: str = ""
+    after: str = ""
+
+
+MAX_EXCERPT_LENGTH: Final = 60
+_PLACE = re.compile(r"line: (\d{1,7}), column: (\d{1,7})")
+
+
+def find_problems(error: AwsError, form: Form, words: Mapping[str, str]) -> dict[str, FieldProblem]:
+    """Returns an error by the field that it is about. `words` maps words of error texts to fields, and the first word
+    in the text counts. An error without such a word has an empty name, and belongs to the whole form.
+    """
+    text = error.message if error.detail is None else f"{error.message} {error.detail}"
+    found = [(text.index(word), field) for word, field in words.items() if word in text]
+    field = min(found)[1] if found else ""
+    return {field: locate_problem(text, form.get_text(field))}
+
+
+def locate_problem(text: str, value: str) -> FieldProblem:
+    """Returns the problem with an excerpt of the value, if the text ends with a line and a column (from 1)."""
+    places = _PLACE.findall(text)
+    lines = value.split("\n")
+    if not places or not 0 < int(places[-1][0]) <= len(lines):
+        return FieldProblem(text)
+    line, column = lines[int(places[-1][0]) - 1], int(places[-1][1]) - 1
+    shown = f"Line {places[-1][0]}, column {column + 1}: {text.partition(chr(10))[0].strip()}"
+    return FieldProblem(shown, line[max(0, column - MAX_EXCERPT_LENGTH) : column], line[column:][:MAX_EXCERPT_LENGTH])

@@ -4,7 +4,7 @@ import gzip
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from fastapi import Request, Response
@@ -14,6 +14,7 @@ from penstock.errors import AwsError
 from penstock_web.metrics.negotiation import takes_gzip
 from penstock_web.routing.errors import status_and_code
 
+from .forms import FieldProblem, Form, find_problems
 from .page import Page
 from .rendering import render
 from .screen import SCREENS, list_navigation
@@ -131,10 +132,30 @@ def to_sign_in(page: Page) -> Response:
 
 def error_page(page: Page, error: AwsError) -> Response:
     """Returns a page that shows an error. The page has the error's HTTP status."""
-    status = error.status if isinstance(error, NoSuchThing) else status_and_code(type(error))[0]
-    return show_page(
-        page, "error.html", status, title="Not done" if page.request.method == "POST" else "Not here", error=error
-    )
+    title = "Not done" if page.request.method == "POST" else "Not here"
+    return show_page(page, "error.html", find_status(error), title=title, error=error)
+
+
+def find_status(error: AwsError) -> int:
+    """Returns the HTTP status of a page that shows an error."""
+    return error.status if isinstance(error, NoSuchThing) else status_and_code(type(error))[0]
+
+
+class Refusal(NamedTuple):
+    """The HTTP status and the problems of a form that is shown again, by field. A new form has none."""
+
+    status: int = 200
+    problems: Mapping[str, FieldProblem] = {}
+
+
+ACCEPTED: Final = Refusal()
+
+
+def explain_refusal(error: AwsError, form: Form, words: Mapping[str, str]) -> Refusal:
+    """Returns an error at the field that it is about (`find_problems`). Raises the error if the service is at fault."""
+    if not error.sender_fault:
+        raise error
+    return Refusal(find_status(error), find_problems(error, form, words))
 
 
 def redirect(path: str, cookie: str | None = None) -> Response:

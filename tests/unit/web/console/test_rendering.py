@@ -224,7 +224,7 @@ def test_the_page_has_what_each_route_asks_for() -> None:
 def test_a_right_is_about_the_queue_or_topic_of_the_path() -> None:
     for shown in list_screens():
         assert (shown.right.scope == "queue") == ("/queues/{name}" in shown.path), shown
-        assert (shown.right.scope == "topic") == ("/topics/{topic}" in shown.path), shown
+        assert (shown.right.scope in ("topic", "subscription")) == ("/topics/{topic}" in shown.path), shown
 
 
 def test_the_navigation_lists_the_screens_in_order() -> None:

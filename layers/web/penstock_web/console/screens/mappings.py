@@ -1,4 +1,4 @@
-"""Shows, creates, enables, disables and deletes event source mappings."""
+"""Shows, creates, changes, enables, disables and deletes event source mappings, and tests their filters."""
 
 from typing import Final
 
@@ -6,18 +6,34 @@ import msgspec
 from fastapi import Response
 
 from penstock.access.resources import ANY, build_mapping_arn
+from penstock.aws.json_text import decode_json
+from penstock.documents.decoding import build_reader
 from penstock.documents.times import parse_timestamp
-from penstock.errors import InvalidParameterValue
+from penstock.errors import AwsError, InvalidParameterValue
+from penstock.event_sources.checks import DEFAULT_BATCH
 from penstock.management import mappings as management
-from penstock.management.mappings import NewMapping
+from penstock.management.mappings import MappingPatch, NewMapping, ShownMapping
 from penstock.management.rights import right_of
+from penstock_web.console.forms import Form
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
-from penstock_web.console.responses import redirect, show_page
+from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
+
+from .subscriptions import list_queue_names, read_sample
 
 MAX_QUEUE_ARN_LENGTH: Final = 2_048
 RUNNING: Final = {"enabled": True, "disabled": False}
+EDIT: Final = right_of(management.describe_mapping, management.change_mapping_settings)
+WORDS: Final = {
+    "batch size": "batch_size", "batch_size": "batch_size", "BatchSize": "batch_size",
+    "maximum batch size": "window_secs",
+    "window": "window_secs", "max concurrency": "max_concurrency", "max_concurrency": "max_concurrency",
+    "filter": "filters", "function": "function", "Function": "function", "queue": "queue", "Queue": "queue",
+}  # fmt: skip
+"""The form's fields by the words of errors."""
+
+read_patch = build_reader(MappingPatch)
 
 
 @screen("/console/mappings", right=right_of(management.list_mappings), title="Mappings", position=50)
@@ -32,6 +48,15 @@ async def mappings(page: CurrentPage) -> Response:
         may_create=page.may("lambda:CreateEventSourceMapping", build_mapping_arn(ANY, page.context)),
         done=page.query.get("done", ""),
     )  # fmt: skip
+
+
+@screen("/console/mappings/new", right=right_of(management.create_mapping))
+async def new_mapping(page: CurrentPage) -> Response:
+    """Shows the form of a new mapping."""
+    form = Form.filled({
+        "queue": page.query.get("queue", ""), "batch_size": str(DEFAULT_BATCH), "window_secs": "0", "enabled": "1",
+    })  # fmt: skip
+    return await show_form(None, page, form, ACCEPTED)
 
 
 @screen("/console/mappings/{mapping}", right=right_of(management.describe_mapping))
@@ -50,10 +75,47 @@ async def mapping(mapping: str, page: CurrentPage) -> Response:
 
 @act("/console/mappings", right=right_of(management.create_mapping))
 async def create_mapping(page: CurrentPage) -> Response:
-    """Creates a mapping."""
-    new = _read_form(page)
-    made = await page.act(management.create_mapping(new, page.context))
-    return redirect(f"/console/mappings/{segment(made.id)}?done=mapped")
+    """Creates a mapping. With the button for a test, only tests the filters."""
+    try:
+        if page.form.get("do") != "test":
+            made = await page.act(management.create_mapping(_read_new(page.form), page.context))
+            return redirect(f"/console/mappings/{segment(made.id)}?done=mapped")
+        result = await _test(page)
+    except AwsError as error:
+        return await show_form(None, page, page.form, explain_refusal(error, page.form, WORDS))
+    return await show_form(None, page, page.form, ACCEPTED, result)
+
+
+@screen("/console/mappings/{mapping}/change", right=EDIT)
+async def change_mapping_form(mapping: str, page: CurrentPage) -> Response:
+    """Shows the form of a mapping's settings."""
+    shown = await page.run(management.describe_mapping(mapping, page.context))
+    form = Form.filled({
+        "function": shown.function, "batch_size": str(shown.batch_size), "window_secs": str(shown.window_secs),
+        "max_concurrency": str(shown.max_concurrency or ""), "report_failures": "1" if shown.report_failures else "",
+        "filters": "\n".join(msgspec.json.encode(pattern).decode() for pattern in shown.filters),
+        "version": shown.updated_at,
+    })  # fmt: skip
+    return await show_form(shown, page, form, ACCEPTED)
+
+
+@act("/console/mappings/{mapping}/change", right=right_of(management.change_mapping_settings))
+async def change_mapping(mapping: str, page: CurrentPage) -> Response:
+    """Changes a mapping's settings. With the button for a test, only tests the filters."""
+    try:
+        if page.form.get("do") != "test":
+            patch, version = _read_patch(page.form), page.form.get("version")
+            await page.act(management.change_mapping_settings(mapping, patch, version, page.context))
+            return redirect(f"/console/mappings/{segment(mapping)}?done=saved")
+        result = await _test(page)
+    except AwsError as error:
+        try:
+            shown = await page.run(management.describe_mapping(mapping, page.context))
+        except AwsError:
+            raise error from None
+        return await show_form(shown, page, page.form, explain_refusal(error, page.form, WORDS))
+    shown = await page.run(management.describe_mapping(mapping, page.context))
+    return await show_form(shown, page, page.form, ACCEPTED, result)
 
 
 @act("/console/mappings/{mapping}/state", right=right_of(management.set_mapping_state))
@@ -74,25 +136,69 @@ async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
     return redirect("/console/mappings?done=unmapped")
 
 
-def _read_form(page: Page) -> NewMapping:
+# --- forms -----------------------------------------------------------------------------------------------------------
+async def show_form(
+    shown: ShownMapping | None, page: Page, form: Form, refusal: Refusal, result: bool | None = None
+) -> Response:
+    """Shows the form of a new or an existing mapping. `result` says whether the sample message passes the filters."""
+    title = "New mapping" if shown is None else f"Mapping of {shown.queue}"
+    queues = [] if shown is not None else await page.run(list_queue_names(page.context))
+    return show_page(
+        page, "mapping_form.html", refusal.status, title=title, shown=shown, queues=queues, form=form,
+        problems=refusal.problems, result=result,
+    )  # fmt: skip
+
+
+def _read_new(form: Form) -> NewMapping:
     """Reads a new mapping from the form. Raises InvalidParameterValue."""
     document = {
-        "queue": page.form.get("queue").strip(),
-        "function": page.form.get("function").strip(),
-        "enabled": bool(page.form.get("enabled")),
-        "batch_size": _number(page, "batch_size"),
-        "window_secs": _number(page, "window_secs"),
-        "max_concurrency": _number(page, "max_concurrency"),
-        "filters": [msgspec.Raw(line.encode()) for line in page.form.get("filters").splitlines() if line.strip()],
-        "report_failures": bool(page.form.get("report_failures")),
+        "queue": form.get("queue").strip(),
+        "enabled": bool(form.get("enabled")),
+        "max_concurrency": _number(form, "max_concurrency"),
+        **_read_settings(form),
     }
-    given = {name: value for name, value in document.items() if value is not None}
-    return management.read_mapping(msgspec.json.encode(given))
+    return management.read_mapping(msgspec.json.encode(document))
 
 
-def _number(page: Page, name: str) -> int | None:
+def _read_patch(form: Form) -> MappingPatch:
+    """Reads the settings of a mapping from the form. Raises InvalidParameterValue."""
+    document = {**_read_settings(form), "max_concurrency": _number(form, "max_concurrency")}
+    return read_patch(msgspec.json.encode(document))
+
+
+def _read_settings(form: Form) -> dict[str, object]:
+    """Reads the settings that a new and an existing mapping share, without empty numbers."""
+    numbers = {name: _number(form, name) for name in ("batch_size", "window_secs")}
+    return {
+        "function": form.get("function").strip(),
+        "filters": [msgspec.Raw(pattern.encode()) for pattern in _read_patterns(form)],
+        "report_failures": bool(form.get("report_failures")),
+    } | {name: number for name, number in numbers.items() if number is not None}
+
+
+def _read_patterns(form: Form) -> list[str]:
+    """Returns the filters, one per line. Raises InvalidParameterValue with the place of a fault."""
+    lines = form.get_text("filters").split("\n")
+    for number, line in enumerate(lines, 1):
+        try:
+            is_object = not line.strip() or isinstance(decode_json(line), dict)
+            problem, column = "" if is_object else "A filter is a JSON object.", 1
+        except ValueError as error:
+            problem, column = f"The filter is not JSON: {error}.", getattr(error, "colno", 1)
+        except RecursionError:
+            problem, column = "The filter is nested too deeply.", 1
+        if problem:
+            raise InvalidParameterValue(f"filters: {problem}\n line: {number}, column: {column}")
+    return [line.strip() for line in lines if line.strip()]
+
+
+async def _test(page: Page) -> bool:
+    return await page.run(management.passes_filters(_read_patterns(page.form), read_sample(page.form)))
+
+
+def _number(form: Form, name: str) -> int | None:
     """Parses a field as a number. Returns None for an empty field."""
-    text = page.form.get(name).strip()
+    text = form.get(name).strip()
     if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
         raise InvalidParameterValue(f"{name.replace('_', ' ')} must be a number.")
     return int(text) if text else None

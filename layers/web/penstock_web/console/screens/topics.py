@@ -1,16 +1,18 @@
-"""Shows topics and subscriptions, tests filter policies, and publishes messages."""
+"""Shows, creates and deletes topics, tests filter policies, and publishes messages."""
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
 from fastapi import Response
 
-from penstock.aws.fifo_name import is_fifo_name
+from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
 from penstock.aws.sns_arn import TopicArn, is_topic_name
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.rights import needs, right_of
-from penstock.management.topics import publish_written
+from penstock.management.topics import NewTopic, create_topic, delete_topic, publish_written
 from penstock.postgres.statements.sns.topics import (
     DESCRIBE_TOPIC,
     READ_TOPIC_PAGE,
@@ -23,13 +25,31 @@ from penstock.sns.filter_policy import facts
 from penstock.sns.types import MessageAttributeValue as TopicAttribute
 from penstock.sns.types import PublishRequest
 from penstock.sqs.types import MessageAttributeValue
-from penstock_web.console.page import CurrentPage
+from penstock_web.console.forms import Form
+from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE, count_pages, count_rows_before, read_page_number
-from penstock_web.console.responses import NoSuchThing, redirect, show_page
+from penstock_web.console.rendering import segment
+from penstock_web.console.responses import ACCEPTED, NoSuchThing, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 
 MAX_SEARCH_LENGTH: Final = 80
 MAX_TEST_LENGTH: Final = 4_000
+TOPIC_ACTS: Final = ("Publish", "Subscribe", "DeleteTopic")
+TOPIC_FIELDS: Final = {
+    "DisplayName": "display_name", "MaximumMessageSize": "size", "Policy": "policy",
+    "ContentBasedDeduplication": "content", "FifoThroughputScope": "throughput",
+}  # fmt: skip
+"""The form's fields by attribute."""
+TOPIC_WORDS: Final = {
+    "Topic Name": "name", "already exists": "name", "DisplayName": "display_name", "MaximumMessageSize": "size",
+    "Policy": "policy", "ContentBasedDeduplication": "fifo", "FifoThroughputScope": "fifo", "Tag": "tags",
+}  # fmt: skip
+"""The form's fields by the words of errors."""
+MESSAGE_WORDS: Final = {
+    "Subject": "subject", "Empty message": "body", "Message Structure": "body", "Message too long": "body",
+    "Invalid parameter: Message Reason": "body", "MessageGroupId": "group", "MessageDeduplicationId": "dedup",
+    "ContentBasedDeduplication": "dedup", "ttribute": "attribute",
+}  # fmt: skip
 
 _json = msgspec.json.Encoder()
 _texts = msgspec.json.Decoder(dict[str, str])
@@ -78,11 +98,41 @@ async def topics(page: CurrentPage) -> Response:
     """Shows topics by name."""
     search, number = page.query.get("q", "").strip()[:MAX_SEARCH_LENGTH], read_page_number(page.query)
     rows = await page.read(("topics", search, number), lambda: read_topics(search, number, page.context))
+    return show_topics(page, rows, Form(), ACCEPTED, search, number)
+
+
+def show_topics(
+    page: Page, rows: list[TopicPageRow] | None, form: Form, refusal: Refusal, search: str = "", number: int = 1
+) -> Response:
+    """Shows the form of a new topic below a page of topics, or alone if `rows` is None."""
     total = rows[0].total if rows else 0
     return show_page(
-        page, "topics.html", topics=rows, total=total, search=search, number=number,
-        pages=count_pages(total),
+        page, "topics.html", refusal.status, title="Topics", topics=rows, total=total, search=search, number=number,
+        form=form, problems=refusal.problems, pages=count_pages(total),
+        may_create=page.may_ever("sns:CreateTopic"), done=page.query.get("done", ""),
     )  # fmt: skip
+
+
+@act("/console/topics", right=right_of(create_topic))
+async def create_topic_by_form(page: CurrentPage) -> Response:
+    """Creates a topic. The name of a FIFO topic gets its ending."""
+    form = page.form
+    name = form.get("name").strip()
+    if form.get("fifo") and not is_fifo_name(name):
+        name += FIFO_ENDING
+    attributes = {key: form.get_text(field) for key, field in TOPIC_FIELDS.items() if form.get_text(field)}
+    try:
+        made = await page.act(create_topic(NewTopic(name, attributes, dict(read_tags(form))), page.context))
+    except AwsError as error:
+        return show_topics(page, None, form, explain_refusal(error, form, TOPIC_WORDS))
+    return redirect(f"/console/topics/{segment(made.name)}?done=topic")
+
+
+def read_tags(form: Form) -> Iterator[tuple[str, str]]:
+    """Yields the tags of a form, which are lines such as `team=orders`."""
+    for line in filter(None, map(str.strip, form.get("tags").splitlines())):
+        key, _, value = line.partition("=")
+        yield key.strip(), value.strip()
 
 
 @needs("topic", "sns:GetTopicAttributes", "sns:ListTagsForResource", "sns:ListSubscriptionsByTopic")
@@ -112,7 +162,7 @@ async def topic(topic: str, page: CurrentPage) -> Response:
         attributes={key: value for key, value in attributes.items() if key != "Policy"},
         policy=attributes.get("Policy", ""), tags=_texts.decode(shown.topic.tags), number=number,
         pages=count_pages(shown.topic.confirmed + shown.topic.pending), done=page.query.get("done", ""),
-        may_publish=page.may("sns:Publish", build_arn(topic, page.context)), fifo=is_fifo_name(topic),
+        may={name: page.may(f"sns:{name}", build_arn(topic, page.context)) for name in TOPIC_ACTS},
         state={"body": wanted.body, "attribute": wanted.name, "type": wanted.kind, "value": wanted.value},
     )  # fmt: skip
 
@@ -122,16 +172,60 @@ def build_arn(name: str, context: Context) -> str:
     return str(TopicArn(context.region, context.account_id, name))
 
 
+@act("/console/topics/{topic}/delete", right=right_of(delete_topic))
+async def delete_topic_by_form(topic: str, page: CurrentPage) -> Response:
+    """Deletes a topic with its subscriptions. The user must type the topic's name."""
+    if page.form.get("typed").strip() != topic:
+        raise InvalidParameterValue(f"The typed name is not {topic}. Penstock has not deleted the topic.")
+    await page.act(delete_topic(topic, page.context))
+    return redirect("/console/topics?done=deleted")
+
+
+def check_topic(name: str, context: Context) -> Operation[None]:
+    """Raises NoSuchThing if the account has no topic of this name."""
+    if not is_topic_name(name) or not (yield from Call(DESCRIBE_TOPIC, (build_arn(name, context),))):
+        raise NoSuchThing(f"There is no topic '{name}'.")
+
+
+@screen("/console/topics/{topic}/publish", right=right_of(publish_written))
+async def publish_form(topic: str, page: CurrentPage) -> Response:
+    """Shows the form of a message."""
+    await page.run(check_topic(topic, page.context))
+    return show_publication(topic, page, page.form, ACCEPTED)
+
+
 @act("/console/topics/{topic}/publish", right=right_of(publish_written))
 async def publish(topic: str, page: CurrentPage) -> Response:
     """Publishes a message."""
-    attribute = page.form.get("attribute").strip()
-    kind, value = page.form.get("type").strip() or "String", page.form.get("value")
+    form = page.form
     request = PublishRequest(
-        message=page.form.get("body").replace("\r\n", "\n"),
-        message_attributes={attribute: TopicAttribute(kind, value)} if attribute else None,
-        message_group_id=page.form.get("group").strip() or None,
-        message_deduplication_id=page.form.get("dedup").strip() or None,
+        message=form.get("body").replace("\r\n", "\n"),
+        subject=form.get("subject") or None,
+        message_structure="json" if form.get("structure") else None,
+        message_attributes=read_attributes(form) or None,
+        message_group_id=form.get("group").strip() or None,
+        message_deduplication_id=form.get("dedup").strip() or None,
     )
-    await page.act(publish_written(topic, request, page.context))
-    return redirect(f"/console/topics/{topic}?done=published")
+    try:
+        await page.act(publish_written(topic, request, page.context))
+    except AwsError as error:
+        return show_publication(topic, page, form, explain_refusal(error, form, MESSAGE_WORDS))
+    return redirect(f"/console/topics/{segment(topic)}?done=published")
+
+
+def read_attributes(form: Form) -> dict[str, TopicAttribute]:
+    """Returns the form's attributes by name. A binary value is in Base64."""
+    return {
+        name: TopicAttribute(kind.strip() or "String", None, value)
+        if kind.strip().startswith("Binary")
+        else TopicAttribute(kind.strip() or "String", value)
+        for name, kind, value in form.get_rows("attribute", "type", "value")
+    }
+
+
+def show_publication(topic: str, page: Page, form: Form, refusal: Refusal) -> Response:
+    """Shows the form of a message."""
+    return show_page(
+        page, "publish.html", refusal.status, title=f"Publish to {topic}", name=topic, fifo=is_fifo_name(topic),
+        form=form, problems=refusal.problems,
+    )  # fmt: skip
