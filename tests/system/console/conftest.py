@@ -37,6 +37,10 @@ def console(postgres: TestServer) -> Iterator[Service]:
                 "update queue.event_source_mapping set mapping_id = %s, failing_since = now(), last_result = %s",
                 (MAPPING, f"PROBLEM: {HOSTILE[0]}"),
             )
+            connection.execute(
+                "update queue.subscription set subscription_id = %s, arn = regexp_replace(arn, '[^:]*$', %s)",
+                (MAPPING, MAPPING),
+            )
         yield service
 
 

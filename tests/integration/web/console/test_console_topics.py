@@ -299,6 +299,7 @@ def test_a_mapping_is_changed_and_its_filters_are_tested(console: Console, topic
     assert console.audit("lambda:UpdateEventSourceMapping")[5] == "console"
     late = console.browser.post(f"/console{path}/change", **changed | {"batch_size": "5"})
     assert (late.status_code, "Another user has changed" in late.text) == (400, True)
+    console.browser.post(f"/console{path}/delete")
 
 
 @pytest.mark.parametrize(
