@@ -168,9 +168,9 @@ def _render_functions(folder: Path) -> Iterator[str]:
         text = file.read_text()
         comment = [line.removeprefix("--").strip() for line in text.splitlines() if line.startswith("--")]
         signature = text.partition("create or replace function ")[2].partition("\nlanguage")[0]
-        description = " ".join(comment).partition("): ")[2].replace(" SQL interface.", "")
+        description = " ".join(comment).partition(": ")[2].replace(" SQL interface.", "")
         if not description:
-            raise ValueError(f"{file.name} has no description after its parameters")
+            raise ValueError(f"{file.name} has no description after its name")
         description = description[0].upper() + description[1:]
         yield f"## {file.stem}\n\n{description}\n\n```sql\n{signature}\n```\n"
 

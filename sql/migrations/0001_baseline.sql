@@ -254,16 +254,16 @@ create type queue.received_message as (
 -- Fair queues: standard queues whose messages have groups ------------------------------------------------------------
 
 -- The table contains the message groups that keep the consumers of a queue busy. AWS calls a group of this kind a noisy
--- neighbor. Receives skip the messages of these groups while other messages wait (SQS Developer Guide, "Amazon SQS fair
--- queues").
+-- neighbor. Receives defer the messages of these groups while other messages wait (SQS Developer Guide, "Amazon SQS
+-- fair queues").
 create table queue.noisy_neighbors (
     queue_id int primary key,
-    -- Receives skip the messages of these noisy groups. Groups with the fewest messages in flight come first.
+    -- Receives defer the messages of these noisy groups. Groups with the fewest messages in flight come first.
     noisy text[],
     judged_at timestamptz not null default '-infinity'
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
--- The table contains messages that a receive skipped. Each row has one group's messages in one lease, which ends at
+-- The table contains messages that a receive deferred. Each row has one group's messages in one lease, which ends at
 -- 'infinity' and has a receive count of 0. `ids` can contain messages that no longer belong to the lease.
 create table queue.deferred (
     queue_id int not null,
@@ -1475,7 +1475,7 @@ create table queue.measurement (
     in_flight bigint not null,
     delayed bigint not null,
     oldest_at timestamptz,          -- when the oldest message was sent; null if the queue is empty
-    noisy_groups int not null,      -- the number of groups whose messages receives skip
+    noisy_groups int not null,      -- the number of groups whose messages receives defer
     dead_lettered bigint not null,  -- the number of messages that have ever moved to the dead-letter queue
     expired bigint not null default 0,  -- the number of messages whose retention has ever ended
     -- The first message, including messages whose retention is over, was sent at this time. The value is null if the

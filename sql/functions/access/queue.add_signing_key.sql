@@ -19,7 +19,7 @@ begin
     return query select * from queue.current_signing_key();
 end $$;
 
--- queue.find_certificate(key id): returns the certificate of a signing key, or of the current key if p_key_id is null.
+-- queue.find_certificate: returns the certificate of a signing key, or of the current key if p_key_id is null.
 create or replace function queue.find_certificate(p_key_id text) returns table (certificate text)
 language sql stable as $$
 select k.certificate from queue.signing_key k

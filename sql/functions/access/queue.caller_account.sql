@@ -1,4 +1,4 @@
--- queue.caller_account(): returns the account and region of the session's login role in the SQL interface. The column
+-- queue.caller_account: returns the account and region of the session's login role in the SQL interface. The column
 -- `is_bound` says whether the role can use only its account. The role's entry in queue.role_account contains the
 -- account and the region. A role without an entry uses the entries of its groups if these entries agree. A service role
 -- (is_service_role) without an entry uses the default account and can name every queue. Reads session_user, because

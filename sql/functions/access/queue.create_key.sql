@@ -1,13 +1,12 @@
--- queue.create_key(kind, id, account, secret, description, user, expires): stores a new key.
+-- queue.create_key: stores a new key.
 --   `p_kind` is 'access' or 'bearer'.
 --   `p_secret` is the encrypted secret of an access key, or the hash of a bearer key's secret.
 --   `p_user` is null if the key belongs to the account itself.
 --   `p_expires_at` is null if the key does not expire.
 --   `created` is false if the id is taken or `error` is set.
 --   `error` is UnknownUser or TooManyKeys.
--- A user can have two valid keys of a kind, as in IAM, so that the new key can replace the old key.
--- Locks the user's row.
--- Raises 23514 if the account does not have 12 digits.
+-- A user can have two valid keys of a kind, as in IAM, so that the new key can replace the old key. Locks the user's
+-- row. Raises 23514 if the account does not have 12 digits.
 -- This file also contains list_keys, create_first_key, limit_key and revoke_key.
 create or replace function queue.create_key(
     p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text, p_user text,
@@ -37,8 +36,8 @@ begin
     return query select found and v_error is null, v_error;
 end $$;
 
--- queue.list_keys(account): returns the account's keys without secrets, the oldest first. The list includes revoked and
--- expired keys.
+-- queue.list_keys: returns the account's keys without secrets, the oldest first. The list includes revoked and expired
+-- keys.
 --   `p_account_id` is null for the keys of all accounts.
 create or replace function queue.list_keys(p_account_id text)
 returns table (kind text, key_id text, account_id text, user_name text, created_at timestamptz,
@@ -54,9 +53,9 @@ language sql stable as $$
     order by 5, 2
 $$;
 
--- queue.create_first_key(id, account, secret, description): stores an access key if no key of any kind has ever
--- existed. Revoked keys also count: after an operator has revoked the last key, a later start must not write a new key
--- into a log. An advisory lock admits one caller at a time.
+-- queue.create_first_key: stores an access key if no key of any kind has ever existed. Revoked keys also count: after
+-- an operator has revoked the last key, a later start must not write a new key into a log. An advisory lock admits one
+-- caller at a time.
 create or replace function queue.create_first_key(
     p_key_id text, p_account_id text, p_secret bytea, p_description text)
 returns table (created boolean)
@@ -69,8 +68,8 @@ begin
     return query select found;
 end $$;
 
--- queue.limit_key(id, expires): sets the time at which a key expires. Null means never. The column `found` says whether
--- the key exists.
+-- queue.limit_key: sets the time at which a key expires. Null means never. The column `found` says whether the key
+-- exists.
 create or replace function queue.limit_key(p_key_id text, p_expires_at timestamptz) returns table (found boolean)
 language plpgsql as $$
 begin
@@ -81,7 +80,7 @@ begin
     return query select found;
 end $$;
 
--- queue.revoke_key(id): revokes a key. The column `revoked` says whether the key exists. A key that is already revoked
+-- queue.revoke_key: revokes a key. The column `revoked` says whether the key exists. A key that is already revoked
 -- keeps its revocation time.
 create or replace function queue.revoke_key(p_key_id text) returns table (revoked boolean)
 language plpgsql as $$

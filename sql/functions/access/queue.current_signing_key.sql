@@ -1,4 +1,4 @@
--- queue.current_signing_key(): returns the key that currently signs SNS messages. Returns no row before the first key
+-- queue.current_signing_key: returns the key that currently signs SNS messages. Returns no row before the first key
 -- exists.
 create or replace function queue.current_signing_key()
 returns table (key_id text, sealed boolean, private_key bytea)

@@ -1,7 +1,6 @@
--- queue.find_access_key(id): returns a valid key that signs requests, and records its use.
--- Returns no row if the key is unknown, expired or revoked.
--- If the key belongs to a user, `user_name` and `policies` describe the user. Both columns are null if the key belongs
--- to the account itself.
+-- queue.find_access_key: returns a valid key that signs requests, and records its use. Returns no row if the key is
+-- unknown, expired or revoked. If the key belongs to a user, `user_name` and `policies` describe the user. Both columns
+-- are null if the key belongs to the account itself.
 -- This file also contains find_bearer_key.
 create or replace function queue.find_access_key(p_access_key_id text)
 returns table (account_id text, sealed_secret bytea, user_name text, policies text[], expires_at timestamptz)
@@ -19,10 +18,9 @@ begin
         and coalesce(k.expires_at > clock_timestamp(), true);
 end $$;
 
--- queue.find_bearer_key(id): returns a valid key of the REST API, and records its use.
--- Returns no row if the key is unknown, expired or revoked.
--- If the key belongs to a user, `user_name` and `policies` describe the user. Both columns are null if the key belongs
--- to the account itself.
+-- queue.find_bearer_key: returns a valid key of the REST API, and records its use. Returns no row if the key is
+-- unknown, expired or revoked. If the key belongs to a user, `user_name` and `policies` describe the user. Both columns
+-- are null if the key belongs to the account itself.
 create or replace function queue.find_bearer_key(p_key_id text)
 returns table (account_id text, secret_hash bytea, user_name text, policies text[], expires_at timestamptz)
 language plpgsql as $$

@@ -1,7 +1,6 @@
--- queue.find_role_problems(service's roles): returns a row for each problem of the database roles' rights.
--- The service's roles are the caller, the schema's owner, p_service_roles and the members of these roles.
--- Skips superusers, because a superuser has every right.
--- Skips roles that do not exist, which penstock/postgres/roles.py finds.
+-- queue.find_role_problems: returns a row for each problem of the database roles' rights. The service's roles are the
+-- caller, the schema's owner, p_service_roles and the members of these roles. Skips superusers, because a superuser has
+-- every right. Skips roles that do not exist, which penstock/postgres/roles.py finds.
 -- This file also contains application_functions.
 create or replace function queue.find_role_problems(p_service_roles text[]) returns table (problem text)
 language sql stable as $$
@@ -96,7 +95,7 @@ where o.rolcanlogin and not o.rolsuper and o.rolname <> 'penstock_owner'
     and exists (select from privileged p where queue.has_role(o.rolname, p.oid))
 $$;
 
--- queue.application_functions(): returns the functions in api/, which applications may call (docs/reference/sql.md).
+-- queue.application_functions: returns the functions in api/, which applications may call (docs/reference/sql.md).
 create or replace function queue.application_functions() returns setof regprocedure
 language sql stable as $$
 select p.oid::regprocedure from pg_proc p

@@ -1,5 +1,5 @@
--- queue.is_service_role(): returns whether the session's login role belongs to the service.
--- A role of the service is a superuser, a member of penstock_api, or a member of the role that owns the schema.
+-- queue.is_service_role: returns whether the session's login role belongs to the service. A role of the service is a
+-- superuser, a member of penstock_api, or a member of the role that owns the schema.
 create or replace function queue.is_service_role() returns boolean
 language plpgsql stable as $$
 begin

@@ -1,5 +1,4 @@
--- queue.quota_reached(account, region, kind, group, name, max): returns whether an account has reached a quota.
--- Returns false if the named item exists already.
+-- queue.quota_reached: returns whether an account has reached a quota. Returns false if the named item exists already.
 --   `p_kind` is queues, topics, subscriptions, schedules, platform_applications, opted_out_numbers or mappings.
 --   `p_group` is the group of a schedule.
 --   `p_name` is the item's name, the ARN of a platform application, or a phone number. For a subscription or a mapping,

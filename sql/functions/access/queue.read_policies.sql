@@ -1,5 +1,4 @@
--- queue.read_policies(arns): returns the access policies of queues.
--- Returns no row for an unknown queue.
+-- queue.read_policies: returns the access policies of queues. Returns no row for an unknown queue.
 --   `n` is the position in p_arns, from 1.
 --   `policy` is null if the queue has no policy.
 -- This file also contains read_topic_policies.
@@ -11,8 +10,8 @@ language sql stable as $$
     join queue.queues q on q.arn = a.arn
 $$;
 
--- queue.read_topic_policies(arns): returns the access policies of topics, and the owners of subscriptions.
--- Returns no row for an unknown ARN.
+-- queue.read_topic_policies: returns the access policies of topics, and the owners of subscriptions. Returns no row for
+-- an unknown ARN.
 --   `n` is the position in p_arns, from 1.
 --   `policy` is null if the topic has no policy, or the ARN belongs to a subscription.
 --   `owner` is the account that owns the topic or the subscription.

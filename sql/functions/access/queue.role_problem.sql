@@ -1,5 +1,5 @@
--- queue.role_problem(role): returns why an application cannot use a database role, with the command that fixes the
--- role. Returns null if the role is suitable.
+-- queue.role_problem: returns why an application cannot use a database role, with the command that fixes the role.
+-- Returns null if the role is suitable.
 create or replace function queue.role_problem(p_role name) returns text
 language sql stable as $$
 select case

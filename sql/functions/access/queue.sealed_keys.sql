@@ -1,5 +1,5 @@
--- queue.sealed_keys(): returns the secrets that QUEUE_ENCRYPTION_KEY encrypts.
--- The rows are the newest 10,000 valid access keys and the key that signs SNS messages.
+-- queue.sealed_keys: returns the secrets that QUEUE_ENCRYPTION_KEY encrypts. The rows are the newest 10,000 valid
+-- access keys and the key that signs SNS messages.
 --   `kind` is access or signing.
 --   `account_id` is null for a signing key.
 --   `sealed` is the encrypted secret.
@@ -16,9 +16,9 @@ union all
 select 'signing', k.key_id, null, k.private_key from queue.current_signing_key() k where k.sealed
 $$;
 
--- queue.encryption_key(fingerprint, replace): returns the fingerprint of the installation's QUEUE_ENCRYPTION_KEY. The
--- first call with a p_fingerprint stores this fingerprint. A later call replaces the stored fingerprint only if
--- p_replace is true. Returns null before the first fingerprint is stored.
+-- queue.encryption_key: returns the fingerprint of the installation's QUEUE_ENCRYPTION_KEY. The first call with a
+-- p_fingerprint stores this fingerprint. A later call replaces the stored fingerprint only if p_replace is true.
+-- Returns null before the first fingerprint is stored.
 create or replace function queue.encryption_key(p_fingerprint bytea, p_replace boolean)
 returns table (fingerprint bytea)
 language plpgsql as $$

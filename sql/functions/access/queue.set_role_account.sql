@@ -1,7 +1,6 @@
--- queue.set_role_account(role, account, region): sets the account and region of a database role in the SQL interface.
--- Returns the role's problem (role_problem), or null.
--- If the role does not exist, does not store a row and returns no row.
--- Raises 23514 if the account or region is invalid.
+-- queue.set_role_account: sets the account and region of a database role in the SQL interface. Returns the role's
+-- problem (role_problem), or null. If the role does not exist, does not store a row and returns no row. Raises 23514 if
+-- the account or region is invalid.
 -- This file also contains unset_role_account and list_role_accounts.
 create or replace function queue.set_role_account(p_role text, p_account_id text, p_region text)
 returns table (problem text)
@@ -12,8 +11,8 @@ language sql as $$
     returning queue.role_problem(r.role_name)
 $$;
 
--- queue.unset_role_account(role): removes the account of a database role. The column `found` says whether the role had
--- an account.
+-- queue.unset_role_account: removes the account of a database role. The column `found` says whether the role had an
+-- account.
 create or replace function queue.unset_role_account(p_role text) returns table (found boolean)
 language plpgsql as $$
 begin
@@ -21,7 +20,7 @@ begin
     return query select found;
 end $$;
 
--- queue.list_role_accounts(): returns the account, region and problem (role_problem) of each database role, by name.
+-- queue.list_role_accounts: returns the account, region and problem (role_problem) of each database role, by name.
 create or replace function queue.list_role_accounts()
 returns table (role_name text, account_id text, region text, created_at timestamptz, problem text)
 language sql stable as $$

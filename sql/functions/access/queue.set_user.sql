@@ -1,5 +1,4 @@
--- queue.set_user(account, name, policies): creates a user or replaces a user's policies. The column `created` says
--- whether the user is new.
+-- queue.set_user: creates a user or replaces a user's policies. The column `created` says whether the user is new.
 -- Raises 23514 if the name or account is invalid.
 -- This file also contains end_user and list_users.
 create or replace function queue.set_user(p_account_id text, p_name text, p_policies text[])
@@ -16,9 +15,8 @@ begin
     return query select false;
 end $$;
 
--- queue.end_user(account, name): deletes a user and revokes the user's keys. The column `found` says whether the user
--- existed.
--- A later user with this name does not receive these keys.
+-- queue.end_user: deletes a user and revokes the user's keys. The column `found` says whether the user existed. A later
+-- user with this name does not receive these keys.
 create or replace function queue.end_user(p_account_id text, p_name text) returns table (found boolean)
 language plpgsql as $$
 begin
@@ -30,7 +28,7 @@ begin
     return query select found;
 end $$;
 
--- queue.list_users(account): returns the account's users with their policies, by account and name.
+-- queue.list_users: returns the account's users with their policies, by account and name.
 --   `p_account_id` is null for the users of all accounts.
 create or replace function queue.list_users(p_account_id text)
 returns table (account_id text, name text, policies text[], created_at timestamptz)

@@ -1,5 +1,5 @@
--- queue.shared_secret(name, new): returns the secret with this name, which all processes share.
--- The first call stores p_new as the secret.
+-- queue.shared_secret: returns the secret with this name, which all processes share. The first call stores p_new as the
+-- secret.
 create or replace function queue.shared_secret(p_name text, p_new bytea) returns table (value bytea)
 language plpgsql as $$
 begin

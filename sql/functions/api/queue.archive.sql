@@ -1,5 +1,5 @@
--- queue.archive(name, id): deletes a message and stores a copy in the archive. Returns false if the message does not
--- exist. Raises QU001 if the queue does not exist. SQL interface.
+-- queue.archive: deletes a message and stores a copy in the archive. Returns false if the message does not exist.
+-- Raises QU001 if the queue does not exist. SQL interface.
 create or replace function queue.archive(name text, id bigint) returns boolean
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin

@@ -1,12 +1,10 @@
--- queue.create_schedule(name, cron, every, fire_at, queue, topic, message, headers, timezone, options): creates a
--- schedule inside the caller's transaction. Returns the first time at which the schedule fires.
--- The schedule exists and fires only after the caller commits.
--- The caller gives exactly one of `cron`, `every` and `fire_at`. The function rounds `fire_at` up to a second.
--- The caller gives exactly one of `queue` and `topic`. `topic` is a routing key.
--- `queue` is a name or an ARN in the account and region of the schedule.
--- `options` can contain jitter_seconds, catchup, catchup_limit, failure_threshold, overlap, start_at and end_at.
--- Raises QU002 if the name is taken.
--- Raises QU003 if a name, time, target or option is invalid, or if the schedule would never fire. SQL interface.
+-- queue.create_schedule: creates a schedule inside the caller's transaction. Returns the first time at which the
+-- schedule fires. The schedule exists and fires only after the caller commits. The caller gives exactly one of `cron`,
+-- `every` and `fire_at`. The function rounds `fire_at` up to a second. The caller gives exactly one of `queue` and
+-- `topic`. `topic` is a routing key. `queue` is a name or an ARN in the account and region of the schedule. `options`
+-- can contain jitter_seconds, catchup, catchup_limit, failure_threshold, overlap, start_at and end_at. Raises QU002 if
+-- the name is taken. Raises QU003 if a name, time, target or option is invalid, or if the schedule would never fire.
+-- SQL interface.
 create or replace function queue.create_schedule(
     name text, cron text default null, every text default null, fire_at timestamptz default null,
     queue text default null, topic text default null, message jsonb default null, headers jsonb default null,

@@ -1,6 +1,5 @@
--- queue.delete(name, id): deletes a message in any state.
--- Returns false if the message does not exist.
--- Raises QU001 if the queue does not exist. SQL interface.
+-- queue.delete: deletes a message in any state. Returns false if the message does not exist. Raises QU001 if the queue
+-- does not exist. SQL interface.
 create or replace function queue.delete(name text, id bigint) returns boolean
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin

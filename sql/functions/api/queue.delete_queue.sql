@@ -1,5 +1,4 @@
--- queue.delete_queue(name): deletes a queue and its messages.
--- Returns false if the queue does not exist. SQL interface.
+-- queue.delete_queue: deletes a queue and its messages. Returns false if the queue does not exist. SQL interface.
 create or replace function queue.delete_queue(name text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

@@ -1,8 +1,7 @@
--- queue.fail(name, id, error, vt): records why the last receive of a message failed. If vt is given, makes the message
--- visible in vt seconds. If the message becomes a dead letter, it has the attribute PenstockError with the last error.
--- Cuts the error to 1,024 characters.
--- Returns false if the message does not exist.
--- Raises QU001 if the queue does not exist, and QU003 for an empty error or a vt outside 0 to 43,200. SQL interface.
+-- queue.fail: records why the last receive of a message failed. If vt is given, makes the message visible in vt
+-- seconds. If the message becomes a dead letter, it has the attribute PenstockError with the last error. Cuts the error
+-- to 1,024 characters. Returns false if the message does not exist. Raises QU001 if the queue does not exist, and QU003
+-- for an empty error or a vt outside 0 to 43,200. SQL interface.
 create or replace function queue.fail(name text, id bigint, error text, vt int default null) returns boolean
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

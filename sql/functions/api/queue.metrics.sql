@@ -1,4 +1,4 @@
--- queue.metrics(name): returns how many messages a queue has, and the ages of the queue's newest and oldest message in
+-- queue.metrics: returns how many messages a queue has, and the ages of the queue's newest and oldest message in
 -- seconds. Raises QU001 if the queue does not exist. SQL interface.
 create or replace function queue.metrics(name text)
 returns table (queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint,

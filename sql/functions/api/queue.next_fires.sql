@@ -1,8 +1,7 @@
--- queue.next_fires(canonical, timezone, after, count, anchor): returns the next times of a schedule expression.
--- `canonical` is a result of queue.parse_schedule, or a value of queue.schedule.canonical.
--- `anchor` is the time from which a rate counts its intervals. The default is `after`.
--- Returns fewer than `count` times if the expression ends. All times are before the year 2200.
--- Raises QU003 if a parameter is invalid. SQL interface.
+-- queue.next_fires: returns the next times of a schedule expression. `canonical` is a result of queue.parse_schedule,
+-- or a value of queue.schedule.canonical. `anchor` is the time from which a rate counts its intervals. The default is
+-- `after`. Returns fewer than `count` times if the expression ends. All times are before the year 2200. Raises QU003 if
+-- a parameter is invalid. SQL interface.
 create or replace function queue.next_fires(
     canonical text, timezone text default 'UTC', after timestamptz default clock_timestamp(), count int default 5,
     anchor timestamptz default null)

@@ -1,5 +1,5 @@
--- queue.pop(name, qty): receives messages and deletes them in the same transaction.
--- Raises QU001 if the queue does not exist, and QU004 under another isolation level than READ COMMITTED. SQL interface.
+-- queue.pop: receives messages and deletes them in the same transaction. Raises QU001 if the queue does not exist, and
+-- QU004 under another isolation level than READ COMMITTED. SQL interface.
 create or replace function queue.pop(name text, qty int default 1) returns setof queue.received_message
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

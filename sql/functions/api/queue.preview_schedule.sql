@@ -1,8 +1,6 @@
--- queue.preview_schedule(cron, every, fire_at, expression, timezone, count): computes when a schedule would fire.
--- Stores nothing.
--- The caller gives exactly one of the first four parameters. `expression` is rate(), cron() or at().
--- Returns one row with the canonical expression and the next times from now.
--- Raises QU003 if a parameter is invalid. SQL interface.
+-- queue.preview_schedule: computes when a schedule would fire. Stores nothing. The caller gives exactly one of the
+-- first four parameters. `expression` is rate(), cron() or at(). Returns one row with the canonical expression and the
+-- next times from now. Raises QU003 if a parameter is invalid. SQL interface.
 create or replace function queue.preview_schedule(
     cron text default null, every text default null, fire_at text default null, expression text default null,
     timezone text default 'UTC', count int default 5)

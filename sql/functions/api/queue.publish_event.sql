@@ -1,10 +1,8 @@
--- queue.publish_event(routing_key, message, headers, delay): publishes an event inside the caller's transaction. Every
--- queue and URL that is bound to the routing key receives the event.
--- A commit delivers the event to all of these queues and URLs, and a rollback to none.
--- Returns the name and the message's id for each queue.
--- A filter policy compares the message's top-level strings, numbers and booleans.
--- Raises QU003 if a key, message or delay is invalid.
--- Raises QU009 if too many deliveries wait. SQL interface.
+-- queue.publish_event: publishes an event inside the caller's transaction. Every queue and URL that is bound to the
+-- routing key receives the event. A commit delivers the event to all of these queues and URLs, and a rollback to none.
+-- Returns the name and the message's id for each queue. A filter policy compares the message's top-level strings,
+-- numbers and booleans. Raises QU003 if a key, message or delay is invalid. Raises QU009 if too many deliveries wait.
+-- SQL interface.
 create or replace function queue.publish_event(
     routing_key text, message jsonb, headers jsonb default null, delay int default null)
 returns table (queue_name text, msg_id bigint)

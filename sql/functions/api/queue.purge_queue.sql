@@ -1,5 +1,5 @@
--- queue.purge_queue(name): deletes all messages of a queue. Returns the number of deleted messages.
--- Raises QU001 if the queue does not exist. SQL interface.
+-- queue.purge_queue: deletes all messages of a queue. Returns the number of deleted messages. Raises QU001 if the queue
+-- does not exist. SQL interface.
 create or replace function queue.purge_queue(name text) returns bigint
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

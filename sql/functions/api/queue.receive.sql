@@ -1,7 +1,7 @@
--- queue.receive(name, vt, qty): receives up to `qty` messages and hides them from other receivers for `vt` seconds. A
--- null `vt` means the queue's visibility timeout.
--- No other receiver can read the same shard until the transaction commits, so the caller should commit soon. Raises
--- QU001 if the queue does not exist, and QU004 under another isolation level than READ COMMITTED. SQL interface.
+-- queue.receive: receives up to `qty` messages and hides them from other receivers for `vt` seconds. A null `vt` means
+-- the queue's visibility timeout. No other receiver can read the same shard until the transaction commits, so the
+-- caller should commit soon. Raises QU001 if the queue does not exist, and QU004 under another isolation level than
+-- READ COMMITTED. SQL interface.
 create or replace function queue.receive(name text, vt int default null, qty int default 1)
 returns setof queue.received_message
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$

@@ -1,4 +1,4 @@
--- queue.receive_fifo(name, vt, qty): calls queue.receive. SQL interface.
+-- queue.receive_fifo: calls queue.receive. SQL interface.
 create or replace function queue.receive_fifo(name text, vt int default null, qty int default 1)
 returns setof queue.received_message
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$

@@ -1,5 +1,5 @@
--- queue.send(name, message, headers, delay): sends a message inside the caller's transaction. Returns the message's id.
--- Raises the same errors as queue.send_batch. SQL interface.
+-- queue.send: sends a message inside the caller's transaction. Returns the message's id. Raises the same errors as
+-- queue.send_batch. SQL interface.
 create or replace function queue.send(
     name text, message jsonb, headers jsonb default null, delay int default null) returns bigint
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$

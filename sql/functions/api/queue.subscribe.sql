@@ -1,8 +1,6 @@
--- queue.subscribe(pattern, name): binds a queue to a pattern of routing keys. Returns the binding's id.
--- The queue then receives the events whose routing key matches the pattern.
--- A second call with the same pattern and queue changes nothing.
--- Raises QU001 if the queue does not exist.
--- Raises QU003 if the pattern is invalid. SQL interface.
+-- queue.subscribe: binds a queue to a pattern of routing keys. Returns the binding's id. The queue then receives the
+-- events whose routing key matches the pattern. A second call with the same pattern and queue changes nothing. Raises
+-- QU001 if the queue does not exist. Raises QU003 if the pattern is invalid. SQL interface.
 create or replace function queue.subscribe(pattern text, name text) returns bigint
 language sql volatile security definer set search_path = pg_catalog, queue, pg_temp as $$
 with bound as materialized (

@@ -1,6 +1,5 @@
--- queue.unsubscribe(pattern, name): removes a binding created by queue.subscribe.
--- Returns false if the binding does not exist.
--- Raises QU001 if the queue does not exist. SQL interface.
+-- queue.unsubscribe: removes a binding created by queue.subscribe. Returns false if the binding does not exist. Raises
+-- QU001 if the queue does not exist. SQL interface.
 create or replace function queue.unsubscribe(pattern text, name text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

@@ -1,4 +1,4 @@
--- queue.open_console_session(session, kind, key, seconds): signs a browser in. Removes expired sessions.
+-- queue.open_console_session: signs a browser in. Removes expired sessions.
 --   `p_session` is the SHA-256 of the cookie, in hexadecimal.
 --   `p_kind` is access or bearer.
 -- The session ends after p_seconds, or when its key expires or is revoked. A key has at most 100 sessions, so a new
@@ -22,10 +22,10 @@ begin
     returning s.expires_at;
 end $$;
 
--- queue.find_console_session(session): returns the user and the policies of a signed-in browser. Returns no row if the
--- session is unknown or expired, or if its key is revoked or expired. If the key belongs to a user, `user_name` and
--- `policies` describe the user. Both columns are null if the key belongs to the account itself. `expires_at` is the
--- earlier of the times at which the session and its key expire.
+-- queue.find_console_session: returns the user and the policies of a signed-in browser. Returns no row if the session
+-- is unknown or expired, or if its key is revoked or expired. If the key belongs to a user, `user_name` and `policies`
+-- describe the user. Both columns are null if the key belongs to the account itself. `expires_at` is the earlier of the
+-- times at which the session and its key expire.
 create or replace function queue.find_console_session(p_session text)
 returns table (account_id text, key_id text, user_name text, policies text[], expires_at timestamptz)
 language sql stable as $$
@@ -44,8 +44,7 @@ select k.account_id, k.key_id, k.user_name, u.policies, k.expires_at
 from key k left join queue.account_user u on u.account_id = k.account_id and u.name = k.user_name
 $$;
 
--- queue.close_console_session(session): signs a browser out. The column `closed` says whether the browser was signed
--- in.
+-- queue.close_console_session: signs a browser out. The column `closed` says whether the browser was signed in.
 create or replace function queue.close_console_session(p_session text) returns table (closed boolean)
 language plpgsql as $$
 begin

@@ -1,7 +1,6 @@
--- queue.read_overview(account, region, limit): returns the counts of an account's queues, and the queues that may need
--- attention.
--- The first row has a null name and the sums of the last measurements.
--- Each of the next rows, at most 4 * p_limit, describes one queue:
+-- queue.read_overview: returns the counts of an account's queues, and the queues that may need attention. The first row
+-- has a null name and the sums of the last measurements. Each of the next rows, at most 4 * p_limit, describes one
+-- queue:
 --   `p_limit` queues with the most messages, and as many queues with the oldest message.
 --   `p_limit` dead-letter queues with messages.
 --   `p_limit` queues that recently moved the most messages to a dead-letter queue.

@@ -1,13 +1,12 @@
--- queue.read_queue_page(account, region, search, sort, descending, skip, limit): returns a page of an account's queues
--- with their last measurements.
+-- queue.read_queue_page: returns a page of an account's queues with their last measurements.
 --   `p_search` is a part of the name, in upper or lower case. An empty text means all queues.
 --   `p_sort` is name, visible, in_flight, delayed, age or created.
 --   `total` is the number of queues that match the search.
 --   `dead_letter_name` is the queue's dead-letter queue, if it belongs to the same account and region.
 --   `source_name` is the first queue by name that uses this queue as its dead-letter queue.
 --   `sources` is the number of queues that use this queue as their dead-letter queue.
--- Queues without a value come last, and queues with equal values are sorted by name.
--- Reads all names once, and all measurements once unless p_sort is name.
+-- Queues without a value come last, and queues with equal values are sorted by name. Reads all names once, and all
+-- measurements once unless p_sort is name.
 create or replace function queue.read_queue_page(
     p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean, p_skip int, p_limit int)
 returns table (name text, arn text, fifo boolean, created_at timestamptz, total bigint, visible bigint,

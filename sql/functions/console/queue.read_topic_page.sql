@@ -1,5 +1,4 @@
--- queue.read_topic_page(account, region, search, skip, limit): returns a page of an account's topics by name, with the
--- numbers of their subscriptions.
+-- queue.read_topic_page: returns a page of an account's topics by name, with the numbers of their subscriptions.
 --   `p_search` is a part of the name, in upper or lower case. An empty text means all topics.
 --   `total` is the number of topics that match the search.
 -- Uses the indexes topic_account_id_region_name_key and subscription_topic_id_protocol_endpoint_key.

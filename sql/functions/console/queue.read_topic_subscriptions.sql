@@ -1,5 +1,4 @@
--- queue.read_topic_subscriptions(topic, attribute facts, body facts, skip, limit): returns a page of a topic's
--- subscriptions, the oldest first.
+-- queue.read_topic_subscriptions: returns a page of a topic's subscriptions, the oldest first.
 --   `filter_policy` is the policy as the user wrote it.
 --   `matches` says whether the subscription would receive a message with these facts. The value is null if both
 --     p_..._facts are null.

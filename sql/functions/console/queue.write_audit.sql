@@ -1,7 +1,6 @@
--- queue.write_audit(account, interface, actor, key, address, action, target, details, when changed, affected, before,
--- changed): records an action in the action's transaction.
--- Writes nothing if the action was refused or had no effect.
---   `p_before` is the result of queue.audited_state before the action.
+-- queue.write_audit: records an action in the action's transaction. Writes nothing if the action was refused or had no
+-- effect.
+--   `p_state_before` is the result of queue.audited_state before the action.
 --   `p_changed` is false or null if the action was refused or had no effect.
 --   `p_when_changed` is true if the audit omits an action that changed no value.
 -- The columns of queue.audit explain the other parameters. The audit keeps an account's last 100,000 rows for 400 days.
@@ -9,21 +8,21 @@
 -- list_audit.
 create or replace function queue.write_audit(
     p_account_id text, p_interface text, p_actor text, p_key_id text, p_address text, p_action text, p_target text,
-    p_details jsonb, p_when_changed boolean, p_affected bigint, p_before jsonb, p_changed boolean)
+    p_details jsonb, p_when_changed boolean, p_affected bigint, p_state_before jsonb, p_changed boolean)
 returns table (audit_id bigint)
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    v_after jsonb := case when p_before is not null then queue.audited_state(p_target) end;
+    v_after jsonb := case when p_state_before is not null then queue.audited_state(p_target) end;
     v_changes jsonb := '{}';
     v_id bigint;
 begin
     if p_changed is not true then
         return;
     end if;
-    if p_before is not null and v_after is not null then
-        v_changes := queue.audited_changes(p_before, v_after);
-        if p_when_changed and v_changes = '{}' and p_before <> '{}' then
+    if p_state_before is not null and v_after is not null then
+        v_changes := queue.audited_changes(p_state_before, v_after);
+        if p_when_changed and v_changes = '{}' and p_state_before <> '{}' then
             return;
         end if;
     end if;
@@ -38,7 +37,7 @@ begin
     return query select v_id;
 end $$;
 
--- queue.audited_state(arn): returns the values of a resource that the audit compares before and after an action.
+-- queue.audited_state: returns the values of a resource that the audit compares before and after an action.
 --   - a queue or topic: attributes and tags
 --   - a subscription: attributes, endpoint and confirmation
 --   - a schedule: the definition without the message
@@ -78,17 +77,17 @@ select case
     else '{}' end
 $$;
 
--- queue.audited_changes(before, after): returns the members that differ, with the old and the new value of each.
--- Cuts values of more than 4,096 characters.
-create or replace function queue.audited_changes(p_before jsonb, p_after jsonb) returns jsonb
+-- queue.audited_changes: returns the members that differ, with the old and the new value of each. Cuts values of more
+-- than 4,096 characters.
+create or replace function queue.audited_changes(p_state_before jsonb, p_state_after jsonb) returns jsonb
 language sql immutable as $$
-select coalesce(jsonb_object_agg(k.key, jsonb_build_array(queue.cut_json(p_before -> k.key),
-    queue.cut_json(p_after -> k.key))), '{}')
-from (select jsonb_object_keys(p_before) union select jsonb_object_keys(p_after)) k(key)
-where p_before -> k.key is distinct from p_after -> k.key
+select coalesce(jsonb_object_agg(k.key, jsonb_build_array(queue.cut_json(p_state_before -> k.key),
+    queue.cut_json(p_state_after -> k.key))), '{}')
+from (select jsonb_object_keys(p_state_before) union select jsonb_object_keys(p_state_after)) k(key)
+where p_state_before -> k.key is distinct from p_state_after -> k.key
 $$;
 
--- queue.cut_json(value): returns a value, or the first 4,096 characters of a longer text.
+-- queue.cut_json: returns a value, or the first 4,096 characters of a longer text.
 create or replace function queue.cut_json(p_value jsonb) returns jsonb
 language sql immutable as $$
 select case when length(p_value #>> '{}') > 4096
@@ -96,13 +95,12 @@ select case when length(p_value #>> '{}') > 4096
     else p_value end
 $$;
 
--- queue.mask_secrets(text): replaces the user and password of each URL in a text by ***.
+-- queue.mask_secrets: replaces the user and password of each URL in a text by ***.
 create or replace function queue.mask_secrets(p_text text) returns text
 language sql immutable as $$ select regexp_replace(p_text, E'(https?://)[^/@"\\s]*@', E'\\1***@', 'gi') $$;
 
--- queue.prune_audit(account, id): removes old rows of the audit.
--- Each call removes up to 100 rows that are older than 400 days.
--- If the id is a multiple of 100, the call also removes rows beyond the account's last 100,000.
+-- queue.prune_audit: removes old rows of the audit. Each call removes up to 100 rows that are older than 400 days. If
+-- the id is a multiple of 100, the call also removes rows beyond the account's last 100,000.
 create or replace function queue.prune_audit(p_account_id text, p_audit_id bigint) returns void
 language plpgsql as $$
 begin
@@ -119,10 +117,9 @@ begin
     end if;
 end $$;
 
--- queue.note_refusals(accounts, interfaces, actors, keys, addresses, actions, targets, errors, counts): records refused
--- requests, failed sign-ins and readings of messages. A refusal or failed sign-in has one row for each minute, caller
--- and error, with the number of requests. A reading has a null error, and one row for each minute, caller and target.
--- All processes write to the same rows.
+-- queue.note_refusals: records refused requests, failed sign-ins and readings of messages. A refusal or failed sign-in
+-- has one row for each minute, caller and error, with the number of requests. A reading has a null error, and one row
+-- for each minute, caller and target. All processes write to the same rows.
 create or replace function queue.note_refusals(
     p_account_ids text[], p_interfaces text[], p_actors text[], p_key_ids text[], p_addresses text[], p_actions text[],
     p_targets text[], p_errors text[], p_counts int[])
@@ -151,8 +148,8 @@ begin
     return query select v_noted;
 end $$;
 
--- queue.list_audit(account, before, limit): returns the actions and refusals in an account, the newest first.
--- `p_before` restricts the result to smaller values of `audit_id`. Null means all rows.
+-- queue.list_audit: returns the actions and refusals in an account, the newest first. `p_before` restricts the result
+-- to smaller values of `audit_id`. Null means all rows.
 create or replace function queue.list_audit(p_account_id text, p_before bigint, p_limit int)
 returns table (audit_id bigint, happened_at timestamptz, interface text, actor text, key_id text, address text,
     action text, target text, details text, changes text, affected bigint, error text, repeated int)

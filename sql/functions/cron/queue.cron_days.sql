@@ -1,9 +1,7 @@
--- queue.cron_days(day-of-month, day-of-week, aws, month): returns the days of a month that match a cron expression, in
--- order.
--- A field is null if it does not restrict the days.
--- If both fields restrict the days, a day has to match only one of them, as in POSIX crontab.
--- `p_month` is the first day of the month.
--- scheduler/expressions/days.py is the counterpart in Python. Raises QU003 if a field is invalid.
+-- queue.cron_days: returns the days of a month that match a cron expression, in order. A field is null if it does not
+-- restrict the days. If both fields restrict the days, a day has to match only one of them, as in POSIX crontab.
+-- `p_month` is the first day of the month. scheduler/expressions/days.py is the counterpart in Python. Raises QU003 if
+-- a field is invalid.
 create or replace function queue.cron_days(p_of_month text, p_of_week text, p_aws boolean, p_month date) returns int[]
 language plpgsql immutable parallel safe as $$
 declare

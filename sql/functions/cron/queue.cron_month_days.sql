@@ -1,7 +1,6 @@
--- queue.cron_month_days(field, wraps, first day, length): returns the days of a month that match the day-of-month
--- field.
--- The field has numbers, `L`, `L-3`, `LW` and `15W`.
--- MonthDays in scheduler/expressions/days.py is the counterpart in Python. Raises QU003 if the field is invalid.
+-- queue.cron_month_days: returns the days of a month that match the day-of-month field. The field has numbers, `L`,
+-- `L-3`, `LW` and `15W`. MonthDays in scheduler/expressions/days.py is the counterpart in Python. Raises QU003 if the
+-- field is invalid.
 -- This file also contains nearest_weekday.
 create or replace function queue.cron_month_days(p_field text, p_wraps boolean, p_first date, p_length int)
 returns int[]
@@ -30,7 +29,7 @@ begin
     return v_days;
 end $$;
 
--- queue.nearest_weekday(date): returns the day from Monday to Friday that is nearest to a date in the same month (`W`).
+-- queue.nearest_weekday: returns the day from Monday to Friday that is nearest to a date in the same month (`W`).
 create or replace function queue.nearest_weekday(p_date date) returns int
 language sql immutable parallel safe
 return extract(day from p_date)::int + case extract(isodow from p_date)

@@ -1,6 +1,5 @@
--- queue.cron_number(text, low, high, names): returns the number that a text in a cron expression means. The text has
--- digits, or is one of p_names. The first name in p_names means p_low. Raises QU003 if the number is not between p_low
--- and p_high.
+-- queue.cron_number: returns the number that a text in a cron expression means. The text has digits, or is one of
+-- p_names. The first name in p_names means p_low. Raises QU003 if the number is not between p_low and p_high.
 create or replace function queue.cron_number(p_text text, p_low int, p_high int, p_names text[] default '{}')
 returns int
 language plpgsql immutable parallel safe as $$

@@ -1,7 +1,7 @@
--- queue.cron_values(field, low, top, high, names, wraps): returns the values that match a field of a cron expression,
--- in order. The field is `*`, `5`, `1-5`, `*/10`, `MON-FRI` or a list. `*` and open steps end at p_top. If p_wraps is
--- true, a range such as `22-2` continues at the lowest value after the highest value. The function parse_values in
--- scheduler/expressions/fields.py is the counterpart in Python. Raises QU003 if the field is invalid.
+-- queue.cron_values: returns the values that match a field of a cron expression, in order. The field is `*`, `5`,
+-- `1-5`, `*/10`, `MON-FRI` or a list. `*` and open steps end at p_top. If p_wraps is true, a range such as `22-2`
+-- continues at the lowest value after the highest value. The function parse_values in scheduler/expressions/fields.py
+-- is the counterpart in Python. Raises QU003 if the field is invalid.
 create or replace function queue.cron_values(
     p_field text, p_low int, p_top int, p_high int, p_names text[], p_wraps boolean)
 returns int[]

@@ -1,6 +1,5 @@
--- queue.cron_week_days(field, aws, first day, length): returns the days of a month that match the day-of-week field.
--- The field has numbers, names, `L`, `6L` and `6#2`.
--- AWS counts days of the week from 1 (Sunday), and allows only one item in a field with `#`.
+-- queue.cron_week_days: returns the days of a month that match the day-of-week field. The field has numbers, names,
+-- `L`, `6L` and `6#2`. AWS counts days of the week from 1 (Sunday), and allows only one item in a field with `#`.
 -- WeekDays in scheduler/expressions/days.py is the counterpart in Python. Raises QU003 if the field is invalid.
 create or replace function queue.cron_week_days(p_field text, p_aws boolean, p_first date, p_length int)
 returns int[]

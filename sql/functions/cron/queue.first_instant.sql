@@ -1,5 +1,5 @@
--- queue.first_instant(local time, zone): returns the first instant at which a zone's clocks show a local time. Returns
--- null if the clocks skip the local time. A zone differs from UTC by at most 16 hours. The counterpart in Python is
+-- queue.first_instant: returns the first instant at which a zone's clocks show a local time. Returns null if the clocks
+-- skip the local time. A zone differs from UTC by at most 16 hours. The counterpart in Python is
 -- scheduler/expressions/zones.py.
 create or replace function queue.first_instant(p_local timestamp, p_zone text) returns timestamptz
 language sql stable parallel safe as $$

@@ -1,7 +1,6 @@
--- queue.next_cron_fires(expression, zone, after, count): returns the next times of a cron expression.
--- Skips a local time that does not exist. A local time that occurs twice fires only the first time. The counterpart in
--- Python is scheduler/expressions/next_time.py, and test_schedule_expressions compares the two. Raises QU003 if the
--- expression is invalid.
+-- queue.next_cron_fires: returns the next times of a cron expression. Skips a local time that does not exist. A local
+-- time that occurs twice fires only the first time. The counterpart in Python is scheduler/expressions/next_time.py,
+-- and test_schedule_expressions compares the two. Raises QU003 if the expression is invalid.
 -- This file also contains end_of_clock_change.
 create or replace function queue.next_cron_fires(p_canonical text, p_zone text, p_after timestamptz, p_count int)
 returns setof timestamptz
@@ -29,9 +28,8 @@ begin
     end loop;
 end $$;
 
--- queue.end_of_clock_change(local time, zone): returns the last second of the gap or the repeated hour that contains a
--- local time. A search continues after this second.
--- scheduler/expressions/zones.py is the counterpart in Python.
+-- queue.end_of_clock_change: returns the last second of the gap or the repeated hour that contains a local time. A
+-- search continues after this second. scheduler/expressions/zones.py is the counterpart in Python.
 create or replace function queue.end_of_clock_change(p_local timestamp, p_zone text) returns timestamp
 language plpgsql stable parallel safe as $$
 declare

@@ -1,8 +1,6 @@
--- queue.next_local_time(seconds, minutes, hours, months, years, of month, of week, aws, after): returns the first local
--- time of a cron expression after p_after.
--- The parameters before p_after are columns of queue.parse_cron.
--- Returns null if the expression has no time until 2199.
--- Searches 40 years, because the distance between two times of an expression is never longer.
+-- queue.next_local_time: returns the first local time of a cron expression after p_after. The parameters before p_after
+-- are columns of queue.parse_cron. Returns null if the expression has no time until 2199. Searches 40 years, because
+-- the distance between two times of an expression is never longer.
 -- This file also contains next_time_of_day.
 create or replace function queue.next_local_time(
     p_seconds int[], p_minutes int[], p_hours int[], p_months int[], p_years int[], p_of_month text, p_of_week text,
@@ -33,11 +31,8 @@ begin
     return null;
 end $$;
 
--- queue.next_time_of_day(seconds, minutes, hours, after): returns the first time of day of a cron expression after
--- p_after.
--- Returns the first time of the whole day if p_after is null.
--- Returns null if the day has no later time.
--- The arrays must be in ascending order.
+-- queue.next_time_of_day: returns the first time of day of a cron expression after p_after. Returns the first time of
+-- the whole day if p_after is null. Returns null if the day has no later time. The arrays must be in ascending order.
 create or replace function queue.next_time_of_day(p_seconds int[], p_minutes int[], p_hours int[], p_after time)
 returns time
 language plpgsql immutable parallel safe as $$

@@ -1,6 +1,5 @@
--- queue.next_rate_fires(expression, after, count, anchor): returns the next times of the series anchor, anchor + rate,
--- anchor + 2 rates … The times are whole seconds, and a day has 24 hours.
--- Raises QU003 if the expression is invalid.
+-- queue.next_rate_fires: returns the next times of the series anchor, anchor + rate, anchor + 2 rates … The times are
+-- whole seconds, and a day has 24 hours. Raises QU003 if the expression is invalid.
 create or replace function queue.next_rate_fires(
     p_canonical text, p_after timestamptz, p_count int, p_anchor timestamptz)
 returns setof timestamptz

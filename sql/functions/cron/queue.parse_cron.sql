@@ -1,8 +1,7 @@
--- queue.parse_cron(expression): splits a cron expression into its fields.
--- The expression has 5 fields, 6 fields with seconds first, or the form `cron(…)` of AWS.
--- `of_month` and `of_week` are texts, or null if the field restricts nothing. `years` is null if every year matches.
--- The counterpart in Python is scheduler/expressions/cron.py, and test_schedule_expressions compares the two.
--- Raises QU003 if the expression is invalid.
+-- queue.parse_cron: splits a cron expression into its fields. The expression has 5 fields, 6 fields with seconds first,
+-- or the form `cron(…)` of AWS. `of_month` and `of_week` are texts, or null if the field restricts nothing. `years` is
+-- null if every year matches. The counterpart in Python is scheduler/expressions/cron.py, and test_schedule_expressions
+-- compares the two. Raises QU003 if the expression is invalid.
 create or replace function queue.parse_cron(
     p_expression text, out seconds int[], out minutes int[], out hours int[], out months int[], out years int[],
     out of_month text, out of_week text, out aws boolean)

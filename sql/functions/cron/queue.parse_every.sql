@@ -1,6 +1,6 @@
--- queue.parse_every(text): returns the cron expression of an interval such as `5m`.
--- The interval is a number with s, m, h or d, and the number must divide the next larger unit. The counterpart in
--- Python is scheduler/expressions/every.py. Raises QU003 if the text is invalid.
+-- queue.parse_every: returns the cron expression of an interval such as `5m`. The interval is a number with s, m, h or
+-- d, and the number must divide the next larger unit. The counterpart in Python is scheduler/expressions/every.py.
+-- Raises QU003 if the text is invalid.
 create or replace function queue.parse_every(p_text text) returns text
 language plpgsql immutable parallel safe as $$
 declare

@@ -1,8 +1,6 @@
--- queue.parse_moment(text, zone): returns the instant of `fire_at` or of AWS's `at(…)`.
--- `fire_at` is in RFC 3339 or is a local time of the zone.
--- Drops fractions of a second.
--- scheduler/expressions/moments.py is the counterpart in Python.
--- Raises QU003 if the text is invalid or the local time does not exist.
+-- queue.parse_moment: returns the instant of `fire_at` or of AWS's `at(…)`. `fire_at` is in RFC 3339 or is a local time
+-- of the zone. Drops fractions of a second. scheduler/expressions/moments.py is the counterpart in Python. Raises QU003
+-- if the text is invalid or the local time does not exist.
 create or replace function queue.parse_moment(p_text text, p_zone text) returns timestamptz
 language plpgsql stable parallel safe as $$
 declare

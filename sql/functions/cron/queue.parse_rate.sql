@@ -1,5 +1,5 @@
--- queue.parse_rate(expression): returns the seconds of AWS's `rate(value unit)`.
--- scheduler/expressions/rate.py is the counterpart in Python. Raises QU003 if the expression is invalid.
+-- queue.parse_rate: returns the seconds of AWS's `rate(value unit)`. scheduler/expressions/rate.py is the counterpart
+-- in Python. Raises QU003 if the expression is invalid.
 create or replace function queue.parse_rate(p_expression text) returns bigint
 language plpgsql immutable parallel safe as $$
 declare

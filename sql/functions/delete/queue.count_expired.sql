@@ -1,6 +1,6 @@
--- queue.count_expired(queue, messages, deleted at): counts expired messages in the queue's minutes and in the queue's
--- measurement. `p_deleted_at` is the time at which a consumer deleted the messages, which the caller has counted as
--- deleted. Null means that no consumer deleted the messages.
+-- queue.count_expired: counts expired messages in the queue's minutes and in the queue's measurement. `p_deleted_at` is
+-- the time at which a consumer deleted the messages, which the caller has counted as deleted. Null means that no
+-- consumer deleted the messages.
 create or replace function queue.count_expired(
     p_queue_id int, p_messages bigint, p_deleted_at timestamptz default null) returns void
 language plpgsql as $$

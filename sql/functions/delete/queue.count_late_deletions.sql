@@ -1,7 +1,6 @@
--- queue.count_late_deletions(lease): counts a lease's messages as expired if a consumer deleted them after their
--- retention period. A delete counts expired messages as deleted, because the delete does not read the log. Runs when
--- the history records the messages, and corrects the minutes of the deletes. The caller holds the lock of the shard's
--- reader.
+-- queue.count_late_deletions: counts a lease's messages as expired if a consumer deleted them after their retention
+-- period. A delete counts expired messages as deleted, because the delete does not read the log. Runs when the history
+-- records the messages, and corrects the minutes of the deletes. The caller holds the lock of the shard's reader.
 create or replace function queue.count_late_deletions(p_lease queue.lease) returns void
 language plpgsql as $$
 begin

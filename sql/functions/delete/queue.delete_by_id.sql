@@ -1,7 +1,6 @@
--- queue.delete_by_id(arn, public ids, archive): deletes messages in any state. Returns the ids that existed.
--- `p_archive` archives the messages even if the queue does not archive.
--- Locks the readers of the shards that contain unreceived messages, then groups, leases and messages.
--- Raises QU004 (not under READ COMMITTED) for messages that were never received.
+-- queue.delete_by_id: deletes messages in any state. Returns the ids that existed. `p_archive` archives the messages
+-- even if the queue does not archive. Locks the readers of the shards that contain unreceived messages, then groups,
+-- leases and messages. Raises QU004 (not under READ COMMITTED) for messages that were never received.
 create or replace function queue.delete_by_id(p_arn text, p_public_ids bigint[], p_archive boolean default false)
 returns table (id bigint)
 language plpgsql as $$

@@ -1,5 +1,5 @@
--- queue.delete_fifo: deletes FIFO messages by their ids, and makes the next messages of their groups available.
--- Returns a row for each id, as delete_messages does.
+-- queue.delete_fifo: deletes FIFO messages by their ids, and makes the next messages of their groups available. Returns
+-- a row for each id, as delete_messages does.
 --   `p_receive_count` restricts the deletion to messages in flight with this receive count. Null means messages in any
 --     state.
 --   `p_message_ids` restricts the deletion to messages with these message ids. Null means any message id.

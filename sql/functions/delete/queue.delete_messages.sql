@@ -1,6 +1,5 @@
--- queue.delete_messages: acknowledges messages by their receipt handles.
--- Each handle has an element in each array. `p_nonces` contains the nonce of each handle's lease, or 0 for a handle
--- without a lease.
+-- queue.delete_messages: acknowledges messages by their receipt handles. Each handle has an element in each array.
+-- `p_nonces` contains the nonce of each handle's lease, or 0 for a handle without a lease.
 --   `n` is the position of the handle, from 1.
 --   `outcome` is deleted, gone, no_queue or expired. `gone` means that the message was deleted before. `expired` means
 --     that the visibility timeout of a FIFO message is over, even if another consumer has received the message since

@@ -1,8 +1,9 @@
--- queue.expire_unreceived(queue, shard, before): deletes unreceived messages that were sent before p_before, because
--- they have expired. Returns whether the function deleted a message. Deletes up to 100,000 messages at the head of the
--- shard (purge_shard). Also deletes expired messages among the next 200 messages, because expired messages can follow
--- younger messages after a clock went back. The caller holds the lock of the shard's reader.
-create or replace function queue.expire_unreceived(p_queue_id int, p_shard int, p_before timestamptz) returns boolean
+-- queue.expire_unreceived: deletes unreceived messages that were sent before p_sent_before, because they have expired.
+-- Returns whether the function deleted a message. Deletes up to 100,000 messages at the head of the shard
+-- (purge_shard). Also deletes expired messages among the next 200 messages, because expired messages can follow younger
+-- messages after a clock went back. The caller holds the lock of the shard's reader.
+create or replace function queue.expire_unreceived(p_queue_id int, p_shard int, p_sent_before timestamptz)
+returns boolean
 language plpgsql as $$
 declare
     v_any boolean := false;
@@ -11,7 +12,7 @@ declare
     v_now timestamptz := clock_timestamp();
 begin
     for v_step in 1 .. 10 loop
-        v_rows := queue.purge_shard(p_queue_id, p_shard, p_before);
+        v_rows := queue.purge_shard(p_queue_id, p_shard, p_sent_before);
         v_any := v_any or v_rows > 0;
         -- A call of purge_shard deletes at most 10,000 messages.
         exit when v_rows < 10000;
@@ -22,7 +23,7 @@ begin
             where l.queue_id = p_queue_id and l.shard = p_shard and l.id > (
                 select max(x.pos) from queue.lease x where x.queue_id = p_queue_id and x.shard = p_shard)
             order by l.id limit 200) n
-        where n.sent_at < p_before);
+        where n.sent_at < p_sent_before);
     if v_ids = '{}' or v_rows = 10000 then
         return v_any;
     end if;

@@ -1,6 +1,6 @@
--- queue.lock_readers_of_messages(queue, public ids): makes this transaction the reader of the shards that contain
--- unreceived messages from a list. No other transaction can then receive these messages. A caller locks the readers
--- before leases, as a purge does. Locks the readers from the highest shard to the lowest.
+-- queue.lock_readers_of_messages: makes this transaction the reader of the shards that contain unreceived messages from
+-- a list. No other transaction can then receive these messages. A caller locks the readers before leases, as a purge
+-- does. Locks the readers from the highest shard to the lowest.
 create or replace function queue.lock_readers_of_messages(p_queue_id int, p_public_ids bigint[]) returns void
 language plpgsql as $$
 begin

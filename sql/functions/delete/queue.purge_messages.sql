@@ -1,4 +1,4 @@
--- queue.purge_messages(arn, interval): deletes all messages of a queue, including messages in flight.
+-- queue.purge_messages: deletes all messages of a queue, including messages in flight.
 --   `purged` is the number of messages.
 --   `error` is QueueDoesNotExist or PurgeQueueInProgress. PurgeQueueInProgress means that the last purge was less than
 --     p_interval_seconds ago.

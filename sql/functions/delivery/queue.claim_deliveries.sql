@@ -1,6 +1,5 @@
--- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host, carriers): leases due deliveries to a
--- process of the worker.
--- For p_lease_ms, no other process receives these deliveries, and only the holder of the lease can write their outcome.
+-- queue.claim_deliveries: leases due deliveries to a process of the worker. For p_lease_ms, no other process receives
+-- these deliveries, and only the holder of the lease can write their outcome.
 --   `p_limit` is the number of free places of the process.
 --   `p_endpoints` is the endpoint_key of the deliveries that the process has under way.
 --   `p_busy` is the number of deliveries that the process has under way for each element of p_endpoints.
@@ -17,8 +16,8 @@
 --   `trace` is the trace header of the publish, and null if the publish was not traced.
 --   `password` is the password of a URL with a user (queue.endpoint_password).
 -- Locks deliveries and rows of queue.delivery_endpoint, and skips locked rows. Inserts rows of queue.delivery_endpoint
--- in the order of their names.
--- Uses the indexes outgoing_delivery_account_due, outgoing_delivery_waits_for and delivery_endpoint_account_next_at.
+-- in the order of their names. Uses the indexes outgoing_delivery_account_due, outgoing_delivery_waits_for and
+-- delivery_endpoint_account_next_at.
 -- This file also contains choose_due_deliveries, set_deliveries_aside, delivery_rate, delivery_share and
 -- claim_endpoint_deliveries.
 create or replace function queue.claim_deliveries(
@@ -112,7 +111,7 @@ begin
     order by d.delivery_id;
 end $$;
 
--- queue.choose_due_deliveries(now, limit, free, busy, per_host, carriers): chooses due deliveries for claim_deliveries.
+-- queue.choose_due_deliveries: chooses due deliveries for claim_deliveries.
 --   `p_free` is the number of places, of p_limit, for these deliveries.
 --   `p_busy` is the host of each request under way.
 --   `ids` and `hosts` describe the deliveries that the worker can send now.
@@ -176,9 +175,9 @@ begin
     from sorted s;
 end $$;
 
--- queue.set_deliveries_aside(ids, endpoint_keys): makes deliveries wait for a host or an endpoint. Later claims then do
--- not read these deliveries. The caller has locked the deliveries' rows. Locks rows of queue.delivery_endpoint in the
--- order of their names.
+-- queue.set_deliveries_aside: makes deliveries wait for a host or an endpoint. Later claims then do not read these
+-- deliveries. The caller has locked the deliveries' rows. Locks rows of queue.delivery_endpoint in the order of their
+-- names.
 create or replace function queue.set_deliveries_aside(p_delivery_ids bigint[], p_endpoint_keys text[]) returns void
 language plpgsql as $$
 begin
@@ -197,8 +196,8 @@ begin
         queue.delivery_endpoint.next_at, greatest(excluded.next_at, queue.delivery_endpoint.paused_until));
 end $$;
 
--- queue.delivery_rate(subscription's policy, topic's): returns the maximum number of deliveries per second in delivery
--- policies, or null for no maximum. A topic's policy can override the policies of its subscriptions.
+-- queue.delivery_rate: returns the maximum number of deliveries per second in delivery policies, or null for no
+-- maximum. A topic's policy can override the policies of its subscriptions.
 create or replace function queue.delivery_rate(p_subscription text, p_topic text) returns int
 language sql immutable parallel safe
 return (coalesce(
@@ -206,23 +205,23 @@ return (coalesce(
         else nullif(p_subscription, '')::jsonb #>> '{throttlePolicy,maxReceivesPerSecond}' end,
     nullif(p_topic, '')::jsonb #>> '{http,defaultThrottlePolicy,maxReceivesPerSecond}'))::int;
 
--- queue.delivery_share(free, busy): returns how many of a process's free places an account can use. `p_busy` is the
--- number of places that the account uses now. An account can use four times the number of places that stay free, and at
--- least one place. A single account uses up to four fifths of all places. With more accounts, each account uses fewer
--- places, and a few places stay free. The rule comes from Choudhury and Hahne, "Dynamic queue length thresholds for
--- shared-memory packet switches" (1998).
+-- queue.delivery_share: returns how many of a process's free places an account can use. `p_busy` is the number of
+-- places that the account uses now. An account can use four times the number of places that stay free, and at least one
+-- place. A single account uses up to four fifths of all places. With more accounts, each account uses fewer places, and
+-- a few places stay free. The rule comes from Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory
+-- packet switches" (1998).
 create or replace function queue.delivery_share(p_free int, p_busy int) returns int
 language sql immutable parallel safe
 return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 
--- queue.claim_endpoint_deliveries(endpoint_key, limit, until): chooses deliveries that wait for a host or an endpoint.
--- Returns up to p_limit ids, and stores the time at which a worker checks the host or endpoint again. A paused endpoint
--- yields no deliveries. After a failed endpoint's pause, the endpoint yields one delivery as a probe, which must end by
--- p_until. If no delivery waits, a failed endpoint's row stays for an hour, because retries can become due later. A
--- throttled endpoint at once yields the deliveries of a tenth of a second, at least one delivery. Later, the endpoint
--- yields deliveries at its rate. A host's deliveries to a paused endpoint wait for the endpoint. The caller has locked
--- the row of queue.delivery_endpoint, and leases the deliveries. Locks deliveries and, for a host, rows of paused
--- endpoints. Skips locked rows. Uses the indexes outgoing_delivery_waits_for and delivery_endpoint_paused.
+-- queue.claim_endpoint_deliveries: chooses deliveries that wait for a host or an endpoint. Returns up to p_limit ids,
+-- and stores the time at which a worker checks the host or endpoint again. A paused endpoint yields no deliveries.
+-- After a failed endpoint's pause, the endpoint yields one delivery as a probe, which must end by p_until. If no
+-- delivery waits, a failed endpoint's row stays for an hour, because retries can become due later. A throttled endpoint
+-- at once yields the deliveries of a tenth of a second, at least one delivery. Later, the endpoint yields deliveries at
+-- its rate. A host's deliveries to a paused endpoint wait for the endpoint. The caller has locked the row of
+-- queue.delivery_endpoint, and leases the deliveries. Locks deliveries and, for a host, rows of paused endpoints. Skips
+-- locked rows. Uses the indexes outgoing_delivery_waits_for and delivery_endpoint_paused.
 create or replace function queue.claim_endpoint_deliveries(
     p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz)
 returns bigint[]

@@ -1,5 +1,5 @@
--- queue.delivery_body(raw, subscription_arn, notice): returns the text for a URL or a dead-letter queue.
--- The envelope of an event is SNS's envelope without a signature.
+-- queue.delivery_body: returns the text for a URL or a dead-letter queue. The envelope of an event is SNS's envelope
+-- without a signature.
 create or replace function queue.delivery_body(p_raw boolean, p_subscription_arn text, p_notice queue.notice)
 returns text
 language sql stable parallel safe

@@ -1,11 +1,10 @@
--- queue.expire_deliveries(limit): gives up deliveries that have waited too long for a paused endpoint.
+-- queue.expire_deliveries: gives up deliveries that have waited too long for a paused endpoint.
 --   A delivery to a URL waits at most one hour after it was due.
 --   A delivery to a gateway, a mail server or a Lambda function waits at most six hours, SNS's longest time for
 --   retries.
 --   An invocation by a schedule waits until the maximum age in the schedule's RetryPolicy.
--- Deliveries to an endpoint that a user paused wait without a limit.
--- `p_limit` is the maximum number of deliveries for each endpoint.
--- `failed_redrives` is the number of exhausted deliveries whose dead-letter queue refused the message.
+-- Deliveries to an endpoint that a user paused wait without a limit. `p_limit` is the maximum number of deliveries for
+-- each endpoint. `failed_redrives` is the number of exhausted deliveries whose dead-letter queue refused the message.
 -- Locks deliveries and skips locked deliveries, then locks notices. Uses the index outgoing_delivery_waits_for.
 create or replace function queue.expire_deliveries(p_limit int)
 returns table (exhausted int, dead_lettered int, failed_redrives int)

@@ -1,6 +1,6 @@
--- queue.find_test_target(account, region, URL): returns the target of a test event to a URL. The target is a confirmed
--- subscription to a topic of the account, or a binding of routing keys if no subscription exists. `raw` says whether
--- the message has no envelope. Returns no row if the URL has neither a subscription nor a binding. Uses the indexes
+-- queue.find_test_target: returns the target of a test event to a URL. The target is a confirmed subscription to a
+-- topic of the account, or a binding of routing keys if no subscription exists. `raw` says whether the message has no
+-- envelope. Returns no row if the URL has neither a subscription nor a binding. Uses the indexes
 -- topic_account_id_region_name_key, subscription_topic_id_protocol_endpoint_key and binding_endpoint.
 create or replace function queue.find_test_target(p_account_id text, p_region text, p_endpoint text)
 returns table (topic_arn text, signature_version text, subscription_arn text, binding_id bigint, raw boolean)

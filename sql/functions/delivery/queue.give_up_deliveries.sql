@@ -1,4 +1,4 @@
--- queue.give_up_deliveries(ids): gives up deliveries. Returns the number of messages that moved to a dead-letter queue.
+-- queue.give_up_deliveries: gives up deliveries. Returns the number of messages that moved to a dead-letter queue.
 -- Sends the message of a delivery with a dead-letter queue to that queue, and deletes the delivery. Otherwise, or if
 -- that queue refuses the message, the delivery stays as exhausted.
 --   The message of a delivery to a URL is the text that the worker would have posted. A raw message keeps its
@@ -63,8 +63,8 @@ begin
     return cardinality(v_moved);
 end $$;
 
--- queue.function_failure(delivery, notice): returns the attributes that describe a schedule's failed invocation in a
--- dead-letter queue. The error code is the last error's text before the colon.
+-- queue.function_failure: returns the attributes that describe a schedule's failed invocation in a dead-letter queue.
+-- The error code is the last error's text before the colon.
 create or replace function queue.function_failure(p_delivery queue.outgoing_delivery, p_notice queue.notice)
 returns jsonb
 language sql stable as $$

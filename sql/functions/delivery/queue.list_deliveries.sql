@@ -1,4 +1,4 @@
--- queue.list_deliveries(account, state, after, limit): returns deliveries of an account in the order of their ids.
+-- queue.list_deliveries: returns deliveries of an account in the order of their ids.
 --   `p_state` is pending or exhausted.
 --   `p_after` restricts the result to greater ids, and null means all ids.
 -- Times are in milliseconds since 1970. Uses the indexes outgoing_delivery_exhausted and outgoing_delivery_pkey.

@@ -1,13 +1,11 @@
--- queue.list_delivery_attempts(account, endpoint, failed, since, before, limit, max): returns delivery attempts, the
--- newest first.
+-- queue.list_delivery_attempts: returns delivery attempts, the newest first.
 --   `p_endpoint` is null for attempts to any endpoint.
 --   `p_failed` restricts the result to failed attempts.
 --   `p_since` is null for attempts at any time.
 --   `p_before` restricts the result to smaller ids, and null means all ids.
 --   `p_max` is the maximum number of attempts that the function examines.
 -- The first row is a header. Its `looked_at` is the number of examined attempts. Its `attempt_id` is the `p_before` of
--- the next call, or null if no attempts remain.
--- Times are in milliseconds since 1970.
+-- the next call, or null if no attempts remain. Times are in milliseconds since 1970.
 create or replace function queue.list_delivery_attempts(
     p_account_id text, p_endpoint text, p_failed boolean, p_since timestamptz, p_before bigint, p_limit int, p_max int)
 returns table (

@@ -1,7 +1,6 @@
--- queue.list_delivery_endpoints(account, max): returns the endpoints of an account's newest attempts, and paused
--- endpoints.
--- The result has at most 1,000 rows. Endpoints that a user stopped come first, then paused endpoints, then the
--- endpoints with the most failures.
+-- queue.list_delivery_endpoints: returns the endpoints of an account's newest attempts, and paused endpoints. The
+-- result has at most 1,000 rows. Endpoints that a user stopped come first, then paused endpoints, then the endpoints
+-- with the most failures.
 --   `p_max` is the number of attempts that count.
 --   `stopped` is true if a user paused the endpoint.
 --   `paused_until_ms` is the end of the worker's pause after failures.

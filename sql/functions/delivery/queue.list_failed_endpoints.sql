@@ -1,6 +1,6 @@
--- queue.list_failed_endpoints(account, max, seconds): returns up to 200 endpoints of an account that do not work. An
--- endpoint does not work if it is paused, has exhausted deliveries, or has failed for p_seconds without a response.
--- The endpoints with the most exhausted deliveries come first.
+-- queue.list_failed_endpoints: returns up to 200 endpoints of an account that do not work. An endpoint does not work if
+-- it is paused, has exhausted deliveries, or has failed for p_seconds without a response. The endpoints with the most
+-- exhausted deliveries come first.
 --   `p_max` limits the counts to the newest exhausted deliveries and the first due deliveries, up to this number.
 --   `given_up_at` is the time at which the worker gave up the first of the counted deliveries.
 --   `paused_at` is the beginning of the pause, and null if the endpoint is not paused.

@@ -1,4 +1,4 @@
--- queue.next_delivery(watcher, carriers): returns the milliseconds until the next delivery of these carriers
+-- queue.next_delivery: returns the milliseconds until the next delivery of these carriers
 -- (queue.outgoing_delivery.carrier) is due, or 0 for a delivery that is due now. Returns no row if no delivery of these
 -- carriers is pending. If no delivery is due now, registers the process p_watcher for a notification of the next
 -- delivery. The notification arrives on the channel `penstock` with the text `deliveries`. A registration is valid for

@@ -1,7 +1,7 @@
--- queue.pause_delivery_endpoint(account, URL): stops an account's deliveries to a URL until
--- queue.resume_delivery_endpoint. Waiting deliveries have no time limit while the endpoint is stopped. Running attempts
--- continue. `known` says whether the account has a subscription, binding, delivery or recent attempt with this URL.
--- Changes nothing if `known` is false. Locks the endpoint's row of queue.delivery_endpoint.
+-- queue.pause_delivery_endpoint: stops an account's deliveries to a URL until queue.resume_delivery_endpoint. Waiting
+-- deliveries have no time limit while the endpoint is stopped. Running attempts continue. `known` says whether the
+-- account has a subscription, binding, delivery or recent attempt with this URL. Changes nothing if `known` is false.
+-- Locks the endpoint's row of queue.delivery_endpoint.
 create or replace function queue.pause_delivery_endpoint(p_account_id text, p_endpoint text)
 returns table (known boolean)
 language plpgsql as $$

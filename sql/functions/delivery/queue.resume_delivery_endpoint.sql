@@ -1,5 +1,5 @@
--- queue.resume_delivery_endpoint(account, URL): ends a URL's pause and makes the URL's waiting deliveries due now. Ends
--- both a user's pause and the worker's pause after failures. `known` says whether the URL was paused. Locks rows of
+-- queue.resume_delivery_endpoint: ends a URL's pause and makes the URL's waiting deliveries due now. Ends both a user's
+-- pause and the worker's pause after failures. `known` says whether the URL was paused. Locks rows of
 -- queue.delivery_endpoint in the order of their names.
 create or replace function queue.resume_delivery_endpoint(p_account_id text, p_endpoint text)
 returns table (known boolean)

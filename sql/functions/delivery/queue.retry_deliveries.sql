@@ -1,13 +1,12 @@
--- queue.retry_deliveries(account, endpoint, since, after, limit): retries exhausted deliveries, as queue.retry_delivery
--- does.
+-- queue.retry_deliveries: retries exhausted deliveries, as queue.retry_delivery does.
 --   `p_endpoint` is null for deliveries to any endpoint.
 --   `p_since` restricts the retries to deliveries with a last attempt at this time or later. Null means any time.
 --   `p_after` restricts the retries to greater ids.
 --   `p_limit` is the maximum number of deliveries.
 --   `retried` is the number of deliveries.
 --   `last_id` is the `p_after` of the next call. The value is null if no more deliveries match.
--- Locks the deliveries in the order of their ids and skips locked deliveries, then locks outgoing messages.
--- Uses the index outgoing_delivery_exhausted.
+-- Locks the deliveries in the order of their ids and skips locked deliveries, then locks outgoing messages. Uses the
+-- index outgoing_delivery_exhausted.
 create or replace function queue.retry_deliveries(
     p_account_id text, p_endpoint text, p_since timestamptz, p_after bigint, p_limit int)
 returns table (retried int, last_id bigint)

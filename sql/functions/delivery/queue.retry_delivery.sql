@@ -1,6 +1,6 @@
--- queue.retry_delivery(account, id): makes a delivery due now. Returns the id of the delivery. Returns no row if the
--- account has no delivery with this id. An exhausted delivery starts again with all its attempts. Does not change a
--- delivery while an attempt is running. Locks the delivery, then the outgoing message.
+-- queue.retry_delivery: makes a delivery due now. Returns the id of the delivery. Returns no row if the account has no
+-- delivery with this id. An exhausted delivery starts again with all its attempts. Does not change a delivery while an
+-- attempt is running. Locks the delivery, then the outgoing message.
 create or replace function queue.retry_delivery(p_account_id text, p_delivery_id bigint)
 returns table (delivery_id bigint)
 language plpgsql as $$

@@ -1,12 +1,11 @@
--- queue.send_test_webhook(account, subscription, binding, message_id, text, head, tail): stores a test delivery to a
--- URL.
--- The worker delivers the event like any other event, but never sends it to a dead-letter queue.
+-- queue.send_test_webhook: stores a test delivery to a URL. The worker delivers the event like any other event, but
+-- never sends it to a dead-letter queue.
 --   `p_subscription_arn` and `p_binding_id` are the target that find_test_target returned.
 --   `p_raw` is the text, in JSON.
 --   `p_head` and `p_tail` are the parts of the envelope around the subscription's ARN.
 --   `error` is RequestThrottled if the account has too many deliveries.
--- Returns no row if the target no longer exists.
--- Uses the indexes subscription_arn_key, binding_pkey and delivery_excess_pkey.
+-- Returns no row if the target no longer exists. Uses the indexes subscription_arn_key, binding_pkey and
+-- delivery_excess_pkey.
 create or replace function queue.send_test_webhook(
     p_account_id text, p_subscription_arn text, p_binding_id bigint, p_message_id uuid, p_raw text, p_head text,
     p_tail text)

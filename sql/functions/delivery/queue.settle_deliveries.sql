@@ -1,6 +1,5 @@
--- queue.settle_deliveries(ids, leases, endpoints, statuses, errors, delays_ms, healths, durations_ms, sent_bytes,
--- responses): writes the outcomes of attempts and logs them in queue.outgoing_delivery_attempt.
--- Each delivery has an element in each array.
+-- queue.settle_deliveries: writes the outcomes of attempts and logs them in queue.outgoing_delivery_attempt. Each
+-- delivery has an element in each array.
 --   `p_errors` is null if the delivery succeeded. The function then deletes the delivery and records it in the history.
 --   `p_delays_ms` is the time until the retry. Null means that the function gives the delivery up.
 --   `p_statuses` is 0 if the worker sent no request. The attempt then does not count.
@@ -11,8 +10,8 @@
 --   `paused` contains the endpoints whose pauses begin now.
 --   `failing` contains the endpoints that have now failed for two minutes.
 --   `recovered` contains the endpoints that respond again after a pause or two minutes of failures.
--- Locks notices, deliveries, subscriptions of mails and rows of queue.delivery_endpoint, each in order.
--- Uses the indexes outgoing_delivery_pkey and outgoing_delivery_notice.
+-- Locks notices, deliveries, subscriptions of mails and rows of queue.delivery_endpoint, each in order. Uses the
+-- indexes outgoing_delivery_pkey and outgoing_delivery_notice.
 -- This file also contains record_mail_refusals and record_endpoint_health.
 create or replace function queue.settle_deliveries(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
@@ -99,9 +98,9 @@ begin
     return next;
 end $$;
 
--- queue.record_mail_refusals(subscriptions, refused): counts mails that a server refused permanently because of the
--- recipient. Each mail has an element in each array. An accepted mail resets its subscription's count. The function
--- hand_over_mail reads the count. Locks subscriptions in the order of their ARNs. Uses the index subscription_arn_key.
+-- queue.record_mail_refusals: counts mails that a server refused permanently because of the recipient. Each mail has an
+-- element in each array. An accepted mail resets its subscription's count. The function hand_over_mail reads the count.
+-- Locks subscriptions in the order of their ARNs. Uses the index subscription_arn_key.
 create or replace function queue.record_mail_refusals(p_subscriptions text[], p_refused boolean[]) returns void
 language plpgsql as $$
 declare
@@ -117,14 +116,13 @@ begin
     end loop;
 end $$;
 
--- queue.record_endpoint_health(ids, endpoints, healths): records whether the endpoints of attempts work.
--- Each attempt has an element in each array.
+-- queue.record_endpoint_health: records whether the endpoints of attempts work. Each attempt has an element in each
+-- array.
 --   `p_endpoints` is the column `endpoint_key` of claim_deliveries, which contains the account.
 --   `p_healths` is 1 if the endpoint responded, -1 if it failed (no response, 5xx or 429), and 0 for neither.
 -- After 20 failures in a row, the function pauses an endpoint for 5 seconds. The endpoint then receives one delivery as
--- a probe.
--- A response ends the pause. A failure of the probe doubles the pause, up to a minute. Other failures do not count
--- during a pause. An endpoint that a user paused stays paused.
+-- a probe. A response ends the pause. A failure of the probe doubles the pause, up to a minute. Other failures do not
+-- count during a pause. An endpoint that a user paused stays paused.
 --   `paused` contains the endpoints whose first pause begins now.
 --   `failing` contains the endpoints that have now failed for two minutes.
 --   `recovered` contains the endpoints that respond again after a pause or two minutes of failures.

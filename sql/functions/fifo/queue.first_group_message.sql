@@ -1,4 +1,4 @@
--- queue.first_group_message(group): returns the readiness of a message group and its first message.
+-- queue.first_group_message: returns the readiness of a message group and its first message.
 --   `place` is the ctid of the newest row in queue.fifo_ready.
 --   `ready_at` is the time at which the group became ready or will become ready.
 --   `first_id` is at most the lowest id of the group's messages.

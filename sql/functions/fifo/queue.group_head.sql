@@ -1,5 +1,4 @@
--- queue.group_head(group, first id, bytes, format): returns a FIFO group's first message. Returns no row if the group
--- is empty.
+-- queue.group_head: returns a FIFO group's first message. Returns no row if the group is empty.
 --   `p_first_id` is at most the lowest id of the group's messages.
 --   `fits` says whether the response has room for the message (receive_messages). The value is true if the message's
 --     length is unknown.

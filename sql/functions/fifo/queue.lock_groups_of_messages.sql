@@ -1,6 +1,6 @@
--- queue.lock_groups_of_messages(messages): locks the groups of FIFO messages until the end of the transaction. Locks
--- the groups in the order of their keys. Functions that change messages of several groups call this function first, so
--- that concurrent calls do not deadlock.
+-- queue.lock_groups_of_messages: locks the groups of FIFO messages until the end of the transaction. Locks the groups
+-- in the order of their keys. Functions that change messages of several groups call this function first, so that
+-- concurrent calls do not deadlock.
 create or replace function queue.lock_groups_of_messages(p_ids bigint[]) returns void
 language plpgsql as $$
 begin

@@ -2,7 +2,7 @@
 -- time comes first. Takes a group's messages only up to the first invisible message, so no message overtakes a message
 -- in flight. Each receiver receives p_share rows of the result, in order. One receiver receives all messages of a
 -- group.
---   `p_before` is the time before which sent messages are past their retention. The function does not return these
+--   `p_sent_before` is the time before which sent messages are past their retention. The function does not return these
 --     messages.
 --   `p_response_bytes` and `p_response_format` are the limit of the response, as in receive_messages.
 --   `p_again` is true if the function searches once more after a search that finds only messages past their retention.
@@ -18,7 +18,7 @@
 -- dead_letter_group.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
-    p_before timestamptz, p_response_bytes int, p_response_format text, p_again boolean default true)
+    p_sent_before timestamptz, p_response_bytes int, p_response_format text, p_again boolean default true)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -42,6 +42,9 @@ declare
     v_start timestamptz;
     v_took interval;
     v_redelivered boolean := false;
+    v_moved record;
+    v_target int;
+    v_dead_lettered int := 0;
     v_rows int;
 begin
     -- The place where the search begins
@@ -63,14 +66,14 @@ begin
             where queue.fifo_key(r.queue_id) = queue.fifo_key(p_queue_id)
                 and r.visible_at between v_start and v_now and r.group_key <> all (v_seen)
                 and (p_response_bytes is null or queue.group_fits(r.group_key, r.first_id, p_response_bytes,
-                    p_response_format, p_max_receive_count, p_before))
+                    p_response_format, p_max_receive_count, p_sent_before))
             order by r.visible_at, r.group_key limit v_limit for update of g skip locked) l;
         -- Choose messages, and move messages that were received too often to the dead-letter queue
         for v_ready in
             select u.group_key, u.first_id, h.ids, h.ctids, h.receive_count, h.sent_at
             from unnest(v_groups, v_firsts) with ordinality u(group_key, first_id, n)
             cross join lateral queue.first_ready_messages(u.group_key, u.first_id, least(p_share, p_max), v_now,
-                p_before, p_response_bytes, p_response_format) h
+                p_sent_before, p_response_bytes, p_response_format) h
             order by u.n
         loop
             v_capacity := least(p_share - cardinality(v_ids) % p_share, p_max - cardinality(v_ids));
@@ -78,12 +81,14 @@ begin
             -- No message of a group has been received more often than an earlier message of the group.
             v_redelivered := v_redelivered or v_ready.receive_count > 0;
             if v_ready.receive_count >= p_max_receive_count then
-                if queue.dead_letter_group(
-                    p_queue_id, v_ready.group_key, v_now, p_max_receive_count, p_dead_letter_arn, p_before)
-                then
+                select * into v_moved from queue.dead_letter_group(
+                    p_queue_id, v_ready.group_key, v_now, p_max_receive_count, p_dead_letter_arn, p_sent_before);
+                v_target := coalesce(v_moved.target_id, v_target);
+                v_dead_lettered := v_dead_lettered + v_moved.messages;
+                if v_moved.is_done then
                     select h.ids, h.ctids, h.sent_at into v_ready.ids, v_ready.ctids, v_ready.sent_at
-                    from queue.first_ready_messages(v_ready.group_key, v_ready.first_id, v_capacity, v_now, p_before,
-                        p_response_bytes, p_response_format) h;
+                    from queue.first_ready_messages(v_ready.group_key, v_ready.first_id, v_capacity, v_now,
+                        p_sent_before, p_response_bytes, p_response_format) h;
                 else
                     v_ready.ids := null;
                 end if;
@@ -105,6 +110,9 @@ begin
         -- A step examines at most 100 groups more than the receive still needs messages.
         v_limit := least(4 * v_limit, p_max - cardinality(v_ids) + 100);
     end loop;
+    if v_dead_lettered > 0 then
+        perform queue.note_dead_lettered(p_queue_id, v_target, p_dead_letter_arn, v_dead_lettered);
+    end if;
     -- An empty receive writes only if the write saves the next receive a long search, or if searches have become short
     -- again. Until the due search runs, poll_queues says that the queue is ready.
     if v_again and (v_ids <> '{}' or v_took > interval '5 milliseconds'
@@ -133,7 +141,7 @@ begin
         set visible_at = v_now + p_visibility, receive_count = m.receive_count + 1,
             first_received_at = coalesce(m.first_received_at, v_now),
             redelivered_at = case when m.receive_count > 0 then queue.add_redelivery(m.redelivered_at, v_now) end
-        where m.ctid = any (v_ctids) and m.sent_at >= p_before
+        where m.ctid = any (v_ctids) and m.sent_at >= p_sent_before
         returning m.*)
     select d.* from taken t cross join lateral queue.build_received_row(p_fifo => t::queue.fifo_message) d
     order by array_position(v_ids, t.id);
@@ -145,25 +153,25 @@ begin
                     where f.group_key = u.group_key order by f.version desc limit 1)
             from unnest(v_taken) u(group_key))))
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
-    select u.group_key, p_queue_id, least(v_now + p_visibility, u.sent_at + (v_now - p_before)), u.first_id
+    select u.group_key, p_queue_id, least(v_now + p_visibility, u.sent_at + (v_now - p_sent_before)), u.first_id
     from unnest(v_taken, v_first_ids, v_sent_at) u(group_key, first_id, sent_at);
     -- Delete expired messages, and search once more if all messages had expired
     if v_rows < cardinality(v_ids) then
-        perform queue.purge_group(p_queue_id, u.group_key, p_before) from unnest(v_taken) u(group_key);
+        perform queue.purge_group(p_queue_id, u.group_key, p_sent_before) from unnest(v_taken) u(group_key);
         if v_rows = 0 and p_again then
             -- A receive cleans at most 1,000 groups.
-            perform queue.purge_groups(p_queue_id, p_before, 1000);
+            perform queue.purge_groups(p_queue_id, p_sent_before, 1000);
             return query select * from queue.take_groups(
                 p_queue_id => p_queue_id, p_max => p_max, p_share => p_share, p_visibility => p_visibility,
                 p_max_receive_count => p_max_receive_count, p_dead_letter_arn => p_dead_letter_arn,
-                p_before => p_before, p_response_bytes => p_response_bytes, p_response_format => p_response_format,
-                p_again => false);
+                p_sent_before => p_sent_before, p_response_bytes => p_response_bytes,
+                p_response_format => p_response_format, p_again => false);
         end if;
     end if;
 end $$;
 
--- queue.first_ready_at(queue, from): returns the first time from p_from on at which a group is or becomes ready.
--- Returns null if no group is or becomes ready. Uses the index fifo_ready_visible_at.
+-- queue.first_ready_at: returns the first time from p_from on at which a group is or becomes ready. Returns null if no
+-- group is or becomes ready. Uses the index fifo_ready_visible_at.
 create or replace function queue.first_ready_at(p_queue_id int, p_from timestamptz) returns timestamptz
 language plpgsql as $$
 begin
@@ -173,8 +181,7 @@ begin
         order by r.visible_at limit 1);
 end $$;
 
--- queue.store_search(queue, search, full, late, now, first entry, duration, got less): stores where the next searches
--- begin.
+-- queue.store_search: stores where the next searches begin.
 --   `p_search` is the row with which this search began.
 --   `p_first_at` is the first entry that this search found.
 --   `p_got_less` says whether the receive returned fewer messages than the client requested.
@@ -209,10 +216,9 @@ begin
     on conflict do nothing;
 end $$;
 
--- queue.note_passed_over(queue, from, now, bytes, format): stores in queue.passed_over whether a receive passed over a
--- group.
--- The value is `on` if a ready group's first message is too long for the response, and `off` otherwise.
--- Uses the index fifo_ready_visible_at, and the index of group_head.
+-- queue.note_passed_over: stores in queue.passed_over whether a receive passed over a group. The value is `on` if a
+-- ready group's first message is too long for the response, and `off` otherwise. Uses the index fifo_ready_visible_at,
+-- and the index of group_head.
 create or replace function queue.note_passed_over(
     p_queue_id int, p_start timestamptz, p_now timestamptz, p_response_bytes int, p_response_format text)
 returns void
@@ -226,27 +232,25 @@ begin
         then 'on' else 'off' end, true);
 end $$;
 
--- queue.group_fits(group, first id, bytes, format, greatest receive count, before): returns whether a receive with a
--- limited response locks the group.
--- The receive locks the group if the response has room for its first message, or if the group is empty. The receive
--- also locks the group if its first message becomes a dead letter or was sent before p_before.
--- Is written in PL/pgSQL, which PostgreSQL does not inline. An inlined function would cost other receives 3 % (one
--- message, 2026-11-26), because the executor prepares the subquery without running it.
+-- queue.group_fits: returns whether a receive with a limited response locks the group. The receive locks the group if
+-- the response has room for its first message, or if the group is empty. The receive also locks the group if its first
+-- message becomes a dead letter or was sent before p_sent_before. Is written in PL/pgSQL, which PostgreSQL does not
+-- inline. An inlined function would cost other receives 3 % (one message, 2026-11-26), because the executor prepares
+-- the subquery without running it.
 create or replace function queue.group_fits(
     p_group_key bigint, p_first_id bigint, p_response_bytes int, p_response_format text, p_max_receive_count int,
-    p_before timestamptz)
+    p_sent_before timestamptz)
 returns boolean
 language plpgsql stable as $$
 begin
     return (
-        select h.fits or h.sent_at < p_before or coalesce(h.receive_count >= p_max_receive_count, false)
+        select h.fits or h.sent_at < p_sent_before or coalesce(h.receive_count >= p_max_receive_count, false)
         from queue.group_head(p_group_key, p_first_id, p_response_bytes, p_response_format) h) is not false;
 end $$;
 
--- queue.first_ready_messages(group, first id, limit, now, before, response bytes, response format): returns the visible
--- messages at the head of a FIFO group, at most p_limit. Ends the list before the first message that is invisible or
--- too long for the response (pass_over). A message that was sent before p_before counts as visible, because an expired
--- message must not block other messages.
+-- queue.first_ready_messages: returns the visible messages at the head of a FIFO group, at most p_limit. Ends the list
+-- before the first message that is invisible or too long for the response (pass_over). A message that was sent before
+-- p_sent_before counts as visible, because an expired message must not block other messages.
 --   `p_first_id` is at most the lowest id of the group's messages.
 --   `ids` is null if the group has no visible message.
 --   `ctids` contains the rows' ctids, which stay valid while the caller has locked the group.
@@ -254,15 +258,15 @@ end $$;
 --   `sent_at` is the earliest send time of the first p_limit messages.
 -- Uses the index fifo_message_of_group.
 create or replace function queue.first_ready_messages(
-    p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_before timestamptz, p_response_bytes int,
-    p_response_format text)
+    p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_sent_before timestamptz,
+    p_response_bytes int, p_response_format text)
 returns table (ids bigint[], ctids tid[], receive_count int, sent_at timestamptz)
 language sql stable as $$
 select array_agg(h.id order by h.id) filter (where h.ready),
     array_agg(h.message_ctid order by h.id) filter (where h.ready),
     (array_agg(h.receive_count order by h.id))[1], min(h.sent_at)
 from (select m.id, m.message_ctid, m.receive_count, m.sent_at,
-          bool_and((m.visible_at <= p_now and m.fits) or m.sent_at < p_before) over (order by m.id) as ready
+          bool_and((m.visible_at <= p_now and m.fits) or m.sent_at < p_sent_before) over (order by m.id) as ready
       from (select f.id, f.ctid as message_ctid, f.visible_at, f.receive_count, f.sent_at,
                 queue.fits(f.response_bytes, p_response_bytes, p_response_format) as fits
             from queue.fifo_message f
@@ -272,24 +276,24 @@ $$;
 -- queue.dead_letter_group: moves the first messages of a group to the FIFO dead-letter queue. Moves visible messages
 -- that were received p_max_receive_count times, at most 100 in a call. The messages keep their group and order. The
 -- message id becomes the deduplication id, and the retention period starts again. AWS defines both rules (Developer
--- Guide, "dead-letter queue redrive" and "Using dead-letter queues"). Deletes messages that were sent before p_before,
--- because these messages have expired. Returns false if more messages must move, or if another transaction has locked
--- the target's group. If the result is false, the caller must not return a message from the group. The caller has
--- locked the group's row. Locks the target's group row without waiting, because two queues can share a dead-letter
--- queue.
+-- Guide, "dead-letter queue redrive" and "Using dead-letter queues"). Deletes messages that were sent before
+-- p_sent_before, because these messages have expired. `is_done` is false if more messages must move, or if another
+-- transaction has locked the target's group. The caller then must not return a message from the group. The caller has
+-- locked the group's row, and calls note_dead_lettered with the sum of `messages`. Locks the target's group row without
+-- waiting, because two queues can share a dead-letter queue.
 create or replace function queue.dead_letter_group(
     p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text,
-    p_before timestamptz)
-returns boolean
+    p_sent_before timestamptz, out is_done boolean, out messages int, out target_id int)
 language plpgsql as $$
 declare
-    v_target int;
     v_group_id text;
     v_target_key bigint;
     v_ids bigint[];
 begin
-    if (select h.sent_at from queue.first_group_message(p_group_key) h) < p_before then
-        perform queue.purge_group(p_queue_id, p_group_key, p_before);
+    is_done := true;
+    messages := 0;
+    if (select h.sent_at from queue.first_group_message(p_group_key) h) < p_sent_before then
+        perform queue.purge_group(p_queue_id, p_group_key, p_sent_before);
     end if;
     -- The messages to move
     v_ids := array(
@@ -302,14 +306,15 @@ begin
                   order by f.id limit 100) m) head
         where head.due);
     -- The target queue, and the group in it
-    select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and q.fifo;
-    if v_ids = '{}' or v_target is null then
-        return true;
+    select q.queue_id into target_id from queue.queues q where q.arn = p_dead_letter_arn and q.fifo;
+    if v_ids = '{}' or target_id is null then
+        return;
     end if;
     select g.group_id into v_group_id from queue.fifo_group g where g.group_key = p_group_key;
-    v_target_key := queue.try_lock_group(v_target, v_group_id);
+    v_target_key := queue.try_lock_group(target_id, v_group_id);
     if v_target_key is null then
-        return false;
+        is_done := false;
+        return;
     end if;
     -- The move
     with moved as (
@@ -326,16 +331,11 @@ begin
     insert into queue.fifo_message
     select r.* from (select * from moved order by id) m
     cross join lateral jsonb_populate_record(m::queue.fifo_message, jsonb_build_object(
-        'id', nextval('queue.fifo_id'), 'group_key', v_target_key, 'visible_at', p_now, 'sent_at', p_now,
-        'queue_id', v_target, 'deduplication_id', m.message_id, 'receive_count', 0, 'first_received_at', null,
-        'redelivered_at', null,
-        'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, null))
-        || queue.failure_columns(p_queue_id, m.message_id, m.attributes)) r;
-    -- Counts, and the notification of receivers
-    insert into queue.outcome_count (queue_id, dead_lettered) values (p_queue_id, cardinality(v_ids));
-    insert into queue.activity (queue_id, sent, dead_lettered)
-    values (p_queue_id, 0, cardinality(v_ids)), (v_target, cardinality(v_ids), 0);
+        'id', nextval('queue.fifo_id'), 'group_key', v_target_key, 'sent_at', p_now,
+        'deduplication_id', m.message_id)
+        || queue.dead_letter_columns(p_queue_id, target_id, p_now, m.message_id, m.system, m.attributes,
+            m.receive_count, null)) r;
     perform queue.update_groups(array[v_target_key]);
-    perform queue.notify_watchers(v_target, p_dead_letter_arn);
-    return cardinality(v_ids) < 100;
+    messages := cardinality(v_ids);
+    is_done := messages < 100;
 end $$;

@@ -1,6 +1,6 @@
--- queue.try_lock_group(queue, group): locks the row of a message group until the end of the transaction. Returns the
--- group's key. Creates a missing row. Returns null if another transaction has locked or is creating the row. The caller
--- has locked other groups, and therefore must not wait.
+-- queue.try_lock_group: locks the row of a message group until the end of the transaction. Returns the group's key.
+-- Creates a missing row. Returns null if another transaction has locked or is creating the row. The caller has locked
+-- other groups, and therefore must not wait.
 create or replace function queue.try_lock_group(p_queue_id int, p_group_id text) returns bigint
 language plpgsql set lock_timeout = '1ms' as $$
 declare

@@ -1,8 +1,8 @@
--- queue.update_groups(groups): stores when the first messages of groups become available, after a change of their
--- messages. The end of a message's retention period also makes its group ready, because an expired message does not
--- block receives (take_groups). A ready group keeps its place in the order of groups. An empty group's row stays for a
--- minute (maintain_queue), because a group that is often deleted and recreated would leave a dead row each time. The
--- caller has locked the groups' rows in queue.fifo_group.
+-- queue.update_groups: stores when the first messages of groups become available, after a change of their messages. The
+-- end of a message's retention period also makes its group ready, because an expired message does not block receives
+-- (take_groups). A ready group keeps its place in the order of groups. An empty group's row stays for a minute
+-- (maintain_queue), because a group that is often deleted and recreated would leave a dead row each time. The caller
+-- has locked the groups' rows in queue.fifo_group.
 -- This file also contains retention_end.
 create or replace function queue.update_groups(p_group_keys bigint[]) returns void
 language plpgsql as $$
@@ -24,8 +24,8 @@ begin
     select h.group_key, h.queue_id, h.visible_at, h.first_id from head h;
 end $$;
 
--- queue.retention_end(queue, sent at): returns when a message's retention period ends. Is written in PL/pgSQL, so
--- update_groups runs the query only if a group's first message is invisible.
+-- queue.retention_end: returns when a message's retention period ends. Is written in PL/pgSQL, so update_groups runs
+-- the query only if a group's first message is invisible.
 create or replace function queue.retention_end(p_queue_id int, p_sent_at timestamptz) returns timestamptz
 language plpgsql stable as $$
 begin

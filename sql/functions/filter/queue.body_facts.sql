@@ -1,8 +1,7 @@
--- queue.body_facts(message): returns the values of a JSON object that filter policies compare.
--- The result has the format of sns/filter_policy/facts.py. The result contains the values of each path and, if an array
--- contains objects or arrays, the message itself. A dot in a name has the effect of nesting.
--- Returns null if the message is not an object.
--- Returns true, which passes every policy, for more than 32 nested arrays or more than 131,072 opening brackets.
+-- queue.body_facts: returns the values of a JSON object that filter policies compare. The result has the format of
+-- sns/filter_policy/facts.py. The result contains the values of each path and, if an array contains objects or arrays,
+-- the message itself. A dot in a name has the effect of nesting. Returns null if the message is not an object. Returns
+-- true, which passes every policy, for more than 32 nested arrays or more than 131,072 opening brackets.
 create or replace function queue.body_facts(p_message jsonb) returns jsonb
 language sql immutable as $$
 with recursive part as (

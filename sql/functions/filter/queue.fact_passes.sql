@@ -1,9 +1,8 @@
--- queue.fact_passes(test, fact, kind): returns whether one fact passes a test of a compiled filter policy.
+-- queue.fact_passes: returns whether one fact passes a test of a compiled filter policy.
 --   `p_test` is [operator, arguments…] (sns/filter_policy/operators.py).
 --   `p_fact` is a JSON scalar.
 --   `p_kind` is the jsonb_typeof of p_fact.
--- Never uses a text as a regular expression.
--- Is a single expression, so PostgreSQL inlines this function.
+-- Never uses a text as a regular expression. Is a single expression, so PostgreSQL inlines this function.
 -- This file also contains like_any and in_network.
 create or replace function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text) returns boolean
 language sql immutable parallel safe as $$
@@ -23,14 +22,14 @@ select case p_test ->> 0
 end
 $$;
 
--- queue.like_any(text, patterns): returns whether the text matches one of the patterns, a JSON array of strings.
+-- queue.like_any: returns whether the text matches one of the patterns, a JSON array of strings.
 create or replace function queue.like_any(p_text text, p_patterns jsonb) returns boolean
 language sql immutable parallel safe as $$
 select exists (select from jsonb_array_elements_text(p_patterns) e where p_text like e.value)
 $$;
 
--- queue.in_network(text, network): returns whether the text is an IP address in a network. Returns false for texts that
--- are not IP addresses.
+-- queue.in_network: returns whether the text is an IP address in a network. Returns false for texts that are not IP
+-- addresses.
 create or replace function queue.in_network(p_text text, p_network text) returns boolean
 language plpgsql immutable parallel safe as $$
 begin

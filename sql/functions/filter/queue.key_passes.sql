@@ -1,7 +1,6 @@
--- queue.key_passes(key, values): returns whether a value passes a test of a key of a compiled filter policy. `p_key` is
--- [path, whether the path can be missing, test, …].
--- Compares numbers from -10^9 to 10^9 with five digits after the point ("Filter policy constraints", SNS Developer
--- Guide).
+-- queue.key_passes: returns whether a value passes a test of a key of a compiled filter policy. `p_key` is [path,
+-- whether the path can be missing, test, …]. Compares numbers from -10^9 to 10^9 with five digits after the point
+-- ("Filter policy constraints", SNS Developer Guide).
 create or replace function queue.key_passes(p_key jsonb, p_values jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

@@ -1,4 +1,4 @@
--- queue.keys_match_together(keys, members, depth, node): returns whether keys pass below a node of a message.
+-- queue.keys_match_together: returns whether keys pass below a node of a message.
 --   `p_keys` is [names of the path, key] for each key.
 --   `p_members` contains the numbers of the keys to compare.
 --   `p_depth` is the number of path names that lead to the node.

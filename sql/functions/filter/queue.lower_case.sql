@@ -1,5 +1,4 @@
--- queue.lower_case(text): returns the text in lower case by Unicode's simple mappings, with any collation of the
--- database.
+-- queue.lower_case: returns the text in lower case by Unicode's simple mappings, with any collation of the database.
 -- lower_case in sns/filter_policy/values.py is the counterpart in Python.
 create or replace function queue.lower_case(p_text text) returns text
 language sql immutable parallel safe

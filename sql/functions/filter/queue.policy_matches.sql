@@ -1,5 +1,5 @@
--- queue.policy_matches(policy, facts): returns whether a message matches a compiled filter policy.
--- The message matches if all keys of one alternative pass.
+-- queue.policy_matches: returns whether a message matches a compiled filter policy. The message matches if all keys of
+-- one alternative pass.
 --   `p_policy` is the result of sns/filter_policy/compile.py.
 --   `p_facts` is the result of sns/filter_policy/facts.py. No policy matches if the value is null or empty, and every
 --     policy matches if it is true.
@@ -38,9 +38,8 @@ begin
     return false;
 end $$;
 
--- queue.branch_matches_together(keys, facts, document): returns whether the keys of an alternative pass together in a
--- document.
--- Each key has already passed alone. Ignores keys whose path is missing.
+-- queue.branch_matches_together: returns whether the keys of an alternative pass together in a document. Each key has
+-- already passed alone. Ignores keys whose path is missing.
 create or replace function queue.branch_matches_together(p_keys jsonb, p_facts jsonb, p_document jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

@@ -1,6 +1,6 @@
--- queue.claim_schedule_retries(limit, per second): locks up to p_limit failed invocations whose retry is due.
--- The locks last until the caller's transaction ends.
--- Accounts share p_limit equally, so one account's failing targets do not delay other accounts (claim_schedules).
+-- queue.claim_schedule_retries: locks up to p_limit failed invocations whose retry is due. The locks last until the
+-- caller's transaction ends. Accounts share p_limit equally, so one account's failing targets do not delay other
+-- accounts (claim_schedules).
 --   `topic` is the target's ARN if the target is an SNS topic. The caller signs the input for a topic.
 --   `input` is the text for the target.
 --   `name` is the name of the schedule.

@@ -1,9 +1,9 @@
--- queue.claim_schedules(limit, per second): locks up to p_limit due schedules until the caller's transaction ends. The
--- caller computes the occurrences that fire, calls fire_schedules and commits. If the caller dies, PostgreSQL rolls the
--- transaction back after 10 seconds. Accounts share p_limit equally, so no account delays another account. Other
--- accounts can use the places that an account leaves free. Takes the schedules that have waited longest, at most
--- p_per_second for an account. A p_per_second of 0 means no maximum. Returns a row for each schedule, with the columns
--- in the order of penstock.scheduler.firing.plan.Due.
+-- queue.claim_schedules: locks up to p_limit due schedules until the caller's transaction ends. The caller computes the
+-- occurrences that fire, calls fire_schedules and commits. If the caller dies, PostgreSQL rolls the transaction back
+-- after 10 seconds. Accounts share p_limit equally, so no account delays another account. Other accounts can use the
+-- places that an account leaves free. Takes the schedules that have waited longest, at most p_per_second for an
+-- account. A p_per_second of 0 means no maximum. Returns a row for each schedule, with the columns in the order of
+-- penstock.scheduler.firing.plan.Due.
 --   `now` is the database's time, the only clock that counts.
 --   `topic` is the target's ARN if the target is an SNS topic. The caller signs messages to topics.
 -- If the clock has gone back, rewind_schedules first makes schedules due whose next_fire_at is in the future. Skips
@@ -68,12 +68,12 @@ begin
     order by s.due_at;
 end $$;
 
--- queue.rewind_schedules(limit, now): makes schedules due that fired while the database's clock was ahead. The next
--- occurrence of these schedules can be far away, so the caller recomputes the occurrence. If a run was recorded more
--- than ten seconds after p_now, the clock has gone back since then. Sets the time of runs in the future to p_now, so
--- the function finds each run once. Handles at most p_limit schedules in a call. Also makes retries due if they would
--- wait longer than the maximum of 300 seconds. Skips locked schedules and retries. Locks the runs. Uses the indexes
--- schedule_run_recorded_at and schedule_retry_due.
+-- queue.rewind_schedules: makes schedules due that fired while the database's clock was ahead. The next occurrence of
+-- these schedules can be far away, so the caller recomputes the occurrence. If a run was recorded more than ten seconds
+-- after p_now, the clock has gone back since then. Sets the time of runs in the future to p_now, so the function finds
+-- each run once. Handles at most p_limit schedules in a call. Also makes retries due if they would wait longer than the
+-- maximum of 300 seconds. Skips locked schedules and retries. Locks the runs. Uses the indexes schedule_run_recorded_at
+-- and schedule_retry_due.
 create or replace function queue.rewind_schedules(p_limit int, p_now timestamptz) returns void
 language plpgsql as $$
 declare

@@ -1,9 +1,7 @@
--- queue.fire_schedule_retries(retries, topic messages): retries the invocations that claim_schedule_retries locked.
--- Each invocation has a separate savepoint.
--- After a failure, waits 2, 4, 8, … 300 seconds, or gives the invocation up. AWS documents only that the wait grows
--- exponentially.
--- The outcome is fired, failed or exhausted, or busy or unsigned as in fire_schedules.
--- Takes the locks of dispatch_schedule.
+-- queue.fire_schedule_retries: retries the invocations that claim_schedule_retries locked. Each invocation has a
+-- separate savepoint. After a failure, waits 2, 4, 8, … 300 seconds, or gives the invocation up. AWS documents only
+-- that the wait grows exponentially. The outcome is fired, failed or exhausted, or busy or unsigned as in
+-- fire_schedules. Takes the locks of dispatch_schedule.
 create or replace function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
 returns table (retry_id bigint, outcome text, detail text)
 language plpgsql as $$

@@ -100,15 +100,14 @@ begin
     end loop;
 end $$;
 
--- queue.fire_occurrence(schedule, occurrence, topic message): fires one occurrence of a schedule, or stores why the
--- occurrence does not fire. The result is a word:
+-- queue.fire_occurrence: fires one occurrence of a schedule, or stores why the occurrence does not fire. The result is
+-- a word:
 --   `fired` means that the occurrence has fired.
 --   `skipped` means that the occurrence fired before, or that a message of an earlier run still exists (overlap).
 --   `failed` means that an invocation of EventBridge Scheduler failed. The worker will retry the invocation, or has
 --     given it up.
--- Raises all errors of a schedule of the REST API.
--- For EventBridge Scheduler, raises only QU007, QU008, errors of unavailable locks, and errors of the server. Takes the
--- locks of dispatch_schedule.
+-- Raises all errors of a schedule of the REST API. For EventBridge Scheduler, raises only QU007, QU008, errors of
+-- unavailable locks, and errors of the server. Takes the locks of dispatch_schedule.
 create or replace function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamptz, p_topic_message jsonb)
 returns text
 language plpgsql as $$
@@ -152,12 +151,12 @@ begin
     return case when v_error is null then 'fired' when v_code is null then 'skipped' else 'failed' end;
 end $$;
 
--- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires simple schedules together,
--- with one statement for each of their messages, runs and rows. Returns the ids of the schedules that fired. A simple
--- schedule belongs to the REST API, sends to a standard queue and has no overlap rule. A simple schedule also has a
--- next occurrence, or is a one-shot schedule, which the function deletes. A batch takes two fifths of the time that
--- separate firings take (docs/decisions/0006-firing-together.md). Raises QU006 or QU008 if one of the schedules cannot
--- fire. After this error, no schedule has fired. Takes the locks of send_messages.
+-- queue.fire_schedule_batch: fires simple schedules together, with one statement for each of their messages, runs and
+-- rows. Returns the ids of the schedules that fired. A simple schedule belongs to the REST API, sends to a standard
+-- queue and has no overlap rule. A simple schedule also has a next occurrence, or is a one-shot schedule, which the
+-- function deletes. A batch takes two fifths of the time that separate firings take
+-- (docs/decisions/0006-firing-together.md). Raises QU006 or QU008 if one of the schedules cannot fire. After this
+-- error, no schedule has fired. Takes the locks of send_messages.
 create or replace function queue.fire_schedule_batch(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_topic_messages jsonb[])
 returns bigint[]
@@ -219,8 +218,8 @@ begin
     return v_fired;
 end $$;
 
--- queue.schedule_overlaps(schedule): returns whether a message of the schedule's last run is still in its queue.
--- Messages to an SNS topic do not count. Uses the index schedule_run_schedule.
+-- queue.schedule_overlaps: returns whether a message of the schedule's last run is still in its queue. Messages to an
+-- SNS topic do not count. Uses the index schedule_run_schedule.
 create or replace function queue.schedule_overlaps(p_schedule queue.schedule) returns boolean
 language sql stable as $$
 select exists (
@@ -234,7 +233,7 @@ select exists (
     where queue.message_exists(q.queue_id, (m.value ->> 'msg_id')::bigint))
 $$;
 
--- queue.message_exists(queue, public id): returns whether a message still exists, in any state.
+-- queue.message_exists: returns whether a message still exists, in any state.
 create or replace function queue.message_exists(p_queue_id int, p_public_id bigint) returns boolean
 language plpgsql stable as $$
 declare
@@ -255,9 +254,8 @@ begin
             where x.queue_id = p_queue_id and x.shard = v_shard and x.pos >= v_id and v_id = any (x.ids));
 end $$;
 
--- queue.add_schedule_retry(schedule, occurrence, error's code, error): stores a failed invocation for retries, and
--- returns the stored row.
--- The schedule's RetryPolicy applies. The age of the invocation starts at the end of the flexible window.
+-- queue.add_schedule_retry: stores a failed invocation for retries, and returns the stored row. The schedule's
+-- RetryPolicy applies. The age of the invocation starts at the end of the flexible window.
 create or replace function queue.add_schedule_retry(
     p_schedule queue.schedule, p_at timestamptz, p_code text, p_error text)
 returns queue.schedule_retry
@@ -275,10 +273,9 @@ begin
     return v_retry;
 end $$;
 
--- queue.advance_schedule(schedule, next occurrence, note, fired, failed): stores a schedule's next occurrence and the
--- outcomes of earlier occurrences. If no occurrence remains, deletes a one-shot schedule of the REST API, and pauses
--- other schedules of the REST API. Deletes a finished schedule of EventBridge Scheduler if its ActionAfterCompletion is
--- DELETE. Locks the schedule.
+-- queue.advance_schedule: stores a schedule's next occurrence and the outcomes of earlier occurrences. If no occurrence
+-- remains, deletes a one-shot schedule of the REST API, and pauses other schedules of the REST API. Deletes a finished
+-- schedule of EventBridge Scheduler if its ActionAfterCompletion is DELETE. Locks the schedule.
 create or replace function queue.advance_schedule(
     p_schedule_id bigint, p_next_fire_at timestamptz, p_note text, p_fired int, p_failed int) returns void
 language plpgsql as $$
@@ -309,10 +306,9 @@ begin
     where s.schedule_id = p_schedule_id;
 end $$;
 
--- queue.fail_schedule(schedule, occurrence, error): records that the target of a REST API schedule refused an
--- occurrence.
--- The worker retries the occurrence after 1, 2, 4, … 60 seconds. At the failure_threshold, the function pauses the
--- schedule. Locks the schedule.
+-- queue.fail_schedule: records that the target of a REST API schedule refused an occurrence. The worker retries the
+-- occurrence after 1, 2, 4, … 60 seconds. At the failure_threshold, the function pauses the schedule. Locks the
+-- schedule.
 create or replace function queue.fail_schedule(p_schedule queue.schedule, p_at timestamptz, p_error text) returns void
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
--- queue.firing_capacity(account, per second, limit): returns how many of an account's schedules or retries can fire
--- now, at most p_limit. An account then fires about p_per_second times in any second. A p_per_second of 0 means no
--- maximum. Does not count batches that other workers fire at the same time. Uses the index recent_firing_account.
+-- queue.firing_capacity: returns how many of an account's schedules or retries can fire now, at most p_limit. An
+-- account then fires about p_per_second times in any second. A p_per_second of 0 means no maximum. Does not count
+-- batches that other workers fire at the same time. Uses the index recent_firing_account.
 create or replace function queue.firing_capacity(p_account_id text, p_per_second int, p_limit int) returns int
 language sql volatile
 return case when p_per_second = 0 then p_limit else least(p_limit, greatest(0, p_per_second - coalesce((

@@ -1,8 +1,8 @@
--- queue.give_up_schedule_retry(retry): gives up an invocation if no retries are left, or if the invocation will be too
--- old at the next retry. Returns whether the function gave up the invocation. Sends the invocation to the target's
--- dead-letter queue, with the input as body and the failure as message attributes. If that queue does not exist or
--- refuses the message, the invocation is lost. RetryPolicy allows 0 to 185 retries and 60 to 86,400 seconds, by default
--- the maximum (RetryPolicy, EventBridge Scheduler API Reference). Takes the locks of send_messages.
+-- queue.give_up_schedule_retry: gives up an invocation if no retries are left, or if the invocation will be too old at
+-- the next retry. Returns whether the function gave up the invocation. Sends the invocation to the target's dead-letter
+-- queue, with the input as body and the failure as message attributes. If that queue does not exist or refuses the
+-- message, the invocation is lost. RetryPolicy allows 0 to 185 retries and 60 to 86,400 seconds, by default the maximum
+-- (RetryPolicy, EventBridge Scheduler API Reference). Takes the locks of send_messages.
 create or replace function queue.give_up_schedule_retry(p_retry queue.schedule_retry) returns boolean
 language plpgsql as $$
 declare

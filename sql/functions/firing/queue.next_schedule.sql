@@ -1,7 +1,6 @@
--- queue.next_schedule(): returns the milliseconds until the next schedule and the next retry are due. A 0 means now,
--- and null means never.
--- `schedule_ms` is also 0 while a run is recorded in the future (queue.rewind_schedules).
--- Uses the indexes schedule_due, schedule_retry_due and schedule_run_recorded_at.
+-- queue.next_schedule: returns the milliseconds until the next schedule and the next retry are due. A 0 means now, and
+-- null means never. `schedule_ms` is also 0 while a run is recorded in the future (queue.rewind_schedules). Uses the
+-- indexes schedule_due, schedule_retry_due and schedule_run_recorded_at.
 -- This file also contains next_later_schedule.
 create or replace function queue.next_schedule() returns table (schedule_ms int, retry_ms int)
 language sql volatile as $$
@@ -14,10 +13,9 @@ select
      from queue.schedule_retry r order by r.due_at limit 1)
 $$;
 
--- queue.next_later_schedule(): returns the milliseconds until the next schedule or retry becomes due, or null for
--- never. Schedules and retries that are already due do not count. Due schedules and retries that are still waiting
--- cannot fire now, because they are locked or their account fires too often. Uses the indexes schedule_due and
--- schedule_retry_due.
+-- queue.next_later_schedule: returns the milliseconds until the next schedule or retry becomes due, or null for never.
+-- Schedules and retries that are already due do not count. Due schedules and retries that are still waiting cannot fire
+-- now, because they are locked or their account fires too often. Uses the indexes schedule_due and schedule_retry_due.
 create or replace function queue.next_later_schedule() returns table (ms int)
 language sql volatile as $$
 select case when d.seconds is not null then least(3600000, ceil(d.seconds * 1000))::int end

@@ -1,5 +1,5 @@
--- queue.record_firings(accounts, numbers): counts firings with any outcome for QUOTA_FIRINGS_PER_SECOND.
--- Each schedule or retry has an element in each array.
+-- queue.record_firings: counts firings with any outcome for QUOTA_FIRINGS_PER_SECOND. Each schedule or retry has an
+-- element in each array.
 create or replace function queue.record_firings(p_accounts text[], p_numbers int[]) returns void
 language sql as $$
 insert into queue.recent_firing (account_id, number)

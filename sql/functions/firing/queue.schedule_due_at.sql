@@ -1,6 +1,5 @@
--- queue.schedule_due_at(schedule, occurrence, seconds): returns the time at which an occurrence fires if it can be up
--- to p_seconds late. Returns the same time in every call for an occurrence. The times of many occurrences are spread
--- evenly over milliseconds.
+-- queue.schedule_due_at: returns the time at which an occurrence fires if it can be up to p_seconds late. Returns the
+-- same time in every call for an occurrence. The times of many occurrences are spread evenly over milliseconds.
 create or replace function queue.schedule_due_at(p_schedule_id bigint, p_at timestamptz, p_seconds int)
 returns timestamptz
 language sql immutable parallel safe

@@ -1,6 +1,5 @@
--- queue.schedule_failure(schedule, occurrence, retries, code, error, exhausted condition): returns the message
--- attributes of a failed invocation in a dead-letter queue, in SQS's format. "Configuring a schedule's dead-letter
--- queue" (EventBridge Scheduler User Guide) lists the attributes.
+-- queue.schedule_failure: returns the message attributes of a failed invocation in a dead-letter queue, in SQS's
+-- format. "Configuring a schedule's dead-letter queue" (EventBridge Scheduler User Guide) lists the attributes.
 create or replace function queue.schedule_failure(
     p_schedule queue.schedule, p_at timestamptz, p_retries int, p_code text, p_error text, p_exhausted text)
 returns jsonb

@@ -1,4 +1,4 @@
--- queue.guard_prepare(): makes PREPARE TRANSACTION fail in this transaction, unless the setting penstock.notify is off.
+-- queue.guard_prepare: makes PREPARE TRANSACTION fail in this transaction, unless the setting penstock.notify is off.
 -- The error names this setting (may_notify). Has no effect on a commit. Functions of the SQL interface that send
 -- messages call this function if the server allows prepared transactions. Costs about 10 microseconds, once in a
 -- transaction.

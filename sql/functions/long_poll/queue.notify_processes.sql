@@ -1,4 +1,4 @@
--- queue.notify_processes(name): notifies the channel `penstock` at commit, unless the setting penstock.notify is off.
+-- queue.notify_processes: notifies the channel `penstock` at commit, unless the setting penstock.notify is off.
 create or replace function queue.notify_processes(p_name text) returns void
 language plpgsql as $$
 begin

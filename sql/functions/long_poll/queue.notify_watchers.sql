@@ -1,13 +1,9 @@
--- queue.notify_watchers(queue, arn, wakes its own): notifies, at commit, the processes whose long polls wait for a
--- queue.
--- Costs one index probe if no process waits. An unconditional NOTIFY would lock the database at commit and halve the
--- rate of sending.
--- If `p_wakes_its_own` is true, the sending process wakes its long polls itself and keeps its registration. The session
--- names the sending process in the setting queue.watcher.
--- Has no effect if the setting penstock.notify is off (may_notify).
--- Under REPEATABLE READ, does not delete registrations, because PostgreSQL raises an error if another transaction has
--- deleted a row since the snapshot.
--- Skips watcher rows that another sender has locked.
+-- queue.notify_watchers: notifies, at commit, the processes whose long polls wait for a queue. Costs one index probe if
+-- no process waits. An unconditional NOTIFY would lock the database at commit and halve the rate of sending. If
+-- `p_wakes_its_own` is true, the sending process wakes its long polls itself and keeps its registration. The session
+-- names the sending process in the setting queue.watcher. Has no effect if the setting penstock.notify is off
+-- (may_notify). Under REPEATABLE READ, does not delete registrations, because PostgreSQL raises an error if another
+-- transaction has deleted a row since the snapshot. Skips watcher rows that another sender has locked.
 create or replace function queue.notify_watchers(p_queue_id int, p_arn text, p_wakes_its_own boolean default false)
 returns void
 language plpgsql as $$

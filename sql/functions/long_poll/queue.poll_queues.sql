@@ -1,10 +1,10 @@
--- queue.poll_queues(arns, seen): returns the queues of a list that have a message to receive now, or that do not exist.
--- A paused queue has no message to receive. The last row has a null `arn`. `wait_ms` of the last row says how long the
--- result stays the same if no transaction commits, at most an hour. A 0 means that the result can change at once.
--- `p_seen` is the `snapshot` of the previous result's last row. If no transaction has ended since that snapshot, the
--- function does not read the queues and returns no row. Leases and delays end without a commit, so wait_ms lasts until
--- the earliest end of a lease or delay. A lease that ends can be without messages, because an unnecessary poll is
--- cheaper than a search among thousands of leases. Uses the indexes side_visible_at, deferred_pkey, fifo_search_pkey,
+-- queue.poll_queues: returns the queues of a list that have a message to receive now, or that do not exist. A paused
+-- queue has no message to receive. The last row has a null `arn`. `wait_ms` of the last row says how long the result
+-- stays the same if no transaction commits, at most an hour. A 0 means that the result can change at once. `p_seen` is
+-- the `snapshot` of the previous result's last row. If no transaction has ended since that snapshot, the function does
+-- not read the queues and returns no row. Leases and delays end without a commit, so wait_ms lasts until the earliest
+-- end of a lease or delay. A lease that ends can be without messages, because an unnecessary poll is cheaper than a
+-- search among thousands of leases. Uses the indexes side_visible_at, deferred_pkey, fifo_search_pkey,
 -- fifo_ready_visible_at and lease_visible_at, and ready_shards' indexes.
 create or replace function queue.poll_queues(p_arns text[], p_seen text default null)
 returns table (arn text, snapshot text, wait_ms int)

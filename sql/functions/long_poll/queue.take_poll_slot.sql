@@ -1,6 +1,6 @@
--- queue.take_poll_slot(function, holder, slots, seconds): takes a slot in which a Lambda function's request can
--- long-poll. Returns no row if all p_slots slots are taken. The slot ends after p_seconds, because a frozen or killed
--- environment does not release its slot. An advisory lock admits one of a Lambda function's callers at a time.
+-- queue.take_poll_slot: takes a slot in which a Lambda function's request can long-poll. Returns no row if all p_slots
+-- slots are taken. The slot ends after p_seconds, because a frozen or killed environment does not release its slot. An
+-- advisory lock admits one of a Lambda function's callers at a time.
 -- This file also contains release_poll_slot.
 create or replace function queue.take_poll_slot(p_function_name text, p_holder uuid, p_slots int, p_seconds float8)
 returns table (slot int)
@@ -20,8 +20,8 @@ begin
     returning taken.slot;
 end $$;
 
--- queue.release_poll_slot(function, holder): releases the slot that take_poll_slot gave to a holder.
--- Returns no row if the slot has ended and belongs to another holder.
+-- queue.release_poll_slot: releases the slot that take_poll_slot gave to a holder. Returns no row if the slot has ended
+-- and belongs to another holder.
 create or replace function queue.release_poll_slot(p_function_name text, p_holder uuid) returns table (slot int)
 language sql as $$
 update queue.poll_slot p set ends_at = '-infinity'

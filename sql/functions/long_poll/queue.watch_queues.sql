@@ -1,7 +1,7 @@
--- queue.watch_queues(arns, watcher, seconds): registers a process for a notification about queues. The next sender to
--- one of the queues notifies the channel `penstock` with the queue's ARN. A registration is valid for one notification
--- and for p_seconds, at least five. If p_seconds is null, the registration is valid for five seconds. The caller polls
--- the queues once more after the commit, because a message can arrive before the registration.
+-- queue.watch_queues: registers a process for a notification about queues. The next sender to one of the queues
+-- notifies the channel `penstock` with the queue's ARN. A registration is valid for one notification and for p_seconds,
+-- at least five. If p_seconds is null, the registration is valid for five seconds. The caller polls the queues once
+-- more after the commit, because a message can arrive before the registration.
 create or replace function queue.watch_queues(p_arns text[], p_watcher uuid, p_seconds int[] default null)
 returns table (arn text)
 language sql as $$

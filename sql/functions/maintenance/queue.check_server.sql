@@ -1,10 +1,9 @@
--- queue.check_server(after restore): detects that the database has moved to another server. Returns whether ids jump. A
--- move is a failover, or a restore into another cluster. A move changes the cluster's system identifier or the log's
--- timeline. After a move, the last messages can be lost, and the new server would assign their ids again. Sequences
--- therefore jump at once, and jump_ids makes shards jump later. `p_after_restore` is true if the caller reports a
--- restore into the same cluster, which changes neither the identifier nor the timeline. If the server hides the
--- timeline, the timeline counts as 0. Aurora hides the timeline, and its storage loses no data. Locks the row in
--- queue.server.
+-- queue.check_server: detects that the database has moved to another server. Returns whether ids jump. A move is a
+-- failover, or a restore into another cluster. A move changes the cluster's system identifier or the log's timeline.
+-- After a move, the last messages can be lost, and the new server would assign their ids again. Sequences therefore
+-- jump at once, and jump_ids makes shards jump later. `p_after_restore` is true if the caller reports a restore into
+-- the same cluster, which changes neither the identifier nor the timeline. If the server hides the timeline, the
+-- timeline counts as 0. Aurora hides the timeline, and its storage loses no data. Locks the row in queue.server.
 -- This file also contains timeline.
 create or replace function queue.check_server(p_after_restore boolean default false) returns boolean
 language plpgsql as $$
@@ -36,8 +35,8 @@ begin
     return true;
 end $$;
 
--- queue.timeline(): returns the timeline of the server's write-ahead log, or 0 if the server hides the timeline.
--- The name of each log file begins with the timeline.
+-- queue.timeline: returns the timeline of the server's write-ahead log, or 0 if the server hides the timeline. The name
+-- of each log file begins with the timeline.
 create or replace function queue.timeline() returns int
 language plpgsql as $$
 begin

@@ -1,7 +1,6 @@
--- queue.clean_metrics(limit, days): removes old windows of the metrics job. Returns the number of rows.
--- Removes windows of a minute after p_days days, and windows of an hour after 12 * p_days days. Windows of a day stay.
--- `p_limit` is the maximum number of windows of each table and length.
--- Uses the indexes metrics_window_starts_at and metrics_latency_starts_at.
+-- queue.clean_metrics: removes old windows of the metrics job. Returns the number of rows. Removes windows of a minute
+-- after p_days days, and windows of an hour after 12 * p_days days. Windows of a day stay. `p_limit` is the maximum
+-- number of windows of each table and length. Uses the indexes metrics_window_starts_at and metrics_latency_starts_at.
 create or replace function queue.clean_metrics(p_limit int, p_days int) returns bigint
 language plpgsql as $$
 declare

@@ -1,7 +1,6 @@
--- queue.clean_schedule_runs(limit, seconds): removes up to p_limit runs that were recorded more than p_seconds ago.
--- Returns the number of removed runs.
--- The table queue.history_drop stores the time from which on runs are complete.
--- Uses the index schedule_run_recorded_at.
+-- queue.clean_schedule_runs: removes up to p_limit runs that were recorded more than p_seconds ago. Returns the number
+-- of removed runs. The table queue.history_drop stores the time from which on runs are complete. Uses the index
+-- schedule_run_recorded_at.
 create or replace function queue.clean_schedule_runs(p_limit int, p_seconds int) returns bigint
 language plpgsql as $$
 declare

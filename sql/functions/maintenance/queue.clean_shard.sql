@@ -1,9 +1,9 @@
--- queue.clean_shard(queue, shard, low, pos): deletes the finished messages of a shard above p_low, up to the first
--- unfinished message, and records the deleted messages in the history. Returns the id up to which the shard is now
--- clean. Cleans whole leases. After a receive that skipped noisy groups, leases overlap (take_fair). The function
--- cleans overlapping leases together. The caller is the shard's reader and writes the result into the cursor's `low`.
--- If the result is p_pos, the cursor's row stays until the next cleaning. The function sweep_shard deletes finished
--- messages after the first open lease. A call cleans at most 20,000 ids, or one longer lease.
+-- queue.clean_shard: deletes the finished messages of a shard above p_low, up to the first unfinished message, and
+-- records the deleted messages in the history. Returns the id up to which the shard is now clean. Cleans whole leases.
+-- After a receive that deferred noisy groups, leases overlap (take_fair). The function cleans overlapping leases
+-- together. The caller is the shard's reader and writes the result into the cursor's `low`. If the result is p_pos, the
+-- cursor's row stays until the next cleaning. The function sweep_shard deletes finished messages after the first open
+-- lease. A call cleans at most 20,000 ids, or one longer lease.
 -- This file also contains clear_range, sweep_shard and lease_boundary.
 create or replace function queue.clean_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns bigint
 language plpgsql as $$
@@ -20,7 +20,7 @@ begin
     if v_in_flight
         -- 40,000 ids above the first open leases of all shards can mean more than 20,000 messages in flight.
         and p_pos - v_open > 40000 / (select q.shards from queue.queues q where q.queue_id = p_queue_id)
-    then        -- After a skip of messages, maintain_queue makes this decision.
+    then        -- After messages were deferred, maintain_queue makes this decision.
         perform queue.update_in_flight_counting(p_queue_id, true);
     end if;
     v_low := queue.lease_boundary(p_queue_id, p_shard, p_low, coalesce(v_open, p_pos));
@@ -36,11 +36,11 @@ begin
     return v_low;
 end $$;
 
--- queue.clear_range(queue, shard, after, up to, cursor): deletes the finished messages of a shard above p_after up to
--- p_to, and records them in the history. No lease crosses the ends of the range (lease_boundary). Records a lease's
--- messages together. An open lease's messages stay, even acknowledged messages. Reads the open leases once. If a
--- consumer acknowledges a lease at the same time, the lease stays for the next call. The cursor's row stays. The next
--- cleaning begins at the cursor's row and deletes the row. The caller is the shard's reader.
+-- queue.clear_range: deletes the finished messages of a shard above p_after up to p_to, and records them in the
+-- history. No lease crosses the ends of the range (lease_boundary). Records a lease's messages together. An open
+-- lease's messages stay, even acknowledged messages. Reads the open leases once. If a consumer acknowledges a lease at
+-- the same time, the lease stays for the next call. The cursor's row stays. The next cleaning begins at the cursor's
+-- row and deletes the row. The caller is the shard's reader.
 create or replace function queue.clear_range(p_queue_id int, p_shard int, p_after bigint, p_to bigint, p_cursor bigint)
 returns void
 language plpgsql as $$
@@ -118,11 +118,11 @@ begin
         group by e.id having count(*) = 1));
 end $$;
 
--- queue.sweep_shard(queue, shard, low, pos): deletes finished messages after a lease that stays open for long. Receives
--- can skip a noisy group's messages while other groups wait, for example. Handles one range of clean_shard's size in a
--- call. Leaves the last 2,000 messages, because most of them are in flight. The next round begins when the shard has
--- doubled in size, so the sweep reads each message a constant number of times. The caller is the shard's reader. Locks
--- the row in queue.sweep.
+-- queue.sweep_shard: deletes finished messages after a lease that stays open for long. Receives can defer a noisy
+-- group's messages while other groups wait, for example. Handles one range of clean_shard's size in a call. Leaves the
+-- last 2,000 messages, because most of them are in flight. The next round begins when the shard has doubled in size, so
+-- the sweep reads each message a constant number of times. The caller is the shard's reader. Locks the row in
+-- queue.sweep.
 create or replace function queue.sweep_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns void
 language plpgsql as $$
 declare
@@ -147,10 +147,9 @@ begin
     end if;
 end $$;
 
--- queue.lease_boundary(queue, shard, low, max): returns the highest pos from p_low to p_max that no lease crosses. The
--- result is at most 20,000 above p_low, unless the first possible pos is higher.
--- Returns null if a lease crosses every pos.
--- Leases overlap only within 200 messages (take_fair), so a lease that overlaps another lease is among the next 200.
+-- queue.lease_boundary: returns the highest pos from p_low to p_max that no lease crosses. The result is at most 20,000
+-- above p_low, unless the first possible pos is higher. Returns null if a lease crosses every pos. Leases overlap only
+-- within 200 messages (take_fair), so a lease that overlaps another lease is among the next 200.
 create or replace function queue.lease_boundary(p_queue_id int, p_shard int, p_low bigint, p_max bigint)
 returns bigint
 language plpgsql stable as $$

@@ -1,4 +1,4 @@
--- queue.count_changes(): returns the number of inserted, updated and deleted rows of this schema, from the server's
+-- queue.count_changes: returns the number of inserted, updated and deleted rows of this schema, from the server's
 -- statistics. If the number differs from an earlier result, rows have changed. Omits partitions, and tables in which
 -- workers and long polls only record their state. The server counts a session's changes at the session's next call, or
 -- after ten seconds without a call (PostgreSQL documentation, "The Cumulative Statistics System"). A call costs 0.2 ms

@@ -1,16 +1,14 @@
--- queue.due_work(): returns the workers that have work, for a process whose workers wait for notifications. A process
+-- queue.due_work: returns the workers that have work, for a process whose workers wait for notifications. A process
 -- needs this function because notifications can be lost, and because another process's change does not always notify
 -- this process.
 --   `changes` is the result of count_changes.
---   `due` contains the names of these notifications:
---     `deliveries` means that a delivery is due.
---     `schedules` means that a schedule or a retry is due.
---     `move-tasks` means that a message move task runs and does not wait for a user to continue it.
---     `maintenance` means that the retention of a measured message is over, or that ids still have to jump.
+--   `due` contains the names of these notifications: `deliveries` means that a delivery is due. `schedules` means that
+--     a schedule or a retry is due. `move-tasks` means that a message move task runs and does not wait for a user to
+--     continue it. `maintenance` means that the retention of a measured message is over, or that ids still have to
+--     jump.
 --   `expiry_ms` is the time until the next measured message's retention is over, or null if that takes more than a day.
--- A call costs 0.5 ms and reads queue.measurement.
--- Uses the indexes outgoing_delivery_due, delivery_endpoint_next_at, schedule_due, schedule_retry_due and
--- move_task_running.
+-- A call costs 0.5 ms and reads queue.measurement. Uses the indexes outgoing_delivery_due, delivery_endpoint_next_at,
+-- schedule_due, schedule_retry_due and move_task_running.
 create or replace function queue.due_work(out changes bigint, out due text[], out expiry_ms int)
 language plpgsql stable as $$
 declare

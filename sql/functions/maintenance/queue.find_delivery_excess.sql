@@ -1,8 +1,8 @@
--- queue.find_delivery_excess(max): records the accounts with p_max or more waiting deliveries. A p_max of 0 means no
--- limit. Returns the number of removed rows. Removes accounts that are below the limit. A recorded account cannot
--- publish (publish_messages, publish_events). Counts deliveries to a gateway, a mail server or a Lambda function
--- separately by protocol, which is the last part of the endpoint. A broken gateway therefore stops only publishes that
--- need this gateway (publish_messages, send_outgoing). Reads each pending delivery.
+-- queue.find_delivery_excess: records the accounts with p_max or more waiting deliveries. A p_max of 0 means no limit.
+-- Returns the number of removed rows. Removes accounts that are below the limit. A recorded account cannot publish
+-- (publish_messages, publish_events). Counts deliveries to a gateway, a mail server or a Lambda function separately by
+-- protocol, which is the last part of the endpoint. A broken gateway therefore stops only publishes that need this
+-- gateway (publish_messages, send_outgoing). Reads each pending delivery.
 create or replace function queue.find_delivery_excess(p_max int) returns bigint
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
--- queue.find_problems(service's roles): returns problems of stored rows and rights, with a row for each problem.
--- Reads all queues but does not change rows. For FIFO queues, reads all groups. For other queues, reads mostly the ends
--- of the indexes. The subjects are:
+-- queue.find_problems: returns problems of stored rows and rights, with a row for each problem. Reads all queues but
+-- does not change rows. For FIFO queues, reads all groups. For other queues, reads mostly the ends of the indexes. The
+-- subjects are:
 --   `roles` means rights that are missing or too many (find_role_problems).
 --   `sequences` means a sequence whose next number is already in use.
 --   `fences` means messages that no receive would find. The cause is a shard without its cursor, an open lease before

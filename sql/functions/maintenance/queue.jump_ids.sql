@@ -1,7 +1,6 @@
--- queue.jump_ids(limit): lets the shards of the next p_limit queues jump over 2^32 ids (check_server). Returns the
--- number of queues, or 0 if no queue remains.
--- Also retries shards that had a writer at the time of an earlier call.
--- Locks the row in queue.server, and writers of the shards without waiting.
+-- queue.jump_ids: lets the shards of the next p_limit queues jump over 2^32 ids (check_server). Returns the number of
+-- queues, or 0 if no queue remains. Also retries shards that had a writer at the time of an earlier call. Locks the row
+-- in queue.server, and writers of the shards without waiting.
 -- This file also contains jump_shard.
 create or replace function queue.jump_ids(p_limit int) returns int
 language plpgsql as $$
@@ -36,10 +35,10 @@ begin
     return v_queues;
 end $$;
 
--- queue.jump_shard(queue, shard): makes a shard's ids continue 2^32 above the last id. Returns false if the shard has a
--- writer now. At a million messages per second, 2^32 ids last for more than an hour. Ids in SQL and REST
--- (queue.public_id) stay below 2^53 for 8,000 jumps. Many languages cannot represent greater JSON integers. Locks the
--- writer of the shard until the end of the transaction.
+-- queue.jump_shard: makes a shard's ids continue 2^32 above the last id. Returns false if the shard has a writer now.
+-- At a million messages per second, 2^32 ids last for more than an hour. Ids in SQL and REST (queue.public_id) stay
+-- below 2^53 for 8,000 jumps. Many languages cannot represent greater JSON integers. Locks the writer of the shard
+-- until the end of the transaction.
 create or replace function queue.jump_shard(p_queue_id int, p_shard int) returns boolean
 language plpgsql as $$
 declare

@@ -1,8 +1,8 @@
--- queue.maintain_installation(limit, history days, part): removes rows that maintain_queue does not remove. Returns the
--- number of removed rows. After a removal of rows, the worker soon calls again. The number therefore omits partitions,
--- outcome counts, and the rows that clean_expired_rows does not count. `p_limit` is the maximum number of rows of each
--- table. `p_part` is the part to run, or null for all parts. Separate calls are possible, so that a table that cannot
--- be cleaned delays only one part.
+-- queue.maintain_installation: removes rows that maintain_queue does not remove. Returns the number of removed rows.
+-- After a removal of rows, the worker soon calls again. The number therefore omits partitions, outcome counts, and the
+-- rows that clean_expired_rows does not count. `p_limit` is the maximum number of rows of each table. `p_part` is the
+-- part to run, or null for all parts. Separate calls are possible, so that a table that cannot be cleaned delays only
+-- one part.
 --   `expired_rows` removes expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers, passwords
 --     of URLs without a subscription, and counts of past firings. The part also removes receivers and ClientTokens of
 --     schedules' deletions after a day, and retired signing keys after 30 days.
@@ -44,11 +44,11 @@ begin
     return v_removed;
 end $$;
 
--- queue.clean_expired_rows(limit): runs the part expired_rows of maintain_installation. Returns the number of removed
--- rows without the rows of watcher, prepare_guard, recent_firing, receiver and endpoint_password. These rows do not
--- need another call, because one call removes nearly all expired rows from these tables, and running processes add new
--- rows. If the clock went back, a deduplication id would last longer than five minutes. The function shortens the id's
--- life to five minutes from now.
+-- queue.clean_expired_rows: runs the part expired_rows of maintain_installation. Returns the number of removed rows
+-- without the rows of watcher, prepare_guard, recent_firing, receiver and endpoint_password. These rows do not need
+-- another call, because one call removes nearly all expired rows from these tables, and running processes add new rows.
+-- If the clock went back, a deduplication id would last longer than five minutes. The function shortens the id's life
+-- to five minutes from now.
 create or replace function queue.clean_expired_rows(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -99,13 +99,13 @@ begin
     return v_removed;
 end $$;
 
--- queue.maintain_topics(limit): removes expired rows of topics. Returns the number of removed rows. The rows are
--- deduplication ids, unconfirmed subscriptions, deleted subscriptions that can no longer be restored, and notices
--- without deliveries. An unconfirmed subscription expires after two days ("Deleting an Amazon SNS topic and
--- subscription", SNS Developer Guide). If the clock went back, deduplication ids last five minutes from now, as in
--- clean_expired_rows. Checks p_limit notices in each call, starting at a random notice. `p_limit` is also the maximum
--- number of rows of each table. Skips locked rows. Uses the indexes topic_deduplication_expires_at,
--- subscription_pending, former_subscription_expires_at, notice_pkey and outgoing_delivery_notice.
+-- queue.maintain_topics: removes expired rows of topics. Returns the number of removed rows. The rows are deduplication
+-- ids, unconfirmed subscriptions, deleted subscriptions that can no longer be restored, and notices without deliveries.
+-- An unconfirmed subscription expires after two days ("Deleting an Amazon SNS topic and subscription", SNS Developer
+-- Guide). If the clock went back, deduplication ids last five minutes from now, as in clean_expired_rows. Checks
+-- p_limit notices in each call, starting at a random notice. `p_limit` is also the maximum number of rows of each
+-- table. Skips locked rows. Uses the indexes topic_deduplication_expires_at, subscription_pending,
+-- former_subscription_expires_at, notice_pkey and outgoing_delivery_notice.
 create or replace function queue.maintain_topics(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -141,10 +141,9 @@ begin
     return v_removed + v_rows;
 end $$;
 
--- queue.clean_platform_applications(limit): removes up to p_limit endpoints of deleted platform applications, and
--- applications without endpoints. Returns the number of removed rows.
--- An endpoint counts in the quota of its account until its removal.
--- Skips locked applications and endpoints. Takes the locks of count_platform_endpoints.
+-- queue.clean_platform_applications: removes up to p_limit endpoints of deleted platform applications, and applications
+-- without endpoints. Returns the number of removed rows. An endpoint counts in the quota of its account until its
+-- removal. Skips locked applications and endpoints. Takes the locks of count_platform_endpoints.
 create or replace function queue.clean_platform_applications(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -176,9 +175,8 @@ begin
     return v_removed;
 end $$;
 
--- queue.clean_deleted_queues(limit): removes up to p_limit rows of each table from deleted queues. Returns the number
--- of removed rows.
--- Keeps the name of a deleted queue that has metrics.
+-- queue.clean_deleted_queues: removes up to p_limit rows of each table from deleted queues. Returns the number of
+-- removed rows. Keeps the name of a deleted queue that has metrics.
 create or replace function queue.clean_deleted_queues(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -206,8 +204,8 @@ begin
     return v_removed;
 end $$;
 
--- queue.clean_deleted_queue(queue, limit): removes up to p_limit rows of each table from a deleted queue. Returns the
--- number of removed rows. Locked rows stay for a later call, because a sender can keep a FIFO group locked for long.
+-- queue.clean_deleted_queue: removes up to p_limit rows of each table from a deleted queue. Returns the number of
+-- removed rows. Locked rows stay for a later call, because a sender can keep a FIFO group locked for long.
 create or replace function queue.clean_deleted_queue(p_queue_id int, p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -236,12 +234,11 @@ begin
     return v_removed;
 end $$;
 
--- queue.add_history_day(name, day): creates the partition of a day (UTC) of a history.
--- The histories are `history`, `outgoing_delivery_history` and `outgoing_delivery_attempt`.
--- Has no effect if the partition exists, or if the default partition has rows of that day. The rows of the default
--- partition stay there.
--- If another worker interferes or the default partition stays locked, the next run tries again.
--- Locks the default partition. Runs with the rights of its owner, which owns the table.
+-- queue.add_history_day: creates the partition of a day (UTC) of a history. The histories are `history`,
+-- `outgoing_delivery_history` and `outgoing_delivery_attempt`. Has no effect if the partition exists, or if the default
+-- partition has rows of that day. The rows of the default partition stay there. If another worker interferes or the
+-- default partition stays locked, the next run tries again. Locks the default partition. Runs with the rights of its
+-- owner, which owns the table.
 create or replace function queue.add_history_day(p_name text, p_day date) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
@@ -264,12 +261,11 @@ exception when check_violation or unique_violation or duplicate_table or lock_no
     null;
 end $$;
 
--- queue.drop_history_days(days): drops the partitions of the histories for days (UTC) more than p_days ago. The table
+-- queue.drop_history_days: drops the partitions of the histories for days (UTC) more than p_days ago. The table
 -- queue.history_drop stores the time from which on a history is complete. The metrics job does not replace windows that
--- start earlier than this time.
--- A drop locks the whole history, and every statement on the history would wait for the drop. Therefore a drop gives up
--- after 200 ms without the lock, and the next run tries again.
--- Runs with the rights of its owner, which owns the table.
+-- start earlier than this time. A drop locks the whole history, and every statement on the history would wait for the
+-- drop. Therefore a drop gives up after 200 ms without the lock, and the next run tries again. Runs with the rights of
+-- its owner, which owns the table.
 create or replace function queue.drop_history_days(p_days int) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
@@ -292,9 +288,9 @@ exception when lock_not_available then
     null;
 end $$;
 
--- queue.compact_outcome_counts(limit): adds up the rows of queue.outcome_count to one row for each queue if there are
--- over 1,000. The container adds up these rows while it measures. An installation that has only Lambda functions does
--- not measure in this way. `p_limit` is the maximum number of rows. Skips locked rows.
+-- queue.compact_outcome_counts: adds up the rows of queue.outcome_count to one row for each queue if there are over
+-- 1,000. The container adds up these rows while it measures. An installation that has only Lambda functions does not
+-- measure in this way. `p_limit` is the maximum number of rows. Skips locked rows.
 create or replace function queue.compact_outcome_counts(p_limit int) returns void
 language plpgsql as $$
 begin

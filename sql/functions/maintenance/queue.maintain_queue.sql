@@ -1,9 +1,9 @@
--- queue.maintain_queue(queue): cleans a queue and deletes expired messages. Returns the number of messages
--- that it removed. Also decides whether receives count messages in flight. In FIFO queues, removes groups that have
--- been empty for a minute, and repairs groups after the clock went back (rewind_groups). Removes up to 10,000 archived
--- messages that are older than the queue's `archive_seconds` (14 days), and up to 10,000 failures that are older
--- than the queue's retention. Starts at a random shard, and ends after the shard at which one second has passed. Uses
--- the indexes archive_queue and failure_failed_at.
+-- queue.maintain_queue: cleans a queue and deletes expired messages. Returns the number of messages that it removed.
+-- Also decides whether receives count messages in flight. In FIFO queues, removes groups that have been empty for a
+-- minute, and repairs groups after the clock went back (rewind_groups). Removes up to 10,000 archived messages that are
+-- older than the queue's `archive_seconds` (14 days), and up to 10,000 failures that are older than the queue's
+-- retention. Starts at a random shard, and ends after the shard at which one second has passed. Uses the indexes
+-- archive_queue and failure_failed_at.
 -- This file also contains remove_empty_groups, rewind_groups and maintain_shard.
 create or replace function queue.maintain_queue(p_queue_id int) returns bigint
 language plpgsql as $$
@@ -60,10 +60,9 @@ begin
     return v_messages;
 end $$;
 
--- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute. Reads every
--- group. Does not use the index by time, because that index has an entry for each time that a group became empty, and
--- an old snapshot keeps these entries. Skips locked groups. Uses the index fifo_ready_pkey for the newest row of each
--- group.
+-- queue.remove_empty_groups: removes up to p_limit groups that have been empty for a minute. Reads every group. Does
+-- not use the index by time, because that index has an entry for each time that a group became empty, and an old
+-- snapshot keeps these entries. Skips locked groups. Uses the index fifo_ready_pkey for the newest row of each group.
 create or replace function queue.remove_empty_groups(p_queue_id int, p_limit int) returns void
 language plpgsql as $$
 declare
@@ -85,11 +84,11 @@ begin
     delete from queue.fifo_group g where g.group_key = any (v_groups);
 end $$;
 
--- queue.rewind_groups(queue, ARN, now, limit): repairs up to p_limit groups that wait for a time in the future, after
--- the clock went back. A message that was sent more than ten seconds after p_now, and was never received, counts as
--- sent at p_now. The message's delay starts then. A group whose first message is visible becomes ready. A group whose
--- first message is in flight waits, because no row has the message's visibility timeout. Skips locked groups. Uses the
--- indexes fifo_ready_visible_at and fifo_message_of_group.
+-- queue.rewind_groups: repairs up to p_limit groups that wait for a time in the future, after the clock went back. A
+-- message that was sent more than ten seconds after p_now, and was never received, counts as sent at p_now. The
+-- message's delay starts then. A group whose first message is visible becomes ready. A group whose first message is in
+-- flight waits, because no row has the message's visibility timeout. Skips locked groups. Uses the indexes
+-- fifo_ready_visible_at and fifo_message_of_group.
 create or replace function queue.rewind_groups(p_queue_id int, p_arn text, p_now timestamptz, p_limit int) returns void
 language plpgsql as $$
 declare
@@ -115,11 +114,11 @@ begin
     perform queue.notify_watchers(p_queue_id, p_arn);
 end $$;
 
--- queue.maintain_shard(queue, shard, before): cleans finished messages and moves old leases to the slow path
--- (queue.side). Returns the approximate number of cleaned messages. An old lease is far behind the cursor and has been
--- open for 10 seconds, or its first message was sent before p_before and has expired. Has no effect if the shard has a
--- reader now. Locks the shard's reader.
-create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_before timestamptz)
+-- queue.maintain_shard: cleans finished messages and moves old leases to the slow path (queue.side). Returns the
+-- approximate number of cleaned messages. An old lease is far behind the cursor and has been open for 10 seconds, or
+-- its first message was sent before p_sent_before and has expired. Has no effect if the shard has a reader now. Locks
+-- the shard's reader.
+create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_sent_before timestamptz)
 returns bigint
 language plpgsql as $$
 declare
@@ -139,7 +138,7 @@ begin
     end if;
     v_due := exists (       -- The first open lease has the oldest messages.
         select from queue.log l
-        where l.queue_id = p_queue_id and l.shard = p_shard and l.sent_at < p_before and l.id = (
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.sent_at < p_sent_before and l.id = (
             select x.ids[1] from queue.lease x
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}'
             order by x.pos limit 1));
@@ -151,7 +150,7 @@ begin
                     and coalesce(x.first_received_at, '-infinity') < v_now - interval '10 seconds')
                 or (v_due and exists (
                 select from queue.log l
-                where l.queue_id = p_queue_id and l.shard = p_shard and l.id = x.ids[1] and l.sent_at < p_before)))
+                where l.queue_id = p_queue_id and l.shard = p_shard and l.id = x.ids[1] and l.sent_at < p_sent_before)))
         order by x.pos limit 100 for update skip locked
     loop
         perform queue.unlease_messages(p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, v_lease.ids,

@@ -1,7 +1,7 @@
--- queue.next_queues(worker, limit, pause ms): returns the next p_limit queues for a worker. A round begins with 0,
--- which means the work that does not belong to a queue. Returns no row once after the last queue. The next round begins
--- at least p_pause_ms later. All processes of an installation share the round and its pause. A stored time in the
--- future does not count, because it means that the clock went back. Locks the worker's row.
+-- queue.next_queues: returns the next p_limit queues for a worker. A round begins with 0, which means the work that
+-- does not belong to a queue. Returns no row once after the last queue. The next round begins at least p_pause_ms
+-- later. All processes of an installation share the round and its pause. A stored time in the future does not count,
+-- because it means that the clock went back. Locks the worker's row.
 create or replace function queue.next_queues(p_worker text, p_limit int, p_pause_ms int default 0)
 returns table (queue_id int)
 language plpgsql as $$

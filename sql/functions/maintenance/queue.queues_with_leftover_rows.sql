@@ -1,8 +1,7 @@
--- queue.queues_with_leftover_rows(queues): returns the queues of a list that have rows for maintain_queue to clean.
--- Leftover rows are messages in any state, groups, archived messages and a count of messages in flight.
--- A check by this function costs a tenth of a call of maintain_queue.
--- Uses the indexes lease_pkey, log_pkey, side_visible_at, fifo_group_queue_id_group_id_key, archive_queue and
--- deferred_pkey.
+-- queue.queues_with_leftover_rows: returns the queues of a list that have rows for maintain_queue to clean. Leftover
+-- rows are messages in any state, groups, archived messages and a count of messages in flight. A check by this function
+-- costs a tenth of a call of maintain_queue. Uses the indexes lease_pkey, log_pkey, side_visible_at,
+-- fifo_group_queue_id_group_id_key, archive_queue and deferred_pkey.
 create or replace function queue.queues_with_leftover_rows(p_queue_ids int[]) returns table (queue_id int)
 language plpgsql as $$       -- PL/pgSQL keeps the plan, and planning costs twice as much as the query.
 #variable_conflict use_column

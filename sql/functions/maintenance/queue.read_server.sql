@@ -1,5 +1,5 @@
--- queue.read_server(): returns facts about the server for the console. A column is null if the caller's role has no
--- right to see the value.
+-- queue.read_server: returns facts about the server for the console. A column is null if the caller's role has no right
+-- to see the value.
 --   `migrations` contains the numbers of the applied migrations.
 --   `sees_sessions` says whether the role sees the state of other roles' sessions (pg_read_all_stats, a part of
 --     pg_monitor).

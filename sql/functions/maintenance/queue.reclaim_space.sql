@@ -1,4 +1,4 @@
--- queue.reclaim_space(): truncates one empty table whose indexes and long values still have files of 256 KB or more.
+-- queue.reclaim_space: truncates one empty table whose indexes and long values still have files of 256 KB or more.
 -- Returns the number of tables, 0 or 1. Vacuum has emptied the files of this table but cannot shorten the files. Even
 -- an old snapshot sees no row of the truncated table, because vacuum has removed the rows for all transactions. First
 -- empties the end of queue.lease's file (move_cursors). Takes an access exclusive lock on the table without waiting,
@@ -33,7 +33,7 @@ begin
     return 1;
 end $$;
 
--- queue.move_cursors(): rewrites up to 200 cursors of idle shards, starting with the last cursors in the file of
+-- queue.move_cursors: rewrites up to 200 cursors of idle shards, starting with the last cursors in the file of
 -- queue.lease. Returns the number of rewritten cursors. Acts only if the file has 64 pages or more, and fewer rows than
 -- pages. PostgreSQL can shorten a file only behind its last row, and the newest lease of an idle queue stays forever. A
 -- rewritten row goes to a free page at the front. The dead row versions also trigger autovacuum, which otherwise would

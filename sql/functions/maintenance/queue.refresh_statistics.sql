@@ -1,4 +1,4 @@
--- queue.refresh_statistics(): analyzes the table of this schema with the oldest statistics, if autovacuum is late.
+-- queue.refresh_statistics: analyzes the table of this schema with the oldest statistics, if autovacuum is late.
 -- Returns the number of tables, 0 or 1. Autovacuum acts when a tenth of a table has changed, and this function acts
 -- when three tenths have changed. Skips locked tables and tables that were analyzed within a minute. Analyzes one table
 -- in a call, with a sample of fixed size, so the call's duration is limited. Runs with the rights of its owner, which

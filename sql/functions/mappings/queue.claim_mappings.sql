@@ -1,16 +1,14 @@
--- queue.claim_mappings(poller, seconds, declined, revisions): registers a process as a poller for p_seconds, and
--- assigns mappings to it. The process receives the enabled event source mappings whose poller is not alive.
+-- queue.claim_mappings: registers a process as a poller for p_seconds, and assigns mappings to it. The process receives
+-- the enabled event source mappings whose poller is not alive.
 --   `p_declined` and `p_revisions` are the mappings that the settings of the process do not let it invoke. Other
 --     processes receive these mappings.
--- With a p_seconds of 0, the process stops, and the function notifies the other processes.
--- Returns the mappings of the process with their revisions, or one row without a mapping if the process has no
--- mappings.
+-- With a p_seconds of 0, the process stops, and the function notifies the other processes. Returns the mappings of the
+-- process with their revisions, or one row without a mapping if the process has no mappings.
 --   `now_ms` is the time in milliseconds since 1970.
 --   `next_end_ms` is the time until the earliest registration of another process expires, or null if no other process
 --     is registered.
--- Writes nothing if no mapping is enabled, or while half of the registered time is left.
--- Locks the poller's row and the mappings that the poller takes. Skips locked mappings. Uses the index
--- event_source_mapping_poller.
+-- Writes nothing if no mapping is enabled, or while half of the registered time is left. Locks the poller's row and the
+-- mappings that the poller takes. Skips locked mappings. Uses the index event_source_mapping_poller.
 create or replace function queue.claim_mappings(
     p_poller_id uuid, p_seconds int, p_declined uuid[] default '{}', p_revisions bigint[] default '{}')
 returns table (mapping_id uuid, revision bigint, now_ms bigint, next_end_ms int)

@@ -1,5 +1,5 @@
--- queue.count_mappings(ids, invocations, failed): adds to the counts of event source mappings. Ignores deleted
--- mappings. Locks the mappings' rows in the order of their ids.
+-- queue.count_mappings: adds to the counts of event source mappings. Ignores deleted mappings. Locks the mappings' rows
+-- in the order of their ids.
 create or replace function queue.count_mappings(p_mapping_ids uuid[], p_invocations bigint[], p_failed bigint[])
 returns table (known bigint)
 language plpgsql as $$

@@ -1,6 +1,5 @@
--- queue.create_mapping(account, region, queue, function, user, options, filters, enabled, tags): stores an event source
--- mapping and wakes the pollers. Returns the mapping (queue.show_mapping) or an error.
--- `error` is QueueDoesNotExist or MappingExists. MappingExists comes with the existing mapping.
+-- queue.create_mapping: stores an event source mapping and wakes the pollers. Returns the mapping (queue.show_mapping)
+-- or an error. `error` is QueueDoesNotExist or MappingExists. MappingExists comes with the existing mapping.
 create or replace function queue.create_mapping(
     p_account_id text, p_region text, p_queue_arn text, p_function_arn text, p_user_name text, p_options jsonb,
     p_filters jsonb, p_enabled boolean, p_tags jsonb)

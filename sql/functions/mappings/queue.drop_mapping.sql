@@ -1,5 +1,5 @@
--- queue.drop_mapping(account, region, id): deletes an event source mapping and wakes the pollers. Returns the deleted
--- mapping. Returns no row if the mapping does not exist.
+-- queue.drop_mapping: deletes an event source mapping and wakes the pollers. Returns the deleted mapping. Returns no
+-- row if the mapping does not exist.
 create or replace function queue.drop_mapping(p_account_id text, p_region text, p_mapping_id uuid)
 returns table (mapping jsonb)
 language plpgsql as $$

@@ -1,6 +1,5 @@
--- queue.filter_messages(policies, facts): returns the messages (n, from 1) that match one of the compiled filter
--- policies.
--- `p_facts` has the format of sns/filter_policy/facts.py.
+-- queue.filter_messages: returns the messages (n, from 1) that match one of the compiled filter policies. `p_facts` has
+-- the format of sns/filter_policy/facts.py.
 create or replace function queue.filter_messages(p_policies jsonb[], p_facts jsonb[]) returns table (n int)
 language sql stable as $$
 select f.n::int from unnest(p_facts) with ordinality f(facts, n)

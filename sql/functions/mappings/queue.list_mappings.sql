@@ -1,5 +1,4 @@
--- queue.list_mappings(account, region, id, queue, function, after, limit): returns the event source mappings of an
--- account in a region, in the order of their ids.
+-- queue.list_mappings: returns the event source mappings of an account in a region, in the order of their ids.
 --   `p_mapping_id`, `p_queue_arn` and `p_function_arn` restrict the result to matching mappings. Null means any
 --     mapping.
 --   `p_after` restricts the result to greater ids. Null means all ids.
@@ -21,7 +20,7 @@ order by m.mapping_id
 limit p_limit
 $$;
 
--- queue.read_mappings(ids): returns event source mappings as JSON.
+-- queue.read_mappings: returns event source mappings as JSON.
 create or replace function queue.read_mappings(p_mapping_ids uuid[])
 returns table (mapping jsonb)
 language sql stable as $$

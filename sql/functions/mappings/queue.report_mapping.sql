@@ -1,6 +1,6 @@
--- queue.report_mapping(id, revision, result, reason): stores the result of an event source mapping's last batch. If
--- p_reason is not null, and the mapping still has this revision, disables the mapping and stores the reason. The first
--- result other than OK sets failing_since. The result OK clears failing_since. Locks the mapping's row.
+-- queue.report_mapping: stores the result of an event source mapping's last batch. If p_reason is not null, and the
+-- mapping still has this revision, disables the mapping and stores the reason. The first result other than OK sets
+-- failing_since. The result OK clears failing_since. Locks the mapping's row.
 create or replace function queue.report_mapping(p_mapping_id uuid, p_revision bigint, p_result text, p_reason text)
 returns table (known boolean)
 language plpgsql as $$

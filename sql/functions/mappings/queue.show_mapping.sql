@@ -1,4 +1,4 @@
--- queue.show_mapping(row): returns an event source mapping as JSON for the API and the pollers. `updated_at` and
+-- queue.show_mapping: returns an event source mapping as JSON for the API and the pollers. `updated_at` and
 -- `failing_since` are in seconds since 1970.
 create or replace function queue.show_mapping(p_mapping queue.event_source_mapping) returns jsonb
 language sql immutable as $$

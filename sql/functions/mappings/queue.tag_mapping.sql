@@ -1,6 +1,5 @@
--- queue.tag_mapping(account, region, id, tags, removed keys): adds and removes tags of an event source mapping. `error`
--- is ResourceNotFoundException or TagLimitExceeded (more than 50 tags).
--- Locks the mapping's row.
+-- queue.tag_mapping: adds and removes tags of an event source mapping. `error` is ResourceNotFoundException or
+-- TagLimitExceeded (more than 50 tags). Locks the mapping's row.
 create or replace function queue.tag_mapping(
     p_account_id text, p_region text, p_mapping_id uuid, p_tags jsonb, p_removed text[])
 returns table (error text)

@@ -1,5 +1,4 @@
--- queue.update_mapping(account, region, id, function, user, options, filters, enabled): changes an event source mapping
--- and wakes the pollers. Returns the mapping or an error.
+-- queue.update_mapping: changes an event source mapping and wakes the pollers. Returns the mapping or an error.
 --   `p_function_arn` and `p_enabled` are null if the values do not change.
 --   `p_options` changes only its members, so concurrent changes keep each other's members.
 --   `p_filters` is the compiled FilterCriteria of p_options.

@@ -1,4 +1,4 @@
--- queue.user_policies(account, name): returns the policies of a user. Returns no row if the user does not exist.
+-- queue.user_policies: returns the policies of a user. Returns no row if the user does not exist.
 create or replace function queue.user_policies(p_account_id text, p_name text)
 returns table (policies text[])
 language sql stable as $$

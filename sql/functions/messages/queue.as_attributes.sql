@@ -1,5 +1,5 @@
--- queue.as_attributes(headers): converts headers to message attributes.
--- A text becomes String, a number becomes Number, and other JSON becomes String.json.
+-- queue.as_attributes: converts headers to message attributes. A text becomes String, a number becomes Number, and
+-- other JSON becomes String.json.
 create or replace function queue.as_attributes(p_headers jsonb) returns jsonb
 language sql immutable as $$
 select jsonb_object_agg(h.key, jsonb_build_object(

@@ -1,5 +1,5 @@
--- queue.as_headers(attributes): converts message attributes to headers, as the inverse of queue.as_attributes. Binary
--- values stay base64 texts.
+-- queue.as_headers: converts message attributes to headers, as the inverse of queue.as_attributes. Binary values stay
+-- base64 texts.
 create or replace function queue.as_headers(p_attributes jsonb) returns jsonb
 language sql immutable as $$
 select coalesce(jsonb_object_agg(a.key, case a.value ->> 'DataType'

@@ -1,4 +1,4 @@
--- queue.client_system(system): returns the system attributes without EnteredBy (entered_by), which clients do not see.
+-- queue.client_system: returns the system attributes without EnteredBy (entered_by), which clients do not see.
 -- PostgreSQL inlines this function.
 create or replace function queue.client_system(p_system jsonb) returns jsonb
 language sql immutable parallel safe

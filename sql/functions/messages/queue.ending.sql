@@ -1,9 +1,9 @@
--- queue.ending(queue, outcome, sent, entered, first received, finished): returns how and when a message ended.
--- `p_outcome` is deleted, purged or expired, at p_finished_at. If the retention period ended before p_finished_at, the
--- message expired at the end of the period, even if a consumer deleted the message later. A message does not expire
--- before it entered the queue or was first received. This rule matters because an administrator can shorten the
--- retention period, and because a dead-letter queue can have a shorter period. The view queue.live_message has the same
--- expressions. PostgreSQL inlines this function if no argument is volatile.
+-- queue.ending: returns how and when a message ended. `p_outcome` is deleted, purged or expired, at p_finished_at. If
+-- the retention period ended before p_finished_at, the message expired at the end of the period, even if a consumer
+-- deleted the message later. A message does not expire before it entered the queue or was first received. This rule
+-- matters because an administrator can shorten the retention period, and because a dead-letter queue can have a shorter
+-- period. The view queue.live_message has the same expressions. PostgreSQL inlines this function if no argument is
+-- volatile.
 create or replace function queue.ending(
     p_queue_id int, p_outcome text, p_sent_at timestamptz, p_entered_at timestamptz, p_first_received_at timestamptz,
     p_finished_at timestamptz)

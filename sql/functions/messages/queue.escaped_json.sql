@@ -1,5 +1,5 @@
--- queue.escaped_json(text): returns a text that jsonb refuses as JSON, with U+FFFD in place of U+0000 and lone
--- surrogates. Returns null if jsonb also refuses the result.
+-- queue.escaped_json: returns a text that jsonb refuses as JSON, with U+FFFD in place of U+0000 and lone surrogates.
+-- Returns null if jsonb also refuses the result.
 create or replace function queue.escaped_json(p_text text) returns jsonb
 language plpgsql immutable as $$
 begin

@@ -1,10 +1,9 @@
--- queue.history_row(queue, outcome, system, receive count, first received, redelivered, sent, entered, finished):
--- returns the row of queue.history for one ended message.
+-- queue.history_row: returns the row of queue.history for one ended message.
 --   `p_system` contains the system attributes, which contain the group.
 --   `p_entered_at` is null if the message entered the queue when it was sent.
--- A message that was deleted or purged after its retention has expired (ending).
--- Functions that end many messages do not call this function, but insert one row for messages that were received
--- together. PostgreSQL inlines this function if no argument is volatile.
+-- A message that was deleted or purged after its retention has expired (ending). Functions that end many messages do
+-- not call this function, but insert one row for messages that were received together. PostgreSQL inlines this function
+-- if no argument is volatile.
 create or replace function queue.history_row(
     p_queue_id int, p_outcome text, p_system jsonb, p_receive_count int, p_first_received_at timestamptz,
     p_redelivered_at timestamptz[], p_sent_at timestamptz, p_entered_at timestamptz, p_finished_at timestamptz)

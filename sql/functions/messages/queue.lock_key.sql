@@ -1,4 +1,4 @@
--- queue.lock_key(kind, queue, shard): returns the key of an advisory lock.
+-- queue.lock_key: returns the key of an advisory lock.
 --   Kind 0 locks the writer of a shard.
 --   Kind 1 locks the reader of a shard.
 --   Kind 2 locks the count of a queue's messages in flight.

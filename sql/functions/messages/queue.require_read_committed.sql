@@ -1,4 +1,4 @@
--- queue.require_read_committed(): refuses a transaction whose snapshot is older than its locks. A transaction with an
+-- queue.require_read_committed: refuses a transaction whose snapshot is older than its locks. A transaction with an
 -- older snapshot would receive messages that other receivers already have. Sending works at every isolation level
 -- (send_messages). Raises QU004 (isolation level other than READ COMMITTED).
 create or replace function queue.require_read_committed() returns void

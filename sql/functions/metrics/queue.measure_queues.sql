@@ -1,8 +1,6 @@
--- queue.measure_queues(limit): returns the numbers of messages of the next p_limit queues, in a round through all
--- queues.
--- Returns no row once after the last queue, and then begins again.
--- `oldest_age_seconds` is 0 for an empty queue.
--- Locks the worker's row. Costs as much as count_messages for each queue.
+-- queue.measure_queues: returns the numbers of messages of the next p_limit queues, in a round through all queues.
+-- Returns no row once after the last queue, and then begins again. `oldest_age_seconds` is 0 for an empty queue. Locks
+-- the worker's row. Costs as much as count_messages for each queue.
 create or replace function queue.measure_queues(p_limit int)
 returns table (account_id text, region text, name text, visible bigint, in_flight bigint, delayed bigint,
     oldest_age_seconds bigint)

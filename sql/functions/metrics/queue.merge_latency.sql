@@ -1,14 +1,13 @@
--- queue.merge_latency(queues, group, window, from, to, step, measure, zone): returns the merged latencies of the
--- windows that begin in [p_from, p_to), with a row for each queue, measure and step.
+-- queue.merge_latency: returns the merged latencies of the windows that begin in [p_from, p_to), with a row for each
+-- queue, measure and step.
 --   `p_group_id` is a group, or '' for the whole queue.
 --   `p_step_seconds` is the length of a step, counted from p_from. Null means that the whole time is one step.
 --   `p_measure` is null for all measures.
 --   `p_zone` is the zone of windows of days.
 --   `exact` is true if only one window has values, so the row has that window's percentiles.
--- Durations are in microseconds.
--- If several windows have values, the percentiles come from merged sketches (DDSketch, gamma = 1.02 / 0.98), within 2 %
--- of the nearest rank. `count`, `mean` and `max` are always exact.
--- Uses the index metrics_latency_pkey.
+-- Durations are in microseconds. If several windows have values, the percentiles come from merged sketches (DDSketch,
+-- gamma = 1.02 / 0.98), within 2 % of the nearest rank. `count`, `mean` and `max` are always exact. Uses the index
+-- metrics_latency_pkey.
 create or replace function queue.merge_latency(
     p_queue_ids int[], p_group_id text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
     p_step_seconds int default null, p_measure text default null, p_zone text default 'UTC')

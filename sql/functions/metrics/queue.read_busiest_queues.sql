@@ -1,7 +1,6 @@
--- queue.read_busiest_queues(account, region, window, from, to, limit, zone): returns the queues with the most arrivals
--- in the windows that begin in [p_from, p_to), the busiest first.
--- Queues with equal arrivals are in the order of their depth, the greatest depth first.
--- `p_zone` is the zone of windows of days. Uses the index metrics_window_pkey.
+-- queue.read_busiest_queues: returns the queues with the most arrivals in the windows that begin in [p_from, p_to), the
+-- busiest first. Queues with equal arrivals are in the order of their depth, the greatest depth first. `p_zone` is the
+-- zone of windows of days. Uses the index metrics_window_pkey.
 create or replace function queue.read_busiest_queues(
     p_account_id text, p_region text, p_window_seconds int, p_from timestamptz, p_to timestamptz, p_limit int,
     p_zone text default 'UTC')

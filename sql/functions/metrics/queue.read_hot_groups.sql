@@ -1,10 +1,10 @@
--- queue.read_hot_groups(account, region, queue, window, from, to, limit, zone): returns the message groups with the
--- most arrivals in the windows that begin in [p_from, p_to), the busiest first.
+-- queue.read_hot_groups: returns the message groups with the most arrivals in the windows that begin in [p_from, p_to),
+-- the busiest first.
 --   `p_name` is the queue, and null means all queues.
 --   `p_zone` is the zone of windows of days.
 --   `arrivals_of_all` is the number of arrivals of all messages of the queues, with or without a group.
--- A window stores its 100 busiest groups, so a group can have had more arrivals than its row shows.
--- Uses the index metrics_window_pkey.
+-- A window stores its 100 busiest groups, so a group can have had more arrivals than its row shows. Uses the index
+-- metrics_window_pkey.
 create or replace function queue.read_hot_groups(
     p_account_id text, p_region text, p_name text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
     p_limit int, p_zone text default 'UTC')

@@ -1,5 +1,4 @@
--- queue.read_lag(account, region, name, after, limit): returns how far the consumers of queues are behind, in the order
--- of the queues' names.
+-- queue.read_lag: returns how far the consumers of queues are behind, in the order of the queues' names.
 --   `p_name` restricts the result to this queue. Null means all queues.
 --   `p_after` restricts the result to queues after this name. Null means all queues.
 -- Counts come from the live tables and describe the current state. Rates (messages per second), drain_seconds, the

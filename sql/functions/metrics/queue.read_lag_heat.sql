@@ -1,6 +1,5 @@
--- queue.read_lag_heat(account, region, names, window, from, to, step, zone): returns the 95th percentile of the time
--- from sending to deletion, in microseconds, for each queue and step.
--- A step has p_step_seconds, and the first step starts at p_from. A step without a deletion has no row.
+-- queue.read_lag_heat: returns the 95th percentile of the time from sending to deletion, in microseconds, for each
+-- queue and step. A step has p_step_seconds, and the first step starts at p_from. A step without a deletion has no row.
 -- `p_zone` is the zone of windows of days. Uses the index metrics_latency_pkey.
 create or replace function queue.read_lag_heat(
     p_account_id text, p_region text, p_names text[], p_window_seconds int, p_from timestamptz, p_to timestamptz,

@@ -1,6 +1,6 @@
--- queue.read_measurements(limit): returns the last measurements of the p_limit oldest queues. The last row has no ARN.
--- The last row combines all other queues, with the sum of their messages and the greatest age. The last row is missing
--- if the result contains all queues. `measured_seconds` is the age of the measurement.
+-- queue.read_measurements: returns the last measurements of the p_limit oldest queues. The last row has no ARN. The
+-- last row combines all other queues, with the sum of their messages and the greatest age. The last row is missing if
+-- the result contains all queues. `measured_seconds` is the age of the measurement.
 -- This file also contains read_installation.
 create or replace function queue.read_measurements(p_limit int)
 returns table (arn text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds double precision,
@@ -21,7 +21,7 @@ select null, sum(n.visible)::bigint, sum(n.in_flight)::bigint, sum(n.delayed)::b
 from numbered n where not n.named having count(*) > 0
 $$;
 
--- queue.read_installation(): returns the last measurements of the installation (measure_installation).
+-- queue.read_installation: returns the last measurements of the installation (measure_installation).
 create or replace function queue.read_installation() returns table (name text, label text, value double precision)
 language sql stable as $$
 select r.name, r.label, r.value from queue.reading r

@@ -1,12 +1,10 @@
--- queue.read_metrics(arn, window, group, from, to, zone): returns the stored windows of p_window_seconds that begin in
--- [p_from, p_to), in their order.
+-- queue.read_metrics: returns the stored windows of p_window_seconds that begin in [p_from, p_to), in their order.
 --   `p_group_id` is a group, or '' for the whole queue.
 --   `p_zone` is the zone of windows of days.
 --   `latencies` is JSON by measure, in microseconds (merge_latency).
 -- The first row has a null starts_at. The first row has the sums and latencies of all windows, computed_at and ends_at
--- of the newest window, and the ten hottest groups.
--- Returns no row if the queue does not exist.
--- Uses the indexes metrics_window_pkey and metrics_latency_pkey.
+-- of the newest window, and the ten hottest groups. Returns no row if the queue does not exist. Uses the indexes
+-- metrics_window_pkey and metrics_latency_pkey.
 create or replace function queue.read_metrics(
     p_arn text, p_window_seconds int, p_group_id text, p_from timestamptz, p_to timestamptz,
     p_zone text default 'UTC')

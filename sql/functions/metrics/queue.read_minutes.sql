@@ -1,8 +1,6 @@
--- queue.read_minutes(arns, from, to): returns the events of queues in the minutes that start in [p_from, p_to), by ARN
--- and time.
--- `n` is the ARN's position in p_arns, from 1.
--- A minute without a row had no events.
--- Reads at most 200 queues, and the last 1,500 minutes of each queue.
+-- queue.read_minutes: returns the events of queues in the minutes that start in [p_from, p_to), by ARN and time. `n` is
+-- the ARN's position in p_arns, from 1. A minute without a row had no events. Reads at most 200 queues, and the last
+-- 1,500 minutes of each queue.
 create or replace function queue.read_minutes(p_arns text[], p_from timestamptz, p_to timestamptz)
 returns table (n int, starts_at timestamptz, sent bigint, received bigint, redelivered bigint, deleted bigint,
     dead_lettered bigint, expired bigint, visible bigint, in_flight bigint, delayed bigint, oldest_at timestamptz,

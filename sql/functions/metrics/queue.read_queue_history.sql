@@ -1,12 +1,9 @@
--- queue.read_queue_history(arn, from, to): returns the metrics job's results for a queue's hours that begin in [p_from,
--- p_to), in their order, without groups.
--- The columns `lag_…` describe the time from sending to deletion, in microseconds. The columns are null if no message
--- was deleted in that hour.
--- The first row has a null starts_at. `ends_at` of the first row is the end of the job's last successful run, or null
--- if no run has succeeded.
--- `depth` of the first row is 1 if the queue keeps a history, and otherwise 0.
--- Returns no row if the queue does not exist.
--- Uses the indexes metrics_window_pkey and metrics_latency_pkey.
+-- queue.read_queue_history: returns the metrics job's results for a queue's hours that begin in [p_from, p_to), in
+-- their order, without groups. The columns `lag_…` describe the time from sending to deletion, in microseconds. The
+-- columns are null if no message was deleted in that hour. The first row has a null starts_at. `ends_at` of the first
+-- row is the end of the job's last successful run, or null if no run has succeeded. `depth` of the first row is 1 if
+-- the queue keeps a history, and otherwise 0. Returns no row if the queue does not exist. Uses the indexes
+-- metrics_window_pkey and metrics_latency_pkey.
 create or replace function queue.read_queue_history(p_arn text, p_from timestamptz, p_to timestamptz)
 returns table (starts_at timestamptz, ends_at timestamptz, arrivals bigint, finished bigint, depth bigint,
     oldest_age_us bigint, lag_p50_us bigint, lag_p99_us bigint)

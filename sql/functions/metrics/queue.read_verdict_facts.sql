@@ -1,5 +1,5 @@
--- queue.read_verdict_facts(arns): returns the facts, besides minutes, that a verdict on a queue needs.
--- Returns a row for each existing queue of the list, at most 200 rows.
+-- queue.read_verdict_facts: returns the facts, besides minutes, that a verdict on a queue needs. Returns a row for each
+-- existing queue of the list, at most 200 rows.
 --   `n` is the ARN's position in p_arns, from 1.
 --   `read_at` is now, by the clock of the minutes.
 --   `dead_letters` is whether other queues use this queue as their dead-letter queue.
@@ -18,10 +18,9 @@
 --   `failing_result` is the result of the mapping that has failed longest.
 --   `measured_at` and the columns after it are the last measurement of the queue. These columns are null if the queue
 --     was never measured.
--- Reads one waiting delivery of each paused endpoint.
--- Uses the indexes queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey,
--- metrics_window_pkey, delivery_endpoint_paused, outgoing_delivery_waits_for and
--- event_source_mapping_queue_arn_function_arn_key.
+-- Reads one waiting delivery of each paused endpoint. Uses the indexes queues_arn_key, queues_dead_letter_arn,
+-- measurement_pkey, metrics_forecast_pkey, metrics_window_pkey, delivery_endpoint_paused, outgoing_delivery_waits_for
+-- and event_source_mapping_queue_arn_function_arn_key.
 create or replace function queue.read_verdict_facts(p_arns text[])
 returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters boolean, noisy_groups int,
     top_group_share double precision, paused_endpoints int, retention_at timestamptz, never_catches_up boolean,

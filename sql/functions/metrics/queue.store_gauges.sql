@@ -1,6 +1,6 @@
--- queue.store_gauges(queue ids): counts the messages of queues and stores the counts in queue.measurement. Also writes
--- the current minute's row if that row exists or the counts have changed. The caller has locked a worker's row, so only
--- one process at a time stores a queue's counts. Costs as much as count_messages for each queue.
+-- queue.store_gauges: counts the messages of queues and stores the counts in queue.measurement. Also writes the current
+-- minute's row if that row exists or the counts have changed. The caller has locked a worker's row, so only one process
+-- at a time stores a queue's counts. Costs as much as count_messages for each queue.
 create or replace function queue.store_gauges(p_ids int[]) returns void
 language sql as $$
 with ended as (

@@ -1,7 +1,7 @@
--- queue.store_measurements(limit, pause ms): measures the next p_limit queues. Returns the number of measured queues.
--- All processes share a round through all queues. The next round begins p_pause_ms after the previous round's end, and
--- begins with measure_installation. Returns no row during the pause. Locks the worker's row, so only one process
--- measures at a time. Costs as much as count_messages for each queue.
+-- queue.store_measurements: measures the next p_limit queues. Returns the number of measured queues. All processes
+-- share a round through all queues. The next round begins p_pause_ms after the previous round's end, and begins with
+-- measure_installation. Returns no row during the pause. Locks the worker's row, so only one process measures at a
+-- time. Costs as much as count_messages for each queue.
 -- This file also contains measure_installation.
 create or replace function queue.store_measurements(p_limit int, p_pause_ms int) returns table (queues int)
 language plpgsql as $$
@@ -25,7 +25,7 @@ begin
     return next;
 end $$;
 
--- queue.measure_installation(): stores measurements that do not belong to a queue in queue.reading, and deletes
+-- queue.measure_installation: stores measurements that do not belong to a queue in queue.reading, and deletes
 -- measurements of deleted queues. The measurements are:
 --   `dead_rows` and `live_rows` are numbers for each table of this schema, with partitions under their parent's name.
 --   `oldest_xmin` is the number of transactions since the oldest snapshot, prepared transaction or replication slot

@@ -1,15 +1,14 @@
--- queue.store_minutes(limit, max queues, pause ms): adds up to p_limit rows of queue.activity to queue.minute, and
--- counts the messages of their queues (store_gauges). If more than p_max queues had activity, only the busiest queues
--- have rows. Deletes rows that are older than 25 hours, and up to p_limit rows of queue.unjudged_event. After a call,
--- all processes pause together. The pause lasts p_pause_ms, or 20 times the duration of the call if that is longer. A
--- p_pause_ms of 0 means no pause. Long calls cause long pauses because each call reads the dead rows of queue.activity
--- that an old snapshot keeps.
+-- queue.store_minutes: adds up to p_limit rows of queue.activity to queue.minute, and counts the messages of their
+-- queues (store_gauges). If more than p_max queues had activity, only the busiest queues have rows. Deletes rows that
+-- are older than 25 hours, and up to p_limit rows of queue.unjudged_event. After a call, all processes pause together.
+-- The pause lasts p_pause_ms, or 20 times the duration of the call if that is longer. A p_pause_ms of 0 means no pause.
+-- Long calls cause long pauses because each call reads the dead rows of queue.activity that an old snapshot keeps.
 --   `calls` is the number of added rows of queue.activity.
 --   `queues` is the number of queues that these rows belong to.
 --   `unjudged` is the number of unjudged events.
 --   `unjudged_key` is the routing key of an unjudged event.
--- Returns no row during the pause, or while another process runs this function.
--- Skips a locked worker's row. Uses the indexes minute_pkey and minute_starts_at.
+-- Returns no row during the pause, or while another process runs this function. Skips a locked worker's row. Uses the
+-- indexes minute_pkey and minute_starts_at.
 create or replace function queue.store_minutes(p_limit int, p_max int, p_pause_ms int)
 returns table (calls bigint, queues int, unjudged bigint, unjudged_key text)
 language plpgsql as $$

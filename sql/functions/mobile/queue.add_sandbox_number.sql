@@ -1,6 +1,5 @@
--- queue.add_sandbox_number(account, region, number, password, text, max): adds a phone number to the SMS sandbox and
--- sends the text with the number's password.
--- Sends the text again to an unverified number. The errors are:
+-- queue.add_sandbox_number: adds a phone number to the SMS sandbox and sends the text with the number's password. Sends
+-- the text again to an unverified number. The errors are:
 --   `OptedOut` means that the number is opted out.
 --   `TooMany` means that the account has p_max other numbers.
 --   `RequestThrottled` means that too many text messages of the account wait (send_outgoing). The function then stores
@@ -42,10 +41,9 @@ begin
     return query select null::text;
 end $$;
 
--- queue.verify_sandbox_number(account, region, number, password): verifies a phone number by a password.
--- The password must be less than a day old. After five wrong passwords, only a new password verifies the number.
--- A verified number stays verified.
--- `error` is NotFound or WrongPassword.
+-- queue.verify_sandbox_number: verifies a phone number by a password. The password must be less than a day old. After
+-- five wrong passwords, only a new password verifies the number. A verified number stays verified. `error` is NotFound
+-- or WrongPassword.
 create or replace function queue.verify_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text)
 returns table (error text)
@@ -72,8 +70,7 @@ begin
     end if;
 end $$;
 
--- queue.drop_sandbox_number(account, region, number): removes a phone number from the SMS sandbox. `dropped` says
--- whether the number existed.
+-- queue.drop_sandbox_number: removes a phone number from the SMS sandbox. `dropped` says whether the number existed.
 create or replace function queue.drop_sandbox_number(p_account_id text, p_region text, p_phone_number text)
 returns table (dropped boolean)
 language plpgsql as $$
@@ -83,8 +80,8 @@ begin
     return query select found;
 end $$;
 
--- queue.list_sandbox_numbers(account, region, after, limit): returns phone numbers of the SMS sandbox in order.
--- `p_after` restricts the result to later numbers. Null means all numbers.
+-- queue.list_sandbox_numbers: returns phone numbers of the SMS sandbox in order. `p_after` restricts the result to
+-- later numbers. Null means all numbers.
 create or replace function queue.list_sandbox_numbers(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (phone_number text, verified boolean)
 language sql stable as $$

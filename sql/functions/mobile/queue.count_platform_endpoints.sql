@@ -1,7 +1,7 @@
--- queue.count_platform_endpoints(accounts, changes): adds changes to the accounts' numbers of endpoints. A negative
--- change counts removed endpoints. Each number has several parts. A part can be negative, but the sum of all parts
--- cannot. Locks rows of queue.platform_endpoint_count until commit, in the order of the accounts. Callers lock
--- endpoints before they call this function.
+-- queue.count_platform_endpoints: adds changes to the accounts' numbers of endpoints. A negative change counts removed
+-- endpoints. Each number has several parts. A part can be negative, but the sum of all parts cannot. Locks rows of
+-- queue.platform_endpoint_count until commit, in the order of the accounts. Callers lock endpoints before they call
+-- this function.
 create or replace function queue.count_platform_endpoints(p_accounts text[], p_changes bigint[]) returns void
 language sql as $$
 insert into queue.platform_endpoint_count as c (account_id, part, endpoints)

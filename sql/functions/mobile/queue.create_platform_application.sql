@@ -1,7 +1,6 @@
--- queue.create_platform_application(account, region, platform, name, credentials, attributes): creates an application.
--- Returns the existing application if it has the same attributes.
--- `p_credentials` is the digest of the credentials. `error` is Differs if the existing application has other
--- attributes.
+-- queue.create_platform_application: creates an application. Returns the existing application if it has the same
+-- attributes. `p_credentials` is the digest of the credentials. `error` is Differs if the existing application has
+-- other attributes.
 -- This file also contains describe_platform_application, set_platform_application, list_platform_applications and
 -- drop_platform_application.
 create or replace function queue.create_platform_application(
@@ -27,15 +26,14 @@ begin
             then 'Differs' end;
 end $$;
 
--- queue.describe_platform_application(arn): returns the attributes of an application. Returns no row for an unknown
+-- queue.describe_platform_application: returns the attributes of an application. Returns no row for an unknown
 -- application.
 create or replace function queue.describe_platform_application(p_arn text) returns table (attributes text)
 language sql stable as $$
 select a.attributes::text from queue.platform_application a where a.arn = p_arn
 $$;
 
--- queue.set_platform_application(arn, attributes, credentials): changes an application. `found` says whether the
--- application exists.
+-- queue.set_platform_application: changes an application. `found` says whether the application exists.
 --   `p_attributes` replaces the given attributes. A null value removes an attribute.
 --   `p_credentials` replaces the digest of the credentials. Null keeps the digest.
 create or replace function queue.set_platform_application(p_arn text, p_attributes jsonb, p_credentials text)
@@ -49,8 +47,8 @@ begin
     return query select found;
 end $$;
 
--- queue.list_platform_applications(account, region, after, limit): returns applications in the order of their ARNs.
--- `p_after` restricts the result to later ARNs. Null means all ARNs.
+-- queue.list_platform_applications: returns applications in the order of their ARNs. `p_after` restricts the result to
+-- later ARNs. Null means all ARNs.
 create or replace function queue.list_platform_applications(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (arn text, attributes text)
 language sql stable as $$
@@ -59,11 +57,10 @@ where a.account_id = p_account_id and a.region = p_region and a.arn > coalesce(p
 order by a.arn limit p_limit
 $$;
 
--- queue.drop_platform_application(arn): deletes an application and its endpoints. `dropped` says whether the
--- application existed.
--- Requests no longer find the endpoints. The function clean_platform_applications later removes the endpoints' rows.
--- Locks the application's row. The function create_platform_endpoint takes a shared lock on this row, so no endpoint is
--- created after the deletion.
+-- queue.drop_platform_application: deletes an application and its endpoints. `dropped` says whether the application
+-- existed. Requests no longer find the endpoints. The function clean_platform_applications later removes the endpoints'
+-- rows. Locks the application's row. The function create_platform_endpoint takes a shared lock on this row, so no
+-- endpoint is created after the deletion.
 create or replace function queue.drop_platform_application(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

@@ -1,5 +1,4 @@
--- queue.create_platform_endpoint(application's ARN, id, token, attributes, max): creates an endpoint, or finds the
--- endpoint with this token.
+-- queue.create_platform_endpoint: creates an endpoint, or finds the endpoint with this token.
 --   `NotFound` means that the application does not exist.
 --   `Differs` means that the existing endpoint has another CustomUserData, or another Enabled if p_attributes has one.
 --   `TooMany` means that the application's account has p_max endpoints. A p_max of 0 means no limit. Concurrent calls
@@ -47,7 +46,7 @@ begin
             or v_endpoint.attributes ->> 'Enabled' <> p_attributes ->> 'Enabled' then 'Differs' end;
 end $$;
 
--- queue.describe_platform_endpoint(arn): returns the token and attributes of an endpoint. Returns no row for an unknown
+-- queue.describe_platform_endpoint: returns the token and attributes of an endpoint. Returns no row for an unknown
 -- endpoint.
 create or replace function queue.describe_platform_endpoint(p_arn text) returns table (token text, attributes text)
 language sql stable as $$
@@ -56,9 +55,8 @@ from queue.platform_endpoint e join queue.platform_application a on a.applicatio
 where e.arn = p_arn
 $$;
 
--- queue.set_platform_endpoint(arn, token, attributes): replaces the given attributes of an endpoint and, unless null,
--- its token.
--- `error` is NotFound, or TokenTaken if another endpoint of the application has the token.
+-- queue.set_platform_endpoint: replaces the given attributes of an endpoint and, unless null, its token. `error` is
+-- NotFound, or TokenTaken if another endpoint of the application has the token.
 create or replace function queue.set_platform_endpoint(p_arn text, p_token text, p_attributes jsonb)
 returns table (error text)
 language plpgsql as $$
@@ -73,8 +71,8 @@ exception when unique_violation then
     return query select 'TokenTaken'::text;
 end $$;
 
--- queue.list_platform_endpoints(application's ARN, after, limit): returns endpoints in the order of their ids.
--- `p_after` restricts the result to greater ids. Null means all ids.
+-- queue.list_platform_endpoints: returns endpoints in the order of their ids. `p_after` restricts the result to greater
+-- ids. Null means all ids.
 create or replace function queue.list_platform_endpoints(p_application text, p_after uuid, p_limit int)
 returns table (endpoint_id text, arn text, token text, attributes text)
 language sql stable as $$
@@ -85,7 +83,7 @@ where e.application_id = (select a.application_id from queue.platform_applicatio
 order by e.endpoint_id limit p_limit
 $$;
 
--- queue.drop_platform_endpoint(arn): deletes an endpoint. `dropped` says whether the endpoint existed. The endpoint's
+-- queue.drop_platform_endpoint: deletes an endpoint. `dropped` says whether the endpoint existed. The endpoint's
 -- subscriptions stay, as on AWS. Takes the locks of count_platform_endpoints.
 create or replace function queue.drop_platform_endpoint(p_arn text) returns table (dropped boolean)
 language plpgsql as $$

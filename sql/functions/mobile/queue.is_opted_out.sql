@@ -1,4 +1,4 @@
--- queue.is_opted_out(account, region, number): returns whether a phone number is opted out.
+-- queue.is_opted_out: returns whether a phone number is opted out.
 create or replace function queue.is_opted_out(p_account_id text, p_region text, p_phone_number text)
 returns table (opted_out boolean)
 language sql stable as $$

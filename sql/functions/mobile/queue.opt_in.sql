@@ -1,6 +1,5 @@
--- queue.opt_in(account, region, number): allows text messages to a phone number again. `error` is TooSoon if the
--- account opted the number in within the last 30 days (OptInPhoneNumber, API reference). Does not change a number that
--- is not opted out.
+-- queue.opt_in: allows text messages to a phone number again. `error` is TooSoon if the account opted the number in
+-- within the last 30 days (OptInPhoneNumber, API reference). Does not change a number that is not opted out.
 -- This file also contains opt_out and list_opted_out.
 create or replace function queue.opt_in(p_account_id text, p_region text, p_phone_number text)
 returns table (error text)
@@ -19,8 +18,8 @@ begin
     return query select null::text;
 end $$;
 
--- queue.opt_out(account, region, number): stops an account's text messages to a phone number in a region, on the
--- request of the phone's owner. `changed` is true if the number was not opted out before.
+-- queue.opt_out: stops an account's text messages to a phone number in a region, on the request of the phone's owner.
+-- `changed` is true if the number was not opted out before.
 create or replace function queue.opt_out(p_account_id text, p_region text, p_phone_number text)
 returns table (changed boolean)
 language plpgsql as $$
@@ -31,8 +30,8 @@ begin
     return query select found;
 end $$;
 
--- queue.list_opted_out(account, region, after, limit): returns opted-out phone numbers in order.
--- `p_after` restricts the result to later numbers. Null means all numbers.
+-- queue.list_opted_out: returns opted-out phone numbers in order. `p_after` restricts the result to later numbers. Null
+-- means all numbers.
 create or replace function queue.list_opted_out(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (phone_number text)
 language sql stable as $$

@@ -1,6 +1,5 @@
--- queue.sms_attributes(account, region, attributes): replaces the given SMS attributes of an account in a region.
--- Returns all attributes.
--- Changes nothing if p_attributes is null.
+-- queue.sms_attributes: replaces the given SMS attributes of an account in a region. Returns all attributes. Changes
+-- nothing if p_attributes is null.
 create or replace function queue.sms_attributes(p_account_id text, p_region text, p_attributes jsonb)
 returns table (attributes text)
 language plpgsql as $$

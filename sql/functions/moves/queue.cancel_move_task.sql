@@ -1,5 +1,4 @@
--- queue.cancel_move_task(task, source): ends a running task after its current step. Moved messages stay in the
--- destination.
+-- queue.cancel_move_task: ends a running task after its current step. Moved messages stay in the destination.
 --   `moved` is the number of moved messages.
 --   `error` is ResourceNotFoundException or null.
 --   `detail` is SourceArn if the queue does not exist. `detail` is TaskHandle if the queue has no such task, or if the

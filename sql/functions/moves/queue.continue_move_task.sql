@@ -1,7 +1,6 @@
--- queue.continue_move_task(task, source, rate): lets a task continue after its canary.
--- A rate that is not null replaces the task's rate. A second call has no effect.
--- `continued` is false if the queue has no such task, or if the task has ended.
--- Locks the task's row, and can wait for a step of the task.
+-- queue.continue_move_task: lets a task continue after its canary. A rate that is not null replaces the task's rate. A
+-- second call has no effect. `continued` is false if the queue has no such task, or if the task has ended. Locks the
+-- task's row, and can wait for a step of the task.
 create or replace function queue.continue_move_task(p_task_id uuid, p_source text, p_maximum_per_second int)
 returns table (continued boolean)
 language plpgsql as $$

@@ -1,4 +1,4 @@
--- queue.describe_move_tasks(source, task): returns the last tasks of a queue, the newest first.
+-- queue.describe_move_tasks: returns the last tasks of a queue, the newest first.
 --   `p_task_id` restricts the result to this task, and null means all tasks.
 --   `ids` contains the first 1,000 ids.
 --   `state` is running, waiting (for a user to continue it), completed, cancelled or failed.

@@ -1,6 +1,5 @@
--- queue.list_dead_letter_sources(arn, after, limit): returns the names of the queues that use a dead-letter queue, in
--- order.
--- `p_after` restricts the result to later names. Null means all names. Uses the index queues_dead_letter_arn.
+-- queue.list_dead_letter_sources: returns the names of the queues that use a dead-letter queue, in order. `p_after`
+-- restricts the result to later names. Null means all names. Uses the index queues_dead_letter_arn.
 create or replace function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit int)
 returns table (name text)
 language sql stable as $$

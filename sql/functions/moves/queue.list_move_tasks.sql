@@ -1,5 +1,5 @@
--- queue.list_move_tasks(source, limit): returns the last tasks of a dead-letter queue, the newest first.
--- The first row is a header. Its `error` is ResourceNotFoundException or null.
+-- queue.list_move_tasks: returns the last tasks of a dead-letter queue, the newest first. The first row is a header.
+-- Its `error` is ResourceNotFoundException or null.
 create or replace function queue.list_move_tasks(p_source text, p_limit int)
 returns table (error text, task_id text, status text, destination_arn text, maximum_per_second int, moved bigint,
     to_move bigint, failure_reason text, started_at_ms bigint)

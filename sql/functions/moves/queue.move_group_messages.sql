@@ -1,8 +1,8 @@
--- queue.move_group_messages(queue, group key, group, ids, target): moves messages of a FIFO group in their order to the
--- same group of another queue. The messages are new in the other queue, and have that queue's delay. The messages keep
--- their deduplication ids, but the function does not search for duplicates. The messages lose the attribute
--- PenstockError. Returns false if another transaction has locked the target's group or deleted the target. The caller
--- has locked the group's row. Locks the target's group row without waiting.
+-- queue.move_group_messages: moves messages of a FIFO group in their order to the same group of another queue. The
+-- messages are new in the other queue, and have that queue's delay. The messages keep their deduplication ids, but the
+-- function does not search for duplicates. The messages lose the attribute PenstockError. Returns false if another
+-- transaction has locked the target's group or deleted the target. The caller has locked the group's row. Locks the
+-- target's group row without waiting.
 create or replace function queue.move_group_messages(
     p_queue_id int, p_group_key bigint, p_group_id text, p_ids bigint[], p_target_arn text)
 returns boolean

@@ -1,7 +1,7 @@
--- queue.move_selected(task, limit): makes one step of a task with ids or a filter.
--- Moves up to p_limit messages, each to the task's destination or to the queue that the message came from. Messages in
--- flight, delayed messages and messages without a target queue stay and count as skipped.
--- If another transaction has locked some messages, the next step starts at the same place.
+-- queue.move_selected: makes one step of a task with ids or a filter. Moves up to p_limit messages, each to the task's
+-- destination or to the queue that the message came from. Messages in flight, delayed messages and messages without a
+-- target queue stay and count as skipped. If another transaction has locked some messages, the next step starts at the
+-- same place.
 --   `looked_at` is the number of examined messages.
 --   `place` is the place at which the next step continues.
 --   `done` means that the selection has ended.
@@ -70,8 +70,8 @@ begin
     end if;
 end $$;
 
--- queue.selected_messages(task, limit): returns the next p_limit messages of a task with ids or a filter.
--- Selects messages that were in the queue when the task started.
+-- queue.selected_messages: returns the next p_limit messages of a task with ids or a filter. Selects messages that were
+-- in the queue when the task started.
 --   `can_move` says whether a receive could return the message now.
 --   `target_arn` and `failure` have the same meaning as in move_target.
 -- The last row has a null id, the number of examined messages, and the place after which the task continues, or null at
@@ -108,9 +108,8 @@ begin
             then v_ids[cardinality(v_ids)]::text end;
 end $$;
 
--- queue.move_selected_side(queue, shards, ids, destination): moves messages of a standard queue.
--- Each message has an element in both arrays. The caller has found that each message is receivable and has a target
--- queue.
+-- queue.move_selected_side: moves messages of a standard queue. Each message has an element in both arrays. The caller
+-- has found that each message is receivable and has a target queue.
 --   `moved` is the number of moved messages. Other transactions have received the other messages.
 --   `busy` means that a receive reads the shard of some messages, so the caller tries again.
 -- Skips locked messages. Takes the locks of unlog_message.
@@ -136,10 +135,9 @@ begin
     moved := queue.move_side_rows(p_queue_id, v_places, p_destination);
 end $$;
 
--- queue.unlog_message(queue, shard, id): moves a receivable message of the log to the slow path (queue.side), where the
--- message stays receivable.
--- Returns `done`, `busy` if a receive reads the shard, or `gone` if the message is in flight or was deleted.
--- Locks the shard's reader or the lease's row without waiting.
+-- queue.unlog_message: moves a receivable message of the log to the slow path (queue.side), where the message stays
+-- receivable. Returns `done`, `busy` if a receive reads the shard, or `gone` if the message is in flight or was
+-- deleted. Locks the shard's reader or the lease's row without waiting.
 create or replace function queue.unlog_message(p_queue_id int, p_shard int, p_id bigint) returns text
 language plpgsql as $$
 declare
@@ -164,8 +162,8 @@ begin
         p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, array[p_id], v_now) then 'done' else 'gone' end;
 end $$;
 
--- queue.move_selected_group(task, group, ids): moves selected messages of a FIFO group in their order.
--- Stops at the first message that cannot be received now, so no selected message overtakes another message.
+-- queue.move_selected_group: moves selected messages of a FIFO group in their order. Stops at the first message that
+-- cannot be received now, so no selected message overtakes another message.
 --   `failure` says why some messages had no target queue (move_target).
 --   `busy` means that another transaction has locked a group, so the caller tries again.
 --   `stuck` means that a message in flight blocks later messages.

@@ -1,6 +1,6 @@
--- queue.move_side_rows(queue, places, destination): moves messages from the slow path (queue.side). Returns the number
--- of moved messages. If p_destination is null, each message moves to the queue that it came from. The messages arrive
--- in the order in which they became visible. The caller has locked the messages.
+-- queue.move_side_rows: moves messages from the slow path (queue.side). Returns the number of moved messages. If
+-- p_destination is null, each message moves to the queue that it came from. The messages arrive in the order in which
+-- they became visible. The caller has locked the messages.
 create or replace function queue.move_side_rows(p_queue_id int, p_places tid[], p_destination text) returns int
 language plpgsql as $$
 declare

@@ -1,8 +1,6 @@
--- queue.move_target(queue, destination, system): returns the ARN of a message's target queue, or why the message cannot
--- move.
--- The target is the task's destination. If the task has no destination, the target is the queue that the message came
--- from, unless that queue is the dead-letter queue itself.
--- `failure` is AWS's text for FailureReason.
+-- queue.move_target: returns the ARN of a message's target queue, or why the message cannot move. The target is the
+-- task's destination. If the task has no destination, the target is the queue that the message came from, unless that
+-- queue is the dead-letter queue itself. `failure` is AWS's text for FailureReason.
 create or replace function queue.move_target(p_queue_id int, p_destination text, p_system jsonb)
 returns table (target_arn text, failure text)
 language sql stable as $$

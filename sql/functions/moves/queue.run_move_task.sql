@@ -1,12 +1,12 @@
--- queue.run_move_task(task, limit): makes one step of a message move task in this transaction. The step moves up to
--- p_limit messages, at most as many as the task's rate and canary allow. A step does not move messages in flight or
--- delayed messages. A step deletes expired messages. The task ends when no visible message remains, or when it has
--- examined all selected messages. If no user continues a waiting task for 24 hours, cancels the task (NotContinued).
--- The rate allows the messages of one second at once, and later messages in proportion to the time. The rate applies to
--- all workers together. Returns the number of moved messages and the task's status. Returns no row if the task does not
--- run or another worker has locked the task. Locks the task's row, then messages, shards and groups. A step does not
--- wait for locks, so the step cannot delay other transactions or deadlock. Uses the index fifo_ready_visible_at and
--- poll_queues' indexes. Raises QU004 (not under READ COMMITTED).
+-- queue.run_move_task: makes one step of a message move task in this transaction. The step moves up to p_limit
+-- messages, at most as many as the task's rate and canary allow. A step does not move messages in flight or delayed
+-- messages. A step deletes expired messages. The task ends when no visible message remains, or when it has examined all
+-- selected messages. If no user continues a waiting task for 24 hours, cancels the task (NotContinued). The rate allows
+-- the messages of one second at once, and later messages in proportion to the time. The rate applies to all workers
+-- together. Returns the number of moved messages and the task's status. Returns no row if the task does not run or
+-- another worker has locked the task. Locks the task's row, then messages, shards and groups. A step does not wait for
+-- locks, so the step cannot delay other transactions or deadlock. Uses the index fifo_ready_visible_at and poll_queues'
+-- indexes. Raises QU004 (not under READ COMMITTED).
 -- This file also contains move_groups, move_group, release_deferred, move_side and move_log.
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
@@ -104,13 +104,13 @@ begin
     returning v_step.moved, t.status;
 end $$;
 
--- queue.move_groups(queue, limit, destination, before): moves messages of a FIFO queue, group by group. The group that
--- has been ready for the longest time comes first. Moves the first visible messages of a group that have the same
--- target queue. Stops at a message that cannot move, so no message of the group overtakes another message. Deletes
--- messages that were sent before p_before, because these messages have expired. `failure` says why the next message
--- could not move (move_target). Skips locked groups in both queues. Uses the index fifo_ready_visible_at.
+-- queue.move_groups: moves messages of a FIFO queue, group by group. The group that has been ready for the longest time
+-- comes first. Moves the first visible messages of a group that have the same target queue. Stops at a message that
+-- cannot move, so no message of the group overtakes another message. Deletes messages that were sent before
+-- p_sent_before, because these messages have expired. `failure` says why the next message could not move (move_target).
+-- Skips locked groups in both queues. Uses the index fifo_ready_visible_at.
 create or replace function queue.move_groups(
-    p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
+    p_queue_id int, p_limit int, p_destination text, p_sent_before timestamptz, out moved int, out failure text)
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
@@ -129,8 +129,8 @@ begin
         order by r.visible_at, r.group_key limit p_limit + 100 for update of g skip locked
     loop
         exit when moved >= p_limit;
-        if (select f.sent_at from queue.first_group_message(v_group.group_key) f) < p_before then
-            perform queue.purge_group(p_queue_id, v_group.group_key, p_before);
+        if (select f.sent_at from queue.first_group_message(v_group.group_key) f) < p_sent_before then
+            perform queue.purge_group(p_queue_id, v_group.group_key, p_sent_before);
         end if;
         select t.target_arn, t.failure into v_target
         from (select m.system from queue.first_group_message(v_group.group_key) f
@@ -169,9 +169,8 @@ begin
         then cardinality(v_ids) else 0 end;
 end $$;
 
--- queue.release_deferred(queue, shards): makes the skipped messages of noisy groups the first messages of the next
--- receive.
--- Omits shards that have a reader now. Locks the readers of the shards.
+-- queue.release_deferred: makes the deferred messages of noisy groups the first messages of the next receive. Omits
+-- shards that have a reader now. Locks the readers of the shards.
 create or replace function queue.release_deferred(p_queue_id int, p_shards int) returns void
 language plpgsql as $$
 declare
@@ -190,11 +189,11 @@ begin
     end loop;
 end $$;
 
--- queue.move_side(queue, limit, destination, before): moves messages of the slow path (queue.side). The messages that
--- have been visible for the longest time come first. Messages from other queues are on the slow path. `failure` says
--- why other messages could not move (move_target). Skips locked messages. Uses the index side_visible_at.
+-- queue.move_side: moves messages of the slow path (queue.side). The messages that have been visible for the longest
+-- time come first. Messages from other queues are on the slow path. `failure` says why other messages could not move
+-- (move_target). Skips locked messages. Uses the index side_visible_at.
 create or replace function queue.move_side(
-    p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
+    p_queue_id int, p_limit int, p_destination text, p_sent_before timestamptz, out moved int, out failure text)
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
@@ -202,14 +201,14 @@ declare
 begin
     if exists (
         select from queue.side r
-        where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.sent_at < p_before)
+        where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.sent_at < p_sent_before)
     then
-        perform queue.purge_side(p_queue_id, p_before);
+        perform queue.purge_side(p_queue_id, p_sent_before);
     end if;
     with due as materialized (
         select r.ctid as place, r.system from queue.side r
         where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.visible_at <= v_now
-            and r.sent_at >= p_before
+            and r.sent_at >= p_sent_before
         order by r.visible_at, r.id limit p_limit for update skip locked)
     select array_agg(d.place) filter (where t.failure is null) as places, max(t.failure) as failure into v_due
     from due d cross join lateral queue.move_target(p_queue_id, p_destination, d.system) t;
@@ -217,12 +216,12 @@ begin
     moved := queue.move_side_rows(p_queue_id, v_due.places, p_destination);
 end $$;
 
--- queue.move_log(queue, shards, limit, destination, before): moves messages that clients sent to a dead-letter queue
--- directly. Receives these messages and ends their leases at once. Messages that clients sent directly have no source
--- queue, so they cannot move without a destination. `failure` says why the messages could not move, as in move_target.
--- Locks readers of shards without waiting. The setting queue.reads says that this transaction reads a shard.
+-- queue.move_log: moves messages that clients sent to a dead-letter queue directly. Receives these messages and ends
+-- their leases at once. Messages that clients sent directly have no source queue, so they cannot move without a
+-- destination. `failure` says why the messages could not move, as in move_target. Locks readers of shards without
+-- waiting. The setting queue.reads says that this transaction reads a shard.
 create or replace function queue.move_log(
-    p_queue_id int, p_shards int, p_limit int, p_destination text, p_before timestamptz, out moved int,
+    p_queue_id int, p_shards int, p_limit int, p_destination text, p_sent_before timestamptz, out moved int,
     out failure text)
 language plpgsql as $$
 declare
@@ -243,8 +242,8 @@ begin
     v_taken := array(
         select t::queue.received_row from queue.take_log(
             p_queue_id => p_queue_id, p_shards => p_shards, p_max => p_limit, p_lease_size => p_limit,
-            p_visibility => interval '0', p_max_receive_count => null, p_dead_letter_arn => null, p_before => p_before,
-            p_fair => false) t);
+            p_visibility => interval '0', p_max_receive_count => null, p_dead_letter_arn => null,
+            p_sent_before => p_sent_before, p_fair => false) t);
     moved := cardinality(v_taken);
     if moved = 0 then
         return;

@@ -1,5 +1,5 @@
--- queue.running_move_tasks(): returns the message move task to run next for each account. The account's next task is
--- the unlocked task that has not run for the longest time. Tasks whose rate allows a message come first. Each turn of a
+-- queue.running_move_tasks: returns the message move task to run next for each account. The account's next task is the
+-- unlocked task that has not run for the longest time. Tasks whose rate allows a message come first. Each turn of a
 -- worker makes one step for each account, so an account with many tasks does not have more steps than an account with
 -- one task. Costs one probe of an empty index if no task is running. Locks the tasks until the end of the caller's
 -- transaction, which usually follows at once. Skips locked tasks.

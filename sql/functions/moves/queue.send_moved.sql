@@ -1,8 +1,7 @@
--- queue.send_moved(targets, messages): sends the messages that a move task removed from a standard queue. The messages
--- have new ids and times, the target queue's delay, and no attribute PenstockError. Does not check the messages' size.
--- Raises QU001 if another transaction has deleted a target. The caller then undoes the step, and the next step reports
--- the missing target.
--- Takes the locks of send_messages.
+-- queue.send_moved: sends the messages that a move task removed from a standard queue. The messages have new ids and
+-- times, the target queue's delay, and no attribute PenstockError. Does not check the messages' size. Raises QU001 if
+-- another transaction has deleted a target. The caller then undoes the step, and the next step reports the missing
+-- target. Takes the locks of send_messages.
 create or replace function queue.send_moved(p_targets text[], p_messages queue.received_row[]) returns void
 language plpgsql as $$
 begin

@@ -1,5 +1,4 @@
--- queue.start_move_task(source, destination, rate, ids, filter, canary): starts a task that moves messages out of a
--- queue.
+-- queue.start_move_task: starts a task that moves messages out of a queue.
 --   `p_destination` is the target queue, and null means that each message returns to the queue that it came from.
 --   `p_maximum_per_second` is 1 to 500, or null for no limit.
 --   `p_ids` contains the public ids of the messages to move.

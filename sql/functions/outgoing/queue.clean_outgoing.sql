@@ -1,5 +1,4 @@
--- queue.clean_outgoing(limit, days, max, protocols): removes old outgoing messages. Returns the number of removed
--- rows.
+-- queue.clean_outgoing: removes old outgoing messages. Returns the number of removed rows.
 --   `p_limit` is the maximum number of removed messages for each kind and account.
 --   `p_days` is the age in days above which the function removes a message.
 --   `p_max` is the number of each account's newest messages that stay. A value of 0 means no limit.

@@ -1,4 +1,4 @@
--- queue.dead_letter_outgoing(ids): sends the envelopes of failed outgoing messages to the dead-letter queues of their
+-- queue.dead_letter_outgoing: sends the envelopes of failed outgoing messages to the dead-letter queues of their
 -- subscriptions, with the error as the attribute PenstockError. Messages whose subscription has no dead-letter queue
 -- stay. If a queue refuses a message, the function records the error. SNS does not retry client-side errors ("Amazon
 -- SNS dead-letter queues", SNS Developer Guide). The caller has locked the messages' rows. Takes the locks of

@@ -1,7 +1,7 @@
--- queue.hand_over_outgoing(protocols, limit, confirmations, text messages): creates deliveries for outgoing messages
--- that have no delivery. The deliveries go to the gateway, to the mail server or to Lambda functions. Returns the
--- number of deliveries. The oldest messages of each account come first. Accounts share p_limit, so no account waits for
--- another account's backlog. Messages that are older than six hours stay, because SNS tries for at most six hours.
+-- queue.hand_over_outgoing: creates deliveries for outgoing messages that have no delivery. The deliveries go to the
+-- gateway, to the mail server or to Lambda functions. Returns the number of deliveries. The oldest messages of each
+-- account come first. Accounts share p_limit, so no account waits for another account's backlog. Messages that are
+-- older than six hours stay, because SNS tries for at most six hours.
 --   `p_confirmations` is the maximum number of mails per hour and account that ask for a confirmation.
 --   `p_text_messages` is the maximum number of text messages per day and account that go to the gateway, and 0 means no
 --     limit.
@@ -65,9 +65,9 @@ begin
     return next;
 end $$;
 
--- queue.hand_over_mail(message, confirmations): creates a delivery to the mail server. Returns null or an error. The
--- text of the delivery is JSON, which delivery/mail/message.py reads. The delivery's endpoint is a name for each
--- protocol, as in hand_over_to_gateway. A confirmation is valid for two days after it was sent. The errors are:
+-- queue.hand_over_mail: creates a delivery to the mail server. Returns null or an error. The text of the delivery is
+-- JSON, which delivery/mail/message.py reads. The delivery's endpoint is a name for each protocol, as in
+-- hand_over_to_gateway. A confirmation is valid for two days after it was sent. The errors are:
 --   `NotSubscribed` means that the subscription has ended.
 --   `AddressDisabled` means that the server has refused five mails of the subscription in a row.
 --   `ConfirmationRateExceeded` means that confirmation_time finds no time for a confirmation.
@@ -110,12 +110,12 @@ begin
     return null;
 end $$;
 
--- queue.confirmation_time(account, address, limit): reserves the time at which a mail can ask an address for a
--- confirmation. The time is at least an hour after the last confirmation mail of any account. The time is also late
--- enough that the account sends at most p_limit confirmation mails within an hour. A p_limit of 0 means no limit.
--- Returns null if that time is more than two days away. Returns null if ten of the account's mails already wait for
--- this address, because other accounts can also need the address. An advisory lock admits one caller at a time. Uses
--- the indexes confirmation_mail_account and confirmation_mail_address.
+-- queue.confirmation_time: reserves the time at which a mail can ask an address for a confirmation. The time is at
+-- least an hour after the last confirmation mail of any account. The time is also late enough that the account sends at
+-- most p_limit confirmation mails within an hour. A p_limit of 0 means no limit. Returns null if that time is more than
+-- two days away. Returns null if ten of the account's mails already wait for this address, because other accounts can
+-- also need the address. An advisory lock admits one caller at a time. Uses the indexes confirmation_mail_account and
+-- confirmation_mail_address.
 create or replace function queue.confirmation_time(p_account_id text, p_address text, p_limit int) returns timestamptz
 language plpgsql as $$
 declare
@@ -138,8 +138,7 @@ begin
     return v_due;
 end $$;
 
--- queue.hand_over_to_function(message): creates an invocation of a Lambda function. Returns null or an error. The
--- errors are:
+-- queue.hand_over_to_function: creates an invocation of a Lambda function. Returns null or an error. The errors are:
 -- The text of the invocation is the envelope, from which delivery/functions/event.py makes the event.
 --   `NotSubscribed` means that the subscription has ended.
 --   `FunctionNotAllowed` means that the function belongs to another account than the subscriber.
@@ -165,10 +164,9 @@ begin
     return null;
 end $$;
 
--- queue.hand_over_to_gateway(message): creates a delivery to the gateway. docs/reference/topics.md describes the
--- delivery's text. The delivery's endpoint is a name for each protocol, so text messages and pushes pause
--- independently. The worker has the gateway's address, which accounts do not see. The caller has locked the message's
--- row.
+-- queue.hand_over_to_gateway: creates a delivery to the gateway. docs/reference/topics.md describes the delivery's
+-- text. The delivery's endpoint is a name for each protocol, so text messages and pushes pause independently. The
+-- worker has the gateway's address, which accounts do not see. The caller has locked the message's row.
 create or replace function queue.hand_over_to_gateway(p_message queue.outgoing) returns void
 language sql as $$
 with notice as (
@@ -189,9 +187,9 @@ p_message.protocol, true,     p_message.outgoing_id, p_message.dead_letter_arn
 from notice n
 $$;
 
--- queue.count_text_message(account, limit): counts a text message for today (UTC). Returns whether the account can send
--- the message. Returns false, without counting, if the account has reached the limit. If p_limit is 0, returns true and
--- counts nothing. Locks the row of the account and day.
+-- queue.count_text_message: counts a text message for today (UTC). Returns whether the account can send the message.
+-- Returns false, without counting, if the account has reached the limit. If p_limit is 0, returns true and counts
+-- nothing. Locks the row of the account and day.
 create or replace function queue.count_text_message(p_account_id text, p_limit int) returns boolean
 language plpgsql as $$
 declare

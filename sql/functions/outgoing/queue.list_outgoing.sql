@@ -1,5 +1,4 @@
--- queue.list_outgoing(account, protocol, destination, after, limit, bytes): returns outgoing messages of an account in
--- the order of their ids.
+-- queue.list_outgoing: returns outgoing messages of an account in the order of their ids.
 --   `p_protocol` and `p_destination` restrict the result to matching messages. Null means any message.
 --   `p_after` restricts the result to greater ids, and null means all ids.
 --   `p_bytes` is the maximum size of texts and attributes. The first message can exceed this size.

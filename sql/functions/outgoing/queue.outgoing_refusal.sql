@@ -1,5 +1,4 @@
--- queue.outgoing_refusal(account, region, protocol, destination): returns why a message cannot reach its destination,
--- or null. The reasons are:
+-- queue.outgoing_refusal: returns why a message cannot reach its destination, or null. The reasons are:
 --   `OptedOut` means that the phone number is opted out.
 --   `EndpointNotFound` means that the endpoint of the mobile app or its application does not exist.
 --   `EndpointDisabled` means that the endpoint is disabled.

@@ -1,8 +1,7 @@
--- queue.send_outgoing(account, region, protocol, kind, destination, message id, subject, text, attributes): stores a
--- message for a phone number or an endpoint of a mobile app. `error` is EndpointDisabled, PlatformApplicationDisabled,
--- EndpointNotFound, or RequestThrottled if too many messages of the account wait for the gateway. Does not store the
--- message if the function returns an error. Stores a message for an opted-out number as failed without an error,
--- because AWS also accepts such a message and does not deliver it.
+-- queue.send_outgoing: stores a message for a phone number or an endpoint of a mobile app. `error` is EndpointDisabled,
+-- PlatformApplicationDisabled, EndpointNotFound, or RequestThrottled if too many messages of the account wait for the
+-- gateway. Does not store the message if the function returns an error. Stores a message for an opted-out number as
+-- failed without an error, because AWS also accepts such a message and does not deliver it.
 create or replace function queue.send_outgoing(
     p_account_id text, p_region text, p_protocol text, p_kind text, p_destination text, p_message_id uuid,
     p_subject text, p_body text, p_attributes jsonb)

@@ -1,9 +1,9 @@
--- queue.store_outgoing(topic, subscription, publications): stores an outgoing message for each publication. The
--- messages are for phones, mobile apps, e-mail, Lambda functions and streams. Text messages, pushes and raw messages
--- contain only the published message. Messages for other protocols contain the envelope. A message for an opted-out
--- number, or a disabled or missing endpoint, fails at once and goes to the dead-letter queue. The unsubscribe link of
--- an e-mail comes from the end of the envelope's `head` and the subscription's ARN. Takes the locks of
--- dead_letter_outgoing. This file also contains outgoing_envelope.
+-- queue.store_outgoing: stores an outgoing message for each publication. The messages are for phones, mobile apps,
+-- e-mail, Lambda functions and streams. Text messages, pushes and raw messages contain only the published message.
+-- Messages for other protocols contain the envelope. A message for an opted-out number, or a disabled or missing
+-- endpoint, fails at once and goes to the dead-letter queue. The unsubscribe link of an e-mail comes from the end of
+-- the envelope's `head` and the subscription's ARN. Takes the locks of dead_letter_outgoing. This file also contains
+-- outgoing_envelope.
 create or replace function queue.store_outgoing(
     p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
 language plpgsql as $$
@@ -42,9 +42,9 @@ begin
     end if;
 end $$;
 
--- queue.outgoing_envelope(topic, subscription, publication, text): returns the message for a dead-letter queue.
--- The subscription belongs to a phone, a mobile app or e-mail.
--- Publish makes no envelope for a protocol's special text, so this function makes an envelope without a signature.
+-- queue.outgoing_envelope: returns the message for a dead-letter queue. The subscription belongs to a phone, a mobile
+-- app or e-mail. Publish makes no envelope for a protocol's special text, so this function makes an envelope without a
+-- signature.
 create or replace function queue.outgoing_envelope(
     p_topic queue.topic, p_subscription queue.subscription, p_publication jsonb, p_text text) returns text
 language sql stable as $$

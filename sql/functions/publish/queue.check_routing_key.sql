@@ -1,6 +1,6 @@
--- queue.check_routing_key(text, pattern): raises QU003 if a text is not a routing key or, if p_pattern is true, not a
--- pattern. A routing key has 1 to 255 characters in segments between dots. A segment has letters, digits, underscores
--- and hyphens. A pattern's segment can also be `*` or `#`.
+-- queue.check_routing_key: raises QU003 if a text is not a routing key or, if p_pattern is true, not a pattern. A
+-- routing key has 1 to 255 characters in segments between dots. A segment has letters, digits, underscores and hyphens.
+-- A pattern's segment can also be `*` or `#`.
 create or replace function queue.check_routing_key(p_text text, p_pattern boolean default false) returns void
 language plpgsql immutable as $$
 begin

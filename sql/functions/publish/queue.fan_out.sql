@@ -1,14 +1,13 @@
--- queue.fan_out(topic, publications, enveloped): delivers messages to every subscription of a topic whose filter policy
--- matches. If a queue refuses a message, or its policy denies the topic, the message goes to the subscription's
--- dead-letter queue. The exception is a dead-letter queue whose policy also denies the topic. If the dead-letter queue
--- also refuses the message, the function stores the message as a delivery to the queue. The worker gives up, counts and
--- logs this delivery, which stays as exhausted.
+-- queue.fan_out: delivers messages to every subscription of a topic whose filter policy matches. If a queue refuses a
+-- message, or its policy denies the topic, the message goes to the subscription's dead-letter queue. The exception is a
+-- dead-letter queue whose policy also denies the topic. If the dead-letter queue also refuses the message, the function
+-- stores the message as a delivery to the queue. The worker gives up, counts and logs this delivery, which stays as
+-- exhausted.
 --   `p_publications` has the format of publish_messages.
 --   `p_enveloped` says whether the messages have envelopes. All subscriptions need envelopes except queues with raw
 --     delivery.
--- If the messages have no envelopes, all standard queues without a filter share one set of arrays.
--- Raises 40001 if the messages have no envelopes, and a subscription that needs envelopes was added since the caller
--- read the topic.
+-- If the messages have no envelopes, all standard queues without a filter share one set of arrays. Raises 40001 if the
+-- messages have no envelopes, and a subscription that needs envelopes was added since the caller read the topic.
 -- This file also contains publish_to_queue and publish_to_endpoint.
 create or replace function queue.fan_out(
     p_topic queue.topic, p_publications jsonb[], p_enveloped boolean) returns void
@@ -88,13 +87,12 @@ begin
     end if;
 end $$;
 
--- queue.publish_to_queue(topic, subscription, queue's ARN, publications): sends messages in their order to a subscribed
--- queue or to the subscription's dead-letter queue. Returns the messages that the queue refuses.
--- A queue refuses messages that are too long, raw messages with more than ten attributes, and all messages after its
--- deletion. A dead-letter queue receives raw messages with too many attributes in envelopes.
--- In a FIFO queue of a standard topic, a message without a group has the topic's name as group, and its message id as
--- deduplication id. Standard queues do not receive the groups of a FIFO topic ("Message grouping", SNS Developer
--- Guide). Takes the locks of send_messages.
+-- queue.publish_to_queue: sends messages in their order to a subscribed queue or to the subscription's dead-letter
+-- queue. Returns the messages that the queue refuses. A queue refuses messages that are too long, raw messages with
+-- more than ten attributes, and all messages after its deletion. A dead-letter queue receives raw messages with too
+-- many attributes in envelopes. In a FIFO queue of a standard topic, a message without a group has the topic's name as
+-- group, and its message id as deduplication id. Standard queues do not receive the groups of a FIFO topic ("Message
+-- grouping", SNS Developer Guide). Takes the locks of send_messages.
 create or replace function queue.publish_to_queue(
     p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_publications jsonb[])
 returns jsonb[]
@@ -147,8 +145,8 @@ begin
         where u.n = any (v_failed) or coalesce(u.n <> all (v_numbers), true));
 end $$;
 
--- queue.publish_to_endpoint(topic, subscription, publications): stores a delivery to a subscribed URL for each message.
--- URLs that receive the same text share a row of queue.notice. Uses the index notice_message.
+-- queue.publish_to_endpoint: stores a delivery to a subscribed URL for each message. URLs that receive the same text
+-- share a row of queue.notice. Uses the index notice_message.
 create or replace function queue.publish_to_endpoint(
     p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
 language plpgsql as $$

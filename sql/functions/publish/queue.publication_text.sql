@@ -1,5 +1,5 @@
--- queue.publication_text(publication, subscription): returns the envelope of a message for a subscription.
--- In a FIFO topic, the envelope begins with `opening` and the message's number.
+-- queue.publication_text: returns the envelope of a message for a subscription. In a FIFO topic, the envelope begins
+-- with `opening` and the message's number.
 create or replace function queue.publication_text(p_publication jsonb, p_subscription queue.subscription) returns text
 language plpgsql immutable as $$
 declare

@@ -8,11 +8,9 @@
 --   `p_error_as_row` is true if the function returns the error RequestThrottled in a row instead of raising QU009.
 -- A queue with several matching bindings receives one message. In a FIFO queue, the message's group is the routing key,
 -- and the message has no delay. Returns a row for each queue. `error` has the meaning of send_messages, and a queue
--- with an error receives no message.
--- The last row has no ARN, and its id is the number of URLs.
--- If the account has too many deliveries and a URL is bound, stores nothing and returns RequestThrottled or raises
--- QU009.
--- Takes the locks of send_messages in the order of ARNs.
+-- with an error receives no message. The last row has no ARN, and its id is the number of URLs. If the account has too
+-- many deliveries and a URL is bound, stores nothing and returns RequestThrottled or raises QU009. Takes the locks of
+-- send_messages in the order of ARNs.
 -- This file also contains matching_bindings, routing_key_matches and match_event.
 create or replace function queue.publish_events(
     p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb,
@@ -71,10 +69,9 @@ begin
     select null::text, count(*), null::text from stored;
 end $$;
 
--- queue.matching_bindings(account, region, routing key, facts): returns the bindings whose patterns match a routing key
--- and whose filter policies match an event.
--- `p_facts` contains the values of the event. If p_facts is null, the function ignores filter policies.
--- Uses the indexes binding_account_id_region_pattern_protocol_endpoint_key and binding_wildcard.
+-- queue.matching_bindings: returns the bindings whose patterns match a routing key and whose filter policies match an
+-- event. `p_facts` contains the values of the event. If p_facts is null, the function ignores filter policies. Uses the
+-- indexes binding_account_id_region_pattern_protocol_endpoint_key and binding_wildcard.
 create or replace function queue.matching_bindings(
     p_account_id text, p_region text, p_routing_key text, p_facts jsonb default null)
 returns setof queue.binding
@@ -90,9 +87,9 @@ where b.account_id = p_account_id and b.region = p_region and not b.literal
     and (b.filter is null or p_facts is null or queue.policy_matches(b.filter, p_facts))
 $$;
 
--- queue.routing_key_matches(pattern, key): returns whether the segments of a routing key match a pattern.
--- `*` matches one segment, and `#` matches any number of segments, including zero, as in AMQP topic exchanges. The time
--- is at most proportional to the product of the two lengths.
+-- queue.routing_key_matches: returns whether the segments of a routing key match a pattern. `*` matches one segment,
+-- and `#` matches any number of segments, including zero, as in AMQP topic exchanges. The time is at most proportional
+-- to the product of the two lengths.
 create or replace function queue.routing_key_matches(p_pattern text[], p_key text[]) returns boolean
 language plpgsql immutable parallel safe as $$
 declare
@@ -126,8 +123,7 @@ begin
     return v_pattern > v_patterns;
 end $$;
 
--- queue.match_event(account, region, routing key): returns the bindings whose patterns match a routing key. Ignores
--- filter policies.
+-- queue.match_event: returns the bindings whose patterns match a routing key. Ignores filter policies.
 create or replace function queue.match_event(p_account_id text, p_region text, p_routing_key text)
 returns table (binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text,
     created_at_ms bigint)

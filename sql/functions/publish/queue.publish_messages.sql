@@ -11,8 +11,7 @@
 --   `group_id`, `deduplication_id`, `subject` and `trace` are present if the message has them. `trace` is the trace
 --     header.
 -- `p_signature_version` is the signature version of the envelopes. The value `none` means that the contents have no
--- envelope, which suffices if all subscriptions are queues with raw delivery.
--- Returns a row for each message:
+-- envelope, which suffices if all subscriptions are queues with raw delivery. Returns a row for each message:
 --   `message_id` and `sequence_number` are the original's values if the message is a duplicate in a FIFO topic.
 --   `error` is NotFound, OtherSignatureVersion, RequestThrottled, MessageTooLong or DeduplicationIdRequired. The first
 --     three errors apply to all messages, and the function then stores nothing. RequestThrottled means that the account
@@ -79,9 +78,8 @@ begin
     from unnest(p_publications) with ordinality u(p, n) where (u.p ->> 'request_bytes')::int > v_most_bytes;
 end $$;
 
--- queue.number_publications(topic, publications): adds numbers and missing deduplication ids to messages of a FIFO
--- topic.
--- Returns the publications in the same order.
+-- queue.number_publications: adds numbers and missing deduplication ids to messages of a FIFO topic. Returns the
+-- publications in the same order.
 --   `Duplicate` marks a message that was published in the last five minutes. The message has the original's id and
 --     number.
 --   `DeduplicationIdRequired` marks a message without a deduplication id.

@@ -1,4 +1,4 @@
--- queue.count_in_flight(queue, fifo, shards): returns the number of messages in flight. Also counts expired messages
+-- queue.count_in_flight: returns the number of messages in flight. Also counts expired messages
 -- (docs/reference/compatibility.md). A lease does not contain send times, and reading the send times would take as long
 -- as a receive. Reads only invisible rows, and at most ten messages of a FIFO group, the maximum of a ReceiveMessage.
 -- Uses the indexes lease_visible_at, side_visible_at, fifo_ready_visible_at and fifo_message_of_group.

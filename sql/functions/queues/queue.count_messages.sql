@@ -1,8 +1,7 @@
--- queue.count_messages(queue, fifo, shards): returns the numbers of visible, in-flight and delayed messages.
--- The counts omit messages whose retention is over.
+-- queue.count_messages: returns the numbers of visible, in-flight and delayed messages. The counts omit messages whose
+-- retention is over.
 --   `total` is the number of ids that the log has assigned, plus the number of messages in the slow path (queue.side).
---   For a FIFO
---     queue, `total` is the number of messages now.
+--   For a FIFO queue, `total` is the number of messages now.
 --   `oldest` and `newest` are the times at which the oldest and the newest message entered the queue. Age counts from
 --     the move to a dead-letter queue (ApproximateAgeOfOldestMessage), and retention from the sending (Developer Guide,
 --     "Setting-up dead-letter queue retention in Amazon SQS").
@@ -45,7 +44,7 @@ begin
              where h.queue_id = p_queue_id and h.shard = s.shard and h.id > c.pos) as holes,
             -- The last id of each range over which the shard jumped is also a hole.
             (select sum(j.last_id - j.first_id) from queue.id_jump j
-             where j.queue_id = p_queue_id and j.shard = s.shard and j.last_id > c.pos) as skipped,
+             where j.queue_id = p_queue_id and j.shard = s.shard and j.last_id > c.pos) as jumped,
             (select sum(j.last_id - j.first_id + 1) from queue.id_jump j
              where j.queue_id = p_queue_id and j.shard = s.shard) as never_given
         from generate_series(0, p_shards - 1) s(shard)
@@ -92,7 +91,7 @@ begin
         coalesce(c.total, 0) + coalesce(s.total, 0), least(c.oldest, l.oldest, s.oldest),
         greatest(c.newest, l.newest, s.newest), least(c.first_sent, l.first_sent, s.first_sent)
     into visible, in_flight, delayed, total, oldest, newest, first_sent
-    from (select sum(k.top - k.pos - k.holes - coalesce(k.skipped, 0) - coalesce(k.gone, 0)) as visible,
+    from (select sum(k.top - k.pos - k.holes - coalesce(k.jumped, 0) - coalesce(k.gone, 0)) as visible,
             sum(k.top - coalesce(k.never_given, 0)) as total, min(k.oldest_left) as oldest,
             max(k.newest) as newest, min(k.oldest) as first_sent from fresh k) c,
         (select sum(k.messages) filter (where k.ready) as ready,

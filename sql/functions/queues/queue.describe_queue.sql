@@ -1,6 +1,5 @@
--- queue.describe_queue(arn, with counts): returns a queue's attributes, tags and times and, with p_with_counts, its
--- counts.
--- Returns no row for an unknown queue.
+-- queue.describe_queue: returns a queue's attributes, tags and times and, with p_with_counts, its counts. Returns no
+-- row for an unknown queue.
 -- This file also contains list_queue_page.
 create or replace function queue.describe_queue(p_arn text, p_with_counts boolean)
 returns table (name text, fifo boolean, attributes text, tags text, created_at_ms bigint, modified_at_ms bigint,
@@ -28,8 +27,8 @@ begin
         date_part('epoch', clock_timestamp() - v_counts.newest)::bigint, v_counts.total;
 end $$;
 
--- queue.list_queue_page: returns names of an account's queues in a region, in order.
--- `p_after` restricts the result to later names. Null means all names.
+-- queue.list_queue_page: returns names of an account's queues in a region, in order. `p_after` restricts the result to
+-- later names. Null means all names.
 create or replace function queue.list_queue_page(
     p_account_id text, p_region text, p_prefix text, p_after text, p_limit int)
 returns table (name text, fifo boolean, created_at_ms bigint)

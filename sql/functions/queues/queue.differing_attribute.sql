@@ -1,8 +1,8 @@
--- queue.differing_attribute(stored, given): returns the first given attribute that differs from the stored attribute,
--- or null. The attributes belong to a queue, a topic or a subscription. A missing attribute equals an empty attribute.
--- JSON attributes are equal if they differ only in white space or in the order of names. An empty object equals an
--- empty attribute. CreateQueue, CreateTopic and Subscribe use this function to decide whether the existing object
--- equals the requested object.
+-- queue.differing_attribute: returns the first given attribute that differs from the stored attribute, or null. The
+-- attributes belong to a queue, a topic or a subscription. A missing attribute equals an empty attribute. JSON
+-- attributes are equal if they differ only in white space or in the order of names. An empty object equals an empty
+-- attribute. CreateQueue, CreateTopic and Subscribe use this function to decide whether the existing object equals the
+-- requested object.
 create or replace function queue.differing_attribute(p_stored jsonb, p_given jsonb) returns text
 language sql immutable as $$
 select g.key

@@ -1,7 +1,6 @@
--- queue.drop_queue(arn): deletes a queue.
--- Receives no longer return the queue's messages. The function maintain_installation later removes the messages' rows.
--- Subscriptions of other accounts cannot deliver to a later queue of this name until its policy allows it.
--- `error` is QueueDoesNotExist or null.
+-- queue.drop_queue: deletes a queue. Receives no longer return the queue's messages. The function maintain_installation
+-- later removes the messages' rows. Subscriptions of other accounts cannot deliver to a later queue of this name until
+-- its policy allows it. `error` is QueueDoesNotExist or null.
 create or replace function queue.drop_queue(p_arn text) returns table (error text)
 language plpgsql as $$
 declare

@@ -1,9 +1,7 @@
--- queue.replace_policy(arn, old, new, allowed, refused): replaces a queue's access policy.
--- Acts only if the policy still is p_old (null means no policy) and the two lists contain exactly the queue's
--- subscriptions.
--- Removes the policy if p_new is null or ''.
--- `p_allowed` and `p_refused` are the subscriptions that the new policy allows and refuses (allow_subscriptions).
--- `error` is QueueDoesNotExist or null.
+-- queue.replace_policy: replaces a queue's access policy. Acts only if the policy still is p_old (null means no policy)
+-- and the two lists contain exactly the queue's subscriptions. Removes the policy if p_new is null or ''. `p_allowed`
+-- and `p_refused` are the subscriptions that the new policy allows and refuses (allow_subscriptions). `error` is
+-- QueueDoesNotExist or null.
 create or replace function queue.replace_policy(
     p_arn text, p_old text, p_new text, p_allowed uuid[], p_refused uuid[])
 returns table (replaced boolean, error text)

@@ -1,7 +1,7 @@
--- queue.resolve(name): returns a queue's ARN for an ARN or a name from an application. A name means a queue in the
--- account and region of the application's role. For most roles, computes the result of caller_account itself, which
--- saves a query in nearly every call. Raises QU001 (undefined queue), even for an existing queue in an account that the
--- caller cannot use. Raises the errors of caller_account.
+-- queue.resolve: returns a queue's ARN for an ARN or a name from an application. A name means a queue in the account
+-- and region of the application's role. For most roles, computes the result of caller_account itself, which saves a
+-- query in nearly every call. Raises QU001 (undefined queue), even for an existing queue in an account that the caller
+-- cannot use. Raises the errors of caller_account.
 create or replace function queue.resolve(p_name text) returns text
 language plpgsql stable as $$
 declare

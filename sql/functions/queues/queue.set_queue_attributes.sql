@@ -1,7 +1,7 @@
--- queue.set_queue_attributes(arn, attributes, allowed, refused): replaces the given attributes. A null value removes an
--- attribute. A change of a FIFO queue's delay also applies to messages in the queue (delay_groups). If a queue starts
--- to record a history again, stores the time. `p_allowed` and `p_refused` are the subscriptions that a changed policy
--- allows and refuses (allow_subscriptions). The errors are:
+-- queue.set_queue_attributes: replaces the given attributes. A null value removes an attribute. A change of a FIFO
+-- queue's delay also applies to messages in the queue (delay_groups). If a queue starts to record a history again,
+-- stores the time. `p_allowed` and `p_refused` are the subscriptions that a changed policy allows and refuses
+-- (allow_subscriptions). The errors are:
 --   `QueueDoesNotExist` means that the queue does not exist.
 --   `SubscriptionsChanged` means that the lists are incomplete.
 --   `ScopeNeeded` means that high throughput needs the DeduplicationScope messageGroup. The function then changes
@@ -43,10 +43,9 @@ begin
     return query select case when v_new.queue_id is null then 'QueueDoesNotExist' end;
 end $$;
 
--- queue.delay_groups(queue, delay): applies a changed DelaySeconds of a FIFO queue to its unreceived messages.
--- On FIFO queues the setting is retroactive (Developer Guide, "Delay queues").
--- Waits for locks on the rows of the changed groups, in the order of their keys.
--- Uses the indexes fifo_group_queue_id_group_id_key and fifo_message_of_group.
+-- queue.delay_groups: applies a changed DelaySeconds of a FIFO queue to its unreceived messages. On FIFO queues the
+-- setting is retroactive (Developer Guide, "Delay queues"). Waits for locks on the rows of the changed groups, in the
+-- order of their keys. Uses the indexes fifo_group_queue_id_group_id_key and fifo_message_of_group.
 create or replace function queue.delay_groups(p_queue_id int, p_delay_seconds int) returns void
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- queue.tag_queue(arn, tags, limit): adds tags or replaces their values. A queue can have at most p_limit tags. `error`
--- is QueueDoesNotExist or TooManyTags, and `detail` is the queue's name.
+-- queue.tag_queue: adds tags or replaces their values. A queue can have at most p_limit tags. `error` is
+-- QueueDoesNotExist or TooManyTags, and `detail` is the queue's name.
 -- This file also contains untag_queue.
 create or replace function queue.tag_queue(p_arn text, p_tags jsonb, p_limit int)
 returns table (error text, detail text)
@@ -17,7 +17,7 @@ begin
         v_name;
 end $$;
 
--- queue.untag_queue(arn, keys): removes tags. Ignores missing keys. `error` is QueueDoesNotExist or null.
+-- queue.untag_queue: removes tags. Ignores missing keys. `error` is QueueDoesNotExist or null.
 create or replace function queue.untag_queue(p_arn text, p_keys text[]) returns table (error text)
 language plpgsql as $$
 begin

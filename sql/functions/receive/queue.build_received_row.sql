@@ -37,10 +37,8 @@ from (
         + queue.json_bytes(coalesce((p_log).system, (p_side).system, (p_fifo).system)) as bytes) b
 $$;
 
--- queue.note_long_message(body, bytes): returns the body, and records its length for this transaction
--- (longest_message).
--- Is declared STABLE although it sets a value, because PostgreSQL would not inline build_received_row with a volatile
--- function.
+-- queue.note_long_message: returns the body, and records its length for this transaction (longest_message). Is declared
+-- STABLE although it sets a value, because PostgreSQL would not inline build_received_row with a volatile function.
 create or replace function queue.note_long_message(p_body text, p_bytes int) returns text
 language plpgsql stable as $$
 begin

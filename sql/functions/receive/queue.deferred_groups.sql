@@ -1,5 +1,5 @@
--- queue.deferred_groups(queue): returns the groups whose skipped messages still wait. Costs one index probe of
--- deferred_pkey for each group.
+-- queue.deferred_groups: returns the groups whose deferred messages still wait. Costs one index probe of deferred_pkey
+-- for each group.
 create or replace function queue.deferred_groups(p_queue_id int) returns table (group_id text)
 language sql stable as $$
 with recursive found as (

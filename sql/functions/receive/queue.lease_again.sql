@@ -1,8 +1,7 @@
--- queue.lease_again(lease, want, lease size, now, visibility): receives the first p_want messages of an existing lease
--- again. The messages move to new leases of at most p_lease_size messages. The key of a new lease is the lease's last
--- id. If the function receives all of the lease's messages, the last messages keep the lease. Records acknowledged
--- messages in the history. The caller is the shard's reader and has locked the lease's row. `p_now` is above the
--- shard's watermark.
+-- queue.lease_again: receives the first p_want messages of an existing lease again. The messages move to new leases of
+-- at most p_lease_size messages. The key of a new lease is the lease's last id. If the function receives all of the
+-- lease's messages, the last messages keep the lease. Records acknowledged messages in the history. The caller is the
+-- shard's reader and has locked the lease's row. `p_now` is above the shard's watermark.
 -- This file also contains record_acknowledged.
 create or replace function queue.lease_again(
     p_lease queue.lease, p_want int, p_lease_size int, p_now timestamptz, p_visibility interval)
@@ -18,7 +17,7 @@ declare
     -- The handles of the previous receive stay valid.
     v_nonce int := p_lease.nonce;
     v_first_received_at timestamptz := coalesce(p_lease.first_received_at, p_now);
-    -- A receive count of 0 means that a receive has skipped the messages (take_fair).
+    -- A receive count of 0 means that a receive has deferred the messages (take_fair).
     v_redelivered_at timestamptz[] := case when p_lease.receive_count > 0
         then queue.add_redelivery(p_lease.redelivered_at, p_now) end;
 begin
@@ -60,9 +59,9 @@ begin
     order by u.n;
 end $$;
 
--- queue.record_acknowledged(queue, shard, lease): records the acknowledged messages of a lease in the history. The
--- caller then receives the lease's other messages again. Returns the lease's new gone_at, in which every element is
--- null. The caller has locked the lease's row.
+-- queue.record_acknowledged: records the acknowledged messages of a lease in the history. The caller then receives the
+-- lease's other messages again. Returns the lease's new gone_at, in which every element is null. The caller has locked
+-- the lease's row.
 create or replace function queue.record_acknowledged(p_queue_id int, p_shard int, p_lease queue.lease)
 returns timestamptz[]
 language plpgsql as $$

@@ -1,7 +1,6 @@
--- queue.note_receivers(arns, callers, agents, addresses, last_at, received): stores the receivers that a process has
--- seen since its last call. Returns the number of rows.
--- Each receiver of a queue has an element in each array. Ignores receivers of deleted queues.
--- Locks rows of queue.receiver in their order.
+-- queue.note_receivers: stores the receivers that a process has seen since its last call. Returns the number of rows.
+-- Each receiver of a queue has an element in each array. Ignores receivers of deleted queues. Locks rows of
+-- queue.receiver in their order.
 -- This file also contains list_receivers.
 create or replace function queue.note_receivers(
     p_arns text[], p_callers text[], p_agents text[], p_addresses text[], p_last_at timestamptz[], p_received bigint[])
@@ -20,8 +19,8 @@ returning 1)
 select count(*)::int from noted
 $$;
 
--- queue.list_receivers(arn, limit): returns the receivers of a queue in the last day, the latest first.
--- Times are in milliseconds since 1970.
+-- queue.list_receivers: returns the receivers of a queue in the last day, the latest first. Times are in milliseconds
+-- since 1970.
 create or replace function queue.list_receivers(p_arn text, p_limit int)
 returns table (caller text, agent text, address text, first_at_ms bigint, last_at_ms bigint, received bigint)
 language sql stable as $$

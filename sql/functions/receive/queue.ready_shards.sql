@@ -1,9 +1,8 @@
--- queue.ready_shards(queue, shards, now): returns the shards with messages to receive now.
--- The shards that have waited longest come first, so no shard starves and messages are roughly in order.
--- Takes no lock, so the caller checks again under the shard's lock.
--- The current time is the parameter p_now, because a volatile clock cannot be the condition of an index search. Is
--- declared STABLE, so PostgreSQL inlines this function. A new statement sees the newest rows.
--- Uses the indexes lease_pkey, log_pkey and lease_visible_at.
+-- queue.ready_shards: returns the shards with messages to receive now. The shards that have waited longest come first,
+-- so no shard starves and messages are roughly in order. Takes no lock, so the caller checks again under the shard's
+-- lock. The current time is the parameter p_now, because a volatile clock cannot be the condition of an index search.
+-- Is declared STABLE, so PostgreSQL inlines this function. A new statement sees the newest rows. Uses the indexes
+-- lease_pkey, log_pkey and lease_visible_at.
 create or replace function queue.ready_shards(p_queue_id int, p_shards int, p_now timestamptz)
 returns table (shard int, since timestamptz)
 language sql stable as $$

@@ -49,12 +49,12 @@ end $$;
 -- queue.repeat_receive: repeats a receive from a FIFO queue by its ReceiveRequestAttemptId. If all messages of the
 -- receive are invisible and unchanged, the client receives the messages again under the same handles. Their visibility
 -- timeout starts again. The five minutes count from the first receive. `error` is ReceiveAttemptOver if a message was
--- deleted, was received again, has expired (was sent before p_before), or has another visibility. Returns no row if no
--- receive had this id in the last five minutes. Also returns no row if that receive's timeout is over and the messages
--- are unchanged. The caller holds the attempt's advisory lock. Locks the groups' rows. Uses the indexes
+-- deleted, was received again, has expired (was sent before p_sent_before), or has another visibility. Returns no row
+-- if no receive had this id in the last five minutes. Also returns no row if that receive's timeout is over and the
+-- messages are unchanged. The caller holds the attempt's advisory lock. Locks the groups' rows. Uses the indexes
 -- receive_attempt_pkey and fifo_message_pkey.
 create or replace function queue.repeat_receive(
-    p_queue_id int, p_attempt_id text, p_visibility interval, p_wait_seconds int, p_before timestamptz)
+    p_queue_id int, p_attempt_id text, p_visibility interval, p_wait_seconds int, p_sent_before timestamptz)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -76,7 +76,7 @@ begin
     v_rows := array(
         select (select m.ctid from queue.fifo_message m
                 where m.id = u.id and m.queue_id = p_queue_id and m.receive_count = u.receive_count
-                    and m.visible_at = v_attempt.visible_at and m.sent_at >= p_before)
+                    and m.visible_at = v_attempt.visible_at and m.sent_at >= p_sent_before)
         from unnest(v_attempt.ids, v_attempt.receive_counts) u(id, receive_count));
     v_header.wait_seconds := p_wait_seconds;
     if array_position(v_rows, null) is not null then

@@ -18,8 +18,7 @@
 --   `error` is QueueDoesNotExist or OverLimit.
 --   `wait_seconds` is the queue's ReceiveMessageWaitTimeSeconds.
 -- Locks the reader of a shard, and rows of the slow path or of FIFO groups. Skips locked rows. A call needs a short
--- transaction without other statements.
--- Raises QU004 (not under READ COMMITTED) and QU010.
+-- transaction without other statements. Raises QU004 (not under READ COMMITTED) and QU010.
 -- This file also contains in_flight_capacity, refuse_long_messages, take_deferred and take_side.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
@@ -36,8 +35,8 @@ declare
     v_rows int;
     v_full boolean := false;
     v_now timestamptz := clock_timestamp();
-    -- A tenth of the receives begin with skipped messages.
-    c_skipped_first constant double precision := 0.1;
+    -- A tenth of the receives begin with deferred messages.
+    c_deferred_first constant double precision := 0.1;
 begin
     if p_attempt_id is not null then
         return query select * from queue.receive_attempt(p_queue, p_max, p_visibility_seconds, p_in_flight_limit,
@@ -48,7 +47,7 @@ begin
     select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
         q.dead_letter_arn, q.counts_in_flight, q.paused,
         -- The retention of messages that were sent before this time is over.
-        v_now - q.retention_seconds * interval '1 second' as before
+        v_now - q.retention_seconds * interval '1 second' as sent_before
     into v_queue from queue.queues q where q.arn = p_queue;
     -- A queue can reach a limit below 100,000 before maintenance sets counts_in_flight.
     if v_queue.counts_in_flight or p_in_flight_limit < 100000 then
@@ -68,7 +67,7 @@ begin
         return query select * from queue.take_groups(
             p_queue_id => v_queue.queue_id, p_max => v_want, p_share => greatest(p_lease_size, 1),
             p_visibility => v_visibility, p_max_receive_count => v_queue.max_receive_count,
-            p_dead_letter_arn => v_queue.dead_letter_arn, p_before => v_queue.before,
+            p_dead_letter_arn => v_queue.dead_letter_arn, p_sent_before => v_queue.sent_before,
             p_response_bytes => p_response_bytes, p_response_format => p_response_format);
         get diagnostics v_rows = row_count;
         if v_rows > 0 then
@@ -84,16 +83,16 @@ begin
     if p_async_commit then
         set local synchronous_commit = off;
     end if;
-    -- Receives usually return skipped messages last. If other groups always have messages, skipped messages would wait
-    -- forever. Some receives therefore begin with messages that were skipped 10 seconds ago. A counter would need a
-    -- row, which all receives would update, so the choice is random. A receive with a visibility timeout of 0 would
-    -- return skipped messages again and again. This receive therefore returns skipped messages last.
-    if random() < c_skipped_first and v_visibility > interval '0' and exists (
+    -- Receives usually return deferred messages last. If other groups always have messages, deferred messages would
+    -- wait forever. Some receives therefore begin with messages that were deferred 10 seconds ago. A counter would need
+    -- a row, which all receives would update, so the choice is random. A receive with a visibility timeout of 0 would
+    -- return deferred messages again and again. This receive therefore returns deferred messages last.
+    if random() < c_deferred_first and v_visibility > interval '0' and exists (
         select from queue.deferred d
         where d.queue_id = v_queue.queue_id and d.deferred_at < v_now - interval '10 seconds')
     then
         return query select * from queue.take_deferred(v_queue.queue_id, v_want, p_lease_size, v_now,
-            v_visibility, v_queue.before);
+            v_visibility, v_queue.sent_before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
@@ -104,7 +103,8 @@ begin
         return query select * from queue.take_side(
             p_queue_id => v_queue.queue_id, p_max => v_want, p_now => v_now, p_visibility => v_visibility,
             p_max_receive_count => v_queue.max_receive_count, p_dead_letter_arn => v_queue.dead_letter_arn,
-            p_before => v_queue.before, p_response_bytes => p_response_bytes, p_response_format => p_response_format);
+            p_sent_before => v_queue.sent_before, p_response_bytes => p_response_bytes,
+            p_response_format => p_response_format);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
@@ -112,13 +112,13 @@ begin
         return query select * from queue.take_log(
             p_queue_id => v_queue.queue_id, p_shards => v_queue.shards, p_max => v_want, p_lease_size => p_lease_size,
             p_visibility => v_visibility, p_max_receive_count => v_queue.max_receive_count,
-            p_dead_letter_arn => v_queue.dead_letter_arn, p_before => v_queue.before);
+            p_dead_letter_arn => v_queue.dead_letter_arn, p_sent_before => v_queue.sent_before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
     if v_want > 0 and exists (select from queue.deferred d where d.queue_id = v_queue.queue_id) then
         return query select * from queue.take_deferred(v_queue.queue_id, v_want, p_lease_size, v_now,
-            v_visibility, v_queue.before);
+            v_visibility, v_queue.sent_before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
@@ -131,12 +131,12 @@ begin
     end if;
 end $$;
 
--- queue.in_flight_capacity(queue, want, limit): returns how many of p_want messages a receive may return. At most
--- p_limit messages can be in flight, and null means no limit. The result is 0 if the limit is reached. A count of
--- 120,000 messages takes 2 ms in the log, 50 ms on the slow path and 130 ms in FIFO groups. Uses a stored count until
--- 50,000 messages per second could use up the remaining capacity, and at least four times as long as the count took. If
--- the limit is below 100,000, each call counts the messages. Tries to lock the queue's count without waiting. A
--- receiver that does not obtain the lock does not store the count.
+-- queue.in_flight_capacity: returns how many of p_want messages a receive may return. At most p_limit messages can be
+-- in flight, and null means no limit. The result is 0 if the limit is reached. A count of 120,000 messages takes 2 ms
+-- in the log, 50 ms on the slow path and 130 ms in FIFO groups. Uses a stored count until 50,000 messages per second
+-- could use up the remaining capacity, and at least four times as long as the count took. If the limit is below
+-- 100,000, each call counts the messages. Tries to lock the queue's count without waiting. A receiver that does not
+-- obtain the lock does not store the count.
 create or replace function queue.in_flight_capacity(p_queue_id int, p_want int, p_limit int) returns int
 language plpgsql as $$
 declare
@@ -165,7 +165,7 @@ begin
     return greatest(least(p_want, p_limit - v_messages), 0);
 end $$;
 
--- queue.refuse_long_messages(): raises QU010, which undoes a receive because a message is so long that the response has
+-- queue.refuse_long_messages: raises QU010, which undoes a receive because a message is so long that the response has
 -- to be measured.
 create or replace function queue.refuse_long_messages() returns void
 language plpgsql as $$
@@ -174,14 +174,14 @@ begin
         using errcode = 'QU010';
 end $$;
 
--- queue.take_deferred: receives skipped messages of noisy groups, group by group. The group with the fewest messages in
--- flight comes first (SQS Developer Guide, "How Amazon SQS fair queues work"). Returns the messages of a lease that
+-- queue.take_deferred: receives deferred messages of noisy groups, group by group. The group with the fewest messages
+-- in flight comes first (SQS Developer Guide, "How Amazon SQS fair queues work"). Returns the messages of a lease that
 -- take_fair made without a receiver, or the first of these messages. Skips a shard with another reader. Waits for
 -- another reader, as take_log does, only while this transaction holds no lock that a reader could wait for. The
 -- messages' time is later than p_begun, even if the clock goes back (take_side). Locks readers of the shards, then rows
 -- of leases, and skips locked rows. Uses the indexes deferred_pkey and lease_pkey.
 create or replace function queue.take_deferred(
-    p_queue_id int, p_max int, p_lease_size int, p_begun timestamptz, p_visibility interval, p_before timestamptz)
+    p_queue_id int, p_max int, p_lease_size int, p_begun timestamptz, p_visibility interval, p_sent_before timestamptz)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -221,7 +221,7 @@ begin
             -- If the query finds no row, another transaction has received, deleted or purged the lease's messages, or a
             -- consumer that acknowledges messages has locked the lease.
             if found then
-                v_lease := queue.expire_leased(v_lease, p_before);
+                v_lease := queue.expire_leased(v_lease, p_sent_before);
             end if;
             if v_lease.ids <> '{}' then
                 return query select * from queue.lease_again(v_lease, v_want, p_lease_size, v_at, p_visibility);
@@ -244,13 +244,13 @@ end $$;
 -- remain for the next receive.
 --   `p_now` is the time at which the receive began. Messages that this receive has returned with a timeout of 0 became
 --     visible later, so the function does not see them.
---   `p_before` is the time before which sent messages are past their retention. If an expired message comes first, the
---     function ends all expired messages.
+--   `p_sent_before` is the time before which sent messages are past their retention. If an expired message comes first,
+--     the function ends all expired messages.
 --   `p_response_bytes` and `p_response_format` have the same meaning as in receive_messages.
 -- Skips locked messages. Uses the index side_visible_at.
 create or replace function queue.take_side(
     p_queue_id int, p_max int, p_now timestamptz, p_visibility interval, p_max_receive_count int,
-    p_dead_letter_arn text, p_before timestamptz, p_response_bytes int, p_response_format text)
+    p_dead_letter_arn text, p_sent_before timestamptz, p_response_bytes int, p_response_format text)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -261,12 +261,12 @@ begin
         select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and not q.fifo;
     end if;
     -- Expired messages
-    if p_before > (
+    if p_sent_before > (
         select s.sent_at from queue.side s
         where queue.side_key(s.queue_id) = queue.side_key(p_queue_id) and s.visible_at <= p_now
         order by s.visible_at limit 1)
     then
-        perform queue.purge_side(p_queue_id, p_before);
+        perform queue.purge_side(p_queue_id, p_sent_before);
     end if;
     if v_target is not null then
         -- Messages that were received too often move to the dead-letter queue
@@ -276,7 +276,8 @@ begin
                 select due.ctid from (
                     select r.ctid, r.receive_count from queue.side r
                     where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.visible_at <= p_now
-                        and r.sent_at >= p_before and (queue.fits(r.response_bytes, p_response_bytes, p_response_format)
+                        and r.sent_at >= p_sent_before
+                        and (queue.fits(r.response_bytes, p_response_bytes, p_response_format)
                             or r.receive_count >= p_max_receive_count)
                     order by r.visible_at, r.id limit p_max + 100 for update skip locked) due
                 where due.receive_count >= p_max_receive_count))
@@ -293,17 +294,12 @@ begin
         insert into queue.side
         select r.* from moved m
         cross join lateral jsonb_populate_record(m::queue.side, jsonb_build_object(
-            'id', nextval('queue.side_id'), 'visible_at', p_now, 'queue_id', v_target, 'shard', queue.side_shard(),
-            'receive_count', 0,
-            'first_received_at', null, 'redelivered_at', null, 'entered_at', p_now,
-            'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, m.first_received_at))
-            || queue.failure_columns(p_queue_id, m.message_id, m.attributes)) r;
+            'id', nextval('queue.side_id'), 'shard', queue.side_shard(), 'entered_at', p_now)
+            || queue.dead_letter_columns(p_queue_id, v_target, p_now, m.message_id, m.system, m.attributes,
+                m.receive_count, m.first_received_at)) r;
         get diagnostics v_rows = row_count;
         if v_rows > 0 then
-            insert into queue.outcome_count (queue_id, dead_lettered) values (p_queue_id, v_rows);
-            insert into queue.activity (queue_id, sent, dead_lettered)
-            values (p_queue_id, 0, v_rows), (v_target, v_rows, 0);
-            perform queue.notify_watchers(v_target, p_dead_letter_arn);
+            perform queue.note_dead_lettered(p_queue_id, v_target, p_dead_letter_arn, v_rows);
         end if;
     end if;
     -- The other visible messages
@@ -316,7 +312,7 @@ begin
         where s.ctid = any (array(
             select r.ctid from queue.side r
             where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.visible_at <= p_now
-                and r.sent_at >= p_before
+                and r.sent_at >= p_sent_before
                 -- The next receive moves the messages that this condition excludes to the dead-letter queue.
                 and (v_target is null or r.receive_count < p_max_receive_count)
                 and queue.fits(r.response_bytes, p_response_bytes, p_response_format)

@@ -1,18 +1,14 @@
--- queue.receive_response: receives messages as receive_messages does, within the size limit of a response.
--- All messages for one receiver together fit into p_response_bytes. Null means no limit. Other messages stay visible,
--- and their receive counts do not change.
--- `p_response_format` is a format of response_bytes. For json and xml, a single message can have any length. For other
--- formats, the function passes over a message that is too long (pass_over) and receives other messages. In a FIFO
--- queue, these messages come from other groups.
--- `error` can also be ResponseTooLarge, if the function passes over every receivable message (passes_over_all).
--- Returns no row and no error if the function cannot be certain of that, or if the call had to measure many messages.
--- Measuring and moving a MiB takes up to 100 ms. A call measures for two seconds at most, and the next call continues.
--- PostgreSQL undoes a call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS, and a repetition of that call would
--- start again.
--- Measures received messages only if escapes could make them too long.
--- If the function has received too many messages, it undoes the receive in a subtransaction, which also releases the
--- locks, and receives fewer.
--- Takes the locks of receive_messages and pass_over.
+-- queue.receive_response: receives messages as receive_messages does, within the size limit of a response. All messages
+-- for one receiver together fit into p_response_bytes. Null means no limit. Other messages stay visible, and their
+-- receive counts do not change. `p_response_format` is a format of response_bytes. For json and xml, a single message
+-- can have any length. For other formats, the function passes over a message that is too long (pass_over) and receives
+-- other messages. In a FIFO queue, these messages come from other groups. `error` can also be ResponseTooLarge, if the
+-- function passes over every receivable message (passes_over_all). Returns no row and no error if the function cannot
+-- be certain of that, or if the call had to measure many messages. Measuring and moving a MiB takes up to 100 ms. A
+-- call measures for two seconds at most, and the next call continues. PostgreSQL undoes a call that takes longer than
+-- QUEUE_DATABASE_CALL_TIMEOUT_MS, and a repetition of that call would start again. Measures received messages only if
+-- escapes could make them too long. If the function has received too many messages, it undoes the receive in a
+-- subtransaction, which also releases the locks, and receives fewer. Takes the locks of receive_messages and pass_over.
 -- Raises QU004 (not under READ COMMITTED).
 -- This file also contains stored_bytes, passes_over_all and pass_over.
 create or replace function queue.receive_response(
@@ -104,18 +100,18 @@ begin
     return query select * from unnest(v_rows[:1]);
 end $$;
 
--- queue.stored_bytes(message): returns the size of body and attributes before escaping.
+-- queue.stored_bytes: returns the size of body and attributes before escaping.
 create or replace function queue.stored_bytes(p_message queue.received_row) returns int
 language sql immutable parallel safe as $$
 select octet_length(p_message.body) + coalesce(octet_length(p_message.attributes), 0)
     + coalesce(octet_length(p_message.system), 0)
 $$;
 
--- queue.passes_over_all(arn, bytes, format): returns whether all receivable messages of a queue are too long for a
--- response. The caller has just received no message. Returns false if another transaction can have other messages.
--- Messages of a locked shard or group become receivable again if that transaction fails. For a FIFO queue, searches
--- only if take_groups has set queue.passed_over, because dead entries of the index make the search long. Uses the
--- indexes side_visible_at and fifo_ready_visible_at, and the indexes of ready_shards and group_head.
+-- queue.passes_over_all: returns whether all receivable messages of a queue are too long for a response. The caller has
+-- just received no message. Returns false if another transaction can have other messages. Messages of a locked shard or
+-- group become receivable again if that transaction fails. For a FIFO queue, searches only if take_groups has set
+-- queue.passed_over, because dead entries of the index make the search long. Uses the indexes side_visible_at and
+-- fifo_ready_visible_at, and the indexes of ready_shards and group_head.
 create or replace function queue.passes_over_all(p_arn text, p_response_bytes int, p_response_format text)
 returns boolean
 language plpgsql as $$
@@ -142,13 +138,13 @@ begin
     return coalesce(v_all, false);
 end $$;
 
--- queue.pass_over(arn, message, format, bytes): records the size of a visible message in responses of a format.
--- receive_messages then leaves the message for receives with a larger limit. The message stays visible, and its receive
--- count does not change. A message of the log moves to the slow path (queue.side). `p_message` is the message as the
--- undone receive returned it. Another receive can have received the message in the meantime, because the undone receive
--- has released its locks. Returns false, and records nothing, if the message's state has changed, or if another
--- transaction has locked the message, its lease, group or shard. Locks the shard's reader and then the lease's row, or
--- the row of the group or of the message, without waiting.
+-- queue.pass_over: records the size of a visible message in responses of a format. receive_messages then leaves the
+-- message for receives with a larger limit. The message stays visible, and its receive count does not change. A message
+-- of the log moves to the slow path (queue.side). `p_message` is the message as the undone receive returned it. Another
+-- receive can have received the message in the meantime, because the undone receive has released its locks. Returns
+-- false, and records nothing, if the message's state has changed, or if another transaction has locked the message, its
+-- lease, group or shard. Locks the shard's reader and then the lease's row, or the row of the group or of the message,
+-- without waiting.
 create or replace function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes int)
 returns boolean
 language plpgsql as $$

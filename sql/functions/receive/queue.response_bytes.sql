@@ -1,5 +1,5 @@
--- queue.response_bytes(message, format): returns the size of a message in a response. The size includes all attributes,
--- even if the request does not ask for attributes, so the size depends only on the message. `p_format` is a format of
+-- queue.response_bytes: returns the size of a message in a response. The size includes all attributes, even if the
+-- request does not ask for attributes, so the size depends only on the message. `p_format` is a format of
 -- encoded_bytes, which measures body and attributes exactly. For the text around body and attributes, the function adds
 -- the maximum size. The maximum for a message is 1,000 bytes (json and xml) or 1,500 bytes (other formats). The maximum
 -- for an attribute is 100 bytes (json) or 200 bytes (other formats).
@@ -18,8 +18,7 @@ select case when p_format in ('json', 'xml') then 1000 else 1500 end + queue.enc
 from (select case p_format when 'json' then 100 else 200 end as bytes) o
 $$;
 
--- queue.encoded_bytes(text, format): returns the exact length of a text as the value of a member in a response. The
--- formats are:
+-- queue.encoded_bytes: returns the exact length of a text as the value of a member in a response. The formats are:
 --   `json` and `xml` mean the body of an HTTP response.
 --   `function-json` and `function-xml` mean the result of a Lambda function. The result of a Lambda function is a JSON
 --     string that contains JSON or XML, so the string escapes the inner text once more.
@@ -37,8 +36,8 @@ select case p_format when 'json' then octet_length(to_json(p_text)::text) - 2
             select to_json(queue.xml_text(p_text))::text, 2 where p_format like 'function-xml%') e) end
 $$;
 
--- queue.xml_text(text): returns a text as XML for the Query protocol. The functions `escape_text` and `write_document`
--- in penstock/aws/codec/xml.py are the counterparts in Python.
+-- queue.xml_text: returns a text as XML for the Query protocol. The functions `escape_text` and `write_document` in
+-- penstock/aws/codec/xml.py are the counterparts in Python.
 create or replace function queue.xml_text(p_text text) returns text
 language sql immutable parallel safe as $$
 select regexp_replace(
@@ -47,8 +46,8 @@ select regexp_replace(
     E'[\\u0001-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff]', '?', 'g')
 $$;
 
--- queue.ascii_bytes(json): returns the length of a JSON text with escaped characters.
--- A character beyond ASCII, and U+007F, becomes \uXXXX. A character beyond U+FFFF becomes two escapes.
+-- queue.ascii_bytes: returns the length of a JSON text with escaped characters. A character beyond ASCII, and U+007F,
+-- becomes \uXXXX. A character beyond U+FFFF becomes two escapes.
 create or replace function queue.ascii_bytes(p_json text) returns int
 language sql immutable parallel safe as $$
 select b.bytes - b.high + 6 * (char_length(p_json) - b.bytes + b.high)

@@ -2,13 +2,13 @@
 -- messages have a reader, waits for a reader for a quarter of a second at most. Waits only if this transaction holds no
 -- lock that a reader could wait for, so the wait cannot cause a deadlock. A transaction that waits has locked no row
 -- (it has no transaction id), and reads no shard. The setting queue.reads says whether a transaction has read a shard.
---   `p_before` is the time before which sent messages are past their retention.
---   `p_fair` is true if the function skips messages of noisy groups.
+--   `p_sent_before` is the time before which sent messages are past their retention.
+--   `p_fair` is true if the function defers messages of noisy groups.
 -- Locks the reader of the shard until the end of the transaction.
 -- This file also contains take_shard, lease_nonce, take_expired, noisy_groups, find_noisy_groups and take_fair.
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
-    p_dead_letter_arn text, p_before timestamptz, p_fair boolean default true)
+    p_dead_letter_arn text, p_sent_before timestamptz, p_fair boolean default true)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -33,7 +33,7 @@ begin
             return query select * from queue.take_shard(
                 p_queue_id => p_queue_id, p_shard => v_shard, p_max => v_want, p_lease_size => p_lease_size,
                 p_visibility => p_visibility, p_max_receive_count => p_max_receive_count,
-                p_dead_letter_arn => p_dead_letter_arn, p_before => p_before, p_shards => v_fair_shards);
+                p_dead_letter_arn => p_dead_letter_arn, p_sent_before => p_sent_before, p_shards => v_fair_shards);
             get diagnostics v_rows = row_count;
             v_want := v_want - v_rows;
         end if;
@@ -46,17 +46,17 @@ begin
         return query select * from queue.take_shard(
             p_queue_id => p_queue_id, p_shard => v_shards[1], p_max => v_want, p_lease_size => p_lease_size,
             p_visibility => p_visibility, p_max_receive_count => p_max_receive_count,
-            p_dead_letter_arn => p_dead_letter_arn, p_before => p_before, p_shards => v_fair_shards);
+            p_dead_letter_arn => p_dead_letter_arn, p_sent_before => p_sent_before, p_shards => v_fair_shards);
     end if;
 end $$;
 
 -- queue.take_shard: receives up to p_max messages from one shard. Messages from expired leases come first, then
 -- unreceived messages. A shard's time never falls behind its watermark, even if the clock goes back. `p_shards` is the
--- queue's number of shards. Null means that the function skips no messages of noisy groups. The caller is the shard's
+-- queue's number of shards. Null means that the function defers no messages of noisy groups. The caller is the shard's
 -- reader. Uses the indexes lease_pkey, lease_visible_at and log_pkey.
 create or replace function queue.take_shard(
     p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
-    p_dead_letter_arn text, p_before timestamptz, p_shards int)
+    p_dead_letter_arn text, p_sent_before timestamptz, p_shards int)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -80,7 +80,7 @@ begin
         return query select * from queue.take_expired(
             p_queue_id => p_queue_id, p_shard => p_shard, p_after => v_cursor.watermark, p_now => v_now,
             p_max => v_want, p_visibility => p_visibility, p_max_receive_count => p_max_receive_count,
-            p_dead_letter_arn => p_dead_letter_arn, p_before => p_before);
+            p_dead_letter_arn => p_dead_letter_arn, p_sent_before => p_sent_before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
         -- The watermark must not pass a lease that remains. A later receive moves the watermark.
@@ -103,7 +103,7 @@ begin
         return query select * from queue.take_fair(
             p_queue_id => p_queue_id, p_shard => p_shard, p_pos => v_cursor.pos, p_max => v_want,
             p_lease_size => p_lease_size, p_now => v_now, p_visibility => p_visibility, p_watermark => v_watermark,
-            p_low => v_low, p_noisy => v_noisy, p_before => p_before);
+            p_low => v_low, p_noisy => v_noisy, p_sent_before => p_sent_before);
     else
         return query
         with fresh as materialized (
@@ -113,7 +113,7 @@ begin
         taken as materialized (
             select array_agg(f.id order by f.id) as ids, least(p_lease_size, count(*))::int as size,
                 bool_or(f.system ? 'MessageGroupId') as has_groups
-            from fresh f having bool_and(f.sent_at >= p_before)),
+            from fresh f having bool_and(f.sent_at >= p_sent_before)),
         leased as (
             insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
                 receive_count, shard, nonce, ids, has_groups)
@@ -135,15 +135,15 @@ begin
         update queue.lease x set low = v_low
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_cursor.pos;
     end if;
-    if queue.expire_unreceived(p_queue_id, p_shard, p_before) then
+    if queue.expire_unreceived(p_queue_id, p_shard, p_sent_before) then
         return query select * from queue.take_shard(
             p_queue_id => p_queue_id, p_shard => p_shard, p_max => v_want, p_lease_size => p_lease_size,
             p_visibility => p_visibility, p_max_receive_count => p_max_receive_count,
-            p_dead_letter_arn => p_dead_letter_arn, p_before => p_before, p_shards => p_shards);
+            p_dead_letter_arn => p_dead_letter_arn, p_sent_before => p_sent_before, p_shards => p_shards);
     end if;
 end $$;
 
--- queue.lease_nonce(): returns a random number above 0. The number and the lease's position together identify a lease.
+-- queue.lease_nonce: returns a random number above 0. The number and the lease's position together identify a lease.
 create or replace function queue.lease_nonce() returns int
 language sql volatile return 1 + floor(random() * 2147483647)::int;
 
@@ -153,7 +153,7 @@ language sql volatile return 1 + floor(random() * 2147483647)::int;
 -- the shard's reader. Uses the index lease_visible_at.
 create or replace function queue.take_expired(
     p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
-    p_max_receive_count int, p_dead_letter_arn text, p_before timestamptz)
+    p_max_receive_count int, p_dead_letter_arn text, p_sent_before timestamptz)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -163,6 +163,7 @@ declare
     v_rows int;
     v_target int;
     v_moved_at timestamptz;
+    v_dead_lettered int := 0;
     v_redelivered int := 0;
 begin
     if p_max_receive_count is not null then
@@ -172,7 +173,7 @@ begin
         select x::queue.lease as lease, exists (
             select from queue.log l
             where l.queue_id = p_queue_id and l.shard = p_shard and l.id between x.first_id and x.pos
-                and l.sent_at < p_before) as has_old
+                and l.sent_at < p_sent_before) as has_old
         from queue.lease x
         where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, p_shard)
             and x.visible_at > p_after and x.visible_at < p_now and x.ids <> '{}'
@@ -182,7 +183,7 @@ begin
         exit when v_want <= 0;
         v_lease := v_due.lease;
         if v_due.has_old then
-            v_lease := queue.expire_leased(v_lease, p_before);
+            v_lease := queue.expire_leased(v_lease, p_sent_before);
             continue when v_lease.ids = '{}';
         end if;
         if v_lease.receive_count >= p_max_receive_count and v_target is not null then
@@ -195,19 +196,14 @@ begin
                     and l.id between v_lease.first_id and v_lease.pos
                 order by l.id) l
             cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || jsonb_build_object(
-                'id', nextval('queue.side_id'), 'visible_at', v_moved_at, 'entered_at', v_moved_at,
-                'queue_id', v_target, 'shard', queue.side_shard(), 'receive_count', 0,
-                'system', queue.dead_letter_system(p_queue_id, l.system,
-                    v_lease.receive_count, v_lease.first_received_at))
-                || queue.failure_columns(p_queue_id, l.message_id, l.attributes)) r;
+                'id', nextval('queue.side_id'), 'shard', queue.side_shard(), 'entered_at', v_moved_at)
+                || queue.dead_letter_columns(p_queue_id, v_target, v_moved_at, l.message_id, l.system, l.attributes,
+                    v_lease.receive_count, v_lease.first_received_at)) r;
             get diagnostics v_rows = row_count;
-            insert into queue.outcome_count (queue_id, dead_lettered) values (p_queue_id, v_rows);
-            insert into queue.activity (queue_id, sent, dead_lettered)
-            values (p_queue_id, 0, v_rows), (v_target, v_rows, 0);
+            v_dead_lettered := v_dead_lettered + v_rows;
             update queue.lease x
             set ids = '{}', done_at = v_moved_at, outcome = 'dead_lettered'
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_lease.pos;
-            perform queue.notify_watchers(v_target, p_dead_letter_arn);
             continue;
         end if;
         return query select * from queue.lease_again(v_lease, v_want, v_want, p_now, p_visibility);
@@ -217,18 +213,19 @@ begin
             v_redelivered := v_redelivered + v_rows;
         end if;
     end loop;
+    if v_dead_lettered > 0 then
+        perform queue.note_dead_lettered(p_queue_id, v_target, p_dead_letter_arn, v_dead_lettered);
+    end if;
     if v_redelivered > 0 then
         insert into queue.activity (queue_id, redelivered) values (p_queue_id, v_redelivered);
     end if;
 end $$;
 
--- queue.noisy_groups: returns the groups of a standard queue whose messages receives skip now, or null.
--- Groups with the fewest messages in flight come first.
--- One receiver finds the noisy groups (find_noisy_groups), at most four times a second.
--- A group becomes noisy only while messages have to wait. Messages wait if the shard has more messages above p_pos than
--- the p_want messages of this receive.
--- Locks the row in queue.noisy_neighbors until the end of the transaction. A receiver that finds the row locked uses
--- the stored result.
+-- queue.noisy_groups: returns the groups of a standard queue whose messages receives defer now, or null. Groups with
+-- the fewest messages in flight come first. One receiver finds the noisy groups (find_noisy_groups), at most four times
+-- a second. A group becomes noisy only while messages have to wait. Messages wait if the shard has more messages above
+-- p_pos than the p_want messages of this receive. Locks the row in queue.noisy_neighbors until the end of the
+-- transaction. A receiver that finds the row locked uses the stored result.
 create or replace function queue.noisy_groups(
     p_queue_id int, p_shards int, p_shard int, p_pos bigint, p_want int, p_now timestamptz)
 returns text[]
@@ -254,17 +251,14 @@ begin
     return v_neighbors.noisy;
 end $$;
 
--- queue.find_noisy_groups(queue, shards, now): returns the noisy groups of a standard queue, or null.
--- Groups with the fewest messages in flight come first.
--- A group is noisy if it has more than a tenth of the messages in flight and at least 30 of them.
--- A group is also noisy if it has more than a tenth of the consumers' time and at least 2 messages in flight. The
--- minimum of 2 prevents one stuck message from making a group noisy.
--- "How Amazon SQS fair queues work" (SQS Developer Guide) has these rules, except the minimum of 2.
--- A noisy group stays noisy until a receive has returned its skipped messages.
--- Reads a sample of the messages in flight. The sample has the 400 leases that end last, spread over the shards, and
--- 300 messages of the slow path (queue.side).
--- Messages without a group count as one group, which is never noisy.
--- Uses the indexes lease_visible_at, log_pkey and side_visible_at.
+-- queue.find_noisy_groups: returns the noisy groups of a standard queue, or null. Groups with the fewest messages in
+-- flight come first. A group is noisy if it has more than a tenth of the messages in flight and at least 30 of them. A
+-- group is also noisy if it has more than a tenth of the consumers' time and at least 2 messages in flight. The minimum
+-- of 2 prevents one stuck message from making a group noisy. "How Amazon SQS fair queues work" (SQS Developer Guide)
+-- has these rules, except the minimum of 2. A noisy group stays noisy until a receive has returned its deferred
+-- messages. Reads a sample of the messages in flight. The sample has the 400 leases that end last, spread over the
+-- shards, and 300 messages of the slow path (queue.side). Messages without a group count as one group, which is never
+-- noisy. Uses the indexes lease_visible_at, log_pkey and side_visible_at.
 create or replace function queue.find_noisy_groups(p_queue_id int, p_shards int, p_now timestamptz) returns text[]
 language sql stable as $$
 with in_flight as (
@@ -300,15 +294,15 @@ select array_agg(n.group_id order by n.messages, n.group_id)
 from (select m.group_id, max(m.messages) as messages from noisy m group by m.group_id) n
 $$;
 
--- queue.take_fair: receives a shard's unreceived messages, and skips noisy groups' messages. Reads up to 5,000
--- messages, 200 at a time. Skipped messages stay in the log. Stores each group's skipped messages in a lease without a
--- receiver. This lease ends at 'infinity' and has a row in queue.deferred, and take_deferred returns the lease's
+-- queue.take_fair: receives a shard's unreceived messages, and defers noisy groups' messages. Reads up to 5,000
+-- messages, 200 at a time. Deferred messages stay in the log. Stores each group's deferred messages in a lease without
+-- a receiver. This lease ends at 'infinity' and has a row in queue.deferred, and take_deferred returns the lease's
 -- messages. The other messages have normal leases of at most p_lease_size messages. These leases' ranges overlap. Each
 -- of these leases therefore lists in `gone`, without a time, the ids in its range that belong to other leases. The
 -- other leases record these ids. The caller holds the lock of the shard's reader. Uses the index log_pkey.
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
-    p_watermark timestamptz, p_low bigint, p_noisy text[], p_before timestamptz)
+    p_watermark timestamptz, p_low bigint, p_noisy text[], p_sent_before timestamptz)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -330,7 +324,7 @@ begin
             select c.id, c.group_id, c.quiet, (c.number - 1) / p_lease_size as part from (
                 select s.*, count(*) filter (where s.quiet) over (order by s.id) as number from (
                     select n.id, n.group_id, coalesce(n.group_id <> all (p_noisy), true) as quiet from scanned n) s) c
-            where c.number <= v_want and (select bool_and(n.sent_at >= p_before) from scanned n)),
+            where c.number <= v_want and (select bool_and(n.sent_at >= p_sent_before) from scanned n)),
         lease as materialized (
             select max(c.id) as pos, min(c.id) as first_id, p_now + p_visibility as visible_at, p_now as received_at,
                 1 as receive_count, null as group_id, array_agg(c.id order by c.id) as ids
@@ -347,7 +341,7 @@ begin
             cross join lateral (
                 select array_agg(g.id) as gone, array_agg(null::timestamptz) as gone_at
                 from chunk g where g.id between e.first_id and e.pos and g.id <> all (e.ids)) o),
-        passed_over as (
+        deferred as (
             insert into queue.deferred (queue_id, group_id, deferred_at, shard, pos, ids)
             select p_queue_id, e.group_id, p_now, p_shard, e.pos, e.ids from lease e where e.receive_count = 0)
         select d.* from (select k.id, max(k.id) over (partition by k.part) as pos from chunk k where k.quiet) c
@@ -361,7 +355,7 @@ begin
         where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
         -- If no position follows, the log has ended, or the retention of the next messages is over.
         if v_next = v_pos then
-            exit when not queue.expire_unreceived(p_queue_id, p_shard, p_before);
+            exit when not queue.expire_unreceived(p_queue_id, p_shard, p_sent_before);
             select c.pos into v_next from queue.lease c
             where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
         end if;

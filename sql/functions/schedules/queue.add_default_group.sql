@@ -1,5 +1,5 @@
--- queue.add_default_group(account, region): inserts the row of the schedule group `default` if it is missing. Every
--- account has this group, and the first read inserts the group's row.
+-- queue.add_default_group: inserts the row of the schedule group `default` if it is missing. Every account has this
+-- group, and the first read inserts the group's row.
 create or replace function queue.add_default_group(p_account_id text, p_region text) returns void
 language sql as $$
 insert into queue.schedule_group (account_id, region, name)

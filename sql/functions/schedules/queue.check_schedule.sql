@@ -1,5 +1,4 @@
--- queue.check_schedule(name, topic, headers, options): raises QU003 if a schedule of the REST API has an invalid name,
--- routing key, header or option.
+-- queue.check_schedule: raises QU003 if a schedule of the REST API has an invalid name, routing key, header or option.
 create or replace function queue.check_schedule(p_name text, p_topic text, p_headers jsonb, p_options jsonb)
 returns void
 language plpgsql as $$

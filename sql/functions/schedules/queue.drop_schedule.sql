@@ -1,6 +1,5 @@
--- queue.drop_schedule(account, region, group, name): deletes a schedule and its pending retries. `dropped` says whether
--- the schedule existed.
--- Locks the schedule.
+-- queue.drop_schedule: deletes a schedule and its pending retries. `dropped` says whether the schedule existed. Locks
+-- the schedule.
 create or replace function queue.drop_schedule(p_account_id text, p_region text, p_group text, p_name text)
 returns table (dropped boolean)
 language plpgsql as $$

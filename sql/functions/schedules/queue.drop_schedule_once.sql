@@ -1,8 +1,6 @@
--- queue.drop_schedule_once(account, region, group, name, client token): deletes a schedule or, with an empty name, a
--- group.
--- A repeated call with the same client token changes nothing, even if a new schedule has the same name.
--- `dropped` says whether the schedule existed before the first call.
--- Takes the locks of drop_schedule or drop_schedule_group.
+-- queue.drop_schedule_once: deletes a schedule or, with an empty name, a group. A repeated call with the same client
+-- token changes nothing, even if a new schedule has the same name. `dropped` says whether the schedule existed before
+-- the first call. Takes the locks of drop_schedule or drop_schedule_group.
 -- This file also contains drop_schedule_group.
 create or replace function queue.drop_schedule_once(
     p_account_id text, p_region text, p_group text, p_name text, p_client_token text)
@@ -39,11 +37,9 @@ begin
             and d.client_token = p_client_token);
 end $$;
 
--- queue.drop_schedule_group(account, region, name): deletes a group with its schedules and their pending retries. One
--- transaction deletes the group and all its schedules, so no client sees the state DELETING.
--- The caller refuses the group `default`.
--- `dropped` says whether the group existed. `schedules` is the number of deleted schedules.
--- Locks the group and its schedules.
+-- queue.drop_schedule_group: deletes a group with its schedules and their pending retries. One transaction deletes the
+-- group and all its schedules, so no client sees the state DELETING. The caller refuses the group `default`. `dropped`
+-- says whether the group existed. `schedules` is the number of deleted schedules. Locks the group and its schedules.
 create or replace function queue.drop_schedule_group(p_account_id text, p_region text, p_name text)
 returns table (dropped boolean, schedules bigint)
 language plpgsql as $$

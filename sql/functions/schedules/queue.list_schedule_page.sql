@@ -3,8 +3,8 @@
 --   `p_target_kind` is queue, topic or (Lambda) function, or null for any kind.
 --   `p_api` is rest or aws, or null for both.
 --   `p_after_group` and `p_after_name` restrict the result to schedules after this group and name.
--- Returns the database's time, and each schedule as JSON by column.
--- Uses the index schedule_account_id_region_group_name_name_key.
+-- Returns the database's time, and each schedule as JSON by column. Uses the index
+-- schedule_account_id_region_group_name_name_key.
 create or replace function queue.list_schedule_page(
     p_account_id text, p_region text, p_group text, p_name_prefix text, p_status text, p_target_kind text, p_api text,
     p_after_group text, p_after_name text, p_limit int)

@@ -1,11 +1,9 @@
--- queue.list_schedule_runs(account, region, group, name, before, limit): returns the outcomes of a schedule's
--- occurrences, the newest first.
+-- queue.list_schedule_runs: returns the outcomes of a schedule's occurrences, the newest first.
 --   `p_before` restricts the result to smaller run ids, and null means all ids.
 --   `fired_at` is null if the occurrence failed or was skipped. A failed occurrence can still be retried. `error` has
 --     the reason.
 -- If the schedule has no runs, the result is a row without a run_id. If the schedule does not exist, the result has no
--- row.
--- Uses the index schedule_run_schedule.
+-- row. Uses the index schedule_run_schedule.
 -- This file also contains list_missed_runs.
 create or replace function queue.list_schedule_runs(
     p_account_id text, p_region text, p_group text, p_name text, p_before bigint, p_limit int)
@@ -22,10 +20,9 @@ where s.account_id = p_account_id and s.region = p_region and s.group_name = p_g
 order by r.run_id desc
 $$;
 
--- queue.list_missed_runs(account, region, group, limit): returns the occurrences of a group's schedules in the last
--- seven days that did not fire, the newest first.
--- The occurrences were skipped, or failed and can still be retried. `error` has the reason.
--- Reads the newest 10,000 runs of the installation.
+-- queue.list_missed_runs: returns the occurrences of a group's schedules in the last seven days that did not fire, the
+-- newest first. The occurrences were skipped, or failed and can still be retried. `error` has the reason. Reads the
+-- newest 10,000 runs of the installation.
 create or replace function queue.list_missed_runs(p_account_id text, p_region text, p_group text, p_limit int)
 returns table (name text, scheduled_for timestamptz, attempts int, error text, recorded_at timestamptz)
 language sql stable as $$

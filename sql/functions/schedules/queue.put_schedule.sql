@@ -1,4 +1,4 @@
--- queue.put_schedule(account, region, group, name, mode, fields, next occurrence): writes a schedule.
+-- queue.put_schedule: writes a schedule.
 --   The mode `create` inserts the schedule. An existing schedule with the same client_token does not change, and the
 --     function returns it.
 --   The mode `replace` inserts the schedule, or replaces all but its identity, created_at, fire_count and
@@ -9,11 +9,11 @@
 --   `p_next_fire_at` is the next occurrence after `now` of read_schedule, or the time of a one-shot schedule.
 --   `error` is ScheduleExists, ScheduleNotFound or GroupNotFound.
 -- Stores p_next_fire_at for a new schedule, and after a change of the expression, time zone, start or end. Also stores
--- p_next_fire_at if a pause ends after the stored occurrence. In all other cases, the stored occurrence stays.
--- If a stored occurrence was due and has not fired, stores a run that says that the occurrence was skipped.
--- If a schedule of the REST API has no next occurrence, the function pauses the schedule.
--- Resets the count of failures and the last error, except in a patch that changes neither expression nor status.
--- Locks the schedule, and its group against deletion.
+-- p_next_fire_at if a pause ends after the stored occurrence. In all other cases, the stored occurrence stays. If a
+-- stored occurrence was due and has not fired, stores a run that says that the occurrence was skipped. If a schedule of
+-- the REST API has no next occurrence, the function pauses the schedule. Resets the count of failures and the last
+-- error, except in a patch that changes neither expression nor status. Locks the schedule, and its group against
+-- deletion.
 create or replace function queue.put_schedule(
     p_account_id text, p_region text, p_group text, p_name text, p_mode text, p_fields jsonb,
     p_next_fire_at timestamptz)

@@ -1,7 +1,5 @@
--- queue.put_schedule_group(account, region, name, tags, client token): creates a group. Returns the group as JSON by
--- column.
--- Returns an existing group with the same client token unchanged.
--- `error` is GroupExists or null.
+-- queue.put_schedule_group: creates a group. Returns the group as JSON by column. Returns an existing group with the
+-- same client token unchanged. `error` is GroupExists or null.
 -- This file also contains read_schedule_group and list_schedule_group_page.
 create or replace function queue.put_schedule_group(
     p_account_id text, p_region text, p_name text, p_tags jsonb, p_client_token text)
@@ -27,8 +25,7 @@ begin
         then 'GroupExists' end;
 end $$;
 
--- queue.read_schedule_group(account, region, name): returns a group as JSON by column. Returns no row if the group does
--- not exist.
+-- queue.read_schedule_group: returns a group as JSON by column. Returns no row if the group does not exist.
 create or replace function queue.read_schedule_group(p_account_id text, p_region text, p_name text)
 returns table (schedule_group jsonb)
 language plpgsql as $$
@@ -39,8 +36,8 @@ begin
     where g.account_id = p_account_id and g.region = p_region and g.name = p_name;
 end $$;
 
--- queue.list_schedule_group_page: returns an account's groups in a region as JSON by column, by name.
--- `p_after` restricts the result to later names. Null means all names.
+-- queue.list_schedule_group_page: returns an account's groups in a region as JSON by column, by name. `p_after`
+-- restricts the result to later names. Null means all names.
 create or replace function queue.list_schedule_group_page(
     p_account_id text, p_region text, p_name_prefix text, p_after text, p_limit int)
 returns table (schedule_group jsonb)

@@ -1,7 +1,6 @@
--- queue.read_calendar(account, region, group, until, limit): returns the active schedules of a group that fire before
--- p_until.
--- Schedules that fire at the same times share a row. The rows are in the order of their first times.
--- Reads the 10,000 schedules of the account that are due first.
+-- queue.read_calendar: returns the active schedules of a group that fire before p_until. Schedules that fire at the
+-- same times share a row. The rows are in the order of their first times. Reads the 10,000 schedules of the account
+-- that are due first.
 --   `schedules` is the number of schedules in the row.
 --   `names` contains the first three of these schedules.
 --   `next_fire_at` is the earliest next occurrence of these schedules.

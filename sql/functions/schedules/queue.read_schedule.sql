@@ -1,5 +1,5 @@
--- queue.read_schedule(account, region, group, name): returns a schedule as JSON by column, or null.
--- `now` is the database's time, from which the caller computes occurrences.
+-- queue.read_schedule: returns a schedule as JSON by column, or null. `now` is the database's time, from which the
+-- caller computes occurrences.
 create or replace function queue.read_schedule(p_account_id text, p_region text, p_group text, p_name text)
 returns table (now timestamptz, schedule jsonb)
 language sql volatile as $$

@@ -1,10 +1,9 @@
--- queue.run_schedule(account, region, group, name): fires a schedule now, outside of its times, in this transaction.
--- Also fires paused schedules. The next occurrence of the schedule does not change.
+-- queue.run_schedule: fires a schedule now, outside of its times, in this transaction. Also fires paused schedules. The
+-- next occurrence of the schedule does not change.
 --   `scheduled_for` is now, to the second.
 --   `message_ids` has the format of queue.schedule_run.
 --   `error` is NotFound or TargetFailed. For TargetFailed, `detail` has the reason, and the function sends nothing.
--- A schedule with an SNS topic as target fails, because a worker has to sign its messages.
--- Locks the schedule.
+-- A schedule with an SNS topic as target fails, because a worker has to sign its messages. Locks the schedule.
 create or replace function queue.run_schedule(p_account_id text, p_region text, p_group text, p_name text)
 returns table (scheduled_for timestamptz, fired_at timestamptz, message_ids jsonb, error text, detail text)
 language plpgsql as $$

@@ -1,6 +1,5 @@
--- queue.sync_schedules(account, region, names, fields, next occurrences, prune): writes many schedules of the group
--- `default`, as put_schedule does with `replace`.
--- If p_prune is true, deletes schedules of the REST API with other names, except those that send_later created.
+-- queue.sync_schedules: writes many schedules of the group `default`, as put_schedule does with `replace`. If p_prune
+-- is true, deletes schedules of the REST API with other names, except those that send_later created.
 --   `n` is the position of the schedule, from 1. Null means that the schedule was deleted.
 --   `schedule` is the schedule as JSON by column.
 --   `changed` is false if the schedule was equal before.
@@ -36,8 +35,7 @@ begin
     end loop;
 end $$;
 
--- queue.list_prunable_schedules(account, region, after, limit): returns the names of schedules that sync_schedules can
--- delete, in the order of names.
+-- queue.list_prunable_schedules: returns the names of schedules that sync_schedules can delete, in the order of names.
 --   `p_after` restricts the result to later names.
 -- Uses the index schedule_account_id_region_group_name_name_key.
 create or replace function queue.list_prunable_schedules(

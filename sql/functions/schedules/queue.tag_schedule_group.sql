@@ -1,5 +1,5 @@
--- queue.tag_schedule_group(account, region, name, tags, limit): adds tags or replaces their values. A group can have at
--- most p_limit tags. `error` is GroupNotFound or TagLimitExceeded.
+-- queue.tag_schedule_group: adds tags or replaces their values. A group can have at most p_limit tags. `error` is
+-- GroupNotFound or TagLimitExceeded.
 -- This file also contains untag_schedule_group.
 create or replace function queue.tag_schedule_group(
     p_account_id text, p_region text, p_name text, p_tags jsonb, p_limit int)
@@ -20,8 +20,7 @@ begin
         when v_count > p_limit then 'TagLimitExceeded' end;
 end $$;
 
--- queue.untag_schedule_group(account, region, name, keys): removes tags. Ignores missing keys. `error` is GroupNotFound
--- or null.
+-- queue.untag_schedule_group: removes tags. Ignores missing keys. `error` is GroupNotFound or null.
 create or replace function queue.untag_schedule_group(p_account_id text, p_region text, p_name text, p_keys text[])
 returns table (error text)
 language plpgsql as $$

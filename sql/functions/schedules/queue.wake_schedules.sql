@@ -1,6 +1,5 @@
--- queue.wake_schedules(due_at): notifies, at commit, the workers that fire schedules.
--- Does nothing if another schedule is due earlier, because the workers wake up for that schedule. Costs one index
--- probe.
+-- queue.wake_schedules: notifies, at commit, the workers that fire schedules. Does nothing if another schedule is due
+-- earlier, because the workers wake up for that schedule. Costs one index probe.
 create or replace function queue.wake_schedules(p_due_at timestamptz) returns void
 language plpgsql as $$
 begin

@@ -1,5 +1,5 @@
--- queue.body_shape(body): returns a message body's shape, a text of at most 32 characters that can be compared. Bodies
--- have the same shape if they differ only in values, in the order of names or in the length of lists.
+-- queue.body_shape: returns a message body's shape, a text of at most 32 characters that can be compared. Bodies have
+-- the same shape if they differ only in values, in the order of names or in the length of lists.
 --   `base64` means that the body is not JSON, and has 16 or more characters of base64.
 --   `text` means that the body is not JSON.
 --   `long` means that the body has more than 64 KiB.
@@ -25,10 +25,10 @@ begin
         then 'base64' else 'text' end;
 end $$;
 
--- queue.json_shape(value, depth): returns the shape of a JSON value (body_shape). For an object or a list, the result
--- is the md5 of its names, types and nested shapes. For any other value, the result is the value's type. Only the first
--- 100 elements of a list count. The shape of an object with more than 200 names is `wide`. Uses JSON paths, because a
--- query for each object would take three times as long.
+-- queue.json_shape: returns the shape of a JSON value (body_shape). For an object or a list, the result is the md5 of
+-- its names, types and nested shapes. For any other value, the result is the value's type. Only the first 100 elements
+-- of a list count. The shape of an object with more than 200 names is `wide`. Uses JSON paths, because a query for each
+-- object would take three times as long.
 create or replace function queue.json_shape(p_value jsonb, p_depth int) returns text
 language plpgsql immutable as $$
 declare

@@ -1,6 +1,6 @@
--- queue.error_cause(attributes): returns the cause of a failure, or null without an error. The cause is the first line
--- of the error, in which `#` replaces each number, so that errors about different orders have the same cause. The error
--- is the attribute PenstockError, or ERROR_MESSAGE of a schedule's dead letter. Cuts the cause to 200 characters.
+-- queue.error_cause: returns the cause of a failure, or null without an error. The cause is the first line of the
+-- error, in which `#` replaces each number, so that errors about different orders have the same cause. The error is the
+-- attribute PenstockError, or ERROR_MESSAGE of a schedule's dead letter. Cuts the cause to 200 characters.
 create or replace function queue.error_cause(p_attributes jsonb) returns text
 language sql immutable parallel safe
 return btrim(left(regexp_replace(split_part(coalesce(p_attributes #>> '{PenstockError,StringValue}',

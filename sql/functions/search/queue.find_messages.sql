@@ -1,5 +1,4 @@
--- queue.find_messages(queue, filter, now, after, limit, scan, bytes, shapes, seconds): returns the messages of a queue
--- that match a filter, without receiving them.
+-- queue.find_messages: returns the messages of a queue that match a filter, without receiving them.
 --   `p_now` is the time after which the scan ignores new messages.
 --   `p_after` is the place after which the scan starts. Null means the beginning.
 --   `p_limit` is the number of matching messages after which the scan stops.
@@ -19,8 +18,7 @@
 --   `shape` is the md5 of body_shape.
 --   `cause` is the result of error_cause, or an empty text for messages without an error.
 -- The messages are in the order of scan_messages. The last row has a null id, the number of examined messages, and the
--- place after which the scan continues, or null at the end.
--- Takes no lock.
+-- place after which the scan continues, or null at the end. Takes no lock.
 create or replace function queue.find_messages(
     p_queue_id int, p_filter jsonb, p_now timestamptz, p_after text, p_limit int, p_scan int,
     p_bytes bigint default null, p_shapes boolean default false, p_seconds float8 default 2)

@@ -1,5 +1,4 @@
--- queue.group_failures(arn, by, attribute, filter, after, scan, groups, samples): returns the messages of a queue that
--- match a filter (find_messages), in groups.
+-- queue.group_failures: returns the messages of a queue that match a filter (find_messages), in groups.
 --   `p_by` says which value the messages of a group share: source, receive_count, attribute (the text of p_attribute),
 --     shape (md5 of body_shape), or cause (error_cause).
 --   `p_groups` is the number of groups. The largest groups come first.

@@ -1,5 +1,5 @@
--- queue.message_state(visible_at, receive_count): returns visible, in_flight or delayed, as SQS counts messages. A
--- lease that ends at 'infinity' contains skipped messages (take_fair).
+-- queue.message_state: returns visible, in_flight or delayed, as SQS counts messages. A lease that ends at 'infinity'
+-- contains deferred messages (take_fair).
 create or replace function queue.message_state(p_visible_at timestamptz, p_receive_count int) returns text
 language sql volatile
 return case when p_visible_at <= clock_timestamp() or p_visible_at = 'infinity' then 'visible'

@@ -1,11 +1,10 @@
--- queue.peek_messages(arn, state, after, limit, bytes): returns messages of a queue by public id, without receiving
--- them.
+-- queue.peek_messages: returns messages of a queue by public id, without receiving them.
 --   `p_state` is visible, in_flight, delayed, or all.
 --   `p_after` restricts the result to greater ids, and null means all ids.
 --   `p_bytes` is the size of bodies and attributes after which the function stops. Null means no limit.
 --   `entered_at_ms` and `entered_by` say when and how the message entered this queue: sent, dead_lettered or moved.
--- Omits messages whose retention is over.
--- Takes no lock. Uses the indexes log_pkey, lease_pkey, side_pkey and fifo_message_of_group.
+-- Omits messages whose retention is over. Takes no lock. Uses the indexes log_pkey, lease_pkey, side_pkey and
+-- fifo_message_of_group.
 create or replace function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit int,
     p_bytes bigint default null)
 returns table (public_id bigint, receive_count int, message_id text, sent_at_ms bigint, visible_at_ms bigint,

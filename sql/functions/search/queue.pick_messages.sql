@@ -1,5 +1,5 @@
--- queue.pick_messages(queue, public ids): returns the messages with these ids, in the order of the ids.
--- The rows have the format of scan_messages. Ignores unknown ids, and messages whose retention is over. Takes no lock.
+-- queue.pick_messages: returns the messages with these ids, in the order of the ids. The rows have the format of
+-- scan_messages. Ignores unknown ids, and messages whose retention is over. Takes no lock.
 create or replace function queue.pick_messages(p_queue_id int, p_public_ids bigint[])
 returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,
     entered_at timestamptz, visible_at timestamptz, body text, attributes jsonb, system jsonb)

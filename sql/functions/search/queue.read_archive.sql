@@ -1,6 +1,5 @@
--- queue.read_archive(arn, after, limit, bytes): returns archived messages of a queue in the order of archiving.
--- `p_bytes` is the size of bodies and attributes after which the function stops. Null means no limit. Uses the index
--- archive_queue.
+-- queue.read_archive: returns archived messages of a queue in the order of archiving. `p_bytes` is the size of bodies
+-- and attributes after which the function stops. Null means no limit. Uses the index archive_queue.
 create or replace function queue.read_archive(
     p_arn text, p_after bigint, p_limit int, p_bytes bigint default null)
 returns table (archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint,

@@ -1,12 +1,9 @@
--- queue.scan_messages(queue, after, limit): returns the next p_limit messages of a queue in any state, without
--- receiving them.
--- For a standard queue, the order is by shard and id, and messages from other queues come first. For a FIFO queue, the
--- order is by group.
--- `p_after` is the place (shard:id:group) of the last message of the previous part. Null means the beginning.
--- A scan returns each message exactly once, even if the message is received, hidden or made visible during the scan.
--- Omits messages whose retention is over.
--- Takes no lock. Uses the indexes log_pkey, lease_pkey, side_pkey, fifo_group_queue_id_group_id_key and
--- fifo_message_of_group.
+-- queue.scan_messages: returns the next p_limit messages of a queue in any state, without receiving them. For a
+-- standard queue, the order is by shard and id, and messages from other queues come first. For a FIFO queue, the order
+-- is by group. `p_after` is the place (shard:id:group) of the last message of the previous part. Null means the
+-- beginning. A scan returns each message exactly once, even if the message is received, hidden or made visible during
+-- the scan. Omits messages whose retention is over. Takes no lock. Uses the indexes log_pkey, lease_pkey, side_pkey,
+-- fifo_group_queue_id_group_id_key and fifo_message_of_group.
 create or replace function queue.scan_messages(p_queue_id int, p_after text, p_limit int)
 returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,
     entered_at timestamptz, visible_at timestamptz, body text, attributes jsonb, system jsonb)

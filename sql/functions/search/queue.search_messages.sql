@@ -1,6 +1,5 @@
--- queue.search_messages(arn, filter, after, limit, scan, bytes): returns messages of a queue that match a filter
--- (find_messages), without receiving them.
--- The last row has no public id. It has these columns:
+-- queue.search_messages: returns messages of a queue that match a filter (find_messages), without receiving them. The
+-- last row has no public id. It has these columns:
 --   `looked_at` is the number of examined messages.
 --   `messages` is the number of messages in the queue, by the last measurement, or null if that number is unknown.
 --   `next` is the p_after of the next search, or null at the end.

@@ -1,5 +1,5 @@
--- queue.send_messages: appends messages to one or more queues in this transaction.
--- Each message has an element in each array. The arrays begin at 1. A null array means an array of nulls.
+-- queue.send_messages: appends messages to one or more queues in this transaction. Each message has an element in each
+-- array. The arrays begin at 1. A null array means an array of nulls.
 --   `p_sizes` is the bytes of body and attributes.
 --   `p_delays` is in seconds. Null means the queue's delay.
 --   `p_async_commit` is true if the commit does not wait for the disk (synchronous_commit = off).
@@ -212,11 +212,10 @@ begin
         group by e.group_key having not bool_or(coalesce(d.message_id = e.message_id, false))));
 end $$;
 
--- queue.lock_groups(queue, groups, delay): locks message groups until the end of the transaction, for a caller that
--- appends messages to each of them. Creates missing groups. New and empty groups become ready after p_delay, when their
--- first message becomes visible or expires. Locks existing groups in the order of their keys, then new groups in the
--- order of their names, so that senders do not deadlock. Uses the indexes fifo_group_queue_id_group_id_key,
--- fifo_group_pkey and fifo_ready_pkey.
+-- queue.lock_groups: locks message groups until the end of the transaction, for a caller that appends messages to each
+-- of them. Creates missing groups. New and empty groups become ready after p_delay, when their first message becomes
+-- visible or expires. Locks existing groups in the order of their keys, then new groups in the order of their names, so
+-- that senders do not deadlock. Uses the indexes fifo_group_queue_id_group_id_key, fifo_group_pkey and fifo_ready_pkey.
 create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void
 language plpgsql as $$
 declare

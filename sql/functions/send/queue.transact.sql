@@ -1,17 +1,15 @@
 -- queue.transact: acknowledges, sends and publishes messages. The function performs all of these actions, or none of
--- them.
--- The first parameters are those of delete_messages. The parameters of send_messages follow, and then arrays with an
--- element for each event (publish_events). All events share the trace header.
--- The parameters are arrays, because both drivers send an array without converting each body to JSON or to the text of
--- a composite value. Passes the arrays to delete_messages and send_messages unchanged.
--- Callers name the parameters of events, because later releases can add parameters of messages.
--- A message with a delay of more than 900 seconds waits as in send_later.
+-- them. The first parameters are those of delete_messages. The parameters of send_messages follow, and then arrays with
+-- an element for each event (publish_events). All events share the trace header. The parameters are arrays, because
+-- both drivers send an array without converting each body to JSON or to the text of a composite value. Passes the
+-- arrays to delete_messages and send_messages unchanged. Callers name the parameters of events, because later releases
+-- can add parameters of messages. A message with a delay of more than 900 seconds waits as in send_later.
 --   The kind `send` means a message, with its id.
 --   The kind `schedule` means a message that waits as the schedule in `detail`.
 --   The kind `publish` means a queue that an event reached. In the row without an ARN, the id is the number of URLs.
 -- After an error, the function does nothing and returns one row. Its error is StaleReceipt (`n` is the handle), an
--- error of a message (`n` and `detail` as in send_messages), or RequestThrottled.
--- Takes the locks of delete_messages, then of send_messages.
+-- error of a message (`n` and `detail` as in send_messages), or RequestThrottled. Takes the locks of delete_messages,
+-- then of send_messages.
 create or replace function queue.transact(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_receipt_message_ids uuid[],

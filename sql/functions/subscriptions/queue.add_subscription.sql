@@ -1,6 +1,6 @@
--- queue.add_subscription: subscribes an endpoint to a topic. Returns the subscription's ARN.
--- If the endpoint has a subscription with equal attributes, returns that subscription. `p_defaults` contains the values
--- of missing attributes.
+-- queue.add_subscription: subscribes an endpoint to a topic. Returns the subscription's ARN. If the endpoint has a
+-- subscription with equal attributes, returns that subscription. `p_defaults` contains the values of missing
+-- attributes.
 --   `p_attributes` is the attributes as the user wrote them.
 --   `p_filter` is the compiled filter policy.
 --   `p_token` is the token of the confirmation. Null means that the endpoint need not confirm.
@@ -12,8 +12,7 @@
 --   `p_password` is the password of a URL, which has **** in place of the password. The subscription's owner can change
 --     the password by another call.
 -- While a subscription is pending, every call asks the endpoint again to confirm, with a new token that is valid for
--- two days. A call asks an e-mail address at most once an hour, and only if no earlier mail waits.
--- The errors are:
+-- two days. A call asks an e-mail address at most once an hour, and only if no earlier mail waits. The errors are:
 --   `NotFound` means that the topic does not exist.
 --   `PolicyChanged` means that a policy differs from p_policies.
 --   `SubscriptionExists` means that the existing subscription has other attributes.

@@ -1,8 +1,8 @@
--- queue.allow_subscriptions(queue's ARN, allowed, refused): stores which subscriptions can deliver to a queue according
--- to the queue's policy. Both lists are null if the service does not check policies (QUEUE_ACCESS is not sigv4).
--- Returns false and changes nothing if a subscription is in neither list. A subscription in neither list was added
--- after the caller read the subscriptions. The caller has locked the queue's row, so add_subscription waits. Uses the
--- indexes subscription_endpoint and subscription_dead_letters.
+-- queue.allow_subscriptions: stores which subscriptions can deliver to a queue according to the queue's policy. Both
+-- lists are null if the service does not check policies (QUEUE_ACCESS is not sigv4). Returns false and changes nothing
+-- if a subscription is in neither list. A subscription in neither list was added after the caller read the
+-- subscriptions. The caller has locked the queue's row, so add_subscription waits. Uses the indexes
+-- subscription_endpoint and subscription_dead_letters.
 create or replace function queue.allow_subscriptions(p_arn text, p_allowed uuid[], p_refused uuid[]) returns boolean
 language plpgsql as $$
 begin

@@ -1,9 +1,9 @@
--- queue.confirm_subscription(topic's ARN, token, authenticated unsubscribe): confirms a token's pending subscription.
--- Returns the subscription's ARN. Only the region and the account in the topic's ARN must match. A used token confirms
--- the same subscription again. The token of an UnsubscribeConfirmation restores the subscription under its ARN. If the
--- endpoint has a new subscription, confirms the new subscription. `error` is NotFound (no topic), BadToken (an unknown
--- token, or a token older than two days), or the result of subscription_refusal for a subscription that the token would
--- restore. Takes a shared lock on the topic's row.
+-- queue.confirm_subscription: confirms a token's pending subscription. Returns the subscription's ARN. Only the region
+-- and the account in the topic's ARN must match. A used token confirms the same subscription again. The token of an
+-- UnsubscribeConfirmation restores the subscription under its ARN. If the endpoint has a new subscription, confirms the
+-- new subscription. `error` is NotFound (no topic), BadToken (an unknown token, or a token older than two days), or the
+-- result of subscription_refusal for a subscription that the token would restore. Takes a shared lock on the topic's
+-- row.
 create or replace function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
 returns table (arn text, error text)
 language plpgsql as $$

@@ -1,4 +1,4 @@
--- queue.describe_subscription(arn): returns a subscription with its attributes as the user wrote them, and its topic's
+-- queue.describe_subscription: returns a subscription with its attributes as the user wrote them, and its topic's
 -- delivery policy. Returns no row for an unknown subscription.
 create or replace function queue.describe_subscription(p_arn text)
 returns table (attributes text, owner text, protocol text, endpoint text, topic_arn text, confirmed boolean,

@@ -1,4 +1,4 @@
--- queue.drop_subscription(arn, anonymous, text): deletes a subscription.
+-- queue.drop_subscription: deletes a subscription.
 --   `p_anonymous` means that the request was not signed. An unsigned request suffices unless the subscription demands a
 --     signature.
 --   `p_confirmation` is the text that tells the endpoint. Null means that the service does not tell the endpoint. The

@@ -1,9 +1,7 @@
--- queue.filter_limit_reached(topic's id, owner, filters a topic, filters an account): returns whether a topic, or the
--- owner in the topic's region, has the maximum number of filter policies.
--- `p_topic_filters` and `p_account_filters` are the maximum numbers ("Filter policy constraints", SNS Developer Guide).
--- A value of 0 means no limit.
--- Reads the topic's and the owner's subscriptions.
--- Uses the indexes subscription_topic_id_protocol_endpoint_key and subscription_owner.
+-- queue.filter_limit_reached: returns whether a topic, or the owner in the topic's region, has the maximum number of
+-- filter policies. `p_topic_filters` and `p_account_filters` are the maximum numbers ("Filter policy constraints", SNS
+-- Developer Guide). A value of 0 means no limit. Reads the topic's and the owner's subscriptions. Uses the indexes
+-- subscription_topic_id_protocol_endpoint_key and subscription_owner.
 create or replace function queue.filter_limit_reached(
     p_topic_id int, p_owner text, p_topic_filters int, p_account_filters int) returns boolean
 language sql stable as $$

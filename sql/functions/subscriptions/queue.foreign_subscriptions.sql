@@ -1,5 +1,4 @@
--- queue.foreign_subscriptions(): returns the subscriptions that use a queue of another account, with the queue's
--- policy.
+-- queue.foreign_subscriptions: returns the subscriptions that use a queue of another account, with the queue's policy.
 -- The queue is the endpoint or the dead-letter queue. A null policy means that the queue has no policy or does not
 -- exist. Omits subscriptions that are already refused.
 create or replace function queue.foreign_subscriptions()

@@ -3,8 +3,8 @@
 --   `p_topic` is a topic. Null means the account's subscriptions, and subscriptions that deliver to the account's
 --     queues.
 --   `p_after` restricts the result to greater ids, and null means all ids.
--- Returns no row for an unknown topic.
--- Uses the indexes subscription_owner, subscription_receiver and subscription_topic_id_protocol_endpoint_key.
+-- Returns no row for an unknown topic. Uses the indexes subscription_owner, subscription_receiver and
+-- subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.list_subscription_page(
     p_owner text, p_region text, p_topic text, p_after uuid, p_limit int)
 returns table (subscription_id text, arn text, owner text, protocol text, endpoint text, topic_arn text,

@@ -1,5 +1,5 @@
--- queue.notify_endpoint(subscription, kind, topic's ARN, text): stores a delivery or an outgoing message that tells an
--- endpoint about its subscription. The text is JSON and contains a MessageId.
+-- queue.notify_endpoint: stores a delivery or an outgoing message that tells an endpoint about its subscription. The
+-- text is JSON and contains a MessageId.
 create or replace function queue.notify_endpoint(
     p_subscription queue.subscription, p_kind text, p_topic text, p_text text) returns void
 language sql volatile as $$

@@ -1,4 +1,4 @@
--- queue.policies_changed(policies): returns whether the policy of a queue differs from the policy that the caller read.
+-- queue.policies_changed: returns whether the policy of a queue differs from the policy that the caller read.
 -- `p_policies` contains policies by ARN, in JSON. A null policy means that the queue has no policy or does not exist.
 -- If p_policies is null, the service does not check policies. Takes shared locks on the queues' rows until commit, so
 -- that their policies do not change.

@@ -1,6 +1,5 @@
--- queue.refuse_dead_letter_queue(subscription's ARN): stops messages of a subscription to its dead-letter queue.
--- `found` says whether the subscription exists.
--- A later change of the dead-letter queue's policy can allow the messages again.
+-- queue.refuse_dead_letter_queue: stops messages of a subscription to its dead-letter queue. `found` says whether the
+-- subscription exists. A later change of the dead-letter queue's policy can allow the messages again.
 create or replace function queue.refuse_dead_letter_queue(p_arn text) returns table (found boolean)
 language plpgsql as $$
 begin

@@ -1,5 +1,5 @@
--- queue.set_subscription_attributes(arn, known, attributes, filter, filters a topic, filters an account, policies):
--- replaces the given attributes and the compiled filter policy. A null value removes an attribute.
+-- queue.set_subscription_attributes: replaces the given attributes and the compiled filter policy. A null value removes
+-- an attribute.
 --   `p_known` contains the attributes that the caller read, from which the caller compiled p_filter.
 --   `p_policies` is the policy by which the caller decided that the queue of a new RedrivePolicy lets the topic send
 --     (policies_changed).

@@ -1,6 +1,5 @@
--- queue.store_endpoint_password(account, topic's ARN, endpoint, password): stores the password of a URL.
--- `p_topic` is the topic that delivers to the URL, or '' for bindings.
--- A null password changes nothing. A password **** does not replace a stored password.
+-- queue.store_endpoint_password: stores the password of a URL. `p_topic` is the topic that delivers to the URL, or ''
+-- for bindings. A null password changes nothing. A password **** does not replace a stored password.
 create or replace function queue.store_endpoint_password(
     p_account_id text, p_topic text, p_endpoint text, p_password text) returns void
 language sql volatile as $$

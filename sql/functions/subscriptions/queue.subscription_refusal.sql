@@ -1,9 +1,8 @@
--- queue.subscription_refusal(topic, protocol, owner, filter, filters a topic, filters an account): returns why a topic
--- cannot have another subscription of this kind, or null. The result is SubscriptionLimitExceeded, LargeMessages or
--- FilterPolicyLimitExceeded (add_subscription). The limits come from endpoints and quotas of SNS (General Reference),
--- SetTopicAttributes (API reference), and "Filter policy constraints" (Developer Guide). Concurrent calls can exceed a
--- limit, because each call counts before the other calls add a subscription. Uses the index
--- subscription_topic_id_protocol_endpoint_key.
+-- queue.subscription_refusal: returns why a topic cannot have another subscription of this kind, or null. The result is
+-- SubscriptionLimitExceeded, LargeMessages or FilterPolicyLimitExceeded (add_subscription). The limits come from
+-- endpoints and quotas of SNS (General Reference), SetTopicAttributes (API reference), and "Filter policy constraints"
+-- (Developer Guide). Concurrent calls can exceed a limit, because each call counts before the other calls add a
+-- subscription. Uses the index subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.subscription_refusal(
     p_topic queue.topic, p_protocol text, p_owner text, p_filter jsonb, p_topic_filters int, p_account_filters int)
 returns text

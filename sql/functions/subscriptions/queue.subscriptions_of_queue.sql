@@ -1,5 +1,5 @@
--- queue.subscriptions_of_queue(arn): returns the subscriptions that use a queue as endpoint or dead-letter queue.
--- Uses the indexes subscription_endpoint and subscription_dead_letters.
+-- queue.subscriptions_of_queue: returns the subscriptions that use a queue as endpoint or dead-letter queue. Uses the
+-- indexes subscription_endpoint and subscription_dead_letters.
 create or replace function queue.subscriptions_of_queue(p_arn text)
 returns table (subscription_id uuid, owner text, topic_arn text)
 language sql stable as $$

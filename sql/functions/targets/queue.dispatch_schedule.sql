@@ -1,15 +1,14 @@
--- queue.dispatch_schedule(schedule, occurrence, out of band, attempt, topic message): sends a schedule's message, or
--- stores the invocation of the schedule's Lambda function, and records the run in this transaction. Returns the run. An
--- occurrence has one row in schedule_run. A second run therefore raises an error, which also undoes its messages.
+-- queue.dispatch_schedule: sends a schedule's message, or stores the invocation of the schedule's Lambda function, and
+-- records the run in this transaction. Returns the run. An occurrence has one row in schedule_run. A second run
+-- therefore raises an error, which also undoes its messages.
 --   `p_attempt` is the number of the attempt, from 1.
 --   `p_topic_message` is, for an SNS topic, the message from scheduler/firing/topic_messages.py: {version, message_id,
 --     contents, bytes, facts}. For any target, the message can also have "trace", the trace header.
 --   `message_ids` is [{"queue_name", "msg_id"}] for each message. An SNS topic and a Lambda function have null ids.
--- Raises QU006 if the target refuses the message. The error's detail is AWS's name of the error.
--- Raises QU007 if the topic message has to be signed with another version. The error's detail is that version.
--- Raises QU008 if the occurrence fired before.
--- Takes the locks of send_messages, publish_events, publish_messages and invoke_function. Uses the index
--- schedule_run_once.
+-- Raises QU006 if the target refuses the message. The error's detail is AWS's name of the error. Raises QU007 if the
+-- topic message has to be signed with another version. The error's detail is that version. Raises QU008 if the
+-- occurrence fired before. Takes the locks of send_messages, publish_events, publish_messages and invoke_function. Uses
+-- the index schedule_run_once.
 -- This file also contains send_schedule_to_queue, publish_schedule_event, publish_schedule_to_topic and
 -- invoke_function.
 create or replace function queue.dispatch_schedule(
@@ -47,11 +46,9 @@ begin
     return v_run;
 end $$;
 
--- queue.send_schedule_to_queue(schedule, occurrence, out of band, attempt, trace): sends the message of a schedule to
--- its queue.
--- Returns [{"queue_name", "msg_id"}].
--- A schedule of the REST API sends its message. A schedule of EventBridge Scheduler sends its Input.
--- Raises QU006 if the queue refuses the message (dispatch_schedule). Takes the locks of send_messages.
+-- queue.send_schedule_to_queue: sends the message of a schedule to its queue. Returns [{"queue_name", "msg_id"}]. A
+-- schedule of the REST API sends its message. A schedule of EventBridge Scheduler sends its Input. Raises QU006 if the
+-- queue refuses the message (dispatch_schedule). Takes the locks of send_messages.
 create or replace function queue.send_schedule_to_queue(
     p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_trace text)
 returns jsonb
@@ -100,9 +97,9 @@ begin
     return jsonb_build_array(jsonb_build_object('queue_name', split_part(v_arn, ':', 6), 'msg_id', v_sent.id));
 end $$;
 
--- queue.publish_schedule_event(schedule, occurrence, out of band, trace): publishes the message of a REST API schedule
--- to its routing key. Returns [{"queue_name", "msg_id"}], with a member for each queue that got the event.
--- Raises QU009 if too many deliveries wait. Takes the locks of publish_events.
+-- queue.publish_schedule_event: publishes the message of a REST API schedule to its routing key. Returns
+-- [{"queue_name", "msg_id"}], with a member for each queue that got the event. Raises QU009 if too many deliveries
+-- wait. Takes the locks of publish_events.
 create or replace function queue.publish_schedule_event(
     p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_trace text)
 returns jsonb
@@ -124,12 +121,10 @@ begin
         where e.arn is not null and e.error is null);
 end $$;
 
--- queue.publish_schedule_to_topic(target, topic message): publishes to the SNS topic of a schedule's target, as Publish
--- does.
--- Returns [{"queue_name": null, "msg_id": null, "message_id"}].
--- `p_topic_message` is {version, publication, trace} from scheduler/firing/topic_messages.py. The publication has the
--- format of publish_messages.
--- Raises QU006 and QU007, as dispatch_schedule does. Takes the locks of publish_messages.
+-- queue.publish_schedule_to_topic: publishes to the SNS topic of a schedule's target, as Publish does. Returns
+-- [{"queue_name": null, "msg_id": null, "message_id"}]. `p_topic_message` is {version, publication, trace} from
+-- scheduler/firing/topic_messages.py. The publication has the format of publish_messages. Raises QU006 and QU007, as
+-- dispatch_schedule does. Takes the locks of publish_messages.
 create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -158,12 +153,11 @@ begin
     return jsonb_build_array(jsonb_build_object('queue_name', null, 'msg_id', null, 'message_id', v_row.message_id));
 end $$;
 
--- queue.invoke_function(schedule, occurrence, attempt, trace): stores an invocation of a schedule's Lambda function for
--- the worker `deliver`. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
--- The notice keeps the schedule, because each attempt has a different input (queue.delivery_body).
--- The delivery's subscription_policy has the maximum number of attempts and the time of the last attempt, in seconds
--- since 1970 (RetryPolicy, EventBridge Scheduler API Reference).
--- Raises QU006 if the function belongs to another account, or if too many deliveries of the account wait.
+-- queue.invoke_function: stores an invocation of a schedule's Lambda function for the worker `deliver`. Returns
+-- [{"queue_name": null, "msg_id": null, "message_id"}]. The notice keeps the schedule, because each attempt has a
+-- different input (queue.delivery_body). The delivery's subscription_policy has the maximum number of attempts and the
+-- time of the last attempt, in seconds since 1970 (RetryPolicy, EventBridge Scheduler API Reference). Raises QU006 if
+-- the function belongs to another account, or if too many deliveries of the account wait.
 create or replace function queue.invoke_function(p_schedule queue.schedule, p_at timestamptz, p_attempt int,
     p_trace text)
 returns jsonb

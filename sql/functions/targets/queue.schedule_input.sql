@@ -1,7 +1,6 @@
--- queue.schedule_input(schedule, occurrence, attempt): returns the text that EventBridge Scheduler passes to a target.
--- The text is Input with its context attributes replaced, or the default notification. Each attempt has a different
--- `execution-id`.
--- "Adding context attributes" (EventBridge Scheduler User Guide) and Target (API Reference) describe the text.
+-- queue.schedule_input: returns the text that EventBridge Scheduler passes to a target. The text is Input with its
+-- context attributes replaced, or the default notification. Each attempt has a different `execution-id`. "Adding
+-- context attributes" (EventBridge Scheduler User Guide) and Target (API Reference) describe the text.
 create or replace function queue.schedule_input(p_schedule queue.schedule, p_at timestamptz, p_attempt int) returns text
 language sql immutable parallel safe as $$
 select case when (p_schedule).target ->> 'Input' is not null then

@@ -1,5 +1,4 @@
--- queue.schedule_inputs(schedules, occurrences): returns the position n and the text for the target of each occurrence
--- (schedule_input).
+-- queue.schedule_inputs: returns the position n and the text for the target of each occurrence (schedule_input).
 create or replace function queue.schedule_inputs(p_schedule_ids bigint[], p_at timestamptz[])
 returns table (n int, input text)
 language sql stable as $$

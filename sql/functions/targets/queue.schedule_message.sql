@@ -1,10 +1,10 @@
--- queue.schedule_message(schedule, occurrence, out of band): returns the message of a schedule of the REST API.
+-- queue.schedule_message: returns the message of a schedule of the REST API.
 --   `body` is the text.
 --   `attributes` has SQS's format, with `_schedule` unless the message comes from send_later.
 --   `size` is the number of bytes of body and attributes.
 -- The target of a schedule of the REST API is {"queue" | "topic", "body", "attributes", "facts"}. `facts` contains the
--- values that filter policies compare.
--- The target of a schedule of the SQL interface is {"queue" | "topic", "message", "headers"}.
+-- values that filter policies compare. The target of a schedule of the SQL interface is {"queue" | "topic", "message",
+-- "headers"}.
 create or replace function queue.schedule_message(p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean)
 returns table (body text, attributes jsonb, size int)
 language sql stable as $$

@@ -1,4 +1,4 @@
--- queue.schedule_time(time): returns a time in the format of schedules, in UTC to the second. An example is
+-- queue.schedule_time: returns a time in the format of schedules, in UTC to the second. An example is
 -- `2026-01-02T03:04:05Z`.
 create or replace function queue.schedule_time(p_at timestamptz) returns text
 language sql immutable parallel safe

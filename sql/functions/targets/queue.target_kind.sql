@@ -1,4 +1,4 @@
--- queue.target_kind(target): returns the kind of a schedule's target in both APIs. The kind is queue, topic or (Lambda)
+-- queue.target_kind: returns the kind of a schedule's target in both APIs. The kind is queue, topic or (Lambda)
 -- function, or null if the kind is unknown.
 create or replace function queue.target_kind(p_target jsonb) returns text
 language sql immutable parallel safe

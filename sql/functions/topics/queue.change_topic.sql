@@ -1,4 +1,4 @@
--- queue.change_topic(arn, attributes): replaces the given attributes. A null value removes an attribute.
+-- queue.change_topic: replaces the given attributes. A null value removes an attribute.
 --   `NotFound` means that the topic does not exist.
 --   `LargeMessages` means that the MaximumMessageSize exceeds 256 KiB. A topic for such large messages can have at most
 --     100 subscriptions, of queues, Firehose or Lambda (SetTopicAttributes, API reference).

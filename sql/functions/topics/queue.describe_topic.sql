@@ -1,4 +1,4 @@
--- queue.describe_topic(arn): returns a topic's attributes and tags as JSON texts, and the numbers of its confirmed and
+-- queue.describe_topic: returns a topic's attributes and tags as JSON texts, and the numbers of its confirmed and
 -- pending subscriptions. Returns no row for an unknown topic.
 -- This file also contains list_topic_page.
 create or replace function queue.describe_topic(p_arn text)
@@ -10,8 +10,8 @@ select t.attributes::text, t.tags::text,
 from queue.topic t where t.arn = p_arn
 $$;
 
--- queue.list_topic_page: returns ARNs and names of an account's topics in a region, by name.
--- `p_after` restricts the result to later names. Null means all names.
+-- queue.list_topic_page: returns ARNs and names of an account's topics in a region, by name. `p_after` restricts the
+-- result to later names. Null means all names.
 create or replace function queue.list_topic_page(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (arn text, name text)
 language sql stable as $$

@@ -1,5 +1,5 @@
--- queue.replace_topic_policy(arn, old, new): replaces a topic's access policy if the policy still is p_old.
--- Null means the default policy. `replaced` says whether the function replaced the policy.
+-- queue.replace_topic_policy: replaces a topic's access policy if the policy still is p_old. Null means the default
+-- policy. `replaced` says whether the function replaced the policy.
 create or replace function queue.replace_topic_policy(p_arn text, p_old text, p_new text)
 returns table (replaced boolean)
 language plpgsql as $$

@@ -1,5 +1,5 @@
--- queue.tag_topic(arn, tags, limit): adds tags or replaces their values. A topic can have at most p_limit tags. `error`
--- is TopicResourceNotFound or TagLimitExceeded.
+-- queue.tag_topic: adds tags or replaces their values. A topic can have at most p_limit tags. `error` is
+-- TopicResourceNotFound or TagLimitExceeded.
 -- This file also contains untag_topic.
 create or replace function queue.tag_topic(p_arn text, p_tags jsonb, p_limit int) returns table (error text)
 language plpgsql as $$
@@ -15,7 +15,7 @@ begin
         when v_count > p_limit then 'TagLimitExceeded' end;
 end $$;
 
--- queue.untag_topic(arn, keys): removes tags. Ignores missing keys. `error` is TopicResourceNotFound or null.
+-- queue.untag_topic: removes tags. Ignores missing keys. `error` is TopicResourceNotFound or null.
 create or replace function queue.untag_topic(p_arn text, p_keys text[]) returns table (error text)
 language plpgsql as $$
 begin

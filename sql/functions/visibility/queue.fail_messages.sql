@@ -3,8 +3,8 @@
 -- (record_failure). An element of `p_visibility_seconds` can be null, which does not change the visibility.
 --   `n` and `visible_at_ms` are as in change_visibilities.
 --   `outcome` is as in change_visibilities. Without seconds, the value `changed` means that the message exists.
--- Records only the failures of messages with the outcome `changed`.
--- Takes the locks of change_visibilities, and then locks the failures in the order of their keys.
+-- Records only the failures of messages with the outcome `changed`. Takes the locks of change_visibilities, and then
+-- locks the failures in the order of their keys.
 create or replace function queue.fail_messages(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[], p_visibility_seconds int[], p_errors text[])

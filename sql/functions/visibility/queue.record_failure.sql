@@ -1,6 +1,5 @@
--- queue.record_failure(queue, message id, receive count, error): stores why a receive of a message failed. Another
--- failure of the same receive replaces the error. Cuts and cleans the error (clean_error). Ignores a null or empty
--- error. Locks the failure's row.
+-- queue.record_failure: stores why a receive of a message failed. Another failure of the same receive replaces the
+-- error. Cuts and cleans the error (clean_error). Ignores a null or empty error. Locks the failure's row.
 create or replace function queue.record_failure(p_queue_id int, p_message_id uuid, p_receive_count int, p_error text)
 returns void
 language sql as $$

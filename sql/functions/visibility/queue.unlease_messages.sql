@@ -1,6 +1,5 @@
 -- queue.unlease_messages: moves messages out of a lease to the slow path (queue.side). `p_ids` must be in ascending
--- order. Returns false if the messages are not in the lease.
--- Locks the lease's row.
+-- order. Returns false if the messages are not in the lease. Locks the lease's row.
 create or replace function queue.unlease_messages(
     p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_ids bigint[], p_visible_at timestamptz)
 returns boolean

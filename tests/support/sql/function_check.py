@@ -1,7 +1,7 @@
 """Checks all SQL functions without calling them: `python -m tests.support.sql.function_check` (in `make check`).
 
     files      A file's first function has the file's name, and no other file uses its other functions, which the file's
-               head lists. Comments begin with the function's name, and list its parameters.
+               head lists. Comments begin with the function's name, and name only its parameters.
     server     Every body compiles, with plpgsql.extra_errors = 'all' and in both passes of the migration runner.
     catalogue  Every function in the schema comes from exactly one file, without old overloads. Functions that run with
                their owner's rights set their search_path.
@@ -99,8 +99,8 @@ def check_headers(names: list[str], text: str) -> Iterator[str]:
     parts = re.split("^create ", text, flags=re.MULTILINE)
     headers = [part.rpartition("\n\n")[2] for part in parts[:-1]]
     for name, header, definition in zip(names, headers, parts[1:], strict=True):
-        if not re.match(rf"-- {re.escape(name)}(\(|:)", header):
-            yield f"no comment that begins with '-- {name}' stands before the function"
+        if not re.match(rf"-- {re.escape(name)}: ", header):
+            yield f"no comment that begins with '-- {name}: ' stands before the function"
         if not all(line.startswith("--") for line in _DROP.sub("", header).splitlines() if line):
             yield "something else than comments and drops stands before the function"
         yield from check_parameters(name, header, read_parameters(definition))
@@ -123,16 +123,8 @@ def read_parameters(definition: str) -> list[str]:
 
 
 def check_parameters(name: str, header: str, parameters: list[str]) -> Iterator[str]:
-    """Yields faults in the parameters that a function's comment names.
-
-    `-- queue.f(a, b): …` lists all of the parameters in words. A word such as p_a is a parameter's name.
-    """
+    """Yields faults in the parameters that a function's comment names. A word such as p_a is a parameter's name."""
     comment = " ".join(line.removeprefix("--").strip() for line in header.splitlines())
-    listed = re.match(rf"{re.escape(name)}\(([^)]*)\)", comment)
-    if listed is not None:
-        number = len([word for word in listed[1].split(",") if word.strip()])
-        if number != len(parameters):
-            yield f"the comment before {name} lists {number} parameters, and it has {len(parameters)}"
     for missing in sorted(set(_PARAMETER.findall(comment)) - set(parameters)):
         yield f"the comment before {name} names {missing}, which is no parameter of it"
 

@@ -28,7 +28,7 @@ _MIGRATION = """\
 alter table queue.topic add column note text;
 """
 _FORMER = """\
--- queue.change_topic(arn, attributes): SetTopicAttributes of the previous release.
+-- queue.change_topic: SetTopicAttributes of the previous release.
 create or replace function queue.change_topic(p_arn text, p_attributes jsonb) returns table (error text)
 language sql as $$
 select * from queue.set_topic(p_arn, p_attributes)

@@ -185,7 +185,7 @@ def check(customers: Customers) -> None:
 
 # The function in which the two releases differ.
 FUNCTION = """\
--- queue.told_release(): which release it is of. SQL interface.
+-- queue.told_release: which release it is of. SQL interface.
 create or replace function queue.told_release() returns text language sql as $$ select '{}' $$;
 """
 NEWER = f"{__version__}.post1"

@@ -87,14 +87,14 @@ class LongPollDispatcher:
         ticket: int,
         missed_wakeups: int | None = None,
         receive: Receive[ReceivedRow] | None = None,
-        skipped_receive: bool = False,
+        without_receive: bool = False,
     ) -> WaitFuture:
         """Returns a future. The result of the future is the reason why the wait ended, or the rows that a receive
         returned for the waiter.
 
         The reason NOT means that the wait time is over, or that the process is shutting down. `missed_wakeups` is the
         dispatcher's count before the request's empty receive. If the count has grown, the receive may have missed later
-        messages. `skipped_receive` is true if the request has made no receive (`can_skip_receive`).
+        messages. `without_receive` is true if the request has made no receive (`can_skip_receive`).
         """
         loop = asyncio.get_running_loop()
         future: WaitFuture = loop.create_future()
@@ -107,7 +107,7 @@ class LongPollDispatcher:
         if missed_wakeups is not None and queue.last_missed_wakeup > missed_wakeups:
             future.set_result(Woken.FOR_ONE)
             return future
-        if not skipped_receive:
+        if not without_receive:
             queue.last_empty_receive_at = loop.time()
         waiter = Waiter(ticket, future, receive)
         waiter.timer = self._timers.add(seconds, waiter.time_out)

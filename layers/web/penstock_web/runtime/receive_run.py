@@ -142,8 +142,8 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
         if self._request is not None:
             self._request.pause()
         merged = receive if receive.attempt_id is None else None
-        skipped = header is EMPTY_RECEIVE
-        pending = long_polls.wait(receive.queue, left, self._ticket, self._missed_wakeups, merged, skipped)
+        without_receive = header is EMPTY_RECEIVE
+        pending = long_polls.wait(receive.queue, left, self._ticket, self._missed_wakeups, merged, without_receive)
         self._pending = pending
         pending.add_done_callback(self._on_wait_ended)
 

@@ -28,7 +28,7 @@ class SlotWaiter(NamedTuple):
 
 class InvocationSlots:
     """A fair semaphore. Waiting tasks receive slots in order, except that a task whose account or mapping has its share
-    of slots is skipped."""
+    of slots lets the next tasks go first."""
 
     def __init__(self, most: int) -> None:
         self._free = most
