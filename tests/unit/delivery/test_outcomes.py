@@ -9,6 +9,7 @@ In some tests, the service that provides the credentials is down or returns an e
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 from typing import Any
@@ -275,6 +276,7 @@ def test_an_endpoint_is_shown_without_secrets(endpoint: str, shown: str) -> None
         (ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 21381)"), "Connection refused"),
         (TimeoutError(110, "[Errno 110] Connect call failed ('10.0.0.1', 80)"), "Connection timed out"),
         (OSError(113, "x"), "No route to host"),
+        (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
         (ConnectionResetError(), "ConnectionResetError"),
         (ssl.SSLError(1, "certificate verify failed"), "certificate verify failed"),
         (ValueError("no response"), "no response"),

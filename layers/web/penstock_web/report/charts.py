@@ -127,7 +127,7 @@ def _time_chart(
         for segment in paths(points, period.gap):
             if marks.filled and len(segment) > 1:
                 content.append(element("path", d=area(segment, axis.scale.start), class_=f"area {kind}"))
-            content.append(element("path", d=line(segment), class_=f"line {kind}"))
+            content.append(element("path", d=line(segment), class_=f"line {kind}{' dot' if len(segment) == 1 else ''}"))
     return picture(text, period.width, period.height, *content, marks.hits)
 
 

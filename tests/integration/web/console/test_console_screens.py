@@ -3,6 +3,7 @@
 import json
 import re
 
+import psycopg
 import pytest
 
 from tests.support.wait import wait_until
@@ -88,6 +89,36 @@ def test_a_queue_is_made_shown_purged_and_deleted(console: Console) -> None:
     assert console.browser.post("/console/queues/made/purge", typed="made").status_code == 429
     assert console.browser.post("/console/queues/made/delete", typed="made").status_code == 303
     assert console.browser.get("/console/queues/made").status_code == 404
+
+
+def test_the_receivers_are_named_by_their_programs(console: Console) -> None:
+    console.sqs.receive_message(QueueUrl=console.queue("received"))
+    # The process writes the receivers every ten seconds.
+    with psycopg.connect(console.database.dsn) as connection:
+        connection.execute(
+            "select queue.note_receivers(array[%s], array['arn:aws:iam::000000000000:user/ana'],"
+            " array['Boto3/1.35.90 ua/2.0 os/linux#6.1 app/orders-worker'], array['10.0.0.7'], array[now()], array[3])",
+            (f"{QUEUES}received",),
+        )
+    row = console.page("/queues/received/receivers").partition("<tbody>")[2].partition("</tbody>")[0]
+    assert ">orders-worker · Boto3/1.35.90<" in row
+    assert 'title="Boto3/1.35.90 ua/2.0 os/linux#6.1 app/orders-worker"' in row
+    assert ">ana<" in row
+
+
+def test_the_tabs_of_a_queue_lead_to_its_pages(console: Console) -> None:
+    console.queue("tabbed")
+    page = console.page("/queues/tabbed")
+    tabs = re.findall(r'href="([^"]+)"', page.partition('<nav class="tabs"')[2].partition("</nav>")[0])
+    assert [tab.removeprefix("/console/queues/tabbed") for tab in tabs] == [
+        "", "/messages", "/failures", "/receivers", "/settings"
+    ]  # fmt: skip
+    for tab in tabs:
+        assert f'href="{tab}" aria-current="page"' in console.page(tab.removeprefix("/console"))
+    text = console.page("/queues/tabbed/settings")
+    assert '<span title="345600 seconds">4 days</span>' in text
+    assert text.index("Danger zone") > text.index("Code for this queue")
+    assert 'value="345600"' in console.page("/queues/tabbed/attributes")
 
 
 # --- topics, schedules, deliveries -----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ retries events of the REST API for every status except 2xx.
 """
 
 import os
+import socket
 from typing import Final
 
 from penstock.delivery.delivery import EVENT, Delivery
@@ -49,4 +50,6 @@ def describe_failure(error: Exception) -> str:
     is_system_error = isinstance(error, (ConnectionError, TimeoutError)) or type(error) is OSError
     if is_system_error and isinstance(number := getattr(error, "errno", None), int) and number > 0:
         return os.strerror(number)
+    if isinstance(error, socket.gaierror) and error.strerror:
+        return error.strerror
     return str(error) or type(error).__name__
