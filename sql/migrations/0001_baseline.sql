@@ -1093,6 +1093,8 @@ create table queue.schedule (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index schedule_due on queue.schedule (due_at, schedule_id) where status = 'active';
 create index schedule_account_due on queue.schedule (account_id, due_at) where status = 'active';
+create index schedule_account_failing on queue.schedule (account_id, region, group_name, name)
+    where consecutive_failures > 0;
 
 -- The rows are groups of EventBridge Scheduler. The group `default` exists even without a row.
 create table queue.schedule_group (
@@ -1333,6 +1335,19 @@ create index minute_starts_at on queue.minute (starts_at);
 comment on table queue.minute is
     'Events of a queue in a minute, and its contents at the end of the minute. Rows stay for 25 hours. A minute '
     'without a row had no events, and the contents did not change.';
+
+create table queue.account_minute (
+    account_id text not null,
+    region text not null,
+    starts_at timestamptz not null,         -- the start of a full minute in UTC
+    entered bigint not null default 0,      -- messages that entered a queue of the account
+    finished bigint not null default 0,     -- messages that were deleted or moved to a dead-letter queue
+    primary key (account_id, region, starts_at)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+create index account_minute_starts_at on queue.account_minute (starts_at);
+comment on table queue.account_minute is
+    'The sums of queue.minute over all queues of an account. A chart of the account therefore reads 60 rows instead of '
+    '60 rows for each queue. Rows stay for 25 hours.';
 
 create table queue.metrics_window (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)), -- 86400: a calendar day, 23 to 25 hours

@@ -1,14 +1,17 @@
 -- queue.read_queue_page: returns a page of an account's queues with their last measurements.
 --   `p_search` is a part of the name, in upper or lower case. An empty text means all queues.
---   `p_sort` is name, visible, in_flight, delayed, age or created.
+--   `p_sort` is trouble, name, visible, in_flight, delayed, age or created. The sort trouble begins with the queues in
+--     `p_first`, in that order, and then lists the queues with the most visible messages.
 --   `total` is the number of queues that match the search.
 --   `dead_letter_name` is the queue's dead-letter queue, if it belongs to the same account and region.
 --   `source_name` is the first queue by name that uses this queue as its dead-letter queue.
 --   `sources` is the number of queues that use this queue as their dead-letter queue.
 -- Queues without a value come last, and queues with equal values are sorted by name. Reads all names once, and all
--- measurements once unless p_sort is name.
+-- measurements once unless p_sort is name or p_first fills the page. Uses the indexes queues_account_id_region_name_key,
+-- queues_pkey and measurement_pkey.
 create or replace function queue.read_queue_page(
-    p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean, p_skip int, p_limit int)
+    p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean,
+    p_first text[], p_skip int, p_limit int)
 returns table (name text, arn text, fifo boolean, created_at timestamptz, total bigint, visible bigint,
     in_flight bigint,
     delayed bigint, oldest_at timestamptz, measured_at timestamptz, dead_letter_name text, source_name text,
@@ -18,6 +21,7 @@ language plpgsql stable set jit = off set enable_hashjoin = on set enable_seqsca
 declare
     v_names text[];
     v_ids int[];
+    v_first int[];
     v_total bigint;
 begin
     -- The number of matching queues
@@ -46,6 +50,33 @@ begin
                 select * from queue.queues q
                 where q.account_id = p_account_id and q.region = p_region and q.name = p.name) x
             order by p.place);
+    elsif p_sort = 'trouble' then
+        -- First the given queues, then queues with visible messages, and then the other queues by name. Most pages end
+        -- before the other queues, so these pages sort only the queues with visible messages.
+        v_ids := array(
+            select q.queue_id from unnest(p_first) with ordinality f(name, place)
+            cross join lateral (
+                select x.queue_id, x.name from queue.queues x
+                where x.account_id = p_account_id and x.region = p_region and x.name = f.name) q
+            where p_search = '' or position(lower(p_search) in lower(q.name)) > 0
+            order by f.place);
+        v_first := v_ids;
+        if cardinality(v_ids) < p_skip + p_limit then
+            v_ids := v_ids || array(
+                select q.queue_id from queue.measurement m join queue.queues q on q.queue_id = m.queue_id
+                where m.visible > 0 and q.queue_id <> all (v_first)
+                    and q.account_id = p_account_id and q.region = p_region
+                    and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)
+                order by m.visible desc, q.name limit p_skip + p_limit - cardinality(v_ids));
+        end if;
+        v_ids := v_ids[p_skip + 1 : p_skip + p_limit] || array(
+            select q.queue_id from queue.queues q left join queue.measurement m on m.queue_id = q.queue_id
+            where q.account_id = p_account_id and q.region = p_region
+                and (m.visible > 0) is not true and q.queue_id <> all (v_first)
+                and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0)
+            order by q.name
+            offset greatest(0, p_skip - cardinality(v_ids))
+            limit greatest(0, least(p_limit, p_skip + p_limit - cardinality(v_ids))));
     else
         v_ids := array(
             select k.queue_id from (

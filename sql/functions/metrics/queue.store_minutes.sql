@@ -1,14 +1,15 @@
--- queue.store_minutes: adds up to p_limit rows of queue.activity to queue.minute, and counts the messages of their
--- queues (store_gauges). If more than p_max queues had activity, only the busiest queues have rows. Deletes rows that
--- are older than 25 hours, and up to p_limit rows of queue.unjudged_event. After a call, all processes pause together.
--- The pause lasts p_pause_ms, or 20 times the duration of the call if that is longer. A p_pause_ms of 0 means no pause.
--- Long calls cause long pauses because each call reads the dead rows of queue.activity that an old snapshot keeps.
+-- queue.store_minutes: adds up to p_limit rows of queue.activity to queue.minute and queue.account_minute, and counts
+-- the messages of their queues (store_gauges). If more than p_max queues had activity, only the busiest queues have rows
+-- in queue.minute. Deletes rows that are older than 25 hours, and up to p_limit rows of queue.unjudged_event. After a
+-- call, all processes pause together. The pause lasts p_pause_ms, or 20 times the duration of the call if that is
+-- longer. A p_pause_ms of 0 means no pause. Long calls cause long pauses because each call reads the dead rows of
+-- queue.activity that an old snapshot keeps.
 --   `calls` is the number of added rows of queue.activity.
 --   `queues` is the number of queues that these rows belong to.
 --   `unjudged` is the number of unjudged events.
 --   `unjudged_key` is the routing key of an unjudged event.
 -- Returns no row during the pause, or while another process runs this function. Skips a locked worker's row. Uses the
--- indexes minute_pkey and minute_starts_at.
+-- indexes minute_pkey, minute_starts_at and account_minute_starts_at.
 create or replace function queue.store_minutes(p_limit int, p_max int, p_pause_ms int)
 returns table (calls bigint, queues int, unjudged bigint, unjudged_key text)
 language plpgsql as $$
@@ -58,12 +59,22 @@ begin
         set sent = m.sent + excluded.sent, received = m.received + excluded.received,
             redelivered = m.redelivered + excluded.redelivered, deleted = greatest(m.deleted + excluded.deleted, 0),
             dead_lettered = m.dead_lettered + excluded.dead_lettered, expired = m.expired + excluded.expired,
-            last_received_at = greatest(m.last_received_at, excluded.last_received_at))
+            last_received_at = greatest(m.last_received_at, excluded.last_received_at)),
+    of_accounts as (
+        insert into queue.account_minute as m (account_id, region, starts_at, entered, finished)
+        select q.account_id, q.region, s.starts_at, sum(s.sent), greatest(sum(s.deleted + s.dead_lettered), 0)
+        from summed s join queue.queues q on q.queue_id = s.queue_id
+        group by 1, 2, 3 order by 1, 2, 3
+        on conflict (account_id, region, starts_at) do update
+        set entered = m.entered + excluded.entered, finished = m.finished + excluded.finished)
     select array(select b.queue_id from busiest b), (select count(*) from taken) into v_ids, calls;
     perform queue.store_gauges(v_ids);
     -- Old minutes, and events that filters could not examine
     delete from queue.minute m where m.ctid = any (array(
         select e.ctid from queue.minute e
+        where e.starts_at < v_now - interval '25 hours' order by e.starts_at limit 2 * p_max + 1000));
+    delete from queue.account_minute m where m.ctid = any (array(
+        select e.ctid from queue.account_minute e
         where e.starts_at < v_now - interval '25 hours' order by e.starts_at limit 2 * p_max + 1000));
     with taken as (
         delete from queue.unjudged_event u

@@ -1,27 +1,32 @@
-"""Finds the queues and endpoints that need attention, for `penstock status`, the console, the report and the REST API.
+"""Finds what needs attention, for `penstock status`, the console, the report, the REST API and alerts.
 
-A queue needs attention because of its verdict, such as dead letters, or because messages reach the end of the queue's
-retention. An endpoint needs attention if deliveries to it were given up, if it is paused, or if no attempt has
-succeeded for some minutes. Prometheus has an alert for each kind of concern.
+A queue needs attention because of its verdict, because it has dead letters, or because messages reach the end of the
+queue's retention. An endpoint needs attention if deliveries to it were given up, if it is paused, or if no attempt has
+succeeded for some minutes. Schedules and deliveries need attention if they are late, a schedule also if it fails, and
+the database if a transaction or a snapshot is old. Prometheus has an alert for each kind of concern.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from datetime import datetime
-from typing import Final, Literal
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final, Literal, NamedTuple
+from urllib.parse import quote
 
 from msgspec import Struct
 
+from penstock.access.authorization import is_user_allowed
+from penstock.access.resources import ANY
 from penstock.context import Context
 from penstock.delivery.warnings import hide_secrets
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.deliveries import LIST_FAILED_ENDPOINTS, FailedEndpointRow
-from penstock.postgres.statements.queues import READ_OVERVIEW
-from penstock.verdicts import TARGET_LAG_SECONDS, Kind, Verdict
+from penstock.postgres.statements.metrics import READ_LATE_WORK, LateWorkRow
+from penstock.postgres.statements.queues import READ_OVERVIEW, OverviewRow
+from penstock.verdicts import Cause, Kind, Verdict
 
 from .metrics.views import to_utc
-from .rights import needs
-from .verdicts import rank_badness, read_verdicts
+from .rights import build_schedule_arn, needs
+from .verdicts import Observed, observe, rank_badness
 
 Level = Literal["bad", "warn", "info"]
 LEVELS: Final[tuple[Level, ...]] = ("bad", "warn", "info")
@@ -37,23 +42,54 @@ GIVEN_UP: Final = "given_up"
 PAUSED: Final = "endpoint_paused"
 FAILS: Final = "endpoint_fails"
 EXPIRE: Final = "messages_expire"
+SCHEDULES_LATE: Final = "schedules_late"
+SCHEDULE_FAILS: Final = "schedule_fails"
+DELIVERIES_LATE: Final = "deliveries_late"
+OLD_TRANSACTION: Final = "old_transaction"
+OLD_SNAPSHOT: Final = "old_snapshot"
 FAILING_SECONDS: Final = 120
 """An endpoint that has not responded for this time needs attention. A restart of an endpoint takes less time."""
+LATE_SECONDS: Final = 60.0
+"""How long a schedule or a delivery can be due before it needs attention."""
+OLD_SECONDS: Final = 600.0
+"""How long a transaction or a snapshot can be open before it needs attention."""
+OLD_TRANSACTIONS: Final = 10_000_000
+"""How many transactions a snapshot can be behind before it needs attention."""
 MAX_COUNTED: Final = 10_000
-"""At most this many given-up deliveries are counted, the newest first."""
+"""At most this many given-up deliveries are counted, the newest first, and as many late schedules and deliveries."""
 MAX_QUEUES: Final = 200
 """At most this many queues receive a verdict: the queues with the most messages, the oldest messages, and dead
 letters."""
+HOUR: Final = timedelta(hours=1)
+CONSOLE: Final = "/console"
+PAGES_OF_CAUSES: Final[dict[Cause, str]] = {
+    Cause.ENDPOINT_DOWN: "/deliveries",
+    Cause.MAPPING_STOPPED: "/mappings?queue={queue}",
+    Cause.FUNCTION_FAILS: "/mappings?queue={queue}",
+    Cause.POISON_GROUP: "/queues/{queue}/messages?min_receives=2",
+    Cause.HANDLERS_FAIL: "/queues/{queue}/messages?min_receives=2",
+}
+"""The console's page on which a user can mend a cause. The page of the queue is right for other causes."""
+PAGES_OF_LATE_WORK: Final = {
+    SCHEDULES_LATE: "/schedules",
+    DELIVERIES_LATE: "/deliveries?view=waiting",
+    OLD_TRANSACTION: "/system",
+    OLD_SNAPSHOT: "/system",
+}
 
 
 class Concern(Struct):
-    """A queue or endpoint that needs attention, and the reason.
+    """A queue, an endpoint or a schedule that needs attention, and the reason.
 
     `kind` is the kind of the queue's verdict, or `messages_expire`. For the endpoint `name`, `kind` is `given_up`,
-    `endpoint_paused` or `endpoint_fails`. A queue's `number` counts messages that can be received, or messages that
-    expired in the last 15 minutes. An endpoint's `number` counts kept given-up deliveries, waiting deliveries or
-    deliveries that are being retried. `since` is null if the beginning is unknown. `since_or_before` means that the
-    concern began at that time or earlier. `text` is the reason.
+    `endpoint_paused` or `endpoint_fails`. For all schedules or deliveries together, `kind` is `schedules_late` or
+    `deliveries_late`; for the schedule `name`, `schedule_fails`; for the database, `old_transaction` or `old_snapshot`.
+
+    A queue's `number` counts messages that can be received, dead letters, or messages that expired in the last 15
+    minutes. An endpoint's `number` counts kept given-up deliveries, waiting deliveries or deliveries that are being
+    retried. Other numbers count late schedules or deliveries, failures in a row, or transactions. `since` is null if
+    the beginning is unknown. `since_or_before` means that the concern began at that time or earlier. `text` is the
+    reason. `page` is the path of the console's page where a user can look at the concern and mend it.
     """
 
     kind: str
@@ -63,43 +99,93 @@ class Concern(Struct):
     since_or_before: bool
     number: int
     text: str
+    page: str
 
 
 class Attention(Struct):
-    """The queues and endpoints that need attention in one region, and the number of all queues. The worst concern of
-    each kind comes first."""
+    """What needs attention in one region, and the number of all queues. The worst concern of each kind comes first."""
 
     queues: int
     concerns: list[Concern]
 
 
+class JudgedQueue(NamedTuple):
+    """A queue with its verdict, and the number of messages that entered it in the last hour. `seen` contains only the
+    first known minute, so that a list of many queues stays small.
+    """
+
+    row: OverviewRow
+    seen: Observed
+    arrived: int
+
+
+class Judged(NamedTuple):
+    """`total` covers all queues of the account. `queues` contains the queues that may need attention, the worst
+    first.
+    """
+
+    total: OverviewRow
+    queues: Sequence[JudgedQueue]
+
+
 @needs("account", "sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries")
 def read_attention(context: Context) -> Operation[Attention]:
-    """Returns the queues and endpoints that need attention."""
-    place = (context.account_id, context.region)
-    total, *rows = yield from Call(READ_OVERVIEW, (*place, MAX_QUEUES // 4))
-    names = {row.arn: row.name for row in rows if row.arn is not None and row.name is not None}
+    """Returns what needs attention. Omits schedules and the database if the caller may not read them."""
+    judged = yield from read_judged(context)
+    others = yield from read_other_concerns(context)
+    return Attention(judged.total.queues or 0, find_concerns(judged.queues, others))
+
+
+@needs("account", "sqs:ListQueues", "penstock:GetLag")
+def read_judged(context: Context) -> Operation[Judged]:
+    """Returns the verdicts on the 200 queues that may need attention."""
+    total, *rows = yield from Call(READ_OVERVIEW, (context.account_id, context.region, MAX_QUEUES // 4))
     limit = context.environment.settings.queue_in_flight_limit
-    verdicts = yield from read_verdicts(list(names), limit, TARGET_LAG_SECONDS)
-    endpoints = yield from read_failed_endpoints(context.account_id)
-    queues = ((names[arn], verdict) for arn, verdict in verdicts.items())
-    return Attention(total.queues or 0, find_concerns(queues, endpoints))
+    found = yield from observe([row.arn or "" for row in rows], limit)
+    queues = [judge_queue(row, found[row.arn]) for row in rows if row.arn in found]
+    return Judged(total, sorted(queues, key=lambda queue: (*rank_badness(queue.seen.verdict), queue.row.name)))
 
 
-def read_failed_endpoints(account_id: str) -> Operation[Sequence[FailedEndpointRow]]:
-    """Returns an account's endpoints that are paused, fail, or have given-up deliveries."""
-    return (yield from Call(LIST_FAILED_ENDPOINTS, (account_id, MAX_COUNTED, FAILING_SECONDS)))
+@needs("account", "penstock:ListDeliveries")
+def read_other_concerns(context: Context) -> Operation[list[Concern]]:
+    """Returns the concerns about endpoints, and about schedules and the database if the caller may read them."""
+    return (yield from collect_other_concerns(context.account_id, context.region, find_hidden(context)))
 
 
-def find_concerns(queues: Iterable[tuple[str, Verdict]], endpoints: Iterable[FailedEndpointRow]) -> list[Concern]:
-    """Returns the concerns about these queues (by name) and endpoints. The worst concern of each kind comes first, so
-    many concerns of one kind do not hide the other kinds. The other concerns follow, the worst first.
+def collect_other_concerns(
+    account_id: str, region: str, hidden: Collection[str] = frozenset()
+) -> Operation[list[Concern]]:
+    """Returns the concerns about endpoints, schedules and the database, except for the kinds in `hidden`."""
+    rows = yield from Call(LIST_FAILED_ENDPOINTS, (account_id, MAX_COUNTED, FAILING_SECONDS))
+    limits = (MAX_COUNTED, LATE_SECONDS, OLD_SECONDS, OLD_TRANSACTIONS)
+    late = yield from Call(READ_LATE_WORK, (account_id, region, *limits))
+    return [*describe_endpoints(rows), *(describe_late_work(row) for row in late if row.kind not in hidden)]
+
+
+def find_hidden(context: Context) -> frozenset[str]:
+    """Returns the kinds of concerns that the caller's policies do not show."""
+    hidden: list[str] = []
+    arn = build_schedule_arn(ANY, context)
+    if not all(is_user_allowed("scheduler", action, arn, context) for action in ("ListSchedules", "GetSchedule")):
+        hidden += SCHEDULES_LATE, SCHEDULE_FAILS
+    if not is_user_allowed("penstock", "GetMetrics", ANY, context):
+        hidden += OLD_TRANSACTION, OLD_SNAPSHOT
+    return frozenset(hidden)
+
+
+def judge_queue(row: OverviewRow, seen: Observed) -> JudgedQueue:
+    return JudgedQueue(row, seen._replace(minutes=seen.minutes[:1]), seen.total("sent", HOUR))
+
+
+def find_concerns(queues: Iterable[JudgedQueue], others: Iterable[Concern] = ()) -> list[Concern]:
+    """Returns the concerns about these queues, and the others. The worst concern of each kind comes first, so many
+    concerns of one kind do not hide the other kinds. The other concerns follow, the worst first.
     """
-    ranked = sorted(queues, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
-    found = [describe_queue(name, verdict) for name, verdict in ranked if needs_attention(verdict)]
-    losing = [(name, verdict) for name, verdict in ranked if verdict.expired]
+    ranked = sorted(queues, key=lambda queue: (*rank_badness(queue.seen.verdict), queue.row.name))
+    found = [concern for queue in ranked for concern in describe_queue(queue)]
+    losing = [(queue.row.name or "", queue.seen.verdict) for queue in ranked if queue.seen.verdict.expired]
     found += [describe_loss(name, verdict) for name, verdict in sorted(losing, key=lambda queue: -queue[1].expired)]
-    found += [concern for row in endpoints for concern in describe_endpoint(row)]
+    found += others
     found.sort(key=lambda concern: LEVELS.index(concern.level))
     seen: Counter[str] = Counter()
     places: list[tuple[int, int]] = []
@@ -115,14 +201,33 @@ def needs_attention(verdict: Verdict) -> bool:
     return verdict.kind in QUEUE_LEVELS
 
 
-def describe_queue(name: str, verdict: Verdict) -> Concern:
-    level = QUEUE_LEVELS[verdict.kind]
-    if verdict.kind is Kind.DEAD_LETTERS and verdict.arrival_rate:
-        level = "bad"
-    text = verdict.cause_text or "More messages arrive than are deleted."
+# --- queues ----------------------------------------------------------------------------------------------------------
+def describe_queue(queue: JudgedQueue) -> Iterator[Concern]:
+    """Yields the concern of the verdict, and the concern about dead letters, which no other verdict hides."""
+    name, verdict = queue.row.name or "", queue.seen.verdict
+    if queue.seen.facts.dead_letters and queue.seen.messages:
+        yield describe_dead_letters(queue)
+    if needs_attention(verdict) and verdict.kind is not Kind.DEAD_LETTERS:
+        text = verdict.cause_text or "More messages arrive than are deleted."
+        yield Concern(
+            kind=verdict.kind.value, level=QUEUE_LEVELS[verdict.kind], name=name, since=to_utc(verdict.since),
+            since_or_before=verdict.since_or_before, number=verdict.backlog, text=text, page=find_page(name, verdict),
+        )  # fmt: skip
+
+
+def describe_dead_letters(queue: JudgedQueue) -> Concern:
+    """Returns the concern about the dead letters in a queue since the arrival of the oldest. The number includes dead
+    letters that a consumer has just received.
+    """
+    name, seen = queue.row.name or "", queue.seen
+    number = seen.messages
+    arrived = f"{queue.arrived:,}" if queue.arrived else "none"
     return Concern(
-        verdict.kind.value, level, name, to_utc(verdict.since), verdict.since_or_before, verdict.backlog, text
-    )
+        kind=Kind.DEAD_LETTERS.value, level="bad" if seen.verdict.arrival_rate else "warn", name=name,
+        since=to_utc(seen.facts.oldest_at), since_or_before=False, number=number,
+        text=f"{number:,} dead {'letter' if number == 1 else 'letters'}; {arrived} arrived in the last hour",
+        page=f"{queue_page(name)}/failures",
+    )  # fmt: skip
 
 
 def describe_loss(name: str, verdict: Verdict) -> Concern:
@@ -132,23 +237,72 @@ def describe_loss(name: str, verdict: Verdict) -> Concern:
     text = f"{verdict.expired:,} {noun} ended in 15 minutes because their retention was over"
     text += ", and consumers are too slow." if verdict.is_received else ", and no consumer received any."
     level: Level = "warn" if verdict.is_received else "bad"
-    return Concern(EXPIRE, level, name, to_utc(verdict.expiring_since), False, verdict.expired, text)
+    since = to_utc(verdict.expiring_since)
+    return Concern(EXPIRE, level, name, since, False, verdict.expired, text, queue_page(name))
 
 
-def describe_endpoint(row: FailedEndpointRow) -> Iterable[Concern]:
+def find_page(name: str, verdict: Verdict) -> str:
+    """Returns the page where a user can mend the cause of a verdict."""
+    if verdict.cause in PAGES_OF_CAUSES:
+        return CONSOLE + PAGES_OF_CAUSES[verdict.cause].format(queue=quote(name, safe=""))
+    return queue_page(name)
+
+
+def queue_page(name: str) -> str:
+    return f"{CONSOLE}/queues/{quote(name, safe='')}"
+
+
+# --- deliveries, schedules and the database --------------------------------------------------------------------------
+def describe_endpoints(rows: Iterable[FailedEndpointRow]) -> Iterator[Concern]:
+    for row in rows:
+        yield from describe_endpoint(row)
+
+
+def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
     """Yields the concerns about an endpoint. The concern about a user's pause is only a reminder."""
-    name = hide_secrets(row.endpoint)
+    name, page = hide_secrets(row.endpoint), f"{CONSOLE}/deliveries"
     if row.given_up:
         noun = "delivery was" if row.given_up == 1 else "deliveries were"
         text = f"{row.given_up:,} {noun} given up: {row.last_error or 'no response'}."
-        yield Concern(GIVEN_UP, "bad", name, to_utc(row.given_up_at), False, row.given_up, text)
+        since = to_utc(row.given_up_at)
+        yield Concern(GIVEN_UP, "bad", name, since, False, row.given_up, text, f"{page}?view=given-up")
     if row.stopped:
         text = "A user paused the deliveries to this endpoint."
-        yield Concern(PAUSED, "info", name, to_utc(row.paused_at), False, row.waiting, text)
+        yield Concern(PAUSED, "info", name, to_utc(row.paused_at), False, row.waiting, text, page)
     elif row.paused_at is not None:
         text = "The endpoint fails: its deliveries wait, and the service tries one at a time."
-        yield Concern(PAUSED, "warn", name, to_utc(row.paused_at), False, row.waiting, text)
+        yield Concern(PAUSED, "warn", name, to_utc(row.paused_at), False, row.waiting, text, page)
     if row.failing_since is not None:
         noun = "delivery is" if row.retried == 1 else "deliveries are"
         text = f"The endpoint fails, and {row.retried:,} {noun} tried again: {row.retry_error or 'no response'}."
-        yield Concern(FAILS, "warn", name, to_utc(row.failing_since), False, row.retried, text)
+        attempts = f"{page}?view=attempts&failed=1"
+        if name == row.endpoint:  # The list of attempts compares whole URLs.
+            attempts += f"&endpoint={quote(name, safe='')}"
+        yield Concern(FAILS, "warn", name, to_utc(row.failing_since), False, row.retried, text, attempts)
+
+
+def describe_late_work(row: LateWorkRow) -> Concern:
+    """Returns the concern about late or failing work, or about an old transaction."""
+    more = "more than " if row.number >= MAX_COUNTED else ""
+    level: Level = "bad"
+    name = "Database"
+    if row.kind == SCHEDULES_LATE:
+        name, text = "Schedules", f"{more}{row.number:,} due {'schedule has' if row.number == 1 else 'schedules have'}"
+        text += " not fired. A process with QUEUE_SCHEDULE_ENABLED fires them."
+    elif row.kind == DELIVERIES_LATE:
+        name, text = (
+            "Deliveries",
+            f"{more}{row.number:,} due {'delivery waits' if row.number == 1 else 'deliveries wait'}",
+        )
+        text += ". A process with QUEUE_HTTP_DELIVERY_ENABLED makes them."
+    elif row.kind == SCHEDULE_FAILS:
+        level, name = "warn", row.name or ""
+        text = (
+            f"The schedule failed {'once' if row.number == 1 else f'{row.number:,} times'}: {row.error or 'no cause'}."
+        )
+    elif row.kind == OLD_TRANSACTION:
+        level, text = "warn", "A transaction is open. PostgreSQL cannot remove deleted rows meanwhile."
+    else:
+        text = f"A snapshot is {row.number:,} transactions old. PostgreSQL cannot remove deleted rows meanwhile."
+    page = CONSOLE + PAGES_OF_LATE_WORK.get(row.kind, f"/schedules/{quote(row.name or '', safe='')}")
+    return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page)

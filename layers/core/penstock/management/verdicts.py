@@ -3,14 +3,24 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from penstock.effects import Call, Compute, Operation
 from penstock.postgres.database import Database
 from penstock.postgres.statements.metrics import READ_MINUTES, READ_VERDICT_FACTS, MinuteRow, VerdictFactsRow
 from penstock.postgres.statements.queues import LIST_QUEUES
 from penstock.settings import Settings
-from penstock.verdicts import Facts, Gauges, Kind, Minute, Verdict, is_asking_for_more, judge
+from penstock.verdicts import (
+    TARGET_LAG_SECONDS,
+    Facts,
+    Gauges,
+    Kind,
+    Minute,
+    Verdict,
+    is_asking_for_more,
+    judge,
+)
+from penstock.verdicts.series import MINUTE, SETTLE
 
 RECENT: Final = timedelta(hours=2)
 """The length of history that suffices for most verdicts."""
@@ -35,28 +45,97 @@ def list_queue_names(database: Database, settings: Settings) -> Iterator[list[st
         after = rows[-1].name
 
 
+class Observed(NamedTuple):
+    """A queue with its last measurement, its known minutes from the oldest to the newest, and its verdict."""
+
+    facts: VerdictFactsRow
+    minutes: Sequence[Minute]
+    verdict: Verdict
+
+    def total(self, name: str, length: timedelta) -> int:
+        """Sums a column, such as `sent`, over the minutes that began in the last `length`."""
+        since = self.facts.read_at - length
+        return sum(getattr(minute, name) for minute in self.minutes if minute.starts_at >= since)
+
+    @property
+    def messages(self) -> int:
+        """Returns the number of messages that are visible, in flight or delayed."""
+        facts = self.facts
+        known = (facts.visible, facts.in_flight, facts.delayed)
+        return self.verdict.backlog if facts.visible is None else sum(number or 0 for number in known)
+
+    @property
+    def kind(self) -> str | None:
+        """Returns the verdict's kind, or None for a queue without known facts."""
+        is_known = self.facts.measured_at is not None or bool(self.minutes)
+        return self.verdict.kind.value if is_known else None
+
+    @property
+    def arrival_rate(self) -> float | None:
+        """Returns messages per second, or None before the first full minute."""
+        return self.verdict.arrival_rate if self._has_full_minute else None
+
+    @property
+    def drain_rate(self) -> float | None:
+        """Returns deleted and dead-lettered messages per second, or None before the first full minute."""
+        return self.verdict.drain_rate if self._has_full_minute else None
+
+    @property
+    def _has_full_minute(self) -> bool:
+        if not self.minutes:  # The queue had no events.
+            return self.facts.measured_at is not None
+        return self.minutes[0].starts_at + MINUTE + SETTLE <= self.facts.read_at
+
+    @property
+    def last_received_at(self) -> datetime | None:
+        """Returns when a consumer last received a message, or None if the known minutes contain no receive."""
+        return max((m.last_received_at for m in self.minutes if m.last_received_at is not None), default=None)
+
+
 def read_verdicts(arns: Sequence[str], in_flight_limit: int, target_lag_seconds: int) -> Operation[dict[str, Verdict]]:
     """Returns the verdicts on existing queues by ARN.
 
     `in_flight_limit` is the setting QUEUE_IN_FLIGHT_LIMIT; 0 means no limit.
     """
-    give = partial(compute_verdicts, in_flight_limit=in_flight_limit, target_lag_seconds=target_lag_seconds)
-    verdicts: dict[str, Verdict] = {}
+    found = yield from observe(arns, in_flight_limit, target_lag_seconds)
+    return {arn: queue.verdict for arn, queue in found.items()}
+
+
+def observe(
+    arns: Sequence[str],
+    in_flight_limit: int,
+    target_lag_seconds: int = TARGET_LAG_SECONDS,
+    histories: int = MAX_HISTORIES,
+) -> Operation[dict[str, Observed]]:
+    """Returns the existing queues by ARN, with minutes of the last two hours. Reads the complete history of up to
+    `histories` queues.
+    """
+    give = partial(_observe, in_flight_limit=in_flight_limit, target_lag_seconds=target_lag_seconds)
+    found: dict[str, Observed] = {}
     for part in split_parts(arns, RECENT):
-        verdicts |= yield from _read_part(part, RECENT, give)
-    for part in split_parts(ask_for_more(verdicts), KEPT):
-        verdicts |= yield from _read_part(part, KEPT, give)
-    return verdicts
+        found |= yield from _read_part(part, RECENT, give)
+    asking = ask_for_more({arn: queue.verdict for arn, queue in found.items()})
+    for part in split_parts(asking[:histories], KEPT):
+        found |= yield from _read_part(part, KEPT, give)
+    return found
 
 
 def _read_part(
-    arns: list[str], length: timedelta, give: Callable[..., dict[str, Verdict]]
-) -> Operation[dict[str, Verdict]]:
+    arns: list[str], length: timedelta, give: Callable[..., dict[str, Observed]]
+) -> Operation[dict[str, Observed]]:
     facts = yield from Call(READ_VERDICT_FACTS, (arns,))
     if not facts:
         return {}
     rows = yield from Call(READ_MINUTES, (arns, *find_span_before(facts[0].read_at, length)))
     return (yield from Compute(partial(give, facts, rows)))
+
+
+def _observe(
+    facts: Sequence[VerdictFactsRow], rows: Sequence[MinuteRow], in_flight_limit: int, target_lag_seconds: int
+) -> dict[str, Observed]:
+    histories = group_by_queue(rows)
+    verdicts = dict(compute_each_verdict(facts, histories, in_flight_limit, target_lag_seconds))
+    return {row.arn: Observed(row, histories.get(row.n, ()), verdicts[row.arn]) for row in facts}
 
 
 def split_parts(arns: Sequence[str], length: timedelta) -> Iterator[list[str]]:
@@ -71,13 +150,6 @@ def find_span_before(now: datetime, length: timedelta) -> tuple[datetime, dateti
     """Returns the start and the end of the minutes before now, including the current minute."""
     minute = now.replace(second=0, microsecond=0)
     return minute - length, minute + timedelta(minutes=1)
-
-
-def compute_verdicts(
-    facts: Iterable[VerdictFactsRow], rows: Iterable[MinuteRow], in_flight_limit: int, target_lag_seconds: int
-) -> dict[str, Verdict]:
-    """Returns the verdicts on these queues by ARN."""
-    return dict(compute_each_verdict(facts, group_by_queue(rows), in_flight_limit, target_lag_seconds))
 
 
 def compute_each_verdict(

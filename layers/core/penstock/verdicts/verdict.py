@@ -175,8 +175,10 @@ def find_poison(case: Case) -> RuleFinding | None:
 
 
 def find_dead_letters(case: Case) -> RuleFinding | None:
-    """Finds messages in a dead-letter queue. The state begins with the arrival of the oldest message."""
-    if not case.facts.dead_letters or not case.visible:
+    """Finds messages in a dead-letter queue, even if a consumer has just received them all. The state begins with the
+    arrival of the oldest message."""
+    now = case.series.now
+    if not case.facts.dead_letters or not (now.visible or now.in_flight or now.delayed):
         return None
     return RuleFinding(Kind.DEAD_LETTERS, case.series.now.oldest_at, Cause.DEAD_LETTERS_WAIT)
 

@@ -12,7 +12,7 @@ from .formats import ABSENT, between, clock, count, rate
 from .state import MAX_TROUBLED, RATE_MINUTES, QueueState, ReportState
 from .svg import clip_name, plural, small
 
-MAX_ENDPOINTS = 10
+MAX_LISTED = 10
 UNMEASURED = timedelta(minutes=2)
 UNMEASURED_ALONE = timedelta(minutes=10)
 """The maximum age of the measurement if the report covers only one queue. The service measures queues with activity
@@ -35,7 +35,7 @@ def now_section(state: ReportState) -> Iterator[str]:
     if state.shown:
         yield from _table(state)
     yield from _list_concerns(state, "Messages that expired", sorted(state.losses, key=lambda concern: -concern.number))
-    yield from _list_concerns(state, "Deliveries", state.endpoints)
+    yield from _list_concerns(state, "Deliveries, schedules and database", state.others)
     yield from _healthy(state)
 
 
@@ -140,14 +140,14 @@ def words(kind: Kind) -> str:
 
 # --- below the table -------------------------------------------------------------------------------------------------
 def _list_concerns(state: ReportState, heading: str, concerns: Sequence[Concern]) -> Iterator[str]:
-    """Yields a list of queues or endpoints that need attention."""
+    """Yields a list of concerns."""
     if not concerns or state.read_at is None:
         return
     yield f"<h2>{heading}</h2><ul>"
-    for concern in concerns[:MAX_ENDPOINTS]:
+    for concern in concerns[:MAX_LISTED]:
         since = "" if concern.since is None else f" since {clock(concern.since, state.read_at)}"
         yield f"<li>{clip_name(concern.name)}{since}: {escape(concern.text)}</li>"
-    if rest := len(concerns) - MAX_ENDPOINTS:
+    if rest := len(concerns) - MAX_LISTED:
         yield f"<li>{rest:,} more: <code>penstock status</code></li>" if rest > 0 else ""
     yield "</ul>"
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from penstock.aws.arn import build_queue_arn
 from penstock.drivers import run
-from penstock.management.attention import Concern, describe_loss, find_concerns, read_failed_endpoints
+from penstock.management.attention import Concern, collect_other_concerns, describe_loss, find_concerns
 from penstock.management.verdicts import (
     KEPT,
     find_span_before,
@@ -72,15 +72,15 @@ class Named(NamedTuple):
 @dataclass
 class ReportState:
     """The state of all queues. `measured_at` is the time of the last measurement of any queue. `shown` contains the
-    requested queue, or the worst MAX_TROUBLED queues in trouble, from the worst to the best. `endpoints` contains the
-    endpoints that need attention, and `losses` the queues whose messages expire.
+    requested queue, or the worst MAX_TROUBLED queues in trouble, from the worst to the best. `losses` contains the
+    queues whose messages expire, and `others` the endpoints, schedules and transactions that need attention.
     """
 
     read_at: datetime | None = None
     measured_at: datetime | None = None
     counts: Counter[Kind] = field(default_factory=Counter)
     shown: list[QueueState] = field(default_factory=list)
-    endpoints: list[Concern] = field(default_factory=list)
+    others: list[Concern] = field(default_factory=list)
     losses: list[Concern] = field(default_factory=list)
     healthy: list[Named] = field(default_factory=list)
 
@@ -103,8 +103,8 @@ def read_state(database: Database, settings: Settings, queue: str | None) -> Rep
         _add(state, _judge(database, settings, names), all_shown=queue is not None)
     state.shown = _with_minutes(database, settings, state.shown)
     if queue is None:
-        failed = run(read_failed_endpoints(settings.queue_account_id), database)
-        state.endpoints = find_concerns((), failed)
+        others = run(collect_other_concerns(settings.queue_account_id, settings.queue_region), database)
+        state.others = find_concerns((), others)
     return state
 
 

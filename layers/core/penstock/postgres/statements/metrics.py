@@ -195,3 +195,31 @@ class VerdictFactsRow(NamedTuple):
 
 
 READ_VERDICT_FACTS = Statement("queue.read_verdict_facts", ("text[]",), VerdictFactsRow)
+
+
+# --- what needs attention --------------------------------------------------------------------------------------------
+class LateWorkRow(NamedTuple):
+    """Late or failing work of an account, or an old transaction. `kind` is the kind of concern. `name` and `error`
+    describe a schedule that fails. `since` is None if the time is unknown.
+    """
+
+    kind: str
+    name: str | None
+    number: int
+    since: datetime | None
+    error: str | None
+
+
+READ_LATE_WORK = Statement("queue.read_late_work", ("text", "text", "int4", "float8", "float8", "int8"), LateWorkRow)
+
+
+class AccountMinuteRow(NamedTuple):
+    """The number of messages that entered and left all queues of an account in a minute."""
+
+    starts_at: datetime
+    entered: int
+    finished: int
+    read_at: datetime
+
+
+READ_ACCOUNT_MINUTES = Statement("queue.read_account_minutes", ("text", "text", "timestamptz"), AccountMinuteRow)

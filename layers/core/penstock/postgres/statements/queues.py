@@ -120,15 +120,15 @@ LIST_DEAD_LETTER_SOURCES = Statement("queue.list_dead_letter_sources", ("text", 
 class OverviewRow(NamedTuple):
     """The last counts of a queue. A row without name describes all queues of an account together.
 
-    Only that row has `queues`, the number of the account's queues, and `measured`, the number of measured queues. In
-    that row `dead_letters` counts the messages in dead-letter queues. In other rows `dead_letters` is 1 for a
+    Only that row has `queues`, the number of the account's queues, and `measured`, which says whether the counts are
+    known. In that row `dead_letters` counts the messages in dead-letter queues. In other rows `dead_letters` is 1 for a
     dead-letter queue.
     """
 
     name: str | None
     arn: str | None
     queues: int | None
-    measured: int | None
+    measured: bool | None
     visible: int | None
     in_flight: int | None
     delayed: int | None
@@ -161,7 +161,7 @@ class QueuePageRow(NamedTuple):
 
 
 READ_QUEUE_PAGE = Statement(
-    "queue.read_queue_page", ("text", "text", "text", "text", "bool", "int4", "int4"), QueuePageRow
+    "queue.read_queue_page", ("text", "text", "text", "text", "bool", "text[]", "int4", "int4"), QueuePageRow
 )
 
 

@@ -25,11 +25,11 @@ from penstock.management.queues import (
     set_paused,
 )
 from penstock.management.rights import needs, right_of
-from penstock.management.verdicts import group_by_queue
+from penstock.management.verdicts import Observed, group_by_queue
 from penstock.postgres.statements.metrics import READ_MINUTES, READ_QUEUE_HISTORY
 from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
 from penstock_web.console.charts import Chart, History, build_charts, build_history
-from penstock_web.console.observing import Observed, observe
+from penstock_web.console.observing import observe
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen

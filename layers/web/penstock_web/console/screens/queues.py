@@ -1,4 +1,4 @@
-"""Lists queues."""
+"""Lists queues, from the worst verdict to the best, or by a column."""
 
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -8,22 +8,29 @@ from markupsafe import Markup
 
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.attention import Judged
 from penstock.management.rights import needs, right_of
+from penstock.management.verdicts import Observed
 from penstock.postgres.statements.queues import READ_QUEUE_PAGE, QueuePageRow
+from penstock.verdicts import Kind
 from penstock_web.console.charts import depths, spark
-from penstock_web.console.observing import Observed, observe
+from penstock_web.console.observing import observe
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.paging import PAGE, count_pages, count_rows_before, read_page_number
 from penstock_web.console.rendering import plural
 from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
 
-SORTS: Final = ("name", "visible", "in_flight", "delayed", "age", "created")
+from .overview import read_shared
+
+TROUBLE: Final = "trouble"
+SORTS: Final = (TROUBLE, "name", "visible", "in_flight", "delayed", "age", "created")
+HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
 MAX_SEARCH_LENGTH: Final = 80
 
 
 class Wanted(NamedTuple):
-    """The URL's parameters. The first `page` is 1."""
+    """The URL's parameters. The first `page` is 1. The sort `trouble` begins with the queues that need attention."""
 
     search: str
     sort: str
@@ -44,10 +51,12 @@ class ListedQueue(NamedTuple):
 
 
 @needs("account", "sqs:ListQueues", "penstock:GetLag")
-def read_page(wanted: Wanted, context: Context) -> Operation[list[ListedQueue]]:
-    """Returns a page of queues. A page beyond the last page is empty."""
+def read_page(wanted: Wanted, first: list[str], context: Context) -> Operation[list[ListedQueue]]:
+    """Returns a page of queues. A page beyond the last page is empty. The sort `trouble` begins with the queues in
+    `first`.
+    """
     place = (context.account_id, context.region)
-    rows = yield from Call(READ_QUEUE_PAGE, (*place, *wanted[:3], count_rows_before(wanted.page), PAGE))
+    rows = yield from Call(READ_QUEUE_PAGE, (*place, *wanted[:3], first, count_rows_before(wanted.page), PAGE))
     limit = context.environment.settings.queue_in_flight_limit
     seen = yield from observe([row.arn for row in rows], limit)
     return [ListedQueue(row, seen.get(row.arn)) for row in rows]
@@ -58,7 +67,7 @@ async def queues(page: CurrentPage) -> Response:
     """Shows queues with their last measurements."""
     sort = page.query.read_choice("sort", SORTS)
     order = page.query.read_choice("order", ("", "asc", "desc"))
-    descending = order == "desc" if order else sort != "name"
+    descending = sort != TROUBLE and (order == "desc" if order else sort != "name")
     wanted = Wanted(
         page.query.get("q", "").strip()[:MAX_SEARCH_LENGTH],
         sort,
@@ -66,16 +75,22 @@ async def queues(page: CurrentPage) -> Response:
         read_page_number(page.query),
     )
     await page.refresh()
-    listed = await page.read(("queues", wanted), lambda: read_page(wanted, page.context))
+    first = list_troubled(await read_shared(page)) if sort == TROUBLE else []
+    listed = await page.read(("queues", wanted), lambda: read_page(wanted, first, page.context))
     rows = [queue.row for queue in listed]
     total = rows[0].total if rows else 0
-    state = {"q": wanted.search, "sort": "" if sort == "name" else sort, "order": order}
+    state = {"q": wanted.search, "sort": "" if sort == TROUBLE else sort, "order": order}
     at = min((row.measured_at for row in rows if row.measured_at is not None), default=None)
     return show_page(
         page, "queues.html", listed=listed, total=total, wanted=wanted, state=state, at=at,
         first=count_rows_before(wanted.page) + 1, pages=count_pages(total),
         may_create=page.may_ever("sqs:CreateQueue"), done=page.query.get("done", ""),
     )  # fmt: skip
+
+
+def list_troubled(judged: Judged) -> list[str]:
+    """Returns the names of the queues whose verdict is not healthy, the worst first."""
+    return [queue.row.name or "" for queue in judged.queues if queue.seen.verdict.kind not in HEALTHY]
 
 
 def depth_spark(queue: Observed, now: datetime | None = None) -> Markup:

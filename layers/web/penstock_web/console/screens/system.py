@@ -9,9 +9,9 @@ from fastapi import Response
 from penstock import __version__
 from penstock.context import Context
 from penstock.effects import Call, Operation
+from penstock.management.attention import LATE_SECONDS, OLD_SECONDS
 from penstock.management.rights import needs, right_of
 from penstock.postgres.statements.installation import READ_INSTALLATION, READ_SERVER, InstallationRow, ServerRow
-from penstock_web.console.observing import LATE_SECONDS, OLD_SNAPSHOT_SECONDS
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import count, seconds, size
 from penstock_web.console.responses import show_page
@@ -77,7 +77,7 @@ def list_facts(known: dict[str, float]) -> list[Fact]:
         Fact("most overdue schedule", seconds(schedules), (schedules or 0) > LATE_SECONDS),
         Fact("most overdue delivery", seconds(deliveries), (deliveries or 0) > LATE_SECONDS),
         Fact("waiting deliveries", count(known.get("deliveries_pending"))),
-        Fact("oldest transaction", seconds(oldest), (oldest or 0) > OLD_SNAPSHOT_SECONDS),
+        Fact("oldest transaction", seconds(oldest), (oldest or 0) > OLD_SECONDS),
         Fact("transactions since the oldest snapshot", count(known.get("oldest_xmin"))),
         Fact("failed runs of the metrics job", count(known.get("metrics_job_failures"))),
     ]
@@ -120,7 +120,7 @@ def database_facts(server: ServerRow) -> list[Fact]:
     """Returns figures about the server. Omits figures that the service's database role cannot see."""
     snapshot = server.snapshot_seconds
     return [
-        Fact("oldest snapshot", seconds(snapshot) if snapshot else "none", snapshot > OLD_SNAPSHOT_SECONDS),
+        Fact("oldest snapshot", seconds(snapshot) if snapshot else "none", snapshot > OLD_SECONDS),
         Fact("connections, of at most", f"{server.connections:,} / {server.max_connections:,}"),
         Fact("WAL on disk", size(server.wal_bytes)),
         Fact("replication slots", count(server.slots)),
