@@ -3,7 +3,8 @@
 --   `kind` is schedules_late or deliveries_late for work that has been due for more than p_late seconds, and
 --     schedule_fails for each of the first 50 schedules that fail. `kind` is old_transaction if a transaction has been
 --     open for more than p_old seconds, and old_snapshot if a snapshot is older than p_transactions transactions.
---   `name` is the schedule that fails, and null in other rows.
+--   `name` is the schedule that fails, after its group and a colon unless the group is default. The value is null in
+--     other rows.
 --   `number` counts late work up to p_max, failures in a row, or transactions.
 --   `since` is the time at which the first of the late work was due, or the first missed occurrence of a schedule, or
 --     the start of the transaction. The value is null if it is unknown.
@@ -28,7 +29,8 @@ begin
         order by s.due_at limit p_max) l
     having count(*) > 0;
     return query
-    select 'schedule_fails', f.name, f.consecutive_failures::bigint, (
+    select 'schedule_fails', case when f.group_name = 'default' then f.name else f.group_name || ':' || f.name end,
+        f.consecutive_failures::bigint, (
         select min(r.scheduled_for) from (
             select x.* from queue.schedule_run x
             where x.schedule_id = f.schedule_id order by x.run_id desc limit f.consecutive_failures) r

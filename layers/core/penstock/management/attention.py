@@ -283,16 +283,16 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
 
 def describe_late_work(row: LateWorkRow) -> Concern:
     """Returns the concern about late or failing work, or about an old transaction."""
-    more = "more than " if row.number >= MAX_COUNTED else ""
+    number = f"{row.number:,} or more" if row.number >= MAX_COUNTED else f"{row.number:,}"
     level: Level = "bad"
     name = "Database"
     if row.kind == SCHEDULES_LATE:
-        name, text = "Schedules", f"{more}{row.number:,} due {'schedule has' if row.number == 1 else 'schedules have'}"
+        name, text = "Schedules", f"{number} due {'schedule has' if row.number == 1 else 'schedules have'}"
         text += " not fired. A process with QUEUE_SCHEDULE_ENABLED fires them."
     elif row.kind == DELIVERIES_LATE:
         name, text = (
             "Deliveries",
-            f"{more}{row.number:,} due {'delivery waits' if row.number == 1 else 'deliveries wait'}",
+            f"{number} due {'delivery waits' if row.number == 1 else 'deliveries wait'}",
         )
         text += ". A process with QUEUE_HTTP_DELIVERY_ENABLED makes them."
     elif row.kind == SCHEDULE_FAILS:

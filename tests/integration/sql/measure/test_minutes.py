@@ -8,7 +8,12 @@ from datetime import timedelta
 import pytest
 
 from penstock.postgres.statements.installation import STORE_MEASUREMENTS, STORE_MINUTES
-from penstock.postgres.statements.metrics import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
+from penstock.postgres.statements.metrics import (
+    READ_ACCOUNT_MINUTES,
+    READ_MINUTES,
+    READ_VERDICT_FACTS,
+    VerdictFactsRow,
+)
 from penstock.verdicts import Minute
 from tests.support.sql.calls import (
     Connection,
@@ -134,6 +139,35 @@ def test_of_too_many_queues_the_busiest_have_rows(db: Connection) -> None:
     assert store(db, most=1) == 1
     assert counts(db, busy)[0] == 2
     assert counts(db, quiet)[0] == 0
+
+
+def account_counts(db: Connection) -> list[tuple[str, int, int]]:
+    """Returns each account with the messages that entered and left its queues in all minutes."""
+    query = "select account_id, sum(entered)::int, sum(finished)::int from queue.account_minute group by 1 order by 1"
+    return [(row[0], row[1], row[2]) for row in db.execute(query)]
+
+
+def test_the_minutes_of_an_account_sum_all_of_its_queues(db: Connection) -> None:
+    """Even queues that were not busy enough for rows count. A deleted queue does not count."""
+    dead = create(db, "dead")
+    busy, quiet, gone = create(db, RedrivePolicy=redrive(dead)), create(db, "quiet"), create(db, "gone")
+    foreign = create(db, "foreign")
+    for arn in (busy, busy, quiet, gone, foreign):
+        send(db, arn, "m")
+    delete(db, receive(db, quiet))
+    receive(db, busy, 2, visibility=0)
+    receive(db, busy, 2)  # Both messages leave the queue, and enter the dead-letter queue.
+    db.execute("delete from queue.queues where name = 'gone'")
+    db.execute("update queue.queues set account_id = '111122223333' where name = 'foreign'")
+    store(db, most=1)
+    store(db)
+    assert account_counts(db) == [("000000000000", 5, 3), ("111122223333", 1, 0)]
+    found = call(db, READ_ACCOUNT_MINUTES, "000000000000", "us-east-1", current_minute(db) - timedelta(hours=1))
+    assert (sum(row.entered for row in found), sum(row.finished for row in found)) == (5, 3)
+    assert call(db, READ_ACCOUNT_MINUTES, "000000000000", "eu-west-1", current_minute(db) - timedelta(hours=1)) == []
+    db.execute("update queue.account_minute set starts_at = starts_at - interval '26 hours' where finished = 0")
+    store(db)
+    assert account_counts(db) == [("000000000000", 5, 3)]
 
 
 def test_a_worker_pauses_20_times_as_long_as_a_call(db: Connection) -> None:

@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
-from penstock.management.attention import find_concerns
+from penstock.management.attention import JudgedQueue, describe_endpoints, describe_late_work, find_concerns
+from penstock.management.verdicts import Observed
 from penstock.postgres.statements.deliveries import FailedEndpointRow
-from penstock.postgres.statements.metrics import VerdictFactsRow
+from penstock.postgres.statements.metrics import LateWorkRow, VerdictFactsRow
+from penstock.postgres.statements.queues import OverviewRow
 from penstock.verdicts import Cause, Emptying, Facts, Kind, Minute, Verdict
 from penstock.verdicts.series import build_series
 from penstock_web.report.advice import BY_CAUSE, BY_KIND, advice_on
@@ -113,13 +115,78 @@ def test_dead_letters_have_a_row_and_endpoints_a_line() -> None:
     since = NOW - 20 * MINUTE
     letters = QueueState("orders-dlq", Verdict(Kind.DEAD_LETTERS, since, backlog=41), facts(dead_letters=True))
     row = FailedEndpointRow("https://u:p@a.test/hook?token=x", 3, since, "503", since, stopped=False)
-    endpoints = find_concerns((), [row] * 6)
-    state = ReportState(NOW, NOW, Counter({Kind.DEAD_LETTERS: 1}), [letters], endpoints)
+    endpoints = find_concerns((), describe_endpoints([row] * 6))
+    state = ReportState(NOW, NOW, Counter({Kind.DEAD_LETTERS: 1}), [letters], others=endpoints)
     text = " ".join(re.sub(r"<.*?>", " ", "".join(now_section(state))).split())
     assert "1 of 1 queue needs attention : 1 dead letters" in text
     assert "dead letters orders-dlq 17:20" in text
     assert "https://a.test/hook since 17:20: 3 deliveries were given up: 503." in text
     assert "2 more: penstock status" in text
+
+
+def judged(name: str, verdict: Verdict, arrived: int = 0, **known: Any) -> JudgedQueue:
+    """Returns a queue of the overview."""
+    row = OverviewRow(name, f"arn:{name}", None, None, 5, 0, 0, 0, None, NOW, NOW)
+    return JudgedQueue(row, Observed(facts(**known), (), verdict), arrived)
+
+
+def test_no_verdict_hides_dead_letters() -> None:
+    """The count includes letters that are in flight, and the time is that of the oldest letter's arrival."""
+    since = NOW - 6 * MINUTE
+    stalled = Verdict(Kind.STALLED, NOW, cause=Cause.NOBODY_RECEIVES, cause_text="Nobody.", backlog=5)
+    queue = judged("orders-dlq", stalled, 7, dead_letters=True, in_flight=2, delayed=1, oldest_at=since)
+    found = {one.kind: one for one in find_concerns([queue])}
+    letters = found["dead_letters"]
+    assert (letters.number, letters.since, letters.level) == (8, since, "warn")
+    assert letters.text == "8 dead letters; 7 arrived in the last hour"
+    assert letters.page == "/console/queues/orders-dlq/failures"
+    assert found["stalled"].number == 5
+    received = judged("orders-dlq", Verdict(Kind.DEAD_LETTERS), dead_letters=True, visible=0, in_flight=1)
+    (one,) = find_concerns([received])
+    assert (one.number, one.text) == (1, "1 dead letter; none arrived in the last hour")
+    assert find_concerns([judged("orders-dlq", Verdict(Kind.IDLE), dead_letters=True, visible=0)]) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause", "page"),
+    [(Kind.STALLED, Cause.NOBODY_RECEIVES, "/queues/a"), (Kind.STALLED, Cause.MAPPING_STOPPED, "/mappings?queue=a"),
+     (Kind.POISONED, Cause.FUNCTION_FAILS, "/mappings?queue=a"), (Kind.FALLING_BEHIND, None, "/queues/a"),
+     (Kind.POISONED, Cause.POISON_GROUP, "/queues/a/messages?min_receives=2"),
+     (Kind.THROTTLED, Cause.ENDPOINT_DOWN, "/deliveries")],
+)  # fmt: skip
+def test_a_concern_leads_to_the_page_where_it_is_mended(kind: Kind, cause: Cause | None, page: str) -> None:
+    (found,) = find_concerns([judged("a", Verdict(kind, cause=cause, backlog=1))])
+    assert found.page == f"/console{page}"
+
+
+@pytest.mark.parametrize(
+    ("row", "level", "name", "text", "page"),
+    [
+        (("schedules_late", None, 1, None), "bad", "Schedules", "1 due schedule has not fired.", "/schedules"),
+        (("schedules_late", None, 10_000, None), "bad", "Schedules", "10,000 or more due schedules", "/schedules"),
+        (("schedule_fails", "<a>/b", 2, "no queue"), "warn", "<a>/b", "The schedule failed 2 times: no queue.",
+         "/schedules/%3Ca%3E%2Fb"),
+        (("deliveries_late", None, 2, None), "bad", "Deliveries", "2 due deliveries wait.", "/deliveries?view=waiting"),
+        (("old_transaction", None, 1, None), "warn", "Database", "A transaction is open.", "/system"),
+        (("old_snapshot", None, 12_000_000, None), "bad", "Database", "A snapshot is 12,000,000 transactions old.",
+         "/system"),
+    ],
+)  # fmt: skip
+def test_late_work(row: tuple[str, str | None, int, str | None], level: str, name: str, text: str, page: str) -> None:
+    kind, schedule, number, error = row
+    found = describe_late_work(LateWorkRow(kind, schedule, number, NOW, error))
+    assert (found.kind, found.level, found.name, found.since, found.number) == (kind, level, name, NOW, number)
+    assert found.text.startswith(text)
+    assert found.page == f"/console{page}"
+
+
+def test_an_endpoint_leads_to_its_attempts_unless_the_url_has_a_secret() -> None:
+    pages = [
+        find_concerns((), describe_endpoints([FailedEndpointRow(url, 0, None, None, None, False, NOW, 1)]))[0].page
+        for url in ("https://a.test/x", "https://a.test/x?token=1")
+    ]
+    attempts = "/console/deliveries?view=attempts&failed=1"
+    assert pages == [f"{attempts}&endpoint=https%3A%2F%2Fa.test%2Fx", attempts]
 
 
 def test_the_worst_of_each_kind_comes_first() -> None:
@@ -128,7 +195,8 @@ def test_the_worst_of_each_kind_comes_first() -> None:
     stalled = [(f"q{n}", Verdict(Kind.STALLED, NOW, backlog=n)) for n in range(15)]
     lost = [("lossy", Verdict(Kind.OK, expired=3, is_received=True)), ("unread", Verdict(Kind.IDLE, expired=1))]
     rows = [FailedEndpointRow(f"https://{n}.test", n, NOW, "503", NOW, stopped=n == 1, waiting=30) for n in range(2)]
-    found = find_concerns([*stalled, *lost], rows)
+    queues = [judged(name, verdict) for name, verdict in [*stalled, *lost]]
+    found = find_concerns(queues, describe_endpoints(rows))
     assert [(one.kind, one.name, one.number) for one in found][:6] == [
         ("stalled", "q14", 14), ("messages_expire", "unread", 1), ("given_up", "https://1.test", 1),
         ("endpoint_paused", "https://0.test", 30), ("stalled", "q13", 13), ("stalled", "q12", 12),

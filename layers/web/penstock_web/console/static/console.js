@@ -60,8 +60,19 @@
   const help = document.getElementById("help");
   const helpButton = document.querySelector("[data-help]");
   if (helpButton) { helpButton.hidden = false; helpButton.addEventListener("click", () => help.showModal()); }
+  // A page that the user may not open has no link in the navigation bar, so no key leads to it.
+  const open = (path, hash = "") => {
+    const link = document.querySelector(`.bar nav a[href="${path}"]`);
+    if (link) location.assign(path + hash);
+    return link;
+  };
+  const search = () => { const field = document.querySelector("[data-search]"); field?.focus(); field?.select(); return field; };
+  if (location.hash === "#search") search();
+  const pages = { o: "/console", q: "/console/queues", t: "/console/topics", d: "/console/deliveries", s: "/console/schedules" };
+  let jumpsUntil = 0;  // `g` and a second key open a page.
   const actions = {
-    "/": () => { const field = document.querySelector("[data-search]"); field?.focus(); field?.select(); return field; },
+    "/": () => search() ?? open(pages.q, "#search"),
+    g: (event) => { jumpsUntil = event.timeStamp + 2000; return true; },
     j: () => { step(1); return true; },
     k: () => { step(-1); return true; },
     x: () => { const box = current()?.querySelector("input[type=checkbox]"); box?.click(); return box; },
@@ -84,6 +95,10 @@
     if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
     if (event.key === "Escape" && isTyping(event.target)) { event.target.blur(); main()?.focus(); return; }
     if (isTyping(event.target) && event.target.type !== "checkbox") return;
-    if (Object.hasOwn(actions, event.key) && actions[event.key]()) event.preventDefault();
+    const jumps = event.timeStamp < jumpsUntil;
+    jumpsUntil = 0;
+    if (jumps && Object.hasOwn(pages, event.key)) {
+      if (open(pages[event.key])) event.preventDefault();
+    } else if (Object.hasOwn(actions, event.key) && actions[event.key](event)) event.preventDefault();
   });
 })();

@@ -1,0 +1,195 @@
+"""Tests the work of an account that is late or fails, and the queues that may need attention.
+
+The rows of other accounts, and the rows that need no attention, are never read, because an index leads to the others.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, LiteralString
+
+import psycopg
+import pytest
+
+from penstock.postgres.statements.metrics import READ_LATE_WORK, LateWorkRow
+from penstock.postgres.statements.queues import READ_OVERVIEW, READ_QUEUE_PAGE, OverviewRow
+from tests.support.database import Database
+from tests.support.sql.calls import Connection, call, create, receive, redrive, send, value
+from tests.support.wait import wait_until
+
+PLACE = ("000000000000", "us-east-1")
+MANY = 3_000
+SCHEDULES: LiteralString = """
+insert into queue.schedule (account_id, region, name, api, expression_kind, expression, canonical, timezone, target,
+    next_fire_at, due_at, status, consecutive_failures, last_error)
+select %(account)s, 'us-east-1', %(name)s || n, 'rest', 'cron', '0 * * * *', '0 * * * *', 'UTC', '{}',
+    clock_timestamp() + %(due)s, clock_timestamp() + %(due)s, %(status)s, %(failures)s, %(error)s
+from generate_series(1, %(number)s) n"""
+
+
+def schedules(db: Connection, name: str, due: timedelta, number: int = 1, **columns: Any) -> None:
+    known = {"account": PLACE[0], "status": "active", "failures": 0, "error": None}
+    db.execute(SCHEDULES, {**known, **columns, "name": name, "due": due, "number": number})
+
+
+def late_work(db: Connection, most: int = 10_000) -> dict[str, LateWorkRow]:
+    return {row.kind: row for row in call(db, READ_LATE_WORK, *PLACE, most, 60.0, 600.0, 10_000_000)}
+
+
+def test_late_schedules_are_counted_from_the_first(db: Connection) -> None:
+    schedules(db, "soon", timedelta(hours=1), 5)
+    schedules(db, "just-due", timedelta(seconds=-30))
+    schedules(db, "paused", timedelta(hours=-2), status="paused")
+    schedules(db, "foreign", timedelta(hours=-2), account="111122223333")
+    assert late_work(db) == {}
+    schedules(db, "late", timedelta(minutes=-5), 3)
+    row = late_work(db)["schedules_late"]
+    assert (row.name, row.number) == (None, 3)
+    assert row.since == value(db, "select min(due_at) from queue.schedule where name ^@ 'late'")
+    assert late_work(db, most=2)["schedules_late"].number == 2
+
+
+def test_a_schedule_fails_since_its_first_missed_occurrence(db: Connection) -> None:
+    schedules(db, "fails", timedelta(hours=1), failures=2, error="the queue does not exist")
+    db.execute(
+        "insert into queue.schedule_run (schedule_id, scheduled_for, fired_at, error) "
+        "select s.schedule_id, date_trunc('hour', now()) - n * interval '1 hour', case when n > 2 then now() end, "
+        "case when n <= 2 then 'x' end from queue.schedule s, generate_series(5, 1, -1) n"
+    )
+    row = late_work(db)["schedule_fails"]
+    assert (row.name, row.number, row.error) == ("fails1", 2, "the queue does not exist")
+    assert row.since == value(db, "select date_trunc('hour', now()) - interval '2 hours'")
+
+
+def test_deliveries_are_late_unless_they_wait_for_an_endpoint(db: Connection) -> None:
+    insert: LiteralString = (
+        "insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, due_at, waiting, state) "
+        "select n, '000000000000', 'https://a.test', false, now() - interval '2 minutes', n = 2, "
+        "case n when 3 then 'exhausted' else 'pending' end from generate_series(%s, 4) n"
+    )
+    db.execute(insert, (2,))
+    row = late_work(db)["deliveries_late"]
+    assert (row.number, row.since) == (1, value(db, "select now() - interval '2 minutes'")) or row.number == 1
+    assert row.since == value(db, "select min(due_at) from queue.outgoing_delivery where notice_id = 4")
+
+
+@pytest.mark.parametrize(
+    ("name", "measured", "number"),
+    [("oldest_transaction", 601, 1), ("oldest_transaction", 600, None), ("oldest_xmin", 10_000_001, 10_000_001),
+     ("oldest_xmin", 10_000_000, None)],
+)  # fmt: skip
+def test_an_old_transaction_comes_from_the_last_measurement(
+    db: Connection, name: str, measured: int, number: int | None
+) -> None:
+    db.execute("insert into queue.reading (name, value) values (%s, %s)", (name, measured))
+    found = late_work(db)
+    kind = {"oldest_transaction": "old_transaction", "oldest_xmin": "old_snapshot"}[name]
+    assert (found[kind].number if kind in found else None) == number
+    if number == 1:
+        since = found[kind].since
+        assert since is not None
+        assert value(db, "select %s between now() - interval '11 minutes' and now() - interval '10 minutes'", since)
+
+
+# --- dead letters ----------------------------------------------------------------------------------------------------
+def overview(db: Connection) -> list[OverviewRow]:
+    for _ in range(2):
+        db.execute("select queue.store_measurements(100, 0)")
+    return call(db, READ_OVERVIEW, *PLACE, 50)
+
+
+@pytest.mark.parametrize("suffix", ["", ".fifo"])
+def test_a_dead_letter_lies_in_the_queue_since_its_move(db: Connection, suffix: str) -> None:
+    """The count includes a dead letter that a consumer has just received."""
+    dead = create(db, "dead" + suffix)
+    arn = create(db, "q" + suffix, RedrivePolicy=redrive(dead))
+    send(db, arn, "a", "b", group="g" if suffix else None)
+    receive(db, arn, 2, visibility=0)
+    db.execute("update queue.log set sent_at = sent_at - interval '3 hours'")
+    db.execute("update queue.fifo_message set sent_at = sent_at - interval '3 hours'")
+    receive(db, arn, 2)
+    receive(db, dead, 1)
+    total, *rows = overview(db)
+    assert (total.dead_letters, total.queues, total.measured) == (2, 2, True)
+    (row,) = [row for row in rows if row.dead_letters]
+    assert row.name == "dead" + suffix
+    assert value(db, "select %s > now() - interval '1 hour'", row.oldest_at)
+
+
+# --- plans -----------------------------------------------------------------------------------------------------------
+def fetched(db: Connection, statement: LiteralString, *arguments: object) -> Counter[str]:
+    """Returns how many rows of each table a call reads, with and without an index."""
+    query = """
+        select relname, (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int from pg_stat_xact_user_tables
+        where schemaname = 'queue'"""
+    with db.transaction():
+        before = Counter(dict(db.execute(query).fetchall()))
+        db.execute(statement, arguments)
+        return Counter(dict(db.execute(query).fetchall())) - before
+
+
+@pytest.fixture(scope="module")
+def many(shared_database: Database) -> Iterator[Connection]:
+    """Creates many empty queues of which 20 have messages, schedules and minutes, and up-to-date statistics."""
+    with psycopg.connect(shared_database.dsn, autocommit=True) as administration:
+        create(administration, "template")
+        administration.execute(
+            "insert into queue.queues (account_id, region, name, shards, attributes) "
+            "select account_id, region, 'queue-' || n, 1, attributes from queue.queues, generate_series(1, %s) n",
+            (MANY,),
+        )
+        administration.execute(
+            "insert into queue.measurement (queue_id, measured_at, visible, in_flight, delayed, noisy_groups, "
+            "dead_lettered) select queue_id, now(), greatest(0, 20 - queue_id), 0, 0, 0, 0 from queue.queues "
+            "on conflict do nothing"
+        )
+        schedules(administration, "soon", timedelta(hours=1), MANY)
+        schedules(administration, "late", timedelta(hours=-1), 20)
+        administration.execute(
+            "insert into queue.account_minute select account, 'us-east-1', now() - n * interval '1 minute' "
+            "from generate_series(1, 1500) n, unnest(array['000000000000', '111122223333']) account"
+        )
+
+        def vacuumed() -> bool:
+            """Returns whether the index alone answers for every queue, because no snapshot is older."""
+            administration.execute("vacuum analyze")
+            known = "select relallvisible = relpages from pg_class where oid = 'queue.queues'::regclass"
+            return bool(value(administration, known))
+
+        wait_until(vacuumed)
+    with psycopg.connect(shared_database.api_dsn, autocommit=True) as connection:
+        yield connection
+
+
+def test_no_page_reads_all_rows_where_an_index_can_serve(many: Connection) -> None:
+    """Totals are sums over all queues, so the overview reads each measurement once, but not each queue."""
+    found = fetched(many, "select queue.read_overview(%s, %s, 50)", *PLACE)
+    assert MANY < found.pop("measurement") <= 2 * MANY + 200
+    assert found.pop("queues") <= 200
+    assert found == {}
+    late = fetched(many, "select queue.read_late_work(%s, %s, 10000, 60, 600, 10000000)", *PLACE)
+    assert (set(late), late["schedule"]) == ({"schedule"}, 20)
+    minutes = fetched(many, "select queue.read_account_minutes(%s, %s, now() - interval '1 hour')", *PLACE)
+    assert 50 < minutes["account_minute"] <= 61
+    page: LiteralString = "select queue.read_queue_page(%s, %s, '', %s, false, %s, 0, 50)"
+    by_name = fetched(many, page, *PLACE, "name", [])
+    assert (by_name["queues"] <= 300, by_name["measurement"] <= 100) == (True, True), by_name
+    first = fetched(many, page, *PLACE, "trouble", [f"queue-{n}" for n in range(100, 200)])
+    assert (first["queues"] <= 500, first["measurement"] <= 200) == (True, True), first
+
+
+def test_the_page_of_trouble_has_each_queue_once(many: Connection) -> None:
+    """First come the given queues, then those with the most messages, then the others by name."""
+    worst = ["queue-2000", "queue-3", "gone", "queue-1000"]
+    names = [
+        row.name
+        for skip in range(0, MANY + 50, 500)
+        for row in call(many, READ_QUEUE_PAGE, *PLACE, "", "trouble", False, worst, skip, 500)
+    ]
+    assert len(names) == len(set(names)) == MANY + 1
+    assert names[:5] == ["queue-2000", "queue-3", "queue-1000", "template", "queue-1"]
+    rest = names[22:]
+    assert rest == sorted(rest)
+    (found,) = call(many, READ_QUEUE_PAGE, *PLACE, "EUE-2000", "trouble", False, worst, 0, 50)
+    assert (found.name, found.total) == ("queue-2000", 1)
+    assert call(many, READ_QUEUE_PAGE, *PLACE, "", "trouble", False, worst, MANY + 50, 50) == []
