@@ -7,8 +7,8 @@
 --   `source_name` is the first queue by name that uses this queue as its dead-letter queue.
 --   `sources` is the number of queues that use this queue as their dead-letter queue.
 -- Queues without a value come last, and queues with equal values are sorted by name. Reads all names once, and all
--- measurements once unless p_sort is name or p_first fills the page. Uses the indexes queues_account_id_region_name_key,
--- queues_pkey and measurement_pkey.
+-- measurements once unless p_sort is name or p_first fills the page. Uses the indexes
+-- queues_account_id_region_name_key, queues_pkey and measurement_pkey.
 create or replace function queue.read_queue_page(
     p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean,
     p_first text[], p_skip int, p_limit int)

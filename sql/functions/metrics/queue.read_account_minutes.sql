@@ -1,5 +1,5 @@
--- queue.read_account_minutes(account, region, from): returns how many messages entered and left all queues of an
--- account in each minute from p_from. A minute without a row had no events. Uses the index account_minute_pkey.
+-- queue.read_account_minutes: returns how many messages entered and left all queues of an account in each minute from
+-- p_from. A minute without a row had no events. Uses the index account_minute_pkey.
 create or replace function queue.read_account_minutes(p_account_id text, p_region text, p_from timestamptz)
 returns table (starts_at timestamptz, entered bigint, finished bigint, read_at timestamptz)
 language sql stable as $$

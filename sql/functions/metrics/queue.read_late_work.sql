@@ -1,5 +1,5 @@
--- queue.read_late_work(account, region, max, late, old, transactions): returns late and failing work of an account, and
--- what prevents the database from removing deleted rows.
+-- queue.read_late_work: returns late and failing work of an account, and what prevents the database from removing
+-- deleted rows.
 --   `kind` is schedules_late or deliveries_late for work that has been due for more than p_late seconds, and
 --     schedule_fails for each of the first 50 schedules that fail. `kind` is old_transaction if a transaction has been
 --     open for more than p_old seconds, and old_snapshot if a snapshot is older than p_transactions transactions.

@@ -1,8 +1,8 @@
 -- queue.store_minutes: adds up to p_limit rows of queue.activity to queue.minute and queue.account_minute, and counts
--- the messages of their queues (store_gauges). If more than p_max queues had activity, only the busiest queues have rows
--- in queue.minute. Deletes rows that are older than 25 hours, and up to p_limit rows of queue.unjudged_event. After a
--- call, all processes pause together. The pause lasts p_pause_ms, or 20 times the duration of the call if that is
--- longer. A p_pause_ms of 0 means no pause. Long calls cause long pauses because each call reads the dead rows of
+-- the messages of their queues (store_gauges). If more than p_max queues had activity, only the busiest queues have
+-- rows in queue.minute. Deletes rows that are older than 25 hours, and up to p_limit rows of queue.unjudged_event.
+-- After a call, all processes pause together. The pause lasts p_pause_ms, or 20 times the duration of the call if that
+-- is longer. A p_pause_ms of 0 means no pause. Long calls cause long pauses because each call reads the dead rows of
 -- queue.activity that an old snapshot keeps.
 --   `calls` is the number of added rows of queue.activity.
 --   `queues` is the number of queues that these rows belong to.

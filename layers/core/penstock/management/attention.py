@@ -103,7 +103,7 @@ class Concern(Struct):
 
 
 class Attention(Struct):
-    """What needs attention in one region, and the number of all queues. The worst concern of each kind comes first."""
+    """The concerns in one region, and the number of all queues. The worst concern of each kind comes first."""
 
     queues: int
     concerns: list[Concern]

@@ -48,8 +48,9 @@ def test_a_dead_letter_queue_that_grew_needs_attention(console: Console) -> None
 
 @pytest.mark.parametrize(
     ("query", "first"),
-    [("q=page-", "page-000"), ("q=page-&order=desc", "page-059"), ("q=page-&page=2", "page-050"),
-     ("q=page-&sort=visible", "page-037"), ("q=page-&page=9", None), ("q=page-&page=x&sort=y", "page-000")],
+    [("q=page-", "page-037"), ("q=page-&sort=name&order=desc", "page-059"), ("q=page-&page=2", "page-050"),
+     ("q=page-&sort=visible", "page-037"), ("q=page-&sort=name", "page-000"), ("q=page-&page=9", None),
+     ("q=page-&page=x&sort=y&order=desc", "page-037")],
 )  # fmt: skip
 def test_queues_by_search_order_and_page(sixty: Console, query: str, first: str | None) -> None:
     text = sixty.page(f"/queues?{query}")

@@ -133,7 +133,7 @@ def judged(name: str, verdict: Verdict, arrived: int = 0, **known: Any) -> Judge
 def test_no_verdict_hides_dead_letters() -> None:
     """The count includes letters that are in flight, and the time is that of the oldest letter's arrival."""
     since = NOW - 6 * MINUTE
-    stalled = Verdict(Kind.STALLED, NOW, cause=Cause.NOBODY_RECEIVES, cause_text="Nobody.", backlog=5)
+    stalled = Verdict(Kind.STALLED, NOW, cause=Cause.NOBODY_RECEIVES, cause_text="No receives.", backlog=5)
     queue = judged("orders-dlq", stalled, 7, dead_letters=True, in_flight=2, delayed=1, oldest_at=since)
     found = {one.kind: one for one in find_concerns([queue])}
     letters = found["dead_letters"]
