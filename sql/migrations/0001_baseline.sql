@@ -1521,6 +1521,41 @@ create table queue.worker_position (
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 
 
+-- Alerts -------------------------------------------------------------------------------------------------------------
+
+create table queue.alert_target (
+    account_id text primary key,    -- empty for QUEUE_ALERT_URL
+    url text not null               -- as the user wrote it, with the prefix of the format
+);
+comment on table queue.alert_target is 'The secret URLs to which alerts go.';
+
+create table queue.alert_round (
+    is_only boolean primary key default true check (is_only),
+    round bigint not null,
+    started_at timestamptz not null,
+    ended_at timestamptz            -- null before the first evaluation, or if no account has alerts
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
+comment on table queue.alert_round is 'The last evaluation of all problems. The table has at most one row.';
+
+create table queue.alert (
+    account_id text not null,
+    region text not null,           -- empty for a problem of the account
+    subject text not null,          -- verdict, for all verdicts on a queue, or the kind of the problem
+    name text not null,             -- the queue, endpoint or schedule
+    kind text not null,             -- the kind of the problem that was reported
+    state text not null check (state in ('pending', 'firing', 'ended')),
+    evaluations int not null,       -- the number of consecutive evaluations that contradict the state
+    since timestamptz not null,
+    reported_rank int not null,         -- the worst rank that was reported; a smaller number is worse
+    reported_number bigint not null,    -- the number of messages or deliveries that was reported
+    reported_at timestamptz,
+    primary key (account_id, region, subject, name)
+) with (fillfactor = 70, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
+comment on table queue.alert is
+    'Problems that alerts report. pending: the problem exists, but not for long enough; firing: the alert was sent; '
+    'ended: the end was sent at reported_at, and the problem sends no new alert for a while.';
+
+
 -- Compression --------------------------------------------------------------------------------------------------------
 
 -- lz4 compresses texts of over 2 KB if the server supports lz4. For a megabyte of JSON, pglz takes 25 ms of CPU, and

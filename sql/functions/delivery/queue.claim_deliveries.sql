@@ -14,7 +14,8 @@
 --   `subscription_policy` is the subscription's DeliveryPolicy. For a schedule, the column also has the seconds until
 --     the invocation becomes too old (SecondsLeft).
 --   `trace` is the trace header of the publish, and null if the publish was not traced.
---   `password` is the password of a URL with a user (queue.endpoint_password).
+--   `password` is the password of a URL with a user (queue.endpoint_password), or the secret URL of an alert
+--     (queue.alert_target).
 -- Locks deliveries and rows of queue.delivery_endpoint, and skips locked rows. Inserts rows of queue.delivery_endpoint
 -- in the order of their names. Uses the indexes outgoing_delivery_account_due, outgoing_delivery_waits_for and
 -- delivery_endpoint_account_next_at.
@@ -103,7 +104,9 @@ begin
                 (d.subscription_policy::jsonb ->> 'Until')::float8 - extract(epoch from v_now)::float8))::text end,
         d.topic_policy, d.attempts, case when n.kind = 'schedule' then queue.function_input(n, d.attempts + 1)
             else queue.delivery_body(d.raw, d.subscription_arn, n) end,
-        d.account_id, n.trace, case when d.endpoint like '%:****@%' then (
+        d.account_id, n.trace, case when n.kind = 'alert' then (
+            select a.url from queue.alert_target a where a.account_id = n.routing_key)
+        when d.endpoint like '%:****@%' then (
             select p.password from queue.endpoint_password p
             where p.account_id = d.account_id and p.endpoint = d.endpoint
                 and p.topic_arn = case when d.binding_id is null then n.topic_arn else '' end) end

@@ -147,6 +147,7 @@ def test_the_own_region_must_be_served() -> None:
 def test_printed_settings_have_no_secrets() -> None:
     secrets = ("DATABASE_URL", "DATABASE_DIRECT_URL", *(s.name for s in SETTINGS if s.secret))
     mail = {"SNS_SMTP_URL": "smtp://user:hidden@host", "SNS_MAIL_FROM": "a@example.com"}
+    mail["QUEUE_ALERT_URL"] = "https://hooks.slack.com/hidden"
     key = {"QUEUE_ENCRYPTION_KEY": KEY}
     shown = repr(Settings.read(dict.fromkeys(secrets, "hidden") | mail | key))
     assert "hidden" not in shown

@@ -24,7 +24,7 @@ OPERATE = (
     *READ, "sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility",
     "sqs:PurgeQueue", "sqs:StartMessageMoveTask", "sqs:CancelMessageMoveTask", "sns:Publish", "penstock:PublishEvent",
     "penstock:ReadArchive", "penstock:ReadOutbox", "penstock:RetryDelivery", "penstock:PauseEndpoint",
-    "penstock:TestEndpoint",
+    "penstock:TestEndpoint", "penstock:TestAlerts",
     "penstock:PauseQueue", "penstock:RunSchedule",
 )  # fmt: skip
 MAX_POLICY_LENGTH = 6_144  # the most characters of a managed policy ("IAM and AWS STS quotas", IAM User Guide)

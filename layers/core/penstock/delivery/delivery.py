@@ -15,6 +15,8 @@ GATEWAY: Final = "gateway"
 """The `kind` of text messages and pushes for the installation's gateway."""
 MAIL: Final = "mail"
 """The `kind` of mails with any SNS message type."""
+ALERT: Final = "alert"
+"""The `kind` of alerts for URLs. The delivery's `password` is the secret URL."""
 FUNCTION: Final = "lambda"
 """The `kind` of SNS messages for Lambda functions."""
 SCHEDULE: Final = "schedule"
@@ -24,7 +26,7 @@ SCHEDULE: Final = "schedule"
 class Delivery(NamedTuple):
     """A leased delivery. `policy` is the effective policy, or None for the defaults. `attempts` counts known outcomes.
 
-    `password` is the password that `****` replaces in the endpoint's URL.
+    `password` is the password that `****` replaces in the endpoint's URL, or the whole URL of an alert.
     """
 
     delivery_id: int

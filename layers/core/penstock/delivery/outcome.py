@@ -1,8 +1,9 @@
 """The outcome of an attempt, and the pause until the next attempt.
 
 On SNS, the delivery policy determines the retries of a URL ("Amazon SNS message delivery retries"). SNS retries text
-messages, mobile push and e-mail (SMTP) 50 times over 6 hours (customer managed endpoints). The worker retries events of
-the REST API after 10, 30, 60 and 300 seconds. functions/outcome.py defines the pauses of functions.
+messages, mobile push and e-mail (SMTP) 50 times over 6 hours (customer managed endpoints), and the worker retries
+alerts in the same way. The worker retries events of the REST API after 10, 30, 60 and 300 seconds. functions/outcome.py
+defines the pauses of functions.
 """
 
 from typing import Final, NamedTuple
@@ -11,7 +12,7 @@ from uuid import UUID
 from penstock.observing.trace_context import TraceContext
 from penstock.sns.delivery_policy import retry_delays
 
-from .delivery import EVENT, GATEWAY, MAIL, Delivery
+from .delivery import ALERT, EVENT, GATEWAY, MAIL, Delivery
 
 EVENT_DELAYS: Final = (10.0, 30.0, 60.0, 300.0)
 GATEWAY_DELAYS: Final = tuple(
@@ -20,7 +21,7 @@ GATEWAY_DELAYS: Final = tuple(
         "numMaxDelayRetries": 38, "backoffFunction": "exponential",
     })
 )  # fmt: skip
-_FIXED_DELAYS: Final = {EVENT: EVENT_DELAYS, GATEWAY: GATEWAY_DELAYS, MAIL: GATEWAY_DELAYS}
+_FIXED_DELAYS: Final = {EVENT: EVENT_DELAYS, GATEWAY: GATEWAY_DELAYS, MAIL: GATEWAY_DELAYS, ALERT: GATEWAY_DELAYS}
 MAX_ERROR_CHARACTERS: Final = 200
 NOT_ATTEMPTED: Final = 0
 """The value of `status` if the worker sent no request, so that the attempt does not count."""

@@ -7,10 +7,11 @@ from penstock.actions import ACTIONS, MAPPING_ACTIONS
 OWN_ACTIONS: Final = frozenset(
     f"penstock:{name}"
     for name in (
-        "CreateKey", "EndUser", "GetLag", "GetMetrics", "GetQueueMetrics", "LimitKey", "ListDeliveries",
+        "CreateKey", "EndUser", "GetAlerts", "GetLag", "GetMetrics", "GetQueueMetrics", "LimitKey", "ListDeliveries",
         "ListReceivers", "ListSubscriptions", "MatchEvent", "OptOutPhoneNumber", "PauseEndpoint", "PauseQueue",
         "PreviewSchedule", "PublishEvent", "PublishToPhoneNumber", "ReadResponses", "ReadArchive", "ReadAudit",
-        "ReadKeys", "ReadOutbox", "RetryDelivery", "RevokeKey", "RunSchedule", "SetUser", "Subscribe", "TestEndpoint",
+        "ReadKeys", "ReadOutbox", "RetryDelivery", "RevokeKey", "RunSchedule", "SetAlerts", "SetUser", "Subscribe",
+        "TestAlerts", "TestEndpoint",
         "Unsubscribe",
     )
 )  # fmt: skip

@@ -52,6 +52,12 @@ class EndpointNotFound(ObjectNotFound):
     default_message = "The account delivers nothing to this endpoint."
 
 
+class AlertsNotSet(ObjectNotFound):
+    """The account has no address for alerts, and the installation's address does not belong to the account."""
+
+    default_message = "The account has no address for alerts."
+
+
 class UserNotFound(ObjectNotFound):
     default_message = "The user does not exist."
 

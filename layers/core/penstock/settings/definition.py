@@ -277,6 +277,22 @@ class Settings:
         "measure all queues for `/metrics`. All processes share the rounds. While the data does not change, no round "
         "runs, and a scrape measures the queues first.")
 
+    _alerts = Subject("Alerts")
+    queue_alert_url = Setting("", unit="address", secret=True, format=formats.ALERT_URL, help="The URL to which the "
+        "installation sends alerts: an incoming webhook of Slack, a workflow of Microsoft Teams, PagerDuty's Events "
+        "API v2, or any server that takes JSON. An account can have another URL. The processes that measure queues "
+        "need this variable. Private addresses need `WEBHOOK_ALLOW_CIDRS`. See "
+        "[Alerts](../operate/alerts.md).")
+    queue_alert_email = Setting("", unit="address", format=formats.MAIL_RECIPIENT, help="The e-mail address to which "
+        "the installation sends alerts through `SNS_SMTP_URL`, also in addition to `QUEUE_ALERT_URL`.")
+    queue_alert_interval_ms = Setting(30_000, unit="ms", minimum=100, help="The pause between two evaluations of the "
+        "installation's problems. All processes share the evaluations. In an installation of functions only, the pause "
+        "is at least a minute.")
+    queue_alert_evaluations = Setting(2, unit="evaluations", minimum=1, maximum=1000, help="The number of consecutive "
+        "evaluations in which a problem must exist before an alert, and must be gone before the alert's end.")
+    queue_alert_pause_seconds = Setting(600, unit="seconds", minimum=0, help="How long a problem that ended sends no "
+        "new alert if it comes back, and how long a problem that grows sends no further alert.")
+
     _logs = Subject("Logs and traces")
     log_level = Setting("info", choices=("debug", "info", "warning", "error", "critical"), help="The lowest level of "
         "the log records that the service writes.")
@@ -409,6 +425,8 @@ def _check_combinations(settings: Settings) -> None:
     """Raises SettingError for values that contradict each other."""
     if settings.sns_smtp_url and not settings.sns_mail_from:
         raise SettingError("SNS_SMTP_URL needs SNS_MAIL_FROM", "SNS_SMTP_URL")
+    if settings.queue_alert_email and not settings.sns_smtp_url:
+        raise SettingError("QUEUE_ALERT_EMAIL needs SNS_SMTP_URL", "QUEUE_ALERT_EMAIL")
     if not settings.serves(settings.queue_region):
         raise SettingError(
             f"QUEUE_REGIONS must have QUEUE_REGION, which is {settings.queue_region!r}, not {settings.queue_regions!r}",

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from penstock.aws.arn import is_region
 
-from .mail_address import parse_sender, parse_server
+from .alert_url import ALERT_PATTERN, parse_alert_url
+from .mail_address import is_email_address, parse_sender, parse_server
 
 # delivery.http.endpoint accepts only these URLs. Every message to another URL would fail permanently.
 _GATEWAY: Final = (
@@ -98,6 +99,13 @@ def _are_hosts(text: str) -> bool:
 
 ACCOUNT: Final = Format("12 digits", r"[0-9]{12}")
 ADDRESS: Final = Format("host:port", r".+:[0-9]{1,5}", split_address)
+ALERT_URL: Final = Format(
+    "a URL [slack+|teams+|pagerduty+|json+]http[s]://host[:port][/path][?query] without a user, and for PagerDuty with "
+    "?routing_key=KEY",
+    ALERT_PATTERN,
+    parse_alert_url,
+    is_shown=False,
+)
 BASE_URL: Final = Format(
     "an address http[s]://host[:port][/path], without a user's name",
     r"https?://[!-.0-~][!-~]*",
@@ -113,6 +121,7 @@ GATEWAY_URL: Final = Format(
 )
 HOST: Final = Format("the name of a host, without https://", r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?")
 HOSTS: Final = Format("names of hosts, without https:// and port", r"[A-Za-z0-9_.*:\[\], -]+", _are_hosts)
+MAIL_RECIPIENT: Final = Format("an e-mail address", accepts=is_email_address)
 MAIL_SENDER: Final = Format("an e-mail address, or `name <address>`", accepts=parse_sender, is_shown=False)
 MAIL_SERVER: Final = Format("smtp[s]://[user:password@]host[:port]", accepts=parse_server, is_shown=False)
 REGION: Final = Format("the name of a region", r"[a-z0-9-]{1,32}")

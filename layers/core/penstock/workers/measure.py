@@ -3,6 +3,9 @@
 All processes share one round through the queues. Each process takes the next page, and no two processes take the same
 page. The next round begins QUEUE_METRICS_INTERVAL_MS after the previous round's end. In a Lambda function, the worker
 reports the gauges that Amazon SQS reports to CloudWatch each minute, in a separate round.
+
+After its measurements, a Lambda function tells what needs attention (`workers.alert`). In the container, the thread of
+this worker does the same.
 """
 
 from collections.abc import Callable
@@ -18,13 +21,15 @@ from penstock.postgres.statements.installation import (
 from penstock.settings import Settings
 from penstock.sns.filter_policy.unjudged import log_unjudged
 
-from . import Counts
+from . import Counts, alert
 
 if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
 MAX_RUN_SECONDS = 5.0
 QUEUES_PER_PAGE = 100
+FUNCTION_INTERVAL_MS = 60_000
+"""A schedule invokes the Lambda function every minute."""
 CALLS_AT_ONCE = 100_000
 """The maximum number of rows of queue.activity that a run adds to the minutes. Adding this number of rows takes 0.3
 s."""
@@ -66,7 +71,7 @@ def report_once(
         for row in page:
             report(row)
         queues += len(page)
-    return {"queues": queues}
+    return {"queues": queues, "alerts": alert.run_once(settings, connection, FUNCTION_INTERVAL_MS).reported}
 
 
 def store_minutes(settings: Settings, connection: "StatementExecutor") -> Counts:

@@ -30,7 +30,7 @@ MODULES: Final = {
     "Schedules": ("commands.schedules",),
     "Functions": ("commands.mappings",),
     "A file of all": ("manifest", "init"),
-    "Metrics": ("metrics", "files"),
+    "Metrics": ("metrics", "commands.alerts", "files"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Implements `penstock alerts`, `dashboards`, `systemd` and `example`, which print files that the package contains."""
+"""Implements `penstock dashboards`, `systemd` and `example`, which print files that the package contains."""
 
 from __future__ import annotations
 
@@ -11,16 +11,6 @@ import typer
 from penstock_web.local_error import LocalError
 
 app = typer.Typer()
-
-
-@app.command("alerts", help="print the alert rules for Prometheus")
-def alerts(
-    service: Annotated[
-        str, typer.Option(metavar="URL", help="address of a running service, to put before each runbook_url")
-    ] = "",
-) -> None:
-    rules = find_file("infra/container/prometheus", "alerts.yaml").read_text()
-    print(rules.replace("runbook_url: /docs/", f"runbook_url: {service.rstrip('/')}/docs/"), end="")
 
 
 @app.command("dashboards", help="list the dashboards for Grafana, or print a dashboard")

@@ -14,7 +14,7 @@ from penstock.settings import SettingError
 from penstock_web.database.outage import is_shortage
 from penstock_web.local_error import LocalError
 
-from . import database, own_settings, pooler, roles, server_settings, service, sessions, stored_rows, versions
+from . import alerts, database, own_settings, pooler, roles, server_settings, service, sessions, stored_rows, versions
 from .examination import Examination, Finding
 from .own_settings import check_settings, usable_settings
 
@@ -54,6 +54,12 @@ CHECKS: Final = (
         "/docs/operate/unavailable/",
         lambda examined: () if examined.folder is None else service.check_service(examined.folder),
         applies=lambda examined: examined.folder is not None,
+    ),
+    Check(
+        alerts.ALERTS,
+        "/docs/operate/alerts/",
+        lambda examined: alerts.check_alerts(examined.settings),
+        applies=lambda examined: bool(examined.settings.queue_alert_url or examined.settings.queue_alert_email),
     ),
     Check(database.DATABASE, "/docs/operate/unavailable/#the-database-does-not-answer", database.check_database),
     Check(pooler.CONNECTION, "/docs/operate/database/", pooler.check_connection, database.DATABASE),

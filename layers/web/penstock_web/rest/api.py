@@ -19,6 +19,7 @@ from penstock_web.routing.runner import Api, RunOperation
 
 from . import (
     access,
+    alerts,
     deliveries,
     events,
     mappings,
@@ -51,6 +52,7 @@ ROUTES: Final[tuple[Routes, ...]] = (
     schedules.routes,
     mappings.routes,
     metrics.routes,
+    alerts.routes,
 )
 
 

@@ -12,6 +12,7 @@ from penstock.event_sources.errors import (
 )
 from penstock.management.errors import (
     AccessIsOff,
+    AlertsNotSet,
     DeliveryNotFound,
     EndpointNotFound,
     KeyNotFound,
@@ -44,6 +45,7 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     NotFound: (404, "topic_not_found", "Create it with POST /v1/topics."),
     Throttled: (429, "too_many_requests", None),
     DeliveryNotFound: (404, "delivery_not_found", "The delivery may have succeeded."),
+    AlertsNotSet: (404, "alerts_not_set", "Set an address with PUT /v1/alerts, or QUEUE_ALERT_URL."),
     UserNotFound: (404, "user_not_found", None),
     KeyNotFound: (404, "key_not_found", None),
     AccessIsOff: (409, "access_is_off", "penstock users and penstock keys change users and keys in the database."),

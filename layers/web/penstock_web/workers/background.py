@@ -23,7 +23,7 @@ from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import Row
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import SettingError, Settings
-from penstock.workers import Counts, measure, move
+from penstock.workers import Counts, alert, measure, move
 from penstock.workers.deliver import Deliverer
 from penstock.workers.fire import Firer
 from penstock.workers.maintain import MAINTENANCE, Maintainer
@@ -201,7 +201,9 @@ and the other part updates the minutes.
 
 
 class MeasurementWorker(Worker):
-    """Measures queues for /metrics. After a round in which no queue changed, the worker sleeps."""
+    """Measures queues for /metrics, and tells what needs attention. After a round in which no queue changed, the worker
+    sleeps. The worker does not sleep if any account has alerts, because time alone can make a problem.
+    """
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter) -> None:
         # The database stores the time of the next round. Two checks in each interval make sure that some process starts
@@ -217,6 +219,7 @@ class MeasurementWorker(Worker):
         # Counts the events of the SQL interface that filters could not examine. The worker's thread counts, and the
         # event loop reports the count.
         self._unjudged = 0
+        self._reports_alerts = False
         self._run_ended = asyncio.Event()
         long_polls.on_wake(measure.MEASUREMENTS, self.wake)
 
@@ -231,7 +234,8 @@ class MeasurementWorker(Worker):
 
     def _measure(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         known = (self._activity.changes, self._activity.noticed)
-        counts = measure.run_once(settings, TransactionExecutor(connection))
+        calls = TransactionExecutor(connection)
+        counts = measure.run_once(settings, calls)
         self._unjudged = counts["unjudged"]
         if counts["minutes"]:
             self._known["minutes"] = known
@@ -239,12 +243,15 @@ class MeasurementWorker(Worker):
             self._round_known = self._round_known or known
         if counts["rounds"] and self._round_known is not None:
             self._known["rounds"], self._round_known = self._round_known, None
-        return counts
+        self._reports_alerts, reported = alert.run_once(settings, calls)
+        return {**counts, "alerts": reported}
 
     def _next_pause(self) -> float:
         self._meter.count_unjudged("event", self._unjudged)
         self._run_ended.set()
         known = [self._known.get(part) for part in PARTS]
+        if self._reports_alerts:
+            return min(self._pause_seconds, self._settings.queue_alert_interval_ms / 2000)
         if known[0] is not None and known[0] == known[1] and self._long_polls.receives_notifications:
             self._known.clear()
             self._activity.wait(self.wake, known[0][0])

@@ -16,6 +16,7 @@ import pytest
 from penstock.postgres.psycopg_connection import connect
 from penstock.settings import Settings
 from penstock_web.cli import main
+from penstock_web.doctor.alerts import check_alerts
 from penstock_web.doctor.checks import CHECKS, examine
 from penstock_web.doctor.database import check_clock, check_database
 from penstock_web.doctor.examination import Examination, Finding
@@ -235,7 +236,13 @@ def test_without_damage_no_check_finds_anything(database: Database) -> None:
         "full_page_writes is off; it should be on",
     ]
     assert outcome.skipped == {}
-    assert {check.name for check in CHECKS} - set(outcome.checked) == {"service", "ids", "keys", "subscriptions"}
+    assert {check.name for check in CHECKS} - set(outcome.checked) == {
+        "alerts",
+        "service",
+        "ids",
+        "keys",
+        "subscriptions",
+    }
 
 
 def test_the_page_has_a_row_for_each_check() -> None:
@@ -371,3 +378,22 @@ def test_the_option_goes_before_the_environment(
     assert "DATABASE_URL=user=me dbname=mine host=127.0.0.1" in lines
     assert "DATABASE_DIRECT_URL=" in lines
     assert "secret" not in "".join(lines)
+
+
+# --- alerts ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("variables", "problem"),
+    [
+        ({"QUEUE_ALERT_URL": "slack+https://127.0.0.1/secret"}, "no alert reaches 127.0.0.1: "),
+        ({"QUEUE_ALERT_URL": "https://[::1]/secret", "WEBHOOK_ALLOW_CIDRS": "10.0.0.0/8"}, "no alert reaches ::1: "),
+        ({"QUEUE_ALERT_URL": "https://nowhere.invalid/secret"}, "the host nowhere.invalid of QUEUE_ALERT_URL has no"),
+        ({"QUEUE_ALERT_URL": "https://127.0.0.1/", "WEBHOOK_ALLOW_CIDRS": "many"}, "WEBHOOK_ALLOW_CIDRS is invalid"),
+        ({"QUEUE_ALERT_URL": "https://127.0.0.1/", "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"}, ""),
+        ({"QUEUE_ALERT_URL": "https://203.0.114.1/"}, ""),
+    ],
+)
+def test_an_address_of_alerts_that_is_out_of_reach(variables: dict[str, str], problem: str) -> None:
+    found = list(check_alerts(Settings.read(variables)))
+    assert len(found) == bool(problem)
+    assert all(finding.problem.startswith(problem) for finding in found)
+    assert "secret" not in str(found)

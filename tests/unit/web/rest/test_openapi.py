@@ -224,6 +224,10 @@ GET /queues/{name}/minutes: queue: penstock:GetQueueMetrics
 GET /queues/{name}/lag: queue: penstock:GetQueueMetrics
 GET /metrics/attention: account: sqs:ListQueues penstock:GetLag penstock:ListDeliveries
 GET /metrics/lag: account: penstock:GetLag
+GET /alerts: account: penstock:GetAlerts
+PUT /alerts: account: penstock:SetAlerts
+DELETE /alerts: account: penstock:SetAlerts
+POST /alerts/test: account: penstock:TestAlerts
 """
 
 

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from time import monotonic, time
 
 from penstock.delivery.carrier import ATTEMPT_SECONDS
-from penstock.delivery.delivery import Delivery
+from penstock.delivery.delivery import ALERT, Delivery
 from penstock.delivery.outcome import Outcome
 from penstock.documents.endpoint import EndpointInvalid, EndpointRefused, fill_in_password, parse_endpoint
 
+from .alert import address_alert
 from .challenge import UNAUTHORIZED, respond_to_challenge
 from .outcome import judge_failure, judge_response
 from .request import SIGNED, request_bytes
@@ -49,7 +50,11 @@ class HttpCarrier:
             error = EndpointInvalid("the queue does not exist, or cannot take the message")
             return judge_failure(delivery, error), None, None
         try:
-            endpoint = parse_endpoint(self._url or delivery.endpoint)
+            if delivery.kind == ALERT:
+                delivery, url = address_alert(delivery)
+            else:
+                url = self._url or delivery.endpoint
+            endpoint = parse_endpoint(url)
             request = request_bytes(delivery, endpoint, self._secrets, int(time()))
             end = monotonic() + seconds
             response = await self._sender.post(endpoint, request, seconds, delivery.account_id)

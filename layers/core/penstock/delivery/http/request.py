@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock import __version__
-from penstock.delivery.delivery import EVENT, GATEWAY, Delivery
+from penstock.delivery.delivery import ALERT, EVENT, GATEWAY, Delivery
 from penstock.documents.endpoint import Endpoint
 from penstock.observing.trace_context import CURRENT_TRACE, as_traceparent
 from penstock.sns.delivery_policy import CONTENT_TYPE
 
-SIGNED: Final = frozenset((EVENT, GATEWAY))
+SIGNED: Final = frozenset((ALERT, EVENT, GATEWAY))
 """The kinds of deliveries that are JSON and signed as Standard Webhooks."""
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the specification's prefix, not a secret
 

@@ -88,11 +88,11 @@ class RestClient:
 
         return msgspec.json.decode(self._request(method, path, body, {}), type=kind)
 
-    def members(self, path: str, name: str | None = None, **parameters: object) -> list[Document]:
+    def members(self, path: str, name: str | None = None, method: str = "GET", **parameters: object) -> list[Document]:
         """Returns the documents of a list response, or of the response's member `name`."""
         import msgspec
 
-        data = self._request("GET", path, None, parameters)
+        data = self._request(method, path, None, parameters)
         found = msgspec.json.decode(data) if name is None else msgspec.json.decode(data)[name]
         return msgspec.convert(found, list[dict[str, object]])
 

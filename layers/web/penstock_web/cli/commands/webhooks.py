@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .client import Document
 
 _LOOK_SECONDS = 0.5
-_MAX_LOOK_SECONDS = 20
+MAX_LOOK_SECONDS = 20
 """The longest wait for a test's attempt. An endpoint can take 15 seconds to respond."""
 
 app = typer.Typer(name="webhooks", help="manage endpoints, and show delivery attempts")
@@ -71,9 +71,9 @@ def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     """
     client = RestClient(endpoint)
     sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
-    response = _wait_for_attempt(client, url, str(sent["message_id"]))
+    response = wait_for_attempt(client, url, str(sent["message_id"]))
     if response is None:
-        raise LocalError(f"no attempt within {_MAX_LOOK_SECONDS} s. Check whether {url} is paused or delivery is off")
+        raise LocalError(f"no attempt within {MAX_LOOK_SECONDS} s. Check whether {url} is paused or delivery is off")
     if response["outcome"] != "delivered":
         raise LocalError(f"not delivered: {response['status'] or response['error']}")
     say(response, json, f"{url} responded with {response['status']} after {response['duration_ms']} ms")
@@ -107,9 +107,9 @@ def replay(
         print(f"retried {total} {'delivery' if total == 1 else 'deliveries'}")
 
 
-def _wait_for_attempt(client: RestClient, url: str, message_id: str) -> Document | None:
-    """Returns the first attempt to deliver a message, or None after 20 seconds."""
-    for _ in range(round(_MAX_LOOK_SECONDS / _LOOK_SECONDS)):
+def wait_for_attempt(client: RestClient, url: str | None, message_id: str) -> Document | None:
+    """Returns the first attempt to deliver a message to a URL, or to any endpoint. Returns None after 20 seconds."""
+    for _ in range(round(MAX_LOOK_SECONDS / _LOOK_SECONDS)):
         for attempt in _attempts(client, url, failed=False, limit=100):
             if attempt["message_id"] == message_id:
                 return attempt

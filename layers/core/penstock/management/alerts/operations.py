@@ -1,0 +1,124 @@
+"""Shows an account's alerts, changes their address, and sends a test."""
+
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from penstock.access.audit.acts import Act, audited
+from penstock.context import Context
+from penstock.delivery import DELIVERIES
+from penstock.effects import Call, Operation, Wake
+from penstock.errors import InvalidParameterValue
+from penstock.management.errors import AlertsNotSet
+from penstock.management.metrics.views import to_utc
+from penstock.management.rights import needs
+from penstock.postgres.statements.alerts import CHANGE_ALERT_URL, FIND_ALERT_URL, LIST_ALERTS, SEND_ALERTS, AlertRow
+from penstock.settings.alert_url import parse_alert_url
+
+from .evaluation import encode_rows, find_default_recipients, find_own_recipient
+from .messages import Recipient, write_messages
+from .state import Change
+
+
+class FiringAlert(msgspec.Struct):
+    """A problem that an alert told, and that still exists. `region` is empty for a problem of the whole account."""
+
+    kind: str
+    name: str
+    region: str
+    since: datetime | None
+    reported_at: datetime | None
+    number: int
+
+
+class AlertSettings(msgspec.Struct):
+    """The address of an account's alerts, and the problems that were told.
+
+    `url` is the account's own address without its secret parts. If `url` is null, the alerts go to the installation's
+    address, or nowhere if `installation` is false.
+    """
+
+    url: str | None
+    installation: bool
+    firing: list[FiringAlert]
+
+
+class NewAlertUrl(msgspec.Struct, forbid_unknown_fields=True):
+    """The URL to which the account's alerts go. The host or the prefix `slack+`, `teams+`, `pagerduty+` or `json+`
+    determines the format."""
+
+    url: Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
+
+
+class SentAlert(msgspec.Struct):
+    """The delivery of a test. `GET /v1/deliveries/attempts` shows the response to this `message_id`."""
+
+    delivery_id: int
+    message_id: str
+    endpoint: str
+
+
+@needs("account", "penstock:GetAlerts")
+def read_alerts(context: Context) -> Operation[AlertSettings]:
+    """Returns the address of the account's alerts, and the problems that were told."""
+    own = yield from Call(FIND_ALERT_URL, (context.account_id,))
+    rows = yield from Call(LIST_ALERTS, (context.account_id,))
+    return AlertSettings(
+        url=mask_address(own[0].url) if own else None,
+        installation=bool(find_default_recipients(context.environment.settings)),
+        firing=[describe_alert(row) for row in rows if row.state == "firing"],
+    )
+
+
+def describe_alert(row: AlertRow) -> FiringAlert:
+    return FiringAlert(row.kind, row.name, row.region, to_utc(row.since), to_utc(row.reported_at), row.reported_number)
+
+
+def mask_address(text: str | None) -> str:
+    """Returns an address without its secret parts, for the audit and for readers."""
+    if text is None:
+        return ""
+    try:
+        return parse_alert_url(text).shown
+    except ValueError:
+        return "****"
+
+
+@needs("account", "penstock:SetAlerts")
+@audited(lambda url, _context: Act("penstock:SetAlerts", mask_address(url)))
+def set_alert_url(url: str | None, context: Context) -> Operation[None]:
+    """Sets the account's own address, or removes it if `url` is None. Raises InvalidParameterValue."""
+    if url is not None:
+        try:
+            parse_alert_url(url)
+        except ValueError as error:
+            raise InvalidParameterValue(f"url: {error}") from None
+    yield from Call(CHANGE_ALERT_URL, (context.account_id, url))
+
+
+@needs("account", "penstock:TestAlerts")
+@audited(lambda context: Act("penstock:TestAlerts", context.account_id, counted="*"))
+def send_test(context: Context) -> Operation[list[SentAlert]]:
+    """Sends a test to the account's own address, or to the installation's addresses if they belong to the account.
+
+    Raises AlertsNotSet.
+    """
+    settings = context.environment.settings
+    recipients = yield from _find_recipients(context)
+    if not recipients:
+        raise AlertsNotSet
+    change = Change(what="test", level="info", account_id=context.account_id)
+    messages = [message for recipient in recipients for message in write_messages(recipient, [change], settings)]
+    rows = yield from Call(SEND_ALERTS, (settings.queue_alert_url or None, encode_rows(messages)))
+    yield Wake(DELIVERIES, len(rows))
+    return [SentAlert(row.delivery_id, str(row.message_id), row.endpoint) for row in rows]
+
+
+def _find_recipients(context: Context) -> Operation[list[Recipient]]:
+    own = yield from Call(FIND_ALERT_URL, (context.account_id,))
+    if own:
+        recipient = find_own_recipient(context.account_id, own[0].url)
+        return [] if recipient is None else [recipient]
+    settings = context.environment.settings
+    return find_default_recipients(settings) if context.account_id == settings.queue_account_id else []

@@ -1,0 +1,92 @@
+"""Implements `penstock alerts`: manages the account's alerts, and prints the alert rules for Prometheus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock_web.local_error import LocalError
+
+from .client import RestClient
+from .options import Endpoint, Json
+from .printing import print_fields, print_json, print_table, say
+from .webhooks import MAX_LOOK_SECONDS, wait_for_attempt
+
+if TYPE_CHECKING:
+    from .client import Document
+
+app = typer.Typer()
+group = typer.Typer(name="alerts", help="tell what needs attention; without a command, print the rules for Prometheus")
+app.add_typer(group)
+
+
+@group.callback(invoke_without_command=True)
+def alerts(
+    context: typer.Context,
+    service: Annotated[
+        str, typer.Option(metavar="URL", help="address of a running service, to put before each runbook_url")
+    ] = "",
+) -> None:
+    """Prints the alert rules for Prometheus, unless a command follows."""
+    if context.invoked_subcommand is None:
+        from penstock_web.cli.files import find_file
+
+        rules = find_file("infra/container/prometheus", "alerts.yaml").read_text()
+        print(rules.replace("runbook_url: /docs/", f"runbook_url: {service.rstrip('/')}/docs/"), end="")
+
+
+@group.command("show", help="show the address of the account's alerts, and the problems that were told")
+def show(endpoint: Endpoint = None, json: Json = False) -> None:
+    """Prints the address without its secret parts."""
+    found = RestClient(endpoint).call("GET", "/alerts")
+    firing = found["firing"]
+    assert isinstance(firing, list)  # noqa: S101 - AlertSettings
+    if json:
+        print_json(found)
+        return
+    nobody = "the installation's address" if found["installation"] else "nowhere"
+    print_fields({"alerts go to": found["url"] or nobody, "firing": len(firing)})
+    if firing:
+        print()
+        print_table(firing, json, ("kind", "name", "region", "since", "reported_at", "number"))
+
+
+@group.command(
+    "set", help="send the account's alerts to a URL of Slack, Teams, PagerDuty or any server that takes JSON"
+)
+def set_url(
+    url: Annotated[str, typer.Argument(metavar="URL", help="the URL; a prefix such as slack+ chooses the format")],
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    client = RestClient(endpoint)
+    client.call("PUT", "/alerts", {"url": url})
+    shown = client.call("GET", "/alerts")["url"]
+    say({"url": shown}, json, f"alerts go to {shown}; `penstock alerts test` sends a test")
+
+
+@group.command("clear", help="send the account's alerts to the installation's address again")
+def clear(endpoint: Endpoint = None, json: Json = False) -> None:
+    RestClient(endpoint).call("DELETE", "/alerts")
+    say({"url": None}, json, "the account has no address for alerts")
+
+
+@group.command("test", help="send a test, and show the response")
+def send_test(endpoint: Endpoint = None, json: Json = False) -> None:
+    """Sends a test and waits up to 20 s. Raises LocalError if an address does not accept the test."""
+    client = RestClient(endpoint)
+    for sent in client.members("/alerts/test", method="POST"):
+        response = wait_for_attempt(client, None, str(sent["message_id"]))
+        where = sent["endpoint"]
+        if response is None:
+            raise LocalError(
+                f"no attempt within {MAX_LOOK_SECONDS} s. Check whether {where} is paused or delivery is off"
+            )
+        _report(response, str(where), json)
+
+
+def _report(response: Document, where: str, json: bool) -> None:
+    if response["outcome"] != "delivered":
+        raise LocalError(f"{where}: not delivered: {response['error'] or response['status']}")
+    say(response, json, f"{where} responded with {response['status']} after {response['duration_ms']} ms")
