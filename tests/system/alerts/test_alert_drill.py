@@ -71,8 +71,7 @@ class Installation:
 
 
 def count_failures(service: Service) -> float:
-    series = scrape(service.url)
-    return series.get('penstock_worker_runs_total{outcome="failure",worker="measure"}', 0.0)
+    return scrape(service.url).value("penstock_worker_runs_total", worker="measure", outcome="failure")
 
 
 @pytest.fixture
