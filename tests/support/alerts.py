@@ -7,8 +7,10 @@ from penstock.management.attention import Concern, Level
 from tests.support.delivery.receiver import Receiver
 
 
-def make_concern(kind: str, name: str, *, level: Level = "bad", number: int = 1) -> Concern:
-    return Concern(kind, level, name, None, False, number, "A reason.")
+def build_concern(kind: str, name: str, *, level: Level = "bad", number: int = 1) -> Concern:
+    known = {"kind": kind, "level": level, "name": name, "number": number, "text": "A reason.", "page": "/console"}
+    fields = {"since": None, "since_or_before": False, **known}
+    return Concern(**{field: fields[field] for field in Concern.__struct_fields__})
 
 
 def count_changes(receiver: Receiver, path: str = "/200") -> Counter[tuple[str, str, str]]:

@@ -16,7 +16,7 @@ from penstock.management.attention import Concern
 from penstock.postgres.statements.alerts import AlertRow, BegunRow
 from penstock.settings import Settings
 from penstock.settings.alert_url import parse_alert_url
-from tests.support.alerts import make_concern
+from tests.support.alerts import build_concern
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 ACCOUNT = "000000000000"
@@ -43,13 +43,13 @@ class Told:
 
 # --- which changes are told ------------------------------------------------------------------------------------------
 def test_a_problem_is_told_once_and_its_end_once() -> None:
-    told, stalled = Told(), make_concern("stalled", "orders")
+    told, stalled = Told(), build_concern("stalled", "orders")
     assert [told(stalled) for _ in range(4)] == [[], [("began", "stalled")], [], []]
     assert [told() for _ in range(3)] == [[], [("ended", "stalled")], []]
 
 
 def test_one_evaluation_is_not_enough_to_begin_or_to_end() -> None:
-    told, stalled = Told(), make_concern("stalled", "orders")
+    told, stalled = Told(), build_concern("stalled", "orders")
     assert [told(stalled), told(), told(stalled), told()] == [[], [], [], []]
     assert told.rows == {}
     told(stalled)
@@ -58,7 +58,7 @@ def test_one_evaluation_is_not_enough_to_begin_or_to_end() -> None:
 
 
 def test_a_problem_that_comes_back_waits_for_the_pause() -> None:
-    told, stalled = Told(evaluations=1, pause_minutes=10), make_concern("stalled", "orders")
+    told, stalled = Told(evaluations=1, pause_minutes=10), build_concern("stalled", "orders")
     assert [told(stalled), told()] == [[("began", "stalled")], [("ended", "stalled")]]
     flapping = [told(*[stalled] * (minute % 2)) for minute in range(8)]
     assert flapping == [[]] * 8
@@ -67,7 +67,7 @@ def test_a_problem_that_comes_back_waits_for_the_pause() -> None:
 
 def test_a_problem_that_stays_away_is_forgotten_after_the_pause() -> None:
     told = Told(evaluations=1, pause_minutes=3)
-    told(make_concern("stalled", "orders"))
+    told(build_concern("stalled", "orders"))
     for _ in range(5):
         told()
     assert told.rows == {}
@@ -76,7 +76,7 @@ def test_a_problem_that_stays_away_is_forgotten_after_the_pause() -> None:
 def test_a_worse_verdict_is_told_and_a_better_one_is_not() -> None:
     told = Told(evaluations=1)
     kinds = ("falling_behind", "stalled", "falling_behind", "stalled")
-    assert [told(make_concern(kind, "orders")) for kind in kinds] == [
+    assert [told(build_concern(kind, "orders")) for kind in kinds] == [
         [("began", "falling_behind")], [("worse", "stalled")], [], [],
     ]  # fmt: skip
     assert told() == [("ended", "stalled")]
@@ -85,36 +85,36 @@ def test_a_worse_verdict_is_told_and_a_better_one_is_not() -> None:
 def test_more_dead_letters_are_told_again_after_the_pause() -> None:
     told = Told(evaluations=1, pause_minutes=3)
     numbers = (5, 6, 5, 7, 7, 7, 7, 8)
-    found = [told(make_concern("dead_letters", "dead", number=number)) for number in numbers]
+    found = [told(build_concern("dead_letters", "dead", number=number)) for number in numbers]
     more, none = [("grew", "dead_letters")], list[tuple[str, str]]()
     assert found == [[("began", "dead_letters")], none, none, more, none, none, none, more]
 
 
 def test_a_backlog_that_grows_is_not_told_again() -> None:
     told = Told(evaluations=1, pause_minutes=0)
-    told(make_concern("stalled", "orders", number=1))
-    assert told(make_concern("stalled", "orders", number=1_000)) == []
+    told(build_concern("stalled", "orders", number=1))
+    assert told(build_concern("stalled", "orders", number=1_000)) == []
 
 
 def test_dead_letters_and_the_verdict_on_their_queue_are_two_problems() -> None:
     told = Told(evaluations=1)
-    found = told(make_concern("stalled", "dead"), make_concern("dead_letters", "dead"))
+    found = told(build_concern("stalled", "dead"), build_concern("dead_letters", "dead"))
     assert sorted(found) == [("began", "dead_letters"), ("began", "stalled")]
 
 
 def test_a_pause_that_a_user_made_is_not_told() -> None:
-    assert Told(evaluations=1)(make_concern("endpoint_paused", "https://a.test/", level="info")) == []
+    assert Told(evaluations=1)(build_concern("endpoint_paused", "https://a.test/", level="info")) == []
 
 
 @pytest.mark.parametrize("endpoint", ["alert://hooks.slack.com", "smtp://mail/alert"])
 @pytest.mark.parametrize("kind", ["given_up", "endpoint_paused", "endpoint_fails"])
 def test_an_address_of_alerts_that_fails_sends_no_alert(kind: str, endpoint: str) -> None:
-    assert Told(evaluations=1)(make_concern(kind, endpoint)) == []
+    assert Told(evaluations=1)(build_concern(kind, endpoint)) == []
 
 
 def test_a_concern_of_an_account_has_one_alert_for_all_regions() -> None:
-    concerns = [make_concern("given_up", "https://a.test/"), make_concern("old_transaction", "Database"),
-                make_concern("stalled", "q")]  # fmt: skip
+    concerns = [build_concern("given_up", "https://a.test/"), build_concern("old_transaction", "Database"),
+                build_concern("stalled", "q")]  # fmt: skip
     places = {place for region in ("eu-1", "us-1") for place, _ in list_places(ACCOUNT, region, concerns)}
     assert {place[:2] for place in places} == {(ACCOUNT, ""), ("", ""), (ACCOUNT, "eu-1"), (ACCOUNT, "us-1")}
     assert len(places) == 4

@@ -69,11 +69,11 @@ def read_scopes(settings: Settings) -> Operation[tuple[dict[str, str | None], li
 
 def act_for(account_id: str, region: str, settings: Settings) -> Context:
     """Returns a context with all rights in an account, for reading what needs attention."""
-    return Context(account_id, region, "", _make_environment(settings), _NO_REQUEST)
+    return Context(account_id, region, "", _build_environment(settings), _NO_REQUEST)
 
 
 @lru_cache(maxsize=1)
-def _make_environment(settings: Settings) -> Environment:
+def _build_environment(settings: Settings) -> Environment:
     return Environment(settings.replace(queue_access="off"), ReceiptHandles(b""))
 
 
