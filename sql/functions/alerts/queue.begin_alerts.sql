@@ -6,8 +6,8 @@
 --   `is_on` is whether any account has an address.
 --   `round` is the number of the evaluation, and null if no evaluation is due, or if another process begins one.
 --   `last_at` is the end of the last evaluation, and null if none is known.
--- If no account has an address, the function forgets an evaluation of over an hour ago, because what follows is not an
--- outage. A time in the future does not count, because it means that the clock went back.
+-- If no account has an address, the function forgets an evaluation of over an hour ago, because the time after it
+-- is not an outage. A time in the future does not count, because it means that the clock went back.
 -- Skips a locked row. Costs two index probes if no evaluation is due.
 -- This file also contains alert_scopes and list_alerts.
 create or replace function queue.begin_alerts(p_interval_ms int, p_default boolean)
@@ -42,7 +42,7 @@ begin
 end $$;
 
 -- queue.alert_scopes(): returns the accounts and regions in which something may need attention, with the account's own
--- address for alerts. `region` is empty for what belongs to the whole account: its endpoints. `url` is null if the
+-- address for alerts. `region` is empty for the endpoints of the account. `url` is null if the
 -- account has no own address.
 -- Reads the measurements of all queues once, and one index entry for each account with given-up deliveries.
 -- Uses the indexes outgoing_delivery_exhausted and schedule_due.

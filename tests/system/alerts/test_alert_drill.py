@@ -104,7 +104,8 @@ def stop_consumer(db: Db) -> None:
 
 
 def add_poison(db: Db) -> None:
-    """Consumers receive the same message again and again. The last receive is still to come, so nobody waits for it."""
+    """Consumers receive the same message again and again. The last receive is still to come, so the queue does not count
+    as stalled."""
     now = current_minute(db)
     add_minutes(
         db, new_queue(db, "payments"),
@@ -175,6 +176,7 @@ def test_each_problem_is_told_once_and_its_end_once(installation: Installation) 
         with service.http() as http:
             for queue in ("orders", "payments", "dead"):
                 http.post(f"/v1/queues/{queue}/purge").raise_for_status()
+            http.post("/v1/deliveries/endpoints/resume", json={"endpoint": hook}).raise_for_status()
         ended = Counter(("ended", *problem) for problem in problems)
         wait_until(holds(installation, began + outage + ended))
         wait_for_evaluations(db, 3)

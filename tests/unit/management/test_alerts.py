@@ -124,7 +124,7 @@ def test_a_concern_of_an_account_has_one_alert_for_all_regions() -> None:
     ("seconds", "is_told"), [(89, False), (91, True), (86_399, True), (86_401, False), (-10, False)]
 )
 def test_an_outage_is_told_if_evaluations_were_missing(seconds: int, is_told: bool) -> None:
-    """Three intervals of 30 s are missing. After a day, nobody needs to hear of it."""
+    """Three intervals of 30 s are missing. After a day, the news comes too late."""
     last = NOW - timedelta(seconds=seconds)
     found = list(find_outage(BegunRow(True, 2, NOW, last), 30_000))
     assert [(change.since, change.until) for change in found] == [(last, NOW)] * is_told

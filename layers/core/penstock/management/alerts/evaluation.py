@@ -41,7 +41,7 @@ def evaluate(settings: Settings, begun: BegunRow, interval_ms: int) -> Operation
         if has_default or row.url is not None:
             rows[Place(row.account_id, row.region, row.subject, row.name)] = row._replace(url=None)
             urls[row.account_id] = row.url
-    if not has_default:  # nobody hears of the installation's problems
+    if not has_default:  # no address learns of the installation's problems
         concerns = {place: concern for place, concern in concerns.items() if place.account_id}
     rules = Rules(settings.queue_alert_evaluations, timedelta(seconds=settings.queue_alert_pause_seconds))
     decision = decide(rows, concerns, begun.now, rules)

@@ -75,7 +75,7 @@ class Decision(NamedTuple):
 
 
 def decide(rows: Mapping[Place, AlertRow], concerns: Mapping[Place, Concern], now: datetime, rules: Rules) -> Decision:
-    """Compares stored alerts with what needs attention now. `now` is the database's time."""
+    """Compares stored alerts with the current concerns. `now` is the database's time."""
     decision = Decision([], [], [])
     for place, concern in concerns.items():
         row, what = advance(rows.get(place), place, concern, now, rules)

@@ -23,7 +23,7 @@ BEGIN_ALERTS = Statement("queue.begin_alerts", ("int4", "bool"), BegunRow)
 
 
 class ScopeRow(NamedTuple):
-    """A place in which something may need attention. `region` is empty for what belongs to the whole account.
+    """A place in which something may need attention. `region` is empty for problems of the whole account.
 
     `url` is the account's own address for alerts, or None.
     """
