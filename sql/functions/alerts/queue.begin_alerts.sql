@@ -42,10 +42,11 @@ begin
 end $$;
 
 -- queue.alert_scopes(): returns the accounts and regions in which something may need attention, with the account's own
--- address for alerts. `region` is empty for the endpoints of the account. `url` is null if the
--- account has no own address.
--- Reads the measurements of all queues once, and one index entry for each account with given-up deliveries.
--- Uses the indexes outgoing_delivery_exhausted and schedule_due.
+-- address for alerts. `region` is empty for the deliveries of the account. `url` is null if the account has no own
+-- address.
+-- Reads the measurements of all queues once, one index entry for each account with given-up deliveries, and the late
+-- deliveries and schedules.
+-- Uses the indexes outgoing_delivery_exhausted, outgoing_delivery_due and schedule_due.
 create or replace function queue.alert_scopes() returns table (account_id text, region text, url text)
 language sql stable set jit = off set enable_hashjoin = on set enable_seqscan = on as $$
 with recursive given_up as (
@@ -60,6 +61,14 @@ troubled as (
     where m.visible > 0 or m.in_flight > 0 or m.dead_lettered > 0 or m.expired > 0
     union
     select s.account_id, s.region from queue.schedule s where s.status = 'active' and s.due_at < clock_timestamp()
+    union
+    select s.account_id, s.region from queue.schedule s where s.consecutive_failures > 0
+    union
+    select d.account_id, '' from unnest(queue.delivery_carriers()) k(carrier)
+    cross join lateral (
+        select l.account_id from queue.outgoing_delivery l
+        where l.carrier = k.carrier and l.state = 'pending' and not l.waiting
+            and l.due_at < clock_timestamp() - interval '30 seconds') d
     union
     select l.account_id, '' from queue.delivery_endpoint l
     where l.paused_until is not null or l.failing_since is not null
