@@ -3,14 +3,15 @@
 import json
 from collections import Counter
 
+import msgspec
+
 from penstock.management.attention import Concern, Level
 from tests.support.delivery.receiver import Receiver
 
 
 def build_concern(kind: str, name: str, *, level: Level = "bad", number: int = 1) -> Concern:
     known = {"kind": kind, "level": level, "name": name, "number": number, "text": "A reason.", "page": "/console"}
-    fields = {"since": None, "since_or_before": False, **known}
-    return Concern(**{field: fields[field] for field in Concern.__struct_fields__})
+    return msgspec.convert({"since": None, "since_or_before": False, **known}, Concern)
 
 
 def count_changes(receiver: Receiver, path: str = "/200") -> Counter[tuple[str, str, str]]:

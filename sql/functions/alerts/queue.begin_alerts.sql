@@ -1,7 +1,7 @@
--- queue.begin_alerts(interval ms, default): begins an evaluation of all problems. All processes share the
--- evaluations, and only the process that began the last one can store its result (queue.store_alerts). The next
--- evaluation begins p_interval_ms after the start of the last one. If the last one has no result, the process may have
--- died, and the next evaluation begins after ten intervals, but not before five seconds and not after a minute.
+-- queue.begin_alerts: begins an evaluation of all problems. All processes share the evaluations, and only the process
+-- that began the last one can store its result (queue.store_alerts). The next evaluation begins p_interval_ms after the
+-- start of the last one. If the last one has no result, the process may have died, and the next evaluation begins after
+-- ten intervals, but not before five seconds and not after a minute.
 --   `p_default` is whether the process knows an address for the alerts of all accounts.
 --   `is_on` is whether any account has an address.
 --   `round` is the number of the evaluation, and null if no evaluation is due, or if another process begins one.
@@ -41,7 +41,7 @@ begin
     return next;
 end $$;
 
--- queue.alert_scopes(): returns the accounts and regions in which something may need attention, with the account's own
+-- queue.alert_scopes: returns the accounts and regions in which something may need attention, with the account's own
 -- address for alerts. `region` is empty for the deliveries of the account. `url` is null if the account has no own
 -- address.
 -- Reads the measurements of all queues once, one index entry for each account with given-up deliveries, and the late
@@ -79,7 +79,7 @@ from troubled t left join queue.alert_target a on a.account_id = t.account_id
 order by 1, 2
 $$;
 
--- queue.list_alerts(account): returns the stored alerts of an account, or of all accounts if p_account_id is null.
+-- queue.list_alerts: returns the stored alerts of an account, or of all accounts if p_account_id is null.
 create or replace function queue.list_alerts(p_account_id text)
 returns table (account_id text, region text, subject text, name text, kind text, state text, evaluations int,
     since timestamptz, reported_rank int, reported_number bigint, reported_at timestamptz, url text)

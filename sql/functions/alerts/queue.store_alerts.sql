@@ -1,5 +1,5 @@
--- queue.store_alerts(round, default url, changed, gone, messages): stores the result of an evaluation and its messages
--- in one transaction, so each change is told exactly once.
+-- queue.store_alerts: stores the result of an evaluation and its messages in one transaction, so each change is told
+-- exactly once.
 --   `p_round` is the evaluation. If another process has begun a later one, the function changes nothing.
 --   `p_changed` contains rows of queue.alert that are new or different.
 --   `p_gone` contains the keys of rows to delete.
@@ -40,7 +40,7 @@ begin
     return next;
 end $$;
 
--- queue.send_alerts(default url, messages): creates the deliveries of alerts. Ignores the quota of deliveries, because
+-- queue.send_alerts: creates the deliveries of alerts. Ignores the quota of deliveries, because
 -- an account's backlog is a reason for an alert.
 --   `p_default_url` is QUEUE_ALERT_URL, or null. The function stores the URL, so that any process can send.
 --   `p_messages` contains objects:

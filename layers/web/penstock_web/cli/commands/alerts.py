@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .client import Document
 
 app = typer.Typer()
-group = typer.Typer(name="alerts", help="tell what needs attention; without a command, print the rules for Prometheus")
+group = typer.Typer(name="alerts", help="manage alerts, or print the rules for Prometheus")
 app.add_typer(group)
 
 
@@ -36,7 +36,7 @@ def alerts(
         print(rules.replace("runbook_url: /docs/", f"runbook_url: {service.rstrip('/')}/docs/"), end="")
 
 
-@group.command("show", help="show the address of the account's alerts, and the problems that were told")
+@group.command("show", help="show the address of alerts, and current problems")
 def show(endpoint: Endpoint = None, json: Json = False) -> None:
     """Prints the address without its secret parts."""
     found = RestClient(endpoint).call("GET", "/alerts")
@@ -52,9 +52,7 @@ def show(endpoint: Endpoint = None, json: Json = False) -> None:
         print_table(firing, json, ("kind", "name", "region", "since", "reported_at", "number"))
 
 
-@group.command(
-    "set", help="send the account's alerts to a URL of Slack, Teams, PagerDuty or any server that takes JSON"
-)
+@group.command("set", help="send the account's alerts to this URL")
 def set_url(
     url: Annotated[str, typer.Argument(metavar="URL", help="the URL; a prefix such as slack+ chooses the format")],
     endpoint: Endpoint = None,
@@ -66,7 +64,7 @@ def set_url(
     say({"url": shown}, json, f"alerts go to {shown}; `penstock alerts test` sends a test")
 
 
-@group.command("clear", help="send the account's alerts to the installation's address again")
+@group.command("clear", help="use the address of the installation again")
 def clear(endpoint: Endpoint = None, json: Json = False) -> None:
     RestClient(endpoint).call("DELETE", "/alerts")
     say({"url": None}, json, "the account has no address for alerts")
