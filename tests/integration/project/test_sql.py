@@ -71,6 +71,17 @@ def test_findings_in_a_file(directory: Path, text: str, said: str) -> None:
     assert said in finding
 
 
+def test_a_subjects_file_has_short_functions_that_other_files_use(directory: Path) -> None:
+    (directory / "functions/queue.f.sql").write_text(GOOD.replace("'select p_a'", "'select p_a + queue.g()'"))
+    (directory / "functions/parts.sql").write_text(f"-- Parts.\n{PART}")
+    assert list(check_files(directory)) == []
+    (directory / "functions/parts.sql").write_text(PART.lstrip() + "\n" * 41)
+    assert list(check_files(directory)) == [
+        "parts.sql: does not begin with a line about its subject",
+        "parts.sql: queue.g is long, and needs a file",
+    ]
+
+
 def test_a_function_that_two_files_use_has_a_file(directory: Path) -> None:
     (directory / "functions/queue.f.sql").write_text(USE + PART)
     assert list(check_files(directory)) == []

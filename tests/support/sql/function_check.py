@@ -1,7 +1,7 @@
 """Checks all SQL functions without calling them: `python -m tests.support.sql.function_check` (in `make check`).
 
     files      A file's first function has the file's name, and no other file uses its other functions, which the file's
-               head lists. Comments begin with the function's name, and name only its parameters.
+               head lists. A file that is named after a subject has only short functions. Comments begin with the function's name, and name only its parameters.
     server     Every body compiles, with plpgsql.extra_errors = 'all' and in both passes of the migration runner.
     catalogue  Every function in the schema comes from exactly one file, without old overloads. Functions that run with
                their owner's rights set their search_path.
@@ -53,13 +53,14 @@ from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l 
 where n.nspname = 'queue' order by 2
 """
 LONGEST_LINE = 120
+LONGEST_SHORT_FUNCTION = 40  # lines
 
 
 def check_files(directory: Path) -> Iterator[str]:
     """Yields faults in the files of sql/functions and sql/former, and lines that are too long in all files of sql.
 
-    A file first defines the function with its name, and then functions that only this function uses or that belong to
-    it. A function that another file uses has a separate file.
+    A file `queue.NAME.sql` first defines the function with its name, and then functions that only this function uses or
+    that belong to it. Other files can use a function that has a file, or that stands in the file of a subject.
     """
     paths = sorted([*directory.glob("functions/**/*.sql"), *directory.glob("former/*.sql")])
     texts = {path: path.read_text() for path in paths}
@@ -67,6 +68,9 @@ def check_files(directory: Path) -> Iterator[str]:
     stated = {statement.name for _, statement in all_statements()}
     for path, text in texts.items():
         defined = _DEFINED.findall(text)
+        if not path.stem.startswith("queue."):
+            yield from (f"{path.name}: {finding}" for finding in check_subject(defined, text))
+            continue
         first, others = (defined or [""])[0], defined[1:]
         if first != path.stem:
             yield f"{path.name}: defines {first or 'nothing'} first, not {path.stem}"
@@ -80,6 +84,16 @@ def check_files(directory: Path) -> Iterator[str]:
         yield from (f"{path.name}: {finding}" for finding in check_headers(defined, text))
     others = [path for folder in ("migrations", "views", ".") for path in sorted(directory.glob(f"{folder}/*.sql"))]
     yield from check_lines([*paths, *others])
+
+
+def check_subject(defined: list[str], text: str) -> Iterator[str]:
+    """Yields faults of a file with the short functions of one subject."""
+    if not re.match(r"-- (?!queue\.).+\n\n-- queue\.", text):
+        yield "does not begin with a line about its subject"
+    for name, part in zip(defined, re.split("^create ", text, flags=re.MULTILINE)[1:], strict=True):
+        if part.partition("\n\n-- queue.")[0].count("\n") > LONGEST_SHORT_FUNCTION:
+            yield f"{name} is long, and needs a file"
+    yield from check_headers(defined, text)
 
 
 def _joined_head(text: str) -> str:

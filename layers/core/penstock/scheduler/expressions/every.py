@@ -3,7 +3,7 @@
     30s  */30 * * * * *        6h  0 */6 * * *
     5m   */5 * * * *           1d  0 0 * * *
 
-The SQL counterpart is queue.parse_every.sql.
+The SQL counterpart is in sql/functions/cron/rates.sql.
 """
 
 import re

@@ -2,8 +2,8 @@
 changes.
 
 A day is 24 hours ("Daylight savings time", EventBridge Scheduler User Guide). The API reference (ScheduleExpression)
-lists six units, and allows both `1 minutes` and `5 minute`. The SQL counterparts are queue.parse_rate.sql and
-queue.next_rate_fires.sql.
+lists six units, and allows both `1 minutes` and `5 minute`. The SQL counterparts are in
+sql/functions/cron/rates.sql.
 """
 
 import re

@@ -1,0 +1,79 @@
+-- Reads and changes of event source mappings.
+
+-- queue.count_mappings: adds to the counts of event source mappings. Ignores deleted mappings. Locks the mappings' rows
+-- in the order of their ids.
+create or replace function queue.count_mappings(p_mapping_ids uuid[], p_invocations bigint[], p_failed bigint[])
+returns table (known bigint)
+language plpgsql as $$
+begin
+    with counted as materialized (
+        select m.mapping_id, c.invocations, c.failed
+        from unnest(p_mapping_ids, p_invocations, p_failed) c(mapping_id, invocations, failed)
+        join queue.event_source_mapping m using (mapping_id)
+        order by m.mapping_id for update of m)
+    update queue.event_source_mapping m
+    set invocations = m.invocations + c.invocations, failed_invocations = m.failed_invocations + c.failed
+    from counted c where m.mapping_id = c.mapping_id;
+    get diagnostics known = row_count;
+    return next;
+end $$;
+
+-- queue.drop_mapping: deletes an event source mapping and wakes the pollers. Returns the deleted mapping. Returns no
+-- row if the mapping does not exist.
+create or replace function queue.drop_mapping(p_account_id text, p_region text, p_mapping_id uuid)
+returns table (mapping jsonb)
+language plpgsql as $$
+begin
+    return query
+    delete from queue.event_source_mapping m
+    where m.account_id = p_account_id and m.region = p_region and m.mapping_id = p_mapping_id
+    returning queue.show_mapping(m);
+    if found then
+        perform queue.notify_processes('mappings');
+    end if;
+end $$;
+
+-- queue.report_mapping: stores the result of an event source mapping's last batch. If p_reason is not null, and the
+-- mapping still has this revision, disables the mapping and stores the reason. The first result other than OK sets
+-- failing_since. The result OK clears failing_since. Locks the mapping's row.
+create or replace function queue.report_mapping(p_mapping_id uuid, p_revision bigint, p_result text, p_reason text)
+returns table (known boolean)
+language plpgsql as $$
+begin
+    update queue.event_source_mapping m
+    set last_result = p_result,
+        failing_since = case when p_result = 'OK' then null else coalesce(m.failing_since, clock_timestamp()) end,
+        enabled = m.enabled and p_reason is null, reason = coalesce(p_reason, m.reason)
+    where m.mapping_id = p_mapping_id and m.revision = p_revision;
+    known := found;
+    return next;
+end $$;
+
+-- queue.show_mapping: returns an event source mapping as JSON for the API and the pollers. `updated_at` and
+-- `failing_since` are in seconds since 1970.
+create or replace function queue.show_mapping(p_mapping queue.event_source_mapping) returns jsonb
+language sql immutable as $$
+select to_jsonb(p_mapping) - 'poller_id' || jsonb_build_object(
+    'updated_at', round(extract(epoch from p_mapping.updated_at), 3),
+    'failing_since', round(extract(epoch from p_mapping.failing_since), 3))
+$$;
+
+-- queue.tag_mapping: adds and removes tags of an event source mapping. `error` is ResourceNotFoundException or
+-- TagLimitExceeded (more than 50 tags). Locks the mapping's row.
+create or replace function queue.tag_mapping(
+    p_account_id text, p_region text, p_mapping_id uuid, p_tags jsonb, p_removed text[])
+returns table (error text)
+language plpgsql as $$
+declare
+    v_tags jsonb;
+begin
+    select (m.tags || p_tags) - p_removed into v_tags
+    from queue.event_source_mapping m
+    where m.account_id = p_account_id and m.region = p_region and m.mapping_id = p_mapping_id for update;
+    error := case when v_tags is null then 'ResourceNotFoundException'
+        when (select count(*) from jsonb_object_keys(v_tags)) > 50 then 'TagLimitExceeded' end;
+    if error is null then
+        update queue.event_source_mapping m set tags = v_tags where m.mapping_id = p_mapping_id;
+    end if;
+    return next;
+end $$;

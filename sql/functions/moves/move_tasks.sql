@@ -1,0 +1,100 @@
+-- Reads and changes of message move tasks.
+
+-- queue.cancel_move_task: ends a running task after its current step. Moved messages stay in the destination.
+--   `moved` is the number of moved messages.
+--   `error` is ResourceNotFoundException or null.
+--   `detail` is SourceArn if the queue does not exist. `detail` is TaskHandle if the queue has no such task, or if the
+--     task has ended.
+-- Locks the task's row. The wait is short, because a task's step does not wait for locks.
+create or replace function queue.cancel_move_task(p_task_id uuid, p_source text)
+returns table (moved bigint, error text, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_queue_id int;
+    v_moved bigint;
+begin
+    select q.queue_id into v_queue_id from queue.queues q where q.arn = p_source;
+    update queue.move_task t set status = 'CANCELLED', ended_at = clock_timestamp()
+    where t.task_id = p_task_id and t.queue_id = v_queue_id and t.status = 'RUNNING'
+    returning t.moved into v_moved;
+    return query
+    select v_moved, case when v_moved is null then 'ResourceNotFoundException' end,
+        case when v_queue_id is null then 'SourceArn' when v_moved is null then 'TaskHandle' end;
+end $$;
+
+-- queue.continue_move_task: lets a task continue after its canary. A rate that is not null replaces the task's rate. A
+-- second call has no effect. `continued` is false if the queue has no such task, or if the task has ended. Locks the
+-- task's row, and can wait for a step of the task.
+create or replace function queue.continue_move_task(p_task_id uuid, p_source text, p_maximum_per_second int)
+returns table (continued boolean)
+language plpgsql as $$
+begin
+    update queue.move_task t
+    set continued_at = coalesce(t.continued_at, clock_timestamp()),
+        maximum_per_second = coalesce(p_maximum_per_second, t.maximum_per_second)
+    where t.task_id = p_task_id and t.status = 'RUNNING'
+        and t.queue_id = (select q.queue_id from queue.queues q where q.arn = p_source);
+    if found then
+        perform queue.notify_processes('move-tasks');
+    end if;
+    return query select found;
+end $$;
+
+-- queue.describe_move_tasks: returns the last tasks of a queue, the newest first.
+--   `p_task_id` restricts the result to this task, and null means all tasks.
+--   `ids` contains the first 1,000 ids.
+--   `state` is running, waiting (for a user to continue it), completed, cancelled or failed.
+create or replace function queue.describe_move_tasks(p_source text, p_task_id uuid)
+returns table (task_id text, state text, destination_arn text, maximum_per_second int, ids bigint[], filter text,
+    canary int, to_move bigint, moved bigint, skipped bigint, looked_at bigint, failure_reason text,
+    started_at_ms bigint, continued_at_ms bigint, ended_at_ms bigint)
+language sql stable as $$
+select t.task_id::text, case when queue.is_waiting(t) then 'waiting' else lower(t.status) end, t.destination_arn,
+    t.maximum_per_second, t.ids[1:1000], t.filter::text, t.canary, t.to_move, t.moved, t.skipped, t.looked_at,
+    t.failure_reason, queue.epoch_ms(t.started_at), queue.epoch_ms(t.continued_at), queue.epoch_ms(t.ended_at)
+from queue.queues q join queue.move_task t on t.queue_id = q.queue_id
+where q.arn = p_source and (p_task_id is null or t.task_id = p_task_id)
+order by t.started_at desc
+$$;
+
+-- queue.list_move_tasks: returns the last tasks of a dead-letter queue, the newest first. The first row is a header.
+-- Its `error` is ResourceNotFoundException or null.
+create or replace function queue.list_move_tasks(p_source text, p_limit int)
+returns table (error text, task_id text, status text, destination_arn text, maximum_per_second int, moved bigint,
+    to_move bigint, failure_reason text, started_at_ms bigint)
+language plpgsql stable as $$
+#variable_conflict use_column
+declare
+    v_queue_id int;
+begin
+    select q.queue_id into v_queue_id from queue.queues q where q.arn = p_source;
+    error := case when v_queue_id is null then 'ResourceNotFoundException' end;
+    return next;
+    return query
+    select null::text, t.task_id::text, t.status, t.destination_arn, t.maximum_per_second, t.moved, t.to_move,
+        t.failure_reason, queue.epoch_ms(t.started_at)
+    from queue.move_task t where t.queue_id = v_queue_id
+    order by t.started_at desc limit p_limit;
+end $$;
+
+-- queue.running_move_tasks: returns the message move task to run next for each account. The account's next task is the
+-- unlocked task that has not run for the longest time. Tasks whose rate allows a message come first. Each turn of a
+-- worker makes one step for each account, so an account with many tasks does not have more steps than an account with
+-- one task. Costs one probe of an empty index if no task is running. Locks the tasks until the end of the caller's
+-- transaction, which usually follows at once. Skips locked tasks.
+create or replace function queue.running_move_tasks() returns table (task_id uuid)
+language sql as $$
+with running as (
+    select t.task_id, t.paced_at, coalesce(q.account_id, '') as account_id,
+        t.paced_at > clock_timestamp() - interval '1 second' / t.maximum_per_second as paced
+    from queue.move_task t left join queue.queues q on q.queue_id = t.queue_id
+    where t.status = 'RUNNING'
+        and (not queue.is_waiting(t) or t.paced_at < clock_timestamp() - interval '24 hours'))
+select coalesce(
+    (select t.task_id from running r join queue.move_task t on t.task_id = r.task_id
+     where r.account_id = a.account_id order by r.paced is true, r.paced_at limit 1 for update of t skip locked),
+    a.task_id)
+from (select distinct on (r.account_id) r.account_id, r.task_id from running r order by r.account_id, r.paced_at) a
+order by random()
+$$;

@@ -1,0 +1,51 @@
+-- Parts of every move of a message to another queue.
+
+-- queue.is_waiting: returns whether a move task has reached its canary and waits for a user to continue it.
+create or replace function queue.is_waiting(p_task queue.move_task) returns boolean
+language sql immutable parallel safe
+return p_task.status = 'RUNNING' and p_task.continued_at is null and coalesce(p_task.moved >= p_task.canary, false);
+
+-- queue.move_system: returns the system attributes of a message that a move task takes out of a dead-letter queue.
+-- Removes the attributes about the dead-letter queue and the receives, and adds EnteredBy (entered_by).
+create or replace function queue.move_system(p_system jsonb) returns jsonb
+language sql immutable parallel safe
+return coalesce(p_system, '{}') - 'DeadLetterQueueSourceArn' - 'ApproximateReceiveCount'
+    - 'ApproximateFirstReceiveTimestamp' || '{"EnteredBy": "moved"}';
+
+-- queue.move_target: returns the ARN of a message's target queue, or why the message cannot move. The target is the
+-- task's destination. If the task has no destination, the target is the queue that the message came from, unless that
+-- queue is the dead-letter queue itself. `failure` is AWS's text for FailureReason.
+create or replace function queue.move_target(p_queue_id int, p_destination text, p_system jsonb)
+returns table (target_arn text, failure text)
+language sql stable as $$
+select q.arn, case when a.arn is null then 'CouldNotDetermineMessageSource'
+                   when q.arn is null then 'AWS.SimpleQueueService.NonExistentQueue' end
+from (select nullif(coalesce(p_destination, p_system ->> 'DeadLetterQueueSourceArn'), o.arn) as arn
+      from queue.queues o where o.queue_id = p_queue_id) a
+left join queue.queues q on q.arn = a.arn
+$$;
+
+-- queue.send_moved: sends the messages that a move task removed from a standard queue. The messages have new ids and
+-- times, the target queue's delay, and no attribute PenstockError. Does not check the messages' size. Raises QU001 if
+-- another transaction has deleted a target. The caller then undoes the step, and the next step reports the missing
+-- target. Takes the locks of send_messages.
+create or replace function queue.send_moved(p_targets text[], p_messages queue.received_row[]) returns void
+language plpgsql as $$
+begin
+    if cardinality(p_targets) <> (
+        select count(*) from queue.send_messages(
+            p_queues => p_targets,
+            p_message_ids => array(select gen_random_uuid() from unnest(p_targets)),
+            p_bodies => array(select m.body from unnest(p_messages) with ordinality m order by m.ordinality),
+            p_sizes => array_fill(0, array[cardinality(p_targets)]),
+            p_attributes => array(
+                select queue.without_error(m.attributes::jsonb) from unnest(p_messages) with ordinality m
+                order by m.ordinality),
+            p_system => array(
+                select queue.move_system(m.system::jsonb) from unnest(p_messages) with ordinality m
+                order by m.ordinality)) s
+        where s.error is null)
+    then
+        raise exception 'the queue to which the messages move was deleted' using errcode = 'QU001';
+    end if;
+end $$;
