@@ -41,8 +41,9 @@ export AWS_DEFAULT_REGION := us-east-1
 .PHONY: help setup run metrics lambda demo test test-system test-slow test-metrics test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate cases site recording clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+##@ Run
 setup: .venv/test.stamp ## make .venv with everything that `make check test` needs
 	@echo "ready: .venv"
 
@@ -55,6 +56,11 @@ demo: .venv/service.stamp ## send, receive and delete messages with boto3 agains
 metrics: .venv/metrics.stamp ## compute metrics with Spark, of DATABASE_URL or of the service of `make run` (ARGS="--continuous")
 	@$(BIN)/penstock metrics run $(ARGS)
 
+lambda: .venv/service.stamp $(SAM) .tools/lambda/bin/python ## run the functions as Lambda does, with their own PostgreSQL, on 127.0.0.1:9324
+	@infra/local/sam_build.sh $(SAM)
+	@exec $(BIN)/python -m tests.support.local_lambda $(ARGS)
+
+##@ Test
 test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real PostgreSQL (ARGS="-k name", WORKERS=3)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --timeout $(TEST_SECONDS) $(ARGS)
 
@@ -86,6 +92,12 @@ ha: .venv/test.stamp .tools/ha/bin/patroni ## run cells behind HAProxy, and fail
 fuzz-api: .venv/test.stamp $(SAM) ## send random requests to the REST API by its OpenAPI document (SECONDS=25, ARGS="--seed 1")
 	@$(BIN)/python -m tests.support.fuzz_api --seconds $(or $(SECONDS),25) $(ARGS)
 
+clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those outside `make test` (Node 20, Go, Rust, Maven, Terraform; DEPLOYMENT=lambda)
+	@if [ "$(DEPLOYMENT)" != container ]; then \
+	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
+	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients tests/system/pages/test_s*.py -m "not slow" -n $(WORKERS) --dist loadfile $(ARGS)
+
+##@ Check
 check: check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project site ## check lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
 
 check-code: .venv/test.stamp
@@ -128,10 +140,7 @@ check-project: .venv/test.stamp $(SAM)
 	@$(BIN)/penstock apply --schema >.tools/penstock.schema.json
 	@$(SAM:%sam=%check-jsonschema) --schemafile .tools/penstock.schema.json examples/penstock.yaml
 
-lambda: .venv/service.stamp $(SAM) .tools/lambda/bin/python ## run the functions as Lambda does, with their own PostgreSQL, on 127.0.0.1:9324
-	@infra/local/sam_build.sh $(SAM)
-	@exec $(BIN)/python -m tests.support.local_lambda $(ARGS)
-
+##@ Write files
 format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff check --fix $(SOURCES) || true
 	@$(BIN)/ruff format $(SOURCES)
@@ -149,17 +158,11 @@ recording: .venv/test.stamp ## record docs/assets/first-minutes.svg again, in a 
 cases: .venv/test.stamp ## write build/compatibility_cases.md: the responses to 3,700 unusual requests, with their sources
 	@$(BIN)/python -m tests.support.cases.table
 
+##@ Measure
 bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq; ARGS="--help" lists them; all by default)
 	@$(BIN)/python -m benchmarks $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(PEERS),--peers $(PEERS)) $(ARGS)
 
-clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those outside `make test` (Node 20, Go, Rust, Maven, Terraform; DEPLOYMENT=lambda)
-	@if [ "$(DEPLOYMENT)" != container ]; then \
-	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
-	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients tests/system/pages/test_s*.py -m "not slow" -n $(WORKERS) --dist loadfile $(ARGS)
-
-audit: $(SAM) ## look for known weaknesses in the packages of images, layers and jobs; needs the internet
-	@infra/local/audit.sh $(SAM:%sam=%pip-audit)
-
+##@ Release
 image: site ## build the images penstock and penstock:alone by buildah, without an engine (root; Debian's buildah and debootstrap)
 	@infra/container/build_images.sh
 
@@ -184,6 +187,9 @@ publish: $(UV) ## upload what is in dist/ to the package index (UV_PUBLISH_TOKEN
 
 lock: $(UV) ## write requirements/*.lock again from pyproject.toml (ARGS=--upgrade for newer versions)
 	@UV=$(UV) infra/local/lock.sh $(ARGS)
+
+audit: $(SAM) ## look for known weaknesses in the packages of images, layers and jobs; needs the internet
+	@infra/local/audit.sh $(SAM:%sam=%pip-audit)
 
 clean: ## remove .venv, .tools, caches (never the data of `make run`)
 	@rm -rf .venv .tools .aws-sam build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

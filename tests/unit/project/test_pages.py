@@ -318,7 +318,7 @@ def test_a_page_names_what_a_user_would_not_expect(page: str, statement: str) ->
 
 
 # --- docs/decisions/ -------------------------------------------------------------------------------------------------
-# A decision has at most 250 words outside its table. docs/performance/log.md contains the measurements.
+# A decision has at most 290 words outside its table. docs/performance/log.md contains the measurements.
 DECISIONS = sorted((DOCS / "decisions").glob("0*.md"))
 LOG = (DOCS / "performance" / "log.md").read_text()
 MEASURED = {
@@ -326,7 +326,7 @@ MEASURED = {
     for title in re.findall(r"^## Decisions? (.+):", LOG, re.MULTILINE)
     for number in re.findall(r"\d+", title)
 }
-MOST_WORDS, LONGEST_LINE = 250, 120
+MOST_WORDS, LONGEST_LINE = 290, 120
 
 
 @pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
@@ -342,7 +342,10 @@ def test_a_decision_has_a_number_and_says_what_was_decided(path: Path) -> None:
     text = path.read_text()
     assert text.startswith(f"# {int(path.stem[:4])}. ")
     sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    assert sections in (["Question", "Decision", "Why"], ["Question", "Decision", "Why", "Figures"])
+    assert sections in (
+        ["Context", "Decision", "Why", "Rejected", "Price"],
+        ["Context", "Decision", "Why", "Rejected", "Price", "Figures"],
+    )
 
 
 @pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
@@ -360,11 +363,10 @@ def test_decisions_are_numbered_without_a_gap() -> None:
     assert [int(path.stem[:4]) for path in DECISIONS] == list(range(1, len(DECISIONS) + 1))
 
 
-def test_the_index_has_the_rejected_options_and_the_price_of_each_decision() -> None:
-    rows = [line.strip("| ").split(" | ") for line in (DOCS / "decisions" / "index.md").read_text().splitlines()[6:]]
-    titles = [f"[{path.read_text().partition(chr(10))[0][2:]}]({path.name})" for path in DECISIONS]
-    assert [row[0] for row in rows] == titles
-    assert [row for row in rows if len(row) != 3 or not all(row)] == []
+def test_the_index_lists_each_decision() -> None:
+    index = (DOCS / "decisions" / "index.md").read_text()
+    titles = [f"- [{path.read_text().partition(chr(10))[0][2:]}]({path.name})" for path in DECISIONS]
+    assert re.findall(r"^- .+$", index, re.MULTILINE) == titles
 
 
 def test_measurements_and_their_decision_name_each_other() -> None:

@@ -197,6 +197,8 @@ def test_without_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
     assert main(out) == 1
     monkeypatch.delenv("DATABASE_URL")
+    for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, "/proc/nowhere")  # The report must not use a service that runs on this machine.
     assert main(out) == 1
     with pytest.raises(SystemExit):
         main([*out, "--from", "yesterday"])
