@@ -1,7 +1,8 @@
 """Checks all SQL functions without calling them: `python -m tests.support.sql.function_check` (in `make check`).
 
     files      A file's first function has the file's name, and no other file uses its other functions, which the file's
-               head lists. A file that is named after a subject has only short functions. Comments begin with the function's name, and name only its parameters.
+               head lists. A file that is named after a subject has only short functions. Comments begin with the
+               function's name, and name only its parameters.
     server     Every body compiles, with plpgsql.extra_errors = 'all' and in both passes of the migration runner.
     catalogue  Every function in the schema comes from exactly one file, without old overloads. Functions that run with
                their owner's rights set their search_path.
