@@ -61,7 +61,7 @@ def check_files(directory: Path) -> Iterator[str]:
     """Yields faults in the files of sql/functions and sql/former, and lines that are too long in all files of sql.
 
     A file `queue.NAME.sql` first defines the function with its name, and then functions that only this function uses or
-    that belong to it. Other files can use a function that has a file, or that stands in the file of a subject.
+    that belong to it. Other files can use a function that has a file, or that is in the file of a subject.
     """
     paths = sorted([*directory.glob("functions/**/*.sql"), *directory.glob("former/*.sql")])
     texts = {path: path.read_text() for path in paths}
