@@ -509,6 +509,18 @@ create table queue.archive (
 );
 create index archive_queue on queue.archive (queue_id, archive_id);
 
+-- The rows are messages that a person deleted, for 30 seconds, within which the person can undo the deletion
+-- (queue.delete_with_undo). The messages have left their queues.
+create table queue.pending_deletion (
+    deletion_id uuid not null,      -- one for all messages that were deleted together
+    public_id bigint not null,
+    queue_id int not null,
+    deleted_at timestamptz not null default clock_timestamp(),
+    message jsonb not null,         -- the row of queue.side or queue.fifo_message
+    primary key (deletion_id, public_id)
+);
+create index pending_deletion_deleted_at on queue.pending_deletion (deleted_at);
+
 -- The rows say why receivers failed (queue.fail_messages). A message that never failed has no row. Maintenance removes
 -- a row after the queue's retention.
 create table queue.failure (

@@ -4,11 +4,11 @@
 --   `changes` is the result of count_changes.
 --   `due` contains the names of these notifications: `deliveries` means that a delivery is due. `schedules` means that
 --     a schedule or a retry is due. `move-tasks` means that a message move task runs and does not wait for a user to
---     continue it. `maintenance` means that the retention of a measured message is over, or that ids still have to
---     jump.
+--     continue it. `maintenance` means that the retention of a measured message is over, that ids still have to jump,
+--     or that a deletion can no longer be undone.
 --   `expiry_ms` is the time until the next measured message's retention is over, or null if that takes more than a day.
 -- A call costs 0.5 ms and reads queue.measurement. Uses the indexes outgoing_delivery_due, delivery_endpoint_next_at,
--- schedule_due, schedule_retry_due and move_task_running.
+-- schedule_due, schedule_retry_due, move_task_running and pending_deletion_deleted_at.
 create or replace function queue.due_work(out changes bigint, out due text[], out expiry_ms int)
 language plpgsql stable as $$
 declare
@@ -37,5 +37,7 @@ begin
             then 'move-tasks' end,
         case when v_expiry < '0'
             or exists (select from queue.late_id_jump)
+            or exists (
+                select from queue.pending_deletion d where d.deleted_at <= v_now - interval '30 seconds')
             or exists (select from queue.server s where s.jump_after is not null) then 'maintenance' end], null);
 end $$;

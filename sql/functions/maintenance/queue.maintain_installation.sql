@@ -11,6 +11,7 @@
 --   `deleted_queues` removes messages of deleted queues.
 --   `histories` creates the partitions of the next days, and drops partitions older than p_history_days.
 --   `outcomes` adds up queue.outcome_count.
+--   `deletions` ends deletions that can no longer be undone (finish_deletions).
 -- This file also contains clean_expired_rows, maintain_topics, clean_platform_applications, clean_deleted_queues,
 -- clean_deleted_queue, add_history_day, drop_history_days and compact_outcome_counts.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int, p_part text default null)
@@ -37,6 +38,9 @@ begin
             from unnest(array['history', 'outgoing_delivery_history', 'outgoing_delivery_attempt']) h(name);
         end loop;
         perform queue.drop_history_days(p_history_days);
+    end if;
+    if coalesce(p_part, 'deletions') = 'deletions' then
+        v_removed := v_removed + queue.finish_deletions(p_limit);
     end if;
     if coalesce(p_part, 'outcomes') = 'outcomes' then
         perform queue.compact_outcome_counts(p_limit);

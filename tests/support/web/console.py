@@ -186,5 +186,6 @@ def build_form(name: str) -> dict[str, str]:
     url = "http://127.0.0.1/"
     return {
         "name": name, "typed": name, "status": "paused", "state": "enabled", "id": "1", "body": "x", "queue": name,
+        "deletion": "00000000-0000-4000-8000-000000000000", "new_path": "a", "new_value": "1",
         "function": url, "endpoint": url,
     }  # fmt: skip

@@ -29,6 +29,7 @@ PAGES = (
     "/console/queues/hostile/messages?text=script&min_receives=0",
     "/console/queues/orders-dead/failures",
     "/console/queues/orders-dead/redrive",
+    "/console/queues/orders-dead/replace?all=yes",
     "/console/queues/orders/send",
     "/console/topics",
     "/console/topics/news",
@@ -102,7 +103,8 @@ def test_axe_finds_nothing(browser: Any, console: Service, theme: str, width: in
     with opened(
         browser, color_scheme=theme, viewport={"width": width, "height": 900}, reduced_motion="reduce", bypass_csp=False
     ) as page:
-        for path in (*PAGES, message_path(page, console)):
+        shown = message_path(page, console)
+        for path in (*PAGES, shown, f"{shown.partition('?')[0]}/edit"):
             page.goto(f"{console.url}{path}")
             page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
             violations = Axe().run(page).response["violations"]
@@ -137,8 +139,12 @@ def test_every_page_can_be_read_and_used_without_scripts(browser: Any, console: 
         page.get_by_role("button", name="Send").click()
         page.get_by_role("link", name="Messages").click()
         page.get_by_role("checkbox").check()
-        page.get_by_role("button", name="Delete selected").click()
+        page.get_by_role("button", name="Delete…").click()
+        assert "Delete 1 message?" in page.locator("h1").inner_text()
+        page.get_by_role("button", name="Delete 1 message").click()
         assert "Deleted: 1 message." in page.locator("main").inner_text()
+        page.get_by_role("button", name="Undo").click()
+        assert "Brought back: 1 message." in page.locator("main").inner_text()
 
 
 def test_no_text_of_a_message_runs(browser: Any, console: Service) -> None:
@@ -156,8 +162,10 @@ def test_no_text_of_a_message_runs(browser: Any, console: Service) -> None:
                 assert page.evaluate("window.violations") == []
                 page.goto(f"{console.url}/console/queues/hostile/send?copy={link.rpartition('/')[2]}")
                 page.go_back()
+                page.goto(f"{link.partition('?')[0]}/edit")
                 page.go_back()
-            following = page.get_by_role("link", name="Next")
+                page.go_back()
+            following = page.get_by_role("button", name="Next")
             if not following.count():
                 break
             following.click()

@@ -28,6 +28,34 @@ class MessageNotFound(ObjectNotFound):
     default_message = "The message does not exist."
 
 
+class MessageInFlight(ManagementError):  # noqa: N818 - called as the response is
+    """A consumer has received the message, and its visibility timeout is not over."""
+
+    status = 409
+    default_message = "A consumer has received the message and works on it."
+
+
+class DuplicateMessage(ManagementError):  # noqa: N818 - called as the response is
+    """The target FIFO queue would drop the message, because it has the deduplication id of an earlier message."""
+
+    status = 409
+    default_message = (
+        "The target has received a message with this deduplication id in the last five minutes. Choose another id."
+    )
+
+
+class BodyNotJson(ManagementError):  # noqa: N818 - called as the response is
+    """The body of an edited message is not JSON, although the original body is."""
+
+    default_message = "The original body is JSON, and the edited body is not."
+
+
+class UndoOver(MessageNotFound):
+    """More than 30 seconds have passed since the deletion, or it was undone before."""
+
+    default_message = "A deletion can be undone once, within 30 seconds."
+
+
 class SubscriptionNotFound(ObjectNotFound):
     default_message = "The subscription does not exist."
 

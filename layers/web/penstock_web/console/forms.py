@@ -10,8 +10,8 @@ from starlette.datastructures import QueryParams
 
 from penstock.errors import AwsError, InvalidParameterValue, RequestEntityTooLarge
 
-MAX_FORM_LENGTH: Final = 1_400_000
-"""Bytes. A form can contain a message of 256 KiB with escaped characters and attributes."""
+MAX_FORM_LENGTH: Final = 3_400_000
+"""Bytes. A form can contain a message of 1 MiB. Browsers send three bytes for most characters that are not letters."""
 
 
 class Query(QueryParams):

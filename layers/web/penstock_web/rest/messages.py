@@ -9,7 +9,8 @@ from penstock import errors
 from penstock.documents.decoding import build_exactly_one_of, build_reader
 from penstock.limits.queue_limits import MAX_VISIBILITY_SECONDS, MAX_WAIT_SECONDS
 from penstock.management import transactions
-from penstock.management.errors import MessageNotFound
+from penstock.management.errors import DuplicateMessage, MessageInFlight, MessageNotFound
+from penstock.management.messages import editing
 from penstock.management.messages import operations as messages
 from penstock.management.messages.conversion import is_for_later, read_messages
 from penstock.management.messages.types import (
@@ -178,6 +179,34 @@ async def fail(name: str, handle: str, runner: Runner) -> None:
     letter, it has the header `PenstockError` with the last error."""
     failure = await runner.read(_read_failure)
     await runner.run(messages.fail(name, handle, failure.error, failure.vt, runner.context))
+
+
+@routes.post(
+    "/messages/{id}/edit",
+    right=right_of(editing.edit_message),
+    status=201,
+    body=editing.EditedMessage,
+    response=SentId,
+    raises=(*UNKNOWN, MessageNotFound, MessageInFlight, DuplicateMessage, errors.RequestEntityTooLarge),
+)
+async def edit(name: str, id: IdInPath, runner: Runner) -> SentId:  # noqa: A002
+    """Send an edited copy of a message and delete the message, in one transaction. A message in flight stays."""
+    edited = editing.to_edit(await runner.read(editing.read_edited))
+    return SentId(await runner.run(editing.edit_message(name, id, edited, runner.context)))
+
+
+@routes.post(
+    "/messages/replace",
+    right=right_of(editing.replace_in_messages),
+    body=Annotated[editing.Replacement, msgspec.Meta(extra_json_schema=build_exactly_one_of("ids", "filter"))],
+    response=editing.ReplacementResult,
+    raises=UNKNOWN,
+)
+async def replace(name: str, runner: Runner) -> editing.ReplacementResult:
+    """Set one value in the JSON bodies of selected messages and send them to their targets. Messages whose body has no
+    such path stay. Each message is in one of the two queues at any time."""
+    request = await runner.read(editing.read_replacement)
+    return await runner.run(editing.replace_in_messages(name, request, runner.context))
 
 
 @routes.get("/archive", right=right_of(messages.read_archive), response=list[StoredMessage], raises=UNKNOWN)

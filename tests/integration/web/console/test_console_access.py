@@ -49,6 +49,11 @@ FIRST_ROLE = {
     "messages": "operate",
     "message": "operate",
     "delete_messages": "operate",
+    "undo": "operate",
+    "edit_form": "operate",
+    "edit": "operate",
+    "replace_form": "operate",
+    "replace": "operate",
     "send_form": "operate",
     "send": "operate",
     "topics": "read",
@@ -99,7 +104,7 @@ PATH_VALUES = {
 }
 WRITING = {
     "sign_in", "sign_out", "dismiss", "create", "purge", "delete", "pause_queue",
-    "change_attributes", "delete_messages", "send", "publish", "run_now",
+    "change_attributes", "delete_messages", "undo", "edit", "replace", "send", "publish", "run_now",
     "set_status", "retry", "retry_failed", "pause_endpoint", "send_test_event",
     "redrive", "continue_redrive", "cancel_redrive", "create_mapping", "set_mapping_state", "delete_mapping",
     "create_topic_by_form", "delete_topic_by_form", "subscribe", "change_subscription_by_form",

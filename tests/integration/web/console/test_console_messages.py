@@ -55,8 +55,10 @@ def test_a_copy_is_sent_and_the_chosen_are_deleted(console: Console) -> None:
     assert [(m["Body"], m["MessageAttributes"]["a"]["StringValue"]) for m in messages] == [("line 1\nline 2", "7")] * 2
     assert len({m["MessageId"] for m in messages}) == 2
     assert sent["MessageId"] in {m["MessageId"] for m in messages}
-    response = console.browser.post("/console/queues/copied/messages/delete", id=[number, "999"], state="visible")
-    assert response.headers["location"].endswith("?state=visible&done=deleted&n=1")
+    response = console.browser.post(
+        "/console/queues/copied/messages/delete", id=[number, "999"], state="visible", confirmed="yes"
+    )
+    assert "?state=visible&done=deleted&n=1&undo=" in response.headers["location"]
     assert console.audit("sqs:DeleteMessage")[3:5] == ({"ids": [int(number), 999]}, 1)
     assert console.browser.get(f"/console{path}").status_code == 404
 
@@ -148,7 +150,7 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     for bad in ({"rate": "501"}, {"rate": "x"}, {"id": "x"}, {"shape": "x"}, {"first": "0"}):
         assert console.browser.post(path, **bad).status_code == 400
     # The task first moves one message of a group, and moves the other message when the operator continues the task.
-    assert "The messages of a group" in console.page(form[0].removeprefix("/console").replace("&amp;", "&"))
+    assert "Redrive 2 messages?" in console.page(form[0].removeprefix("/console").replace("&amp;", "&"))
     assert console.browser.post(path, shape=shape, source="grouped", rate="500", first="1").status_code == 303
     assert console.audit("sqs:StartMessageMoveTask")[2:4] == (
         f"{QUEUES}grouped-dead",

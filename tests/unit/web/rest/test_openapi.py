@@ -164,6 +164,8 @@ GET /queues/{name}/messages/peek: queue: sqs:ReceiveMessage
 DELETE /queues/{name}/messages/{id}: queue: sqs:DeleteMessage
 PATCH /queues/{name}/messages/{id}: queue: sqs:ChangeMessageVisibility
 POST /queues/{name}/messages/{handle}/fail: queue: sqs:ChangeMessageVisibility
+POST /queues/{name}/messages/{id}/edit: queue: sqs:ReceiveMessage sqs:DeleteMessage
+POST /queues/{name}/messages/replace: queue: sqs:ReceiveMessage sqs:DeleteMessage
 GET /queues/{name}/archive: queue: penstock:ReadArchive sqs:ReceiveMessage
 POST /queues/{name}/messages/search: queue: sqs:ReceiveMessage
 GET /queues/{name}/failures: queue: sqs:ReceiveMessage
@@ -279,7 +281,7 @@ def test_a_change_shows_a_resource_only_to_a_caller_who_may_read_it() -> None:
     assert checked >= 5
 
 
-OF_THE_PAGE = {"/console/queues/{name}/attributes"}
+OF_THE_PAGE = {"/console/queues/{name}/attributes", "/console/queues/{name}/messages/delete"}
 """The page checks the right before the operation does, because the user must first confirm the form."""
 
 

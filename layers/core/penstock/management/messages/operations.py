@@ -1,6 +1,7 @@
 """Sends, receives, deletes, hides and peeks at messages, and reads the archive."""
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from penstock import errors
 from penstock.access.audit.acts import Act, audited
@@ -10,15 +11,18 @@ from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn, find_queue
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, compute
-from penstock.management.errors import MessageNotFound
+from penstock.management.errors import MessageNotFound, UndoOver
 from penstock.management.rights import needs
 from penstock.observing.reports import Deleted, ReceivedBy, VisibilityChanged
 from penstock.postgres.statements.messages import FailureEntry
 from penstock.postgres.statements.stored_messages import (
     CHANGE_VISIBILITY_BY_ID,
     DELETE_BY_ID,
+    DELETE_WITH_UNDO,
     PEEK_MESSAGES,
     READ_ARCHIVE,
+    UNDO_DELETION,
+    PendingDeletionRow,
 )
 from penstock.sqs import delete as deleting
 from penstock.sqs import failures, handles, queues, sql_errors, visibility
@@ -127,9 +131,39 @@ def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[lis
 
 @needs("queue", "sqs:DeleteMessage")
 @audited(lambda name, ids, context: Act("sqs:DeleteMessage", build_queue_arn(name, context), {"ids": ids}, counted="*"))
-def delete_chosen(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:
-    """Deletes messages that a person has chosen. The audit log records the deletion."""
-    return (yield from _delete_ids(name, ids, context))
+def delete_with_undo(name: str, ids: Sequence[int], context: Context) -> Operation[list[PendingDeletionRow]]:
+    """Deletes messages that a person has chosen, and keeps them for 30 seconds, within which `undo_deletion` brings
+    them back. Returns the messages that existed, all with the same `deletion_id`. The audit log records the deletion.
+
+    The messages leave the queue at once. `queue.delete_with_undo` says why a crash does not lose them.
+    """
+    arn = build_queue_arn(name, context)
+    rows = (yield from Call(DELETE_WITH_UNDO, (arn, list(ids)))) if ids else []
+    if not rows:
+        yield from handles.check_queue(arn)
+    yield Deleted(arn, len(rows))
+    return rows
+
+
+@needs("queue", "sqs:DeleteMessage")
+@audited(
+    lambda name, deletion, context: Act(
+        "sqs:DeleteMessage", build_queue_arn(name, context), {"undone": str(deletion)}, counted="*"
+    )
+)
+def undo_deletion(name: str, deletion: UUID, context: Context) -> Operation[int]:
+    """Brings the messages of a deletion back, with their ids and receive counts. Returns their number. The audit log
+    records the undo.
+
+    Raises UndoOver if the deletion is more than 30 seconds old or was undone before, and QueueDoesNotExist.
+    """
+    arn = build_queue_arn(name, context)
+    rows = yield from Call(UNDO_DELETION, (arn, deletion))
+    if not rows:
+        yield from handles.check_queue(arn)
+        raise UndoOver
+    yield Wake(arn, len(rows))
+    return len(rows)
 
 
 def _delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:

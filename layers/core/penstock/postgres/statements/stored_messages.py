@@ -1,8 +1,11 @@
 """Statements for the REST API, which names messages by their public ids."""
 
 from typing import NamedTuple
+from uuid import UUID
 
 from penstock.postgres.statement import Statement
+
+from .messages import MESSAGE_TYPES
 
 
 class PeekedRow(NamedTuple):
@@ -44,6 +47,33 @@ class DeletedIdRow(NamedTuple):
 
 
 DELETE_BY_ID = Statement("queue.delete_by_id", ("text", "int8[]"), DeletedIdRow, is_audited=True)
+
+
+class PendingDeletionRow(NamedTuple):
+    """A deleted message, and the deletion that brings it back within 30 seconds."""
+
+    id: int
+    deletion_id: UUID
+
+
+DELETE_WITH_UNDO = Statement("queue.delete_with_undo", ("text", "int8[]"), PendingDeletionRow, is_audited=True)
+UNDO_DELETION = Statement("queue.undo_deletion", ("text", "uuid"), DeletedIdRow, is_audited=True)
+
+
+class ReplacedRow(NamedTuple):
+    """The outcome for message `n` (from 1): the id of its edited copy, or why the message stayed.
+
+    `replaced` counts the replaced messages of the whole call. The rows of replaced messages come first.
+    """
+
+    n: int
+    id: int | None
+    replaced: int
+    error: str | None
+    detail: str | None
+
+
+REPLACE_MESSAGES = Statement("queue.replace_messages", ("text", "int8[]", *MESSAGE_TYPES), ReplacedRow, is_audited=True)
 
 
 class NewVisibilityRow(NamedTuple):
@@ -97,6 +127,7 @@ class FoundRow(NamedTuple):
     messages: int | None
 
 
+READ_MESSAGES = Statement("queue.read_messages", ("text", "int8[]"), FoundRow)
 SEARCH_MESSAGES = Statement("queue.search_messages", ("text", "jsonb", "text", "int4", "int4", "int8"), FoundRow)
 
 

@@ -22,6 +22,8 @@ from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
 from penstock_web.console.snippets import as_markdown
 
+from .messages import find_acts
+
 KINDS: Final[tuple[By, ...]] = get_args(By)
 MAX_GROUPS: Final = 20
 MAX_SAMPLE_LENGTH: Final = 16_384
@@ -93,7 +95,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
     await page.run(note_reading(wanted.arn, page.context))  # The audit also records a read from the cache.
     return show_page(
         page, "failures.html", title=f"Dead letters of {name}", name=name, found=found, by=wanted.by, kinds=KINDS,
-        attribute=attribute, may_redrive=page.may("sqs:StartMessageMoveTask", wanted.arn),
+        attribute=attribute, acts=find_acts(name, page),
         groups=[show_group(name, group) for group in found.groups],
     )  # fmt: skip
 

@@ -1,33 +1,67 @@
 """Shows, sends, copies and deletes a queue's messages."""
 
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+from uuid import UUID
+
 from fastapi import Response
 
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.documents.queue_names import build_queue_arn
-from penstock.errors import InvalidParameterValue
+from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.errors import MessageNotFound
-from penstock.management.messages.operations import delete_chosen, send_written
-from penstock.management.rights import right_of
+from penstock.management.messages.editing import read_message
+from penstock.management.messages.operations import delete_with_undo, send_written, undo_deletion
+from penstock.management.rights import require_on, right_of
 from penstock.search.filters import MessageFilter
-from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
+from penstock.sqs.types import SendMessageRequest
 from penstock_web.console.filters import NAMES, parse_filter
+from penstock_web.console.message_form import Written, build_attributes, fill, read_written
 from penstock_web.console.messages import STATES, Seen, export_found, find, look_at, look_for
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE, cut_page
+from penstock_web.console.rendering import query, segment
 from penstock_web.console.responses import HEADERS, redirect, show_page
 from penstock_web.console.screen import act, screen
+from penstock_web.console.selection import (
+    MAX_IDS,
+    Count,
+    Selection,
+    count_matches,
+    find_ids,
+    read_selection,
+)
 from penstock_web.console.snippets import as_markdown, message_snippets
+from penstock_web.routing.errors import status_and_code
 
 MAX_ATTRIBUTES = 10
-MAX_IDS = 1_000
 LAST_ID = 2**63 - 1
 MAX_PLACE_LENGTH = 160
+DELETE: Final = require_on("queue", "sqs:DeleteMessage")
+"""The right to delete. The operation checks it again after the user has confirmed the number."""
+
+
+class Selected(NamedTuple):
+    """The selection, its messages on other pages, and the number of all messages that match the page's filter."""
+
+    selection: Selection
+    elsewhere: list[int]
+    matches: Count
+
+
+class Acts(NamedTuple):
+    """The acts that a page offers."""
+
+    send: bool
+    delete: bool
+    redrive: bool
+    edit: bool
 
 
 @screen("/console/queues/{name}/messages", right=right_of(look_at))
 async def messages(name: str, page: CurrentPage) -> Response:
     """Shows a page of messages in one state, in the order of their ids. If the URL contains a filter, shows matching
-    messages in the queue's order.
+    messages in the queue's order. The URL also contains the messages that the user has selected on other pages.
     """
     state = page.query.read_choice("state", STATES)
     wanted = parse_filter(page.query, [state] if "state" in page.query else list(STATES))
@@ -36,27 +70,47 @@ async def messages(name: str, page: CurrentPage) -> Response:
     after = page.query.read_number("after", 0, LAST_ID)
     found = await page.run(look_at(name, state, after or None, PAGE + 1, page.context))
     shown, more = cut_page(found)
-    arn = build_queue_arn(name, page.context)
+    selected = await select(name, state, shown, MessageFilter(states=[state]), page, is_all=not after and not more)
     return show_page(
         page, "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES, after=after,
-        messages=shown, more=more, may_send=page.may("sqs:SendMessage", arn),
-        may_delete=page.may("sqs:DeleteMessage", arn), may_redrive=page.may("sqs:StartMessageMoveTask", arn),
-        done=page.query.get("done", ""), count=page.query.get("n", ""),
-        found=None, given=dict.fromkeys(NAMES, ""),
+        messages=shown, more=more, found=None, given=dict.fromkeys(NAMES, ""), selected=selected,
+        acts=find_acts(name, page),
     )  # fmt: skip
 
 
 async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Response:
     """Shows messages that match a filter. Each request examines only a limited number of messages."""
-    place = page.query.get("place", "")[:MAX_PLACE_LENGTH]
+    place, state = page.query.get("place", "")[:MAX_PLACE_LENGTH], page.query.get("state", "")
     found = await page.run(find(name, wanted, place or None, page.context))
-    arn = build_queue_arn(name, page.context)
+    selected = await select(name, state, found.messages, wanted, page, is_all=not place and found.next is None)
     return show_page(
-        page, "messages.html", title=f"Messages of {name}", name=name, state=page.query.get("state", ""), states=STATES,
-        after=place, messages=found.messages, more=False, found=found, may_send=page.may("sqs:SendMessage", arn),
-        may_delete=page.may("sqs:DeleteMessage", arn), may_redrive=page.may("sqs:StartMessageMoveTask", arn),
-        done=page.query.get("done", ""), count=page.query.get("n", ""),
-        given={name: page.query.get(name, "") for name in NAMES},
+        page, "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES,
+        after=place, messages=found.messages, more=False, found=found,
+        given={name: page.query.get(name, "") for name in NAMES}, selected=selected, acts=find_acts(name, page),
+    )  # fmt: skip
+
+
+async def select(
+    name: str, state: str, found: Sequence[Seen], wanted: MessageFilter, page: Page, *, is_all: bool
+) -> Selected:
+    """Returns what the page shows of the selection. Counts all matches only if the page does not show all of them."""
+    selection = read_selection(page.query)
+    selection = selection._replace(given={**selection.given, "state": state})
+    shown = {seen.row.public_id for seen in found}
+    return Selected(
+        selection,
+        [number for number in selection.ids if number not in shown],
+        Count(len(found)) if is_all else await page.run(count_matches(name, wanted, page.context)),
+    )
+
+
+def find_acts(name: str, page: Page) -> Acts:
+    """Returns which acts a page offers for messages of a queue."""
+    arn = build_queue_arn(name, page.context)
+    may_delete = page.may("sqs:DeleteMessage", arn)
+    return Acts(
+        page.may("sqs:SendMessage", arn), may_delete, page.may("sqs:StartMessageMoveTask", arn),
+        may_delete and page.may_ever("sqs:SendMessage"),
     )  # fmt: skip
 
 
@@ -80,11 +134,9 @@ async def message(name: str, message_id: str, page: CurrentPage) -> Response:
         raise MessageNotFound(
             "This message is no longer in the queue. The message was deleted or moved, or has expired."
         )
-    arn = build_queue_arn(name, page.context)
     return show_page(
         page, "message.html", title=f"Message {message_id}", name=name, seen=seen,
-        snippets=build_snippets(name, seen, page), may_send=page.may("sqs:SendMessage", arn),
-        may_delete=page.may("sqs:DeleteMessage", arn),
+        snippets=build_snippets(name, seen, page), acts=find_acts(name, page),
     )  # fmt: skip
 
 
@@ -109,59 +161,92 @@ async def send_form(name: str, page: CurrentPage) -> Response:
     """Shows the form. If the parameter `copy` names a message, fills the form with the message's content. The user
     needs the right to receive the message.
     """
-    seen = None
-    if "copy" in page.query:
-        seen = await page.run(look_for(name, parse_id(page.query["copy"]), STATES, page.context))
-    return show_page(
-        page, "send.html", title=f"Send to {name}", name=name, seen=seen, fifo=is_fifo_name(name),
-        attributes=list(seen.attributes.items()) if seen else [], most=MAX_ATTRIBUTES,
-    )  # fmt: skip
+    copied = page.query.get("copy", "")
+    if not copied:
+        return show_send(page, name, Written(), "")
+    row = await page.run(read_message(name, parse_id(copied), page.context))
+    return show_send(page, name, fill(row)._replace(body=row.body, dedup=""), copied)
 
 
 @act("/console/queues/{name}/send", right=right_of(send_written))
 async def send(name: str, page: CurrentPage) -> Response:
-    """Sends a message."""
-    body = page.form.get("body").replace("\r\n", "\n")
-    delay = page.form.get("delay").strip()
-    if delay and not (delay.isascii() and delay.isdigit() and len(delay) < 9):
-        raise InvalidParameterValue("The delay must be a number of seconds.")
-    request = SendMessageRequest(
-        queue_url=name,
-        message_body=body,
-        delay_seconds=int(delay) if delay else None,
-        message_attributes=read_attributes(page) or None,
-        message_group_id=page.form.get("group").strip() or None,
-        message_deduplication_id=page.form.get("dedup").strip() or None,
-    )
-    await page.act(send_written(name, request, page.form.get("copy"), page.context))
+    """Sends a message. After an error, shows the form again with everything that the user has written."""
+    written, copied = read_written(page.form), page.form.get("copy")
+    try:
+        delay = written.delay
+        if delay and not (delay.isascii() and delay.isdigit() and len(delay) < 9):
+            raise InvalidParameterValue("The delay must be a number of seconds.")
+        request = SendMessageRequest(
+            queue_url=name,
+            message_body=written.body,
+            delay_seconds=int(delay) if delay else None,
+            message_attributes=build_attributes(written) or None,
+            message_group_id=written.group or None,
+            message_deduplication_id=written.dedup or None,
+        )
+        await page.act(send_written(name, request, copied, page.context))
+    except AwsError as error:
+        return show_send(page, name, written, copied, error)
     return redirect(f"/console/queues/{name}?done=sent")
 
 
-def read_attributes(page: Page) -> dict[str, MessageAttributeValue]:
-    """Returns the form's attributes by name. Omits attributes without a name."""
-    rows = zip(page.form.get_all("attribute"), page.form.get_all("type"), page.form.get_all("value"), strict=False)
-    return {
-        name.strip(): MessageAttributeValue(
-            data_type=kind.strip() or "String",
-            string_value=None if kind.startswith("Binary") else value,
-            binary_value=value if kind.startswith("Binary") else None,
-        )
-        for name, kind, value in rows
-        if name.strip()
-    }
+def find_status(error: AwsError | None) -> int:
+    """Returns the HTTP status of a form that shows an error, or no error."""
+    return 200 if error is None else status_and_code(type(error))[0]
 
 
-@act("/console/queues/{name}/messages/delete", right=right_of(delete_chosen))
+def show_send(page: Page, name: str, written: Written, copied: str, error: AwsError | None = None) -> Response:
+    return show_page(
+        page, "send.html", find_status(error), title=f"Send to {name}", name=name, written=written, copied=copied,
+        error=error, fifo=is_fifo_name(name), most=MAX_ATTRIBUTES,
+    )  # fmt: skip
+
+
+@act("/console/queues/{name}/messages/delete", right=DELETE)
 async def delete_messages(name: str, page: CurrentPage) -> Response:
-    """Deletes the chosen messages."""
-    ids = [parse_id(text) for text in page.form.get_all("id")][:MAX_IDS]
-    if not ids:
-        raise InvalidParameterValue("Select at least one message.")
-    deleted = await page.act(delete_chosen(name, ids, page.context))
-    state = page.form.get("state")
-    return redirect(
-        f"/console/queues/{name}/messages?state={state if state in STATES else STATES[0]}&done=deleted&n={len(deleted)}"
-    )
+    """Asks whether to delete the selected messages, with their number. If the form's field `confirmed` is "yes",
+    deletes them. A user can undo the deletion for 30 seconds.
+    """
+    selection = read_selection(page.form)
+    if selection.is_empty:
+        return nothing_selected(name, selection)
+    ids = selection.ids
+    if page.form.get("confirmed") != "yes" or not ids:
+        found = ids or await page.run(find_ids(name, selection.wanted, page.context))
+        more = bool(not ids and len(found) >= MAX_IDS)
+        return show_page(
+            page,
+            "delete.html",
+            title=f"Delete messages of {name}",
+            name=name,
+            ids=found,
+            given=selection.given,
+            more=more,
+        )
+    deleted = await page.act(delete_with_undo(name, ids, page.context))
+    done = {"done": "deleted", "n": len(deleted), "undo": deleted[0].deletion_id if deleted else ""}
+    return redirect(build_path(name, selection, **done))
+
+
+@act("/console/queues/{name}/messages/undo", right=right_of(undo_deletion))
+async def undo(name: str, page: CurrentPage) -> Response:
+    """Brings the messages of a deletion back. Raises UndoOver after 30 seconds."""
+    try:
+        deletion = UUID(page.form.get("deletion"))
+    except ValueError as error:
+        raise InvalidParameterValue("The id of a deletion must be a UUID.") from error
+    number = await page.act(undo_deletion(name, deletion, page.context))
+    return redirect(build_path(name, read_selection(page.form), done="undone", n=number))
+
+
+def nothing_selected(name: str, selection: Selection) -> Response:
+    """Redirects to the messages, and says that no message is selected."""
+    return redirect(build_path(name, selection, done="none"))
+
+
+def build_path(name: str, selection: Selection, **more: object) -> str:
+    """Returns the address of the messages that the user has seen before an act."""
+    return f"/console/queues/{segment(name)}/messages{query({**selection.given, **more})}"
 
 
 def parse_id(text: str) -> int:

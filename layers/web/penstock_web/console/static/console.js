@@ -56,7 +56,19 @@
     });
   }
 
+  // --- selected messages ---
+  const countChosen = () => {
+    const bar = document.querySelector("[data-chosen] span");
+    const here = document.querySelectorAll("[data-row] input[name=id]:checked").length;
+    if (bar) bar.textContent = (Number(bar.parentElement.dataset.chosen) + here).toLocaleString("en");
+  };
+  document.addEventListener("change", (event) => { if (event.target.name === "id") countChosen(); });
+  window.addEventListener("pageshow", countChosen);
+
   // --- keys ---
+  // An act is in the current row, else in the bar below a list of messages, else anywhere on a page without current row.
+  const find = (act) => current()?.querySelector(act) ?? document.querySelector(`.chosen ${act}`)
+    ?? (current() ? null : main()?.querySelector(act));
   const help = document.getElementById("help");
   const helpButton = document.querySelector("[data-help]");
   if (helpButton) { helpButton.hidden = false; helpButton.addEventListener("click", () => help.showModal()); }
@@ -83,10 +95,16 @@
       return button;
     },
     r: () => {
-      const link = (current() ?? main())?.querySelector("[data-redrive]");
+      const link = find("[data-redrive]");
       if (link) link.click();
       else if (document.getElementById("live")) document.body.dispatchEvent(new Event("again"));
       else location.reload();
+      return true;
+    },
+    e: () => {
+      const row = current();
+      if (row?.dataset.edit && !document.querySelector("[data-row] input[name=id]:checked")) location.assign(row.dataset.edit);
+      else find("[data-edit]")?.click();
       return true;
     },
     "?": () => { help.showModal(); return true; },

@@ -1,0 +1,145 @@
+"""Edits messages: one message in a form, or one value in many messages. The edited copies are sent, and the originals
+are deleted in the same transaction. The REST API offers the same acts below /v1/queues/{name}/messages.
+"""
+
+from typing import Final
+
+import msgspec
+from fastapi import Response
+
+from penstock.aws.fifo_name import is_fifo_name
+from penstock.errors import AwsError, InvalidParameterValue
+from penstock.management.errors import BodyNotJson
+from penstock.management.messages import editing
+from penstock.management.messages.editing import Edit, Replacement, ReplacementResult
+from penstock.management.messages.json_edit import is_json
+from penstock.management.rights import right_of
+from penstock.postgres.statements.stored_messages import FoundRow
+from penstock.sqs.failures import ATTRIBUTE
+from penstock_web.console.filters import parse_value
+from penstock_web.console.message_form import (
+    Written,
+    build_attributes,
+    describe_json_fault,
+    fill,
+    find_change,
+    indent,
+    read_written,
+)
+from penstock_web.console.messages import Seen
+from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.responses import redirect, show_page
+from penstock_web.console.screen import act, screen
+from penstock_web.console.selection import Selection, read_selection
+
+from .failures import ComparedLine, mark_lines
+from .messages import MAX_ATTRIBUTES, find_status, nothing_selected, parse_id
+
+MAX_SAMPLE_LENGTH: Final = 16_384
+
+
+# --- one message -----------------------------------------------------------------------------------------------------
+@screen("/console/queues/{name}/messages/{message_id}/edit", right=right_of(editing.edit_message))
+async def edit_form(name: str, message_id: str, page: CurrentPage) -> Response:
+    """Shows the form, filled with the message. A dead letter's target is its source queue. Raises MessageNotFound."""
+    row = await page.run(editing.read_message(name, parse_id(message_id), page.context))
+    return show_edit(page, name, message_id, fill(row, editing.find_target(row, name, page.context)), row)
+
+
+@act("/console/queues/{name}/messages/{message_id}/edit", right=right_of(editing.edit_message))
+async def edit(name: str, message_id: str, page: CurrentPage) -> Response:
+    """Sends the edited copy and deletes the original. After an error, shows the form again with everything that the
+    user has written. Asks before it sends a body that was JSON and no longer is.
+    """
+    written = read_written(page.form)
+    row = None
+    try:
+        row = await page.run(editing.read_message(name, parse_id(message_id), page.context))
+        change = Edit(
+            find_change(row.body, written.body), build_attributes(written), written.to or None, written.group,
+            written.dedup, page.form.get("any_text") == "yes",
+        )  # fmt: skip
+        await page.act(editing.edit_message(name, parse_id(message_id), change, page.context))
+    except AwsError as error:
+        return show_edit(page, name, message_id, written, row, error)
+    return redirect(f"/console/queues/{name}/messages?done=edited")
+
+
+def show_edit(
+    page: Page, name: str, message_id: str, written: Written, row: FoundRow | None, error: AwsError | None = None
+) -> Response:
+    """Shows the form. `row` is None if the message no longer exists."""
+    seen = None if row is None else Seen(row, row.state)
+    cause = seen.attributes.get(ATTRIBUTE) if seen else None
+    asks = isinstance(error, BodyNotJson)
+    return show_page(
+        page, "edit.html", find_status(error), title=f"Edit message {message_id}", name=name, message_id=message_id,
+        written=written, cause=cause and cause.text, error=error, asks=asks,
+        fault=describe_json_fault(written.body) if asks else "", most=MAX_ATTRIBUTES,
+        is_indented=row is not None and indent(row.body) != row.body, fifo=is_fifo_name(written.to or name),
+    )  # fmt: skip
+
+
+# --- many messages ---------------------------------------------------------------------------------------------------
+@screen("/console/queues/{name}/replace", right=right_of(editing.replace_in_messages))
+async def replace_form(name: str, page: CurrentPage) -> Response:
+    """Shows the form for the selected messages."""
+    selection = read_selection(page.query)
+    if selection.is_empty:
+        return nothing_selected(name, selection)
+    return show_replace(page, name, selection)
+
+
+@act("/console/queues/{name}/replace", right=right_of(editing.replace_in_messages))
+async def replace(name: str, page: CurrentPage) -> Response:
+    """Shows a preview. If the form's field `confirmed` is "yes", replaces the value in up to 1,000 messages, and shows
+    the numbers.
+    """
+    selection = read_selection(page.form)
+    if selection.is_empty:
+        return nothing_selected(name, selection)
+    is_confirmed = page.form.get("confirmed") == "yes"
+    try:
+        request = build_replacement(selection, page, is_preview=not is_confirmed)
+        operation = editing.replace_in_messages(name, request, page.context)
+        result = await (page.act(operation) if is_confirmed else page.run(operation))
+    except AwsError as error:
+        return show_replace(page, name, selection, error=error)
+    return show_replace(page, name, selection, result, is_done=is_confirmed)
+
+
+def build_replacement(selection: Selection, page: Page, *, is_preview: bool) -> Replacement:
+    """Reads the form. Raises InvalidParameterValue."""
+    path, text = page.form.get("new_path").strip(), page.form.get("new_value")
+    if not path:
+        raise InvalidParameterValue("Enter a path, such as order.id.")
+    value = msgspec.Raw(text.encode()) if is_json(text) else parse_value(text)
+    document: dict[str, object] = {"path": path, "value": value, "preview": is_preview}
+    if selection.ids:
+        document["ids"] = selection.ids
+    else:
+        document["filter"] = selection.wanted
+    if to := page.form.get("new_to").strip():
+        document["to"] = to
+    return editing.read_replacement(msgspec.json.encode(document))
+
+
+def show_replace(
+    page: Page, name: str, selection: Selection, result: ReplacementResult | None = None,
+    error: AwsError | None = None, *, is_done: bool = False,
+) -> Response:  # fmt: skip
+    """Shows the form, with a preview or a result."""
+    values = {key: page.form.get(key) for key in ("new_path", "new_value", "new_to")}
+    return show_page(
+        page, "replace.html", find_status(error), title=f"Edit messages of {name}", name=name, selection=selection,
+        values=values, result=result, is_done=is_done, error=error,
+        samples=compare_samples(result) if result else [], most=editing.MAX_REPLACED,
+    )  # fmt: skip
+
+
+def compare_samples(result: ReplacementResult) -> list[tuple[editing.ReplacedSample, list[list[ComparedLine]]]]:
+    """Returns the samples, each with the marked lines before and after."""
+    return [
+        (sample, mark_lines([indent(text)[:MAX_SAMPLE_LENGTH] for text in (sample.before, sample.after)]))
+        for sample in result.samples
+    ]

@@ -1,0 +1,124 @@
+"""Reads which messages of a queue a user has selected.
+
+Checkboxes, hidden fields and addresses name messages by `id`. The field `all` selects every message that matches the
+filter. Without `all`, an act never takes all messages because none is selected.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from penstock.context import Context
+from penstock.documents.queue_names import build_queue_arn
+from penstock.effects import Operation
+from penstock.errors import InvalidParameterValue
+from penstock.management.rights import needs
+from penstock.search.failures import Grouping, group_failures
+from penstock.search.filters import MessageFilter
+from penstock.search.messages import SCANNED, Search, search_messages
+
+from .filters import NAMES, parse_filter
+from .forms import Form, Query
+from .messages import PAGE_BYTES, STATES
+
+MAX_IDS: Final = 1_000
+MAX_SEARCHES: Final = 12
+LAST_ID: Final = 2**63 - 1
+NAMES_IN_WORDS: Final = {
+    "text": "text", "path": "JSON path", "value": "value", "attr": "attribute", "attr_value": "its value",
+    "group": "group", "min_receives": "receives at least", "max_receives": "receives at most", "source": "from",
+    "shape": "shape", "cause": "cause", "no_cause": "without a cause",
+}  # fmt: skip
+
+
+class Selection(NamedTuple):
+    """The selected messages: `ids`, or the messages that match `filter`, or every message if only `is_all` is set.
+
+    `given` contains the fields of the filter, with the state.
+    """
+
+    ids: list[int]
+    filter: MessageFilter | None
+    given: dict[str, str]
+    is_all: bool
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.ids and self.filter is None and not self.is_all
+
+    @property
+    def wanted(self) -> MessageFilter:
+        """Returns the filter. If the filter has no condition, returns the messages in the page's state."""
+        return self.filter or MessageFilter(states=list_states(self.given) or None)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Returns the filter's values, by names that the page shows."""
+        return {NAMES_IN_WORDS[name]: self.given[name] for name in NAMES if self.given.get(name)}
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """Returns the hidden fields of a form that acts on these messages."""
+        if self.ids:
+            return [("id", str(number)) for number in self.ids]
+        return [*((name, value) for name, value in self.given.items() if value), *[("all", "yes")] * self.is_all]
+
+
+def read_selection(given: Query | Form, *, by_filter: bool = False) -> Selection:
+    """Reads a selection. Raises InvalidParameterValue for an id that is not a number, and for an invalid filter.
+
+    With `by_filter`, a filter selects its matches even without `all`, unless the field `selected` says that the user
+    has chosen messages by their checkboxes.
+    """
+    texts = given.getlist("id") if isinstance(given, Query) else given.get_all("id")
+    values = {name: given.get(name) or "" for name in ("state", *NAMES)}
+    is_all = given.get("all") == "yes"
+    ids = [] if is_all else parse_ids(texts)
+    takes_filter = is_all or (by_filter and not ids and given.get("selected") != "yes")
+    return Selection(ids, parse_filter(values, list_states(values)) if takes_filter else None, values, is_all)
+
+
+def list_states(values: Mapping[str, str]) -> list[str]:
+    """Returns the state of the page on which the user selected messages, or no state if the page shows all states."""
+    state = values.get("state", "")
+    return [state] if state in STATES else []
+
+
+def parse_ids(texts: Sequence[str]) -> list[int]:
+    """Returns up to 1,000 different ids. Raises InvalidParameterValue for a text that is not an id."""
+    if any(not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LAST_ID) for text in texts):
+        raise InvalidParameterValue("The id of a message must be a number.")
+    return list(dict.fromkeys(map(int, texts)))[:MAX_IDS]
+
+
+class Count(NamedTuple):
+    """The number of messages that match. If `is_exact` is not set, the queue has more messages than the count
+    examined."""
+
+    number: int
+    is_exact: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.number:,}{'' if self.is_exact else ' or more'}"
+
+
+@needs("queue", "sqs:ReceiveMessage")
+def count_matches(name: str, wanted: MessageFilter, context: Context) -> Operation[Count]:
+    """Counts the matching messages among the first 10,000 messages. Raises QueueDoesNotExist."""
+    grouping = Grouping(build_queue_arn(name, context), [], None, None, SCANNED, 1, wanted)
+    found = yield from group_failures(grouping, context)
+    return Count(sum(group.messages for group in found.groups), found.next is None)
+
+
+@needs("queue", "sqs:ReceiveMessage")
+def find_ids(name: str, wanted: MessageFilter, context: Context) -> Operation[list[int]]:
+    """Returns the ids of up to 1,000 matching messages. Raises QueueDoesNotExist."""
+    ids: list[int] = []
+    place = None
+    for _ in range(MAX_SEARCHES):
+        search = Search(build_queue_arn(name, context), wanted, place, MAX_IDS - len(ids))
+        found = yield from search_messages(search, PAGE_BYTES, context)
+        ids += [row.public_id for row in found.rows]
+        place = found.next
+        if place is None or len(ids) >= MAX_IDS:
+            break
+    return ids

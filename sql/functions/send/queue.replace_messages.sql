@@ -1,0 +1,63 @@
+-- queue.replace_messages: deletes messages of a queue and sends their edited copies. Each message is replaced
+-- completely or stays as it is.
+-- The parameters after p_public_ids are those of send_messages, with an element for each message.
+--   `n` is the position of the message, from 1.
+--   `id` is the public id of the copy.
+--   `replaced` is the number of replaced messages in all rows.
+--   `error` is MessageNotFound, MessageInFlight, DuplicateMessage (the target has received the copy's deduplication id
+--     in the last five minutes), or an error of send_messages, with its `detail`.
+-- Replaced messages come first. Takes the locks of delete_by_id, then of send_messages.
+create or replace function queue.replace_messages(
+    p_source text, p_public_ids bigint[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[],
+    p_attributes jsonb[], p_system jsonb[], p_delays int[], p_groups text[], p_deduplication_ids text[])
+returns table (n int, id bigint, replaced int, error text, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_queue queue.queues;
+    v_taken record;
+    v_sent record;
+    v_rows jsonb := '[]';
+begin
+    -- The setting makes notify_watchers notify every process, even this process.
+    perform set_config('queue.watcher', '', true);
+    select * into v_queue from queue.queues q where q.arn = p_source;
+    perform queue.lock_readers_of_messages(v_queue.queue_id, p_public_ids);
+    if v_queue.fifo then
+        perform queue.lock_groups_of_messages(array(
+            select (select m.id from queue.fifo_message m where m.id = u >> 8 and m.queue_id = v_queue.queue_id)
+            from unnest(p_public_ids) u));
+    end if;
+    for v_n in 1 .. cardinality(p_public_ids) loop
+        begin       -- An error undoes the replacement of this message only.
+            select * into v_taken from queue.take_message(v_queue.queue_id, p_public_ids[v_n], false);
+            if v_taken.message is null then
+                raise exception '%', case when v_taken.is_in_flight then 'MessageInFlight' else 'MessageNotFound' end
+                    using errcode = 'QU005';
+            end if;
+            select * into v_sent from queue.send_messages(
+                p_queues => p_queues[v_n:v_n], p_message_ids => p_message_ids[v_n:v_n],
+                p_bodies => p_bodies[v_n:v_n], p_sizes => p_sizes[v_n:v_n], p_attributes => p_attributes[v_n:v_n],
+                p_system => p_system[v_n:v_n], p_delays => p_delays[v_n:v_n], p_groups => p_groups[v_n:v_n],
+                p_deduplication_ids => p_deduplication_ids[v_n:v_n]);
+            -- Only a duplicate has a message id: that of the original.
+            if v_sent.error is not null or v_sent.message_id is not null then
+                raise exception '%', coalesce(v_sent.error, 'DuplicateMessage')
+                    using errcode = 'QU005', detail = coalesce(v_sent.detail, '');
+            end if;
+            perform queue.record_deletion(v_queue.queue_id, p_public_ids[v_n], v_taken.message, clock_timestamp());
+            id := v_sent.id;
+            error := null;
+            detail := null;
+        exception when sqlstate 'QU005' then
+            id := null;
+            get stacked diagnostics error = message_text, detail = pg_exception_detail;
+        end;
+        v_rows := v_rows || jsonb_build_object(
+            'n', v_n, 'id', id, 'error', error, 'detail', detail);
+    end loop;
+    return query
+    select r.n, r.id, (count(*) filter (where r.error is null) over ())::int, r.error, r.detail
+    from jsonb_to_recordset(v_rows) r(n int, id bigint, error text, detail text)
+    order by r.error nulls first, r.n;
+end $$;

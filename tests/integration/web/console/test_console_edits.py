@@ -1,0 +1,434 @@
+"""Tests how the console edits and retries messages, deletes them with an undo, and keeps a selection over pages."""
+
+import html
+import json
+import re
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from tests.support.conformance.access_keys import SIGV4, key_ring
+from tests.support.database import TestServer
+from tests.support.programs.penstock_service import running_service
+from tests.support.web.console import Console, ConsoleClient
+
+pytestmark = pytest.mark.xdist_group("console")
+
+QUEUES = "arn:aws:sqs:us-east-1:000000000000:"
+BINARY = {"DataType": "Binary", "BinaryValue": b"\x00\xff"}
+NUMBER = {"DataType": "Number.int", "StringValue": "7"}
+FIFO = {"FifoQueue": "true"}
+
+
+def poison(console: Console, name: str, *bodies: str, fifo: bool = False, **message: Any) -> tuple[str, str]:
+    """Makes dead letters of the queue `name`. Returns the URLs of the queue and its dead-letter queue."""
+    suffix, more = (".fifo", {**FIFO, "ContentBasedDeduplication": "true"}) if fifo else ("", {})
+    dead = console.queue(f"{name}-dead{suffix}", **more)
+    arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
+    url = console.queue(f"{name}{suffix}", RedrivePolicy=policy, **more)
+    for body in bodies:
+        console.sqs.send_message(QueueUrl=url, MessageBody=body, **message)
+    while console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0).get("Messages"):
+        pass
+    return url, dead
+
+
+def ids(console: Console, name: str, query: str = "") -> list[str]:
+    page = console.page(f"/queues/{name}/messages{query}")
+    return re.findall('<input type="checkbox" name="id" value="([0-9]+)"', page)
+
+
+def receive(console: Console, url: str, visibility: int = 0) -> list[dict[str, Any]]:
+    found = console.sqs.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], AttributeNames=["All"],
+        VisibilityTimeout=visibility,
+    )  # fmt: skip
+    return list(found.get("Messages", []))
+
+
+def visible(console: Console, url: str) -> int:
+    found = console.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    return int(found["ApproximateNumberOfMessages"])
+
+
+def fields(page: str) -> dict[str, Any]:
+    """Returns the fields of the edit form as a browser would send them."""
+    form = page.partition('class="stack send"')[2].partition("</form>")[0]
+    found: dict[str, Any] = {"attribute": [], "type": [], "value": []}
+    for name, text in re.findall(r'<input[^>]*name="(\w+)"[^>]*?value="([^"]*)"', form):
+        if name in ("attribute", "type", "value"):
+            found[name].append(html.unescape(text))
+        elif name != "remove":
+            found[name] = html.unescape(text)
+    body = re.search(r"<textarea[^>]*>\n?(.*?)</textarea>", form, re.DOTALL)
+    assert body
+    return {**found, "body": re.sub("\r\n|\r|\n", "\r\n", html.unescape(body[1]))}
+
+
+def edit(console: Console, name: str, number: str, **changes: Any) -> httpx.Response:
+    path = f"/queues/{name}/messages/{number}/edit"
+    return console.browser.post(f"/console{path}", **{**fields(console.page(path)), **changes})
+
+
+def problem(response: httpx.Response) -> str:
+    found = re.search('role="alert">(.*?)</p>', response.text, re.DOTALL)
+    assert found, response.text
+    return html.unescape(" ".join(found[1].split()))
+
+
+# --- one message -----------------------------------------------------------------------------------------------------
+def test_a_dead_letter_is_edited_and_returns_to_its_source(console: Console) -> None:
+    url, dead = poison(
+        console, "fixed", '{"order":1.10,"zip":null}', MessageAttributes={"b": BINARY, "n": NUMBER, "old": NUMBER}
+    )
+    (number,) = ids(console, "fixed-dead")
+    assert f"/messages/{number}/edit" in console.page(f"/queues/fixed-dead/messages/{number}")
+    form = fields(console.page(f"/queues/fixed-dead/messages/{number}/edit"))
+    assert (form["to"], form["body"]) == ("fixed", '{\r\n  "order": 1.10,\r\n  "zip": null\r\n}')
+    assert form["attribute"][:3] == ["b", "n", "old"]
+    response = edit(
+        console, "fixed-dead", number, body=form["body"].replace("null", '"12"'), remove=["2"],
+        attribute=["b", "n", "old", "new"], type=["Binary", "Number.int", "Number.int", "String"],
+        value=["AP8=", "8", "7", "<b>"],
+    )  # fmt: skip
+    assert response.headers["location"] == "/console/queues/fixed-dead/messages?done=edited"
+    assert "The edited copy was sent" in console.page("/queues/fixed-dead/messages?done=edited")
+    (message,) = receive(console, url)
+    assert message["Body"] == '{"order":1.10,"zip":"12"}'
+    assert message["MessageAttributes"] == {
+        "b": BINARY, "n": {**NUMBER, "StringValue": "8"}, "new": {"DataType": "String", "StringValue": "<b>"}
+    }  # fmt: skip
+    assert message["Attributes"]["ApproximateReceiveCount"] == "1"
+    assert "DeadLetterQueueSourceArn" not in message["Attributes"]
+    assert visible(console, dead) == 0
+    assert console.audit("sqs:SendMessage")[2:5] == (
+        f"{QUEUES}fixed", {"edited": [int(number)], "from": "fixed-dead"}, 1
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("body", ['{"a": "\\ud83d",\n "n": 1e400}', "line 1\r\nline 2\r", "  {} ", "</textarea>&lt;"])
+def test_an_unchanged_body_is_sent_byte_for_byte(console: Console, body: str) -> None:
+    """A form turns line ends into CR LF, and pretty JSON would lose blanks and halves of surrogate pairs."""
+    url = console.queue("kept")
+    console.sqs.send_message(QueueUrl=url, MessageBody=body)
+    (number,) = ids(console, "kept")
+    assert edit(console, "kept", number).status_code == 303
+    (message,) = receive(console, url)
+    assert message["Body"] == body
+    console.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+
+
+def test_half_a_surrogate_pair_survives_the_edit_of_another_member(console: Console) -> None:
+    url = console.queue("halves")
+    console.sqs.send_message(QueueUrl=url, MessageBody='{"half":"\\ud83d","n":1}')
+    (number,) = ids(console, "halves")
+    assert edit(console, "halves", number, body='{"half":"\\ud83d","n":2}').status_code == 303
+    assert receive(console, url, 600)[0]["Body"] == '{"half":"\\ud83d","n":2}'
+
+
+def test_the_cause_of_the_failure_is_shown_and_not_sent_on(console: Console) -> None:
+    dead = console.queue("caused-dead")
+    cause = {"DataType": "String", "StringValue": "no <stock>"}
+    console.sqs.send_message(QueueUrl=dead, MessageBody="x", MessageAttributes={"PenstockError": cause, "kept": NUMBER})
+    (number,) = ids(console, "caused-dead")
+    page = console.page(f"/queues/caused-dead/messages/{number}/edit")
+    assert "Failed with: no &lt;stock&gt;" in page
+    assert fields(page)["attribute"] == ["kept", ""]
+    written = {"attribute": ["kept", "PenstockError"], "type": ["Number", "String"], "value": ["7", "again"]}
+    assert edit(console, "caused-dead", number, **written).status_code == 303
+    (message,) = receive(console, dead)
+    assert list(message["MessageAttributes"]) == ["kept"]
+
+
+def test_a_body_that_is_no_longer_json_asks_first(console: Console) -> None:
+    url, dead = poison(console, "broken", '{"a":1}')
+    (number,) = ids(console, "broken-dead")
+    typed = {"body": '{"a":1,\r\n oops}', "attribute": ["mine"], "type": ["String"], "value": ["typed"]}
+    response = edit(console, "broken-dead", number, **typed)
+    assert (response.status_code, visible(console, dead)) == (400, 1)
+    assert "in line 2, column 2. Send it as it is?" in problem(response)
+    kept = fields(response.text)
+    assert (kept["body"], kept["attribute"][0], kept["value"][0]) == (typed["body"], "mine", "typed")
+    assert 'name="any_text" value="yes"' in response.text
+    kept["any_text"] = "yes"
+    assert console.browser.post(f"/console/queues/broken-dead/messages/{number}/edit", **kept).status_code == 303
+    assert [message["Body"] for message in receive(console, url)] == ['{"a":1,\n oops}']
+    # A text that never was JSON needs no question.
+    plain = console.queue("plain")
+    console.sqs.send_message(QueueUrl=plain, MessageBody="text")
+    assert edit(console, "plain", ids(console, "plain")[0], body="other").status_code == 303
+
+
+def test_a_message_that_another_receives_or_deletes_meanwhile_stays(console: Console) -> None:
+    url = console.queue("raced")
+    console.sqs.send_message(QueueUrl=url, MessageBody='{"a":1}')
+    (number,) = ids(console, "raced")
+    path = f"/console/queues/raced/messages/{number}/edit"
+    typed = {**fields(console.page(path.removeprefix("/console"))), "body": '{"a": 2}'}
+    (held,) = receive(console, url, 600)
+    response = console.browser.post(path, **typed)
+    assert (response.status_code, fields(response.text)["body"]) == (409, '{"a": 2}')
+    assert "works on it" in problem(response)
+    console.sqs.delete_message(QueueUrl=url, ReceiptHandle=held["ReceiptHandle"])
+    response = console.browser.post(path, **typed)
+    assert (response.status_code, fields(response.text)["body"]) == (404, '{"a": 2}')
+    assert "does not exist" in problem(response)
+    assert receive(console, url) == []
+    assert console.browser.get(path).status_code == 404
+
+
+def test_a_fifo_target_needs_a_group_and_a_new_deduplication_id(console: Console) -> None:
+    url = console.queue("ordered.fifo", **FIFO)
+    console.sqs.send_message(QueueUrl=url, MessageBody="1", MessageGroupId="g", MessageDeduplicationId="d1")
+    (number,) = ids(console, "ordered.fifo")
+    form = fields(console.page(f"/queues/ordered.fifo/messages/{number}/edit"))
+    assert (form["group"], form["dedup"]) == ("g", "d1")
+    refused = {
+        "MessageGroupId": {"group": ""}, "last five minutes": {}, "ContentBasedDeduplication": {"dedup": ""},
+        "specified queue does not exist": {"to": "nowhere"},
+    }  # fmt: skip
+    for text, changes in refused.items():
+        response = edit(console, "ordered.fifo", number, **changes)
+        assert response.status_code in (400, 404, 409), text
+        assert text in problem(response)
+        assert visible(console, url) == 1
+    assert edit(console, "ordered.fifo", number, body="2", dedup="d2").status_code == 303
+    (message,) = receive(console, url)
+    assert (message["Body"], message["Attributes"]["MessageGroupId"]) == ("2", "g")
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"attribute": ["a", "a"], "type": ["String"] * 2, "value": ["1", "2"]}, "occurs twice"),
+        ({"attribute": ["a"], "type": ["Number"], "value": ["x"]}, "to a number"),
+        ({"attribute": ["b"], "type": ["Binary"], "value": ["%"]}, "not base64"),
+        ({"body": "x\x01"}, "Invalid binary character"),
+        ({"body": ""}, "MessageBody"),
+        ({"to": "no such name!"}, "does not exist"),
+    ],
+)
+def test_a_copy_that_cannot_be_sent_shows_the_reason_and_what_was_typed(
+    console: Console, changes: dict[str, Any], text: str
+) -> None:
+    url = console.queue("refusing-edits")
+    if not visible(console, url):
+        console.sqs.send_message(QueueUrl=url, MessageBody="x")
+    response = edit(console, "refusing-edits", ids(console, "refusing-edits")[0], **changes)
+    assert response.status_code in (400, 404)
+    assert text in problem(response)
+    kept = fields(response.text)
+    for name, value in changes.items():
+        assert kept[name][: len(value)] == value if isinstance(value, list) else kept[name] == value
+    assert visible(console, url) == 1
+
+
+def test_a_body_of_a_mebibyte_is_edited(console: Console) -> None:
+    url = console.queue("large")
+    body = '"' * 1_048_575 + "x"  # A form sends three bytes for each of these characters.
+    console.sqs.send_message(QueueUrl=url, MessageBody=body)
+    (number,) = ids(console, "large")
+    assert edit(console, "large", number, body=f"{body}y").status_code == 400
+    assert edit(console, "large", number, body=f"{body[:-1]}y").status_code == 303
+    (message,) = receive(console, url)
+    assert message["Body"] == f"{body[:-1]}y"
+
+
+# --- many messages ---------------------------------------------------------------------------------------------------
+def test_a_value_is_replaced_in_all_messages_of_a_filter(console: Console) -> None:
+    bodies = [f'{{"order": {n}, "customer": {{"zip": null}}}}' for n in range(5)]
+    url, dead = poison(console, "many", *bodies, '{"order": 9}', "no json")
+    page = console.page("/queues/many-dead/failures")
+    link = html.unescape(re.findall('href="/console(/queues/many-dead/replace[^"]+)"', page)[0])
+    assert 'name="new_path"' in console.page(link)
+    form = {"all": "yes", "min_receives": "0", "new_path": "customer.zip", "new_value": "01234"}
+    path = "/console/queues/many-dead/replace"
+    preview = console.browser.post(path, **form)
+    assert preview.status_code == 200, problem(preview)
+    assert "Preview: 5 messages have this path" in preview.text
+    assert "2 messages without this path" in preview.text
+    assert preview.text.count("<figure>") == 6
+    assert preview.text.count("<mark>    &#34;zip&#34;: &#34;01234&#34;</mark>") == 3
+    assert (visible(console, url), visible(console, dead)) == (0, 7)
+    done = console.browser.post(path, **form, confirmed="yes")
+    assert "Sent 5 edited messages" in done.text
+    assert "2 messages without this path" in done.text
+    assert sorted(message["Body"] for message in receive(console, url)) == [
+        body.replace("null", '"01234"') for body in bodies
+    ]
+    assert visible(console, dead) == 2
+    assert console.audit("sqs:SendMessage")[4] == 5
+
+
+def test_chosen_messages_are_replaced_and_others_stay(console: Console) -> None:
+    url = console.queue("chosen-edits")
+    for n in range(3):
+        console.sqs.send_message(QueueUrl=url, MessageBody=json.dumps({"n": n}))
+    first, second, _ = ids(console, "chosen-edits")
+    path = "/console/queues/chosen-edits/replace"
+    form: dict[str, Any] = {
+        "id": [first, second, "999"],
+        "new_path": "n",
+        "new_value": '{"deep": [1.50]}',
+        "new_to": "chosen-edits",
+    }
+    assert "Edit 2 messages" in console.page(f"/queues/chosen-edits/replace?id={first}&id={second}&selected=yes")
+    done = console.browser.post(path, **form, confirmed="yes")
+    assert "Sent 2 edited messages" in done.text
+    assert "1 message: The message does not exist." in done.text
+    assert sorted(message["Body"] for message in receive(console, url)) == [
+        '{"n": 2}', '{"n": {"deep": [1.50]}}', '{"n": {"deep": [1.50]}}'
+    ]  # fmt: skip
+    for wrong in ({"new_path": ""}, {"new_path": "x" * 1025}, {"new_to": "none"}, {"id": "x"}):
+        response = console.browser.post(path, **{**form, **wrong}, confirmed="yes")
+        assert response.status_code in (200, 400, 404)
+        assert "Sent" not in response.text or "Sent 0" in response.text
+    assert visible(console, url) == 3
+
+
+# --- delete and undo -------------------------------------------------------------------------------------------------
+def delete(console: Console, name: str, **form: Any) -> dict[str, str]:
+    """Deletes messages. Returns the parameters of the page that follows."""
+    response = console.browser.post(f"/console/queues/{name}/messages/delete", **form, confirmed="yes")
+    return dict(httpx.URL(response.headers["location"]).params)
+
+
+def undo(console: Console, name: str, deletion: str) -> httpx.Response:
+    return console.browser.post(f"/console/queues/{name}/messages/undo", deletion=deletion, state="visible")
+
+
+def test_a_deletion_asks_with_the_number_and_can_be_undone(console: Console) -> None:
+    url = console.queue("undone")
+    for n in range(3):
+        console.sqs.send_message(QueueUrl=url, MessageBody=str(n))
+    receive(console, url)
+    chosen = ids(console, "undone")[:2]
+    asked = console.browser.post("/console/queues/undone/messages/delete", id=chosen, state="visible")
+    assert (asked.status_code, visible(console, url)) == (200, 3)
+    assert "Delete 2 messages?" in asked.text
+    done = delete(console, "undone", id=chosen, state="visible")
+    assert (done["done"], done["n"], visible(console, url)) == ("deleted", "2", 1)
+    assert console.audit("sqs:DeleteMessage")[2:5] == (f"{QUEUES}undone", {"ids": [int(n) for n in chosen]}, 2)
+    page = console.page(f"/queues/undone/messages?done=deleted&n=2&undo={done['undo']}")
+    assert "Deleted: 2 messages." in page
+    assert f'name="deletion" value="{done["undo"]}"' in page
+    assert chosen[0] not in page
+    assert undo(console, "undone", done["undo"]).headers["location"].endswith("state=visible&done=undone&n=2")
+    assert console.audit("sqs:DeleteMessage")[3:5] == ({"undone": done["undo"]}, 2)
+    assert sorted(ids(console, "undone")) == sorted({*ids(console, "undone"), *chosen})
+    assert [message["Attributes"]["ApproximateReceiveCount"] for message in receive(console, url)] == ["2"] * 3
+    again = undo(console, "undone", done["undo"])
+    assert (again.status_code, visible(console, url)) == (404, 3)
+    assert "once, within 30 seconds" in again.text
+
+
+def test_an_undo_after_30_seconds_is_too_late(console: Console) -> None:
+    url = console.queue("late-undo")
+    console.sqs.send_message(QueueUrl=url, MessageBody="x")
+    done = delete(console, "late-undo", id=ids(console, "late-undo"))
+    with psycopg.connect(console.database.dsn) as db:
+        db.execute("update queue.pending_deletion set deleted_at = deleted_at - interval '31 seconds'")
+    assert undo(console, "late-undo", done["undo"]).status_code == 404
+    assert undo(console, "late-undo", "no uuid").status_code == 400
+    assert visible(console, url) == 0
+
+
+def test_all_messages_of_a_filter_are_deleted_only_on_request(console: Console) -> None:
+    url = console.queue("delete-all")
+    for n in range(4):
+        console.sqs.send_message(QueueUrl=url, MessageBody=f"{'keep' if n % 2 else 'drop'} {n}")
+    path = "/console/queues/delete-all/messages/delete"
+    nothing = console.browser.post(path, text="drop", confirmed="yes", state="")
+    assert nothing.headers["location"].endswith("/messages?text=drop&done=none")
+    assert "No message is selected" in console.page("/queues/delete-all/messages?text=drop&done=none")
+    assert visible(console, url) == 4
+    asked = console.browser.post(path, text="drop", all="yes", confirmed="yes")
+    assert "Delete 2 messages?" in asked.text
+    assert visible(console, url) == 4
+    delete(console, "delete-all", id=re.findall('name="id" value="([0-9]+)"', asked.text))
+    assert sorted(message["Body"] for message in receive(console, url)) == ["keep 1", "keep 3"]
+
+
+def test_nothing_selected_does_nothing(console: Console) -> None:
+    url, dead = poison(console, "nothing-chosen", "x")
+    for act in ("redrive", "replace"):
+        response = console.browser.get(f"/console/queues/nothing-chosen-dead/{act}?selected=yes&text=x&state=visible")
+        assert "done=none" in response.headers["location"]
+    assert console.browser.post("/console/queues/nothing-chosen-dead/redrive", rate="5").status_code == 400
+    assert "Redrive all 1 message of nothing-chosen-dead?" in " ".join(
+        console.page("/queues/nothing-chosen-dead/redrive").split()
+    )
+    assert (visible(console, url), visible(console, dead)) == (0, 1)
+
+
+def test_a_selection_survives_paging(console: Console) -> None:
+    console.queue("paged")
+    with psycopg.connect(console.database.dsn, autocommit=True) as db:
+        db.execute("select queue.send('paged', to_jsonb(n)) from generate_series(1, 60) n")
+    first = ids(console, "paged")
+    assert len(first) == 50
+    page = console.page("/queues/paged/messages")
+    assert "select all 60" in page
+    after = re.findall('name="after" value="([0-9]+)"', page)[0]
+    following = console.page(f"/queues/paged/messages?after={after}&id={first[0]}&id={first[3]}")
+    hidden = re.findall('<input type="hidden" name="id" value="([0-9]+)"', following)
+    assert hidden == [first[0], first[3]]
+    assert re.search(r'data-chosen="2">\s*<span>2</span> selected', following)
+    back = console.page(f"/queues/paged/messages?id={first[0]}&id={hidden[1]}")
+    assert len(re.findall(r'name="id" value="\d+"\s+aria-label="[^"]+" checked', back)) == 2
+    everything = console.page("/queues/paged/messages?all=yes&state=visible")
+    assert "All 60" in everything
+    assert '<input type="hidden" name="all" value="yes">' in everything
+
+
+# --- rights ----------------------------------------------------------------------------------------------------------
+def test_an_edit_needs_rights_on_both_queues(postgres: TestServer) -> None:
+    """The operator may receive and delete in one queue, and send to another queue, but not back to the first."""
+    statements = [
+        {"Effect": "Allow", "Action": ["sqs:ReceiveMessage", "sqs:DeleteMessage"], "Resource": f"{QUEUES}dead"},
+        {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": f"{QUEUES}allowed"},
+    ]
+    with postgres.database() as database, running_service(database.api_dsn, **SIGV4) as service:
+        with key_ring(database) as ring:
+            list(ring.set_user("ann", [json.dumps({"Statement": statements})], None, new=True))
+            key = ring.create(None, "", bearer=True, user="ann").token
+            root = {"authorization": f"Bearer {ring.create(None, '', bearer=True, user=None).token}"}
+        with service.http() as http:
+            for name in ("dead", "allowed", "other"):
+                http.post("/v1/queues", json={"name": name}, headers=root).raise_for_status()
+            sent = http.post("/v1/queues/dead/messages", json={"message": {"a": 1}}, headers=root).json()["id"]
+            path = f"/v1/queues/dead/messages/{sent}/edit"
+            mine = {"authorization": f"Bearer {key}"}
+            for to in ("dead", "other", None):
+                refused = http.post(path, json={"message": 2, "to": to}, headers=mine)
+                assert (refused.status_code, refused.json()["error"]["code"]) == (403, "unauthorized")
+            body = {"filter": {}, "path": "a", "value": 2}
+            stayed = http.post("/v1/queues/dead/messages/replace", json=body, headers=mine).json()
+            assert (stayed["replaced"], sum(stayed["stayed"].values())) == (0, 1)
+            refused = http.post("/v1/queues/dead/messages/replace", json={**body, "to": "other"}, headers=mine)
+            assert refused.status_code == 403
+            browser = ConsoleClient(service)
+            browser.sign_in(key)
+            form = {"body": "2", "to": "other"}
+            assert "not authorized" in browser.post(f"/console/queues/dead/messages/{sent}/edit", **form).text
+            assert http.post(path, json={"message": 2, "to": "allowed"}, headers=mine).status_code == 201
+            found = http.get("/v1/queues/allowed/messages/peek", headers=root).json()
+            assert [message["message"] for message in found] == [2]
+
+
+def test_a_reader_sees_no_acts(postgres: TestServer) -> None:
+    with postgres.database() as database, running_service(
+        database.api_dsn, QUEUE_CONSOLE="read"
+    ) as service, service.http() as http:  # fmt: skip
+        http.post("/v1/queues", json={"name": "q"}).raise_for_status()
+        sent = http.post("/v1/queues/q/messages", json={"message": {"a": 1}}).json()["id"]
+        browser = ConsoleClient(service)
+        for path in ("messages", f"messages/{sent}", "failures"):
+            page = browser.get(f"/console/queues/q/{path}").text.partition("<main")[2]
+            assert "data-edit" not in page, path
+            assert "Delete" not in page, path
+        for path in (f"messages/{sent}/edit", "replace", "messages/delete", "messages/undo"):
+            assert browser.post(f"/console/queues/q/{path}", id=str(sent), body="x").status_code == 403
