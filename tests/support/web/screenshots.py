@@ -111,13 +111,15 @@ update queue.event_source_mapping set last_result = 'OK',
 SCREENS: Final = (
     "", "/queues", "/queues/orders", "/queues/orders?span=30d", "/queues/orders/messages", "/queues/orders/receivers",
     "/queues/orders/settings", "/queues/orders/attributes", "/queues/orders/send", "/queues/orders-dead",
-    "/queues/orders-dead/failures", "/queues/orders-dead/redrive", "/topics", "/topics/news", "/schedules",
+    "/queues/orders-dead/failures", "/queues/orders-dead/redrive", "/topics", "/topics/news",
+    "/topics/news/subscribe", "/topics/news/publish", "/mappings/new", "/schedules",
     "/schedules?view=calendar", "/schedules/nightly-report", "/mappings",
     "/mappings/00000000-0000-4000-8000-000000000001", "/deliveries", "/deliveries?view=attempts",
     "/deliveries?view=waiting", "/system", "/keys", "/audit",
 )  # fmt: skip
 """The screens of `--every`, as paths below /console."""
 WIDTHS: Final = (400, 1280, 2560)
+THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 
 class PicturedInstallation:
@@ -283,7 +285,7 @@ def take(browser: Browser, there: PicturedInstallation, pictures: tuple[Picture,
 def take_every(browser: Browser, there: PicturedInstallation, folder: Path) -> None:
     """Takes the visible and the lower part of each screen as `WIDTH-THEME-SCREEN.png`."""
     folder.mkdir(parents=True, exist_ok=True)
-    for width, theme in product(WIDTHS, ("light", "dark")):
+    for width, theme in product(WIDTHS, THEMES):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
         page = context.new_page()
         for path in SCREENS:

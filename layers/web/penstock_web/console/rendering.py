@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from penstock_web.report.formats import duration
 
-from .units import exact_duration, in_words, readable, short_agent, unit_of
+from .units import exact_duration, in_words, list_facts, readable, short_agent, unit_of
 
 TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 NOT_KNOWN: Final = Markup('<span class="na" title="not known yet">&ndash;<span class="sr">not known</span></span>')
@@ -154,13 +154,14 @@ def query(parameters: dict[str, object], **changes: object) -> str:
     return f"?{urlencode(merged)}" if merged else ""
 
 
-FILTERS: Final[dict[str, Callable[..., str]]] = {
+FILTERS: Final[dict[str, Callable[..., object]]] = {
     "age": age,
     "agent": short_agent,
     "ago": ago,
     "clock": clock,
     "count": count,
     "exact_duration": exact_duration,
+    "facts": list_facts,
     "in_words": in_words,
     "moment": moment,
     "plural": plural,

@@ -4,8 +4,10 @@ two different values never look alike.
 
 from datetime import UTC, datetime
 from re import sub
+from types import NoneType
 from typing import Final, Literal
 
+import msgspec
 from markupsafe import Markup
 
 from penstock_web.report.svg import plural
@@ -30,7 +32,7 @@ _SIZES: Final = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 _LAST_TIMESTAMP: Final = 253_402_300_799
 _NOISE: Final = (
     "app/", "md/", "ua/", "os/", "lang/", "exec-env/", "cfg/", "api/", "m/", "ft/", "lib/", "hll/", "internal/", "io/",
-    "http/", "vendor/", "linux/", "java/", "openjdk", "kotlin/", "guzzlehttp/", "md#", "…",
+    "http/", "vendor/", "linux/", "java/", "openjdk", "kotlin/", "guzzlehttp/", "...",
 )  # fmt: skip
 """The beginnings of the parts of a User-Agent that do not name a program."""
 
@@ -79,6 +81,27 @@ def readable(value: str, name: str) -> str:
     if text in (value, f"{value} {unit}"):
         return text
     return Markup('<span title="{}">{}</span>').format(f"{value} {unit}", text)
+
+
+def list_facts(document: str) -> list[tuple[str, str]]:
+    """Returns the names and texts of a JSON object's members. A list of two values, which the audit log writes for a
+    change, becomes "before → after". Omits empty members. Returns any other text as one text without a name.
+    """
+    try:
+        members: object = msgspec.json.decode(document)
+    except (msgspec.DecodeError, RecursionError):
+        members = None
+    if not isinstance(members, dict):
+        return [("", document)]
+    return [
+        (str(name), _write_fact(value, str(name))) for name, value in members.items() if value not in (None, {}, [])
+    ]
+
+
+def _write_fact(value: object, name: str) -> str:
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(one, (str, NoneType)) for one in value):
+        return " → ".join(in_words(one, name) if one else "not set" for one in value)
+    return in_words(value, name) if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def short_agent(agent: str) -> str:

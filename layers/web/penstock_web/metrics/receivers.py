@@ -40,11 +40,19 @@ class Noted:
         client = report.client
         self.queue_arn = report.queue_arn
         self.caller = client.caller_arn
-        agent = client.http.headers.get(b"user-agent", b"")[:MAX_AGENT_LENGTH]
+        agent = shorten_agent(client.http.headers.get(b"user-agent", b""))
         self.agent = _FEATURES.sub(_sort_features, agent.decode("latin-1").replace("\0", ""))
         self.address = client.client_address.replace("\0", "")[:64]
         self.last_at = 0.0
         self.received = 0
+
+
+def shorten_agent(agent: bytes) -> bytes:
+    """Returns at most MAX_AGENT_LENGTH bytes of a User-Agent: its beginning, which names the SDK, and its end, which
+    names the application.
+    """
+    half = MAX_AGENT_LENGTH // 2
+    return agent if len(agent) <= MAX_AGENT_LENGTH else agent[: half - 3] + b" ... " + agent[-(half - 2) :]
 
 
 class Receivers:

@@ -342,6 +342,16 @@ async def test_the_counts_of_a_process_are_added_up(database: Database) -> None:
         assert db.execute("select from queue.receiver").fetchall() == []
 
 
+def test_a_long_agent_keeps_the_application() -> None:
+    """SDKs write the application id at the end of the header."""
+    agent = b"aws-sdk-java/2.25.0 " + b"md/x#" + b"y" * 300 + b" app/orders"
+    short = module.shorten_agent(agent)
+    assert len(short) == module.MAX_AGENT_LENGTH
+    assert short.startswith(b"aws-sdk-java/2.25.0 ")
+    assert short.endswith(b" app/orders")
+    assert module.shorten_agent(b"curl/8") == b"curl/8"
+
+
 async def test_an_outage_loses_only_what_was_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_RECEIVERS", 2)
     written: list[Any] = []

@@ -5,7 +5,7 @@ The User-Agents are those that the SDKs send.
 
 import pytest
 
-from penstock_web.console.units import exact_duration, exact_size, in_words, readable, short_agent
+from penstock_web.console.units import exact_duration, exact_size, in_words, list_facts, readable, short_agent
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,22 @@ def test_a_value_that_is_no_number_of_the_unit_stays(value: str) -> None:
     """Old or foreign data can be in an attribute, and no such value ends the page."""
     assert in_words(value, "SentTimestamp") == value
     assert in_words(value, "no such attribute") == value
+
+
+@pytest.mark.parametrize(
+    ("document", "found"),
+    [
+        ('{"MessageRetentionPeriod": ["345600", "60"]}', [("MessageRetentionPeriod", "4 days → 1 minute")]),
+        ('{"paused": [null, "true"]}', [("paused", "not set → true")]),
+        ('{"canary": 1, "filter": {"text": "<b>"}}', [("canary", "1"), ("filter", '{"text":"<b>"}')]),
+        ('{"attributes": ["a", 1]}', [("attributes", '["a",1]')]),
+        ("{}", []),
+        ("no JSON", [("", "no JSON")]),
+        ("[" * 5_000, [("", "[" * 5_000)]),
+    ],
+)
+def test_the_facts_of_the_audit(document: str, found: list[tuple[str, str]]) -> None:
+    assert list_facts(document) == found
 
 
 BOTO3 = (
