@@ -152,7 +152,8 @@ def change_mapping_settings(
     stored = yield from mappings.read(mapping_id, context)
     if version not in ("", _format_time(stored.updated_at)):
         raise InvalidParameterValue("Another user has changed the mapping in the meantime.")
-    return (yield from _change(mapping_id, msgspec.structs.replace(patch, tags=UNSET), context))
+    function = UNSET if patch.function == stored.function_arn else patch.function
+    return (yield from _change(mapping_id, msgspec.structs.replace(patch, function=function, tags=UNSET), context))
 
 
 @needs("mapping", "lambda:UpdateEventSourceMapping")

@@ -73,6 +73,12 @@ class Page:
         ask = authorize if self.request.method in READS else authorize_at_door
         await self.run(ask(right, names, self.context))
 
+    async def authorize(self) -> None:
+        """Raises AccessDenied unless the user has the screen's right on the resource in the path. An act that runs no
+        operation with a right uses this method.
+        """
+        await self.run(authorize(self.screen.right, tuple(self.request.path_params.values()), self.context))
+
     async def run(self, operation: Operation[T]) -> T:
         """Returns an operation's result. Raises the operation's typed errors."""
         return await self._runner.run(operation)

@@ -176,6 +176,23 @@ def test_every_route_for_every_role(installation: ConsoleInstallation) -> None:
             assert to_door is (role == "nobody" and not may), (name, role)
 
 
+def test_a_reader_sees_no_act_of_a_topic_and_tests_no_filter(installation: ConsoleInstallation) -> None:
+    admin, reader = installation.browser("admin"), installation.browser("read")
+    admin.post("/console/topics", name="seen")
+    mailbox = {"protocol": "email", "endpoint": "ann@example.com"}
+    path = location(admin.post("/console/topics/seen/subscribe", **mailbox)).partition("?")[0]
+    acts = ("Subscribe…", "Publish…", "Delete topic", "New topic…", "Save", "Confirm</button>", "End subscription")
+    for page in ("/console/topics", "/console/topics/seen", path):
+        text = {role: client.get(page).text for role, client in (("admin", admin), ("read", reader))}
+        assert "seen" in text["read"]
+        assert not [act for act in acts if act in text["read"]]
+        assert [act for act in acts if act in text["admin"]]
+    for form in ("/console/topics/seen/subscribe", path, "/console/mappings"):
+        refused = reader.post(form, do="test", filter="{}", sample="{}")
+        assert (refused.status_code, "not authorized" in refused.text) == (403, True), form
+    assert "The message passes." in admin.post(path, do="test", filter="", sample="{}").text
+
+
 def test_a_get_changes_nothing() -> None:
     """A route that changes data uses a method that a page of another site cannot make a browser send."""
     writing = {name for name, route in ROUTES.items() if route.method != "GET"}

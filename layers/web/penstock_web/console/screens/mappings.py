@@ -193,6 +193,8 @@ def _read_patterns(form: Form) -> list[str]:
 
 
 async def _test(page: Page) -> bool:
+    """Returns whether the sample message passes the filters."""
+    await page.authorize()
     return await page.run(management.passes_filters(_read_patterns(page.form), read_sample(page.form)))
 
 

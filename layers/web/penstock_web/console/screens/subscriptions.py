@@ -66,6 +66,7 @@ async def subscribe(topic: str, page: CurrentPage) -> Response:
             )
             arn = await page.act(operation)
             return redirect(f"{subscription_path(topic, arn.rpartition(':')[2])}?done=subscribed")
+        await page.authorize()
         result = await page.run(passes_filter(settings, read_sample(form)))
     except AwsError as error:
         return await show_new(topic, page, form, explain_refusal(error, form, WORDS))
@@ -94,6 +95,7 @@ async def change_subscription_by_form(topic: str, subscription: str, page: Curre
             operation = change_subscription(topic, subscription, settings, form.get("version"), page.context)
             await page.act(operation)
             return redirect(f"{subscription_path(topic, subscription)}?done=saved")
+        await page.authorize()
         result = await page.run(passes_filter(settings, read_sample(form)))
     except AwsError as error:
         return await show_old_again(topic, subscription, page, error)
