@@ -5,6 +5,7 @@ import re
 
 import psycopg
 import pytest
+from markupsafe import escape
 
 from tests.support.wait import wait_until
 from tests.support.web.console import Console
@@ -74,7 +75,9 @@ def test_a_queue_is_made_shown_purged_and_deleted(console: Console) -> None:
     dead = console.browser.post("/console/queues", name="made-dead")
     assert dead.headers["location"] == "/console/queues/made-dead?done=created"
     console.browser.post("/console/queues", name="made", dead="made-dead", receives="3")
-    assert console.audit("sqs:CreateQueue")[:3] == (None, None, f"{QUEUES}made")
+    ordered = console.browser.post("/console/queues", name="ordered-by-form", fifo="1", content="1")
+    assert ordered.headers["location"] == "/console/queues/ordered-by-form.fifo?done=created"
+    assert console.audit("sqs:CreateQueue")[:3] == (None, None, f"{QUEUES}ordered-by-form.fifo")
     text = console.page("/queues/made/settings")
     assert 'to <a href="/console/queues/made-dead">made-dead</a> after 3 receives' in text
     for snippet in ("sqs.send_message(", "penstock --endpoint", "queue.send(", "aws_sqs_queue"):
@@ -120,6 +123,25 @@ def test_the_tabs_of_a_queue_lead_to_its_pages(console: Console) -> None:
     assert '<span title="345600 seconds">4 days</span>' in text
     assert text.index("Danger zone") > text.index("Code for this queue")
     assert 'value="345600"' in console.page("/queues/tabbed/attributes")
+
+
+@pytest.mark.parametrize(
+    ("form", "field", "text"),
+    [({"name": HOSTILE}, "name", "alphanumeric"), ({"name": "page-000"}, "name", "exists already"),
+     ({"name": "new", "dead": "not-there"}, "dead", "does not exist"),
+     ({"name": "new", "dead": "page-000", "receives": "0"}, "dead", "from 1 to 1000"),
+     ({"name": "new", "fifo": "1", "dead": "page-000"}, "dead", "same type"),
+     ({"name": "new", "content": "1"}, "content", "ContentBasedDeduplication")],
+)  # fmt: skip
+def test_a_fault_of_a_new_queue_is_shown_at_its_field(
+    sixty: Console, form: dict[str, str], field: str, text: str
+) -> None:
+    response = sixty.browser.post("/console/queues", **form)
+    assert response.status_code in (400, 409)
+    assert text in response.text.partition(f'id="problem-{field}"')[2].partition("</span>")[0]
+    assert f'name="name" value="{escape(form["name"])}"' in response.text
+    assert "<script>alert" not in response.text
+    assert sixty.browser.get("/console/queues/new").status_code == 404
 
 
 # --- topics, schedules, deliveries -----------------------------------------------------------------------------------

@@ -7,11 +7,12 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import Response
 
+from penstock.access.resources import build_arn
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Compute, Operation
-from penstock.errors import InvalidParameterValue, QueueDoesNotExist
+from penstock.errors import AwsError, InvalidParameterValue, QueueDoesNotExist
 from penstock.management.bindings import EventSubscription, list_queue_bindings
 from penstock.management.queues import (
     Attributes,
@@ -31,7 +32,7 @@ from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEU
 from penstock_web.console.charts import Chart, History, build_charts, build_history
 from penstock_web.console.observing import observe
 from penstock_web.console.page import CurrentPage, Page
-from penstock_web.console.responses import redirect, show_page
+from penstock_web.console.responses import explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.snippets import queue_snippets
 from penstock_web.report.advice import advice_on
@@ -40,6 +41,11 @@ SPANS: Final = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timed
 MONTH: Final = "30d"
 MONTH_LENGTH: Final = timedelta(days=30)
 MAX_SUBSCRIPTIONS: Final = 100
+NEW_WORDS: Final = {
+    "alphanumeric": "name", "Queue '": "name", "deadLetterTargetArn": "dead", "RedrivePolicy": "dead",
+    "ContentBasedDeduplication": "content",
+}  # fmt: skip
+"""The fields of the form of a new queue by the words of errors."""
 
 
 class QueueNow(NamedTuple):
@@ -170,17 +176,26 @@ def laid_out(text: str) -> str:
 @act("/console/queues", right=right_of(create_queue))
 async def create(page: CurrentPage) -> Response:
     """Creates a queue. Sets the RedrivePolicy if the form names a dead-letter queue."""
-    name = page.form.get("name").strip()
-    attributes: Attributes = {}
+    try:
+        made = await page.act(create_queue(read_new_queue(page), page.context))
+    except AwsError as error:
+        refusal = explain_refusal(error, page.form, NEW_WORDS)
+        return show_page(
+            page, "queue_form.html", refusal.status, title="New queue", form=page.form, problems=refusal.problems
+        )
+    return redirect(f"/console/queues/{made}?done=created")
+
+
+def read_new_queue(page: Page) -> NewQueue:
+    """Reads a new queue from the form."""
+    attributes: Attributes = {"ContentBasedDeduplication": "true"} if page.form.get("content") else {}
     if dead := page.form.get("dead").strip():
         policy = {
-            "deadLetterTargetArn": build_queue_arn(dead, page.context),
+            "deadLetterTargetArn": build_arn("sqs", dead, page.context),
             "maxReceiveCount": page.form.get("receives").strip() or "5",
         }
         attributes["RedrivePolicy"] = msgspec.json.encode(policy).decode()
-    new = NewQueue(name=name, fifo=bool(page.form.get("fifo")), attributes=attributes)
-    made = await page.act(create_queue(new, page.context))
-    return redirect(f"/console/queues/{made}?done=created")
+    return NewQueue(name=page.form.get("name").strip(), fifo=bool(page.form.get("fifo")), attributes=attributes)
 
 
 @act("/console/queues/{name}/purge", right=right_of(purge_queue))

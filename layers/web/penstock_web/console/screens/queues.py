@@ -14,6 +14,7 @@ from penstock.management.verdicts import Observed
 from penstock.postgres.statements.queues import READ_QUEUE_PAGE, QueuePageRow
 from penstock.verdicts import Kind
 from penstock_web.console.charts import depths, spark
+from penstock_web.console.forms import Form
 from penstock_web.console.observing import observe
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.paging import PAGE, count_pages, count_rows_before, read_page_number
@@ -84,7 +85,7 @@ async def queues(page: CurrentPage) -> Response:
     return show_page(
         page, "queues.html", listed=listed, total=total, wanted=wanted, state=state, at=at,
         first=count_rows_before(wanted.page) + 1, pages=count_pages(total),
-        may_create=page.may_ever("sqs:CreateQueue"), done=page.query.get("done", ""),
+        may_create=page.may_ever("sqs:CreateQueue"), done=page.query.get("done", ""), form=Form(), problems={},
     )  # fmt: skip
 
 
