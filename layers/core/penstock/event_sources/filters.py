@@ -30,8 +30,8 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
     """Compiles the patterns. Returns None if every message matches. Raises InvalidParameterValueException."""
     found: list[object] = []
     for given in (criteria.filters if criteria is not None else None) or ():
+        pattern = "{}" if given.pattern is None else given.pattern
         try:
-            pattern = "{}" if given.pattern is None else given.pattern
             policy = policies.compile_policy(pattern, "MessageBody")
         except InvalidParameter as error:
             place = policies.describe_place(pattern, error.message)

@@ -31,7 +31,7 @@ def text_of(response: httpx.Response) -> str:
 
 
 def subscribe(browser: ConsoleClient, topic: str, **form: object) -> httpx.Response:
-    return browser.post(f"/console/topics/{topic}/subscribe", **form)
+    return browser.post(f"/console/topics/{topic}/subscribe", None, **form)
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_a_filter_is_tested_before_it_is_saved(console: Console, topic: str) -> 
     assert 'id="problem-filter"' in subscribe(console.browser, topic, **form | {"filter": "{"}).text
     assert "The topic has no subscriptions" in console.page(f"/topics/{topic}")
     path = go(subscribe(console.browser, topic, **form | {"do": ""})).partition("?")[0]
-    tested = console.browser.post(f"/console{path}", **form | attributes | {"filter": '{"n": [7]}'})
+    tested = console.browser.post(f"/console{path}", None, **form | attributes | {"filter": '{"n": [7]}'})
     assert "The message passes." in tested.text
     assert "numeric" in console.page(path)
 
@@ -234,7 +234,9 @@ def test_a_message_with_everything_is_published(console: Console, topic: str) ->
         "subject": "An order", "body": json.dumps(texts), "structure": "1", "group": "tenant",
         "attribute": ["n", "", "b"], "type": ["Number", "String", "Binary"], "value": ["7", "", "AQI="],
     }  # fmt: skip
-    assert go(console.browser.post(f"/console/topics/{topic}/publish", **form)) == f"/topics/{topic}?done=published"
+    assert (
+        go(console.browser.post(f"/console/topics/{topic}/publish", None, **form)) == f"/topics/{topic}?done=published"
+    )
     url = console.sqs.get_queue_url(QueueName=topic)["QueueUrl"]
     (message,) = console.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=5)["Messages"]
     envelope = json.loads(message["Body"])
