@@ -281,7 +281,7 @@ async def open_resources(
     meter.outage.explain = pool.explain_failure
     for worker in all_workers:
         worker.pool = pool
-        pool.on_shortage.append(worker.close_idle)
+        pool.shortage.on_shortage.append(worker.close_idle)
     receivers = Receivers()
     await pool.open()
     background = Background(

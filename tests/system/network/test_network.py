@@ -8,6 +8,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -314,7 +315,7 @@ async def test_a_pool_is_stuck_when_its_calls_do_not_end_though_the_database_ans
     call = asyncio.get_running_loop().create_task(pool.fetch("select 1"))
     await until(lambda: bool(pool._calls))
     assert not await pool.is_stuck()
-    pool._call_seconds = 0.0  # The value 0 simulates the passing of a minute.
+    pool._limits = replace(pool._limits, call_seconds=0.0)  # The value 0 simulates the passing of a minute.
     assert await pool.is_stuck()
     proxy.reset()
     with pytest.raises(OutcomeUnknown):

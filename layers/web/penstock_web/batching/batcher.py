@@ -17,7 +17,7 @@ If a client disconnects during a receive, the messages go to the flush's other r
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from time import monotonic
@@ -93,6 +93,27 @@ class Flusher:
     lock_wait: LockWait
 
 
+@dataclass(frozen=True, slots=True)
+class Flushers:
+    """The flushers of a batcher. `sending` is for sends, and `usual` for other calls. `brief` and `long` are for calls
+    that need a lock of another transaction.
+    """
+
+    usual: Flusher
+    sending: Flusher
+    brief: Flusher
+    long: Flusher
+
+
+@dataclass(slots=True)
+class Backlog:
+    """The entries that wait for a call, in their pending batches. `entries` is at most `limit`."""
+
+    limit: int
+    entries: int = 0
+    batches: dict[Hashable, PendingBatch] = field(default_factory=dict)
+
+
 _log = logging.getLogger(__name__)
 
 
@@ -115,33 +136,39 @@ class Batcher:
         write_backpressure: WriteBackpressure | None = None,
         contention: Contention | None = None,
     ) -> None:
-        self._contention = contention or Contention(execute, execute)
-        self._shares = QueueShares(self._contention.queue_share)
+        contention = contention or Contention(execute, execute)
+        self._shares = QueueShares(contention.queue_share)
         self._locked_keys = LockedKeys()
-        hurriedly, waiting = self._contention.execute_hurriedly, self._contention.execute_waiting
-        self._usual = Flusher(partial(self._call, execute), LockWait.USUAL)
-        self._brief = Flusher(partial(self._call_and_wake, hurriedly), LockWait.BRIEF)
-        self._long = Flusher(partial(self._call_and_wake, waiting), LockWait.LONG)
+        self._flushers = self._build_flushers(execute, contention, direct_handoff)
         self._write_backpressure = write_backpressure or WriteBackpressure()
         self._direct_handoff = direct_handoff
-        self._sending = self._usual
-        if direct_handoff is not None:
-            send = partial(direct_handoff.send, return_messages=self.return_messages)
-            self._sending = Flusher(send, LockWait.USUAL)
         self._on_response = on_response
-        self._limit = limit
         self._linger_seconds = linger_seconds
-        self._batches: dict[Hashable, PendingBatch] = {}
-        self._pending_entries = 0
+        self._backlog = Backlog(limit)
         self._lengths = MessageLengths()
         self._last_flush_ended_at = 0.0  # of the last flush of any pending batch
         self._tasks: set[asyncio.Task[None]] = set()
         # The event loop is looked up once, not for each effect.
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    def _build_flushers(
+        self, execute: ExecuteStatement, contention: Contention, direct_handoff: DirectHandoff | None
+    ) -> Flushers:
+        sending = usual = Flusher(partial(self._call, execute), LockWait.USUAL)
+        if direct_handoff is not None:
+            send = partial(direct_handoff.send, return_messages=self.return_messages)
+            sending = Flusher(send, LockWait.USUAL)
+        return Flushers(
+            usual,
+            sending,
+            brief=Flusher(partial(self._call_and_wake, contention.execute_hurriedly), LockWait.BRIEF),
+            long=Flusher(partial(self._call_and_wake, contention.execute_waiting), LockWait.LONG),
+        )
+
     def submit(self, effect: Mergeable) -> RowsFuture:
         """Returns a future of the effect's rows. Raises ServiceUnavailable if too many entries wait."""
-        if self._pending_entries >= self._limit:
+        backlog = self._backlog
+        if backlog.entries >= backlog.limit:
             raise ServiceUnavailable
         loop = self._loop = self._loop or asyncio.get_running_loop()
         future: RowsFuture = loop.create_future()
@@ -158,7 +185,7 @@ class Batcher:
         locked_key = self._locked_keys.find(effect) if self._locked_keys else None
         batch = self._batch(effect.statement, key, queue, locked_key)
         batch.pending.append(PendingEffect(effect, future, weight, monotonic()))
-        self._pending_entries += 1
+        backlog.entries += 1
         return future
 
     def _batch(
@@ -171,13 +198,13 @@ class Batcher:
         """
         if locked_key is not None:
             key = (key, locked_key)
-        batch = self._batches.get(key)
+        batch = self._backlog.batches.get(key)
         if batch is None:
             stores = statement is SEND_MESSAGES
             linger_seconds = self._linger_seconds if stores else 0.0
-            batch = self._batches[key] = PendingBatch(queue, linger_seconds, self._lengths)
-            flusher = self._sending if stores else self._usual
-            self._start(self._run_batch(key, batch, flusher if locked_key is None else self._long))
+            batch = self._backlog.batches[key] = PendingBatch(queue, linger_seconds, self._lengths)
+            flusher = self._flushers.sending if stores else self._flushers.usual
+            self._start(self._run_batch(key, batch, flusher if locked_key is None else self._flushers.long))
         return batch
 
     async def drain(self) -> None:
@@ -202,7 +229,7 @@ class Batcher:
                     await self._write_backpressure.wait_until_low()
                 before = len(batch.pending)
                 entries = batch.next_flush()
-                self._pending_entries -= before - len(batch.pending)
+                self._backlog.entries -= before - len(batch.pending)
                 if entries and batch.queue is not None:
                     await self._shares.start(batch.queue)
                     try:
@@ -213,7 +240,7 @@ class Batcher:
                     await self._flush(entries, flusher)
         finally:
             self._last_flush_ended_at = loop.time()
-            del self._batches[key]
+            del self._backlog.batches[key]
 
     async def _flush(self, entries: Sequence[PendingEffect], flusher: Flusher, *, retry: bool = True) -> None:
         statement = entries[0].effect.statement
@@ -256,7 +283,7 @@ class Batcher:
         locked_key = self._locked_keys.find(effect) if self._locked_keys else None
         batch = self._batch(effect.statement, effect.batch_key, effect.queue, locked_key)
         batch.pending.extendleft(reversed(entries))
-        self._pending_entries += len(entries)
+        self._backlog.entries += len(entries)
 
     def _isolate(self, entries: Sequence[PendingEffect], lock_wait: LockWait) -> None:
         """Halves a call that waited too long for a lock, and repeats the halves until only the entries that need the
@@ -269,11 +296,11 @@ class Batcher:
         if len(entries) > 1:
             middle = len(entries) // 2
             for half in (entries[:middle], entries[middle:]):
-                self._start(self._flush(half, self._brief))
+                self._start(self._flush(half, self._flushers.brief))
             return
         locked_key = self._locked_keys.add(entries[0].effect)
         if locked_key is not None and lock_wait is LockWait.BRIEF:
-            self._pending_entries += 1
+            self._backlog.entries += 1
             effect = entries[0].effect
             self._batch(effect.statement, effect.batch_key, None, locked_key).pending.append(entries[0])
         else:

@@ -66,7 +66,7 @@ async def listen(
     """
     outage = outage or Outage()
     while True:
-        if pool is not None and pool.is_very_short:
+        if pool is not None and pool.shortage.is_very_short:
             outage.works(NAME)
             await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
             continue

@@ -15,10 +15,10 @@ still carry out a cancelled call. In a test with 200 cancelled inserts, 41 raise
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from time import monotonic
 from typing import cast
 from uuid import UUID
@@ -43,6 +43,7 @@ from .one_database import OneDatabase
 from .outage import explain_failure, is_full_pooler, is_shortage
 from .pipeline_connection import PipelineConnection
 from .pipeline_pool import PipelinePool
+from .shortage import SHORTAGE_SECONDS, Shortage
 
 MIN_CONNECTIONS = 2
 HURRIED_LOCK_TIMEOUT = "100ms"
@@ -59,17 +60,10 @@ RECONNECT_SECONDS = 2.0  # After a failover, the next connection may reach the n
 # pool's other connections lead to the host that is down, too.
 SILENCE_SECONDS = 2.0
 
-# After a part of the process fails to get a connection, requests use fewer connections and workers take turns for
-# SHORTAGE_SECONDS.
-SHORTAGE_SECONDS = 300.0
-
 WAITING_SINCE: ContextVar[float | None] = ContextVar("waiting_since", default=None)
 """Holds the time when the first request of a merged call began to wait. The time limit for getting a connection counts
 from WAITING_SINCE.
 """
-
-
-_log = logging.getLogger(__name__)
 
 
 class RolledBack(ServiceUnavailable):
@@ -88,6 +82,27 @@ class OutcomeUnknown(ServiceUnavailable):
     """The connection was lost during the call."""
 
     json_type = query_code = "ServiceUnavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The numbers of pooled and pipeline connections, the longest wait for a connection and the longest call."""
+
+    max_pooled: int
+    max_pipelines: int
+    timeout_seconds: float
+    call_seconds: float
+
+
+@dataclass(slots=True)
+class Health:
+    """What the last connections showed. The pool closes connections from before `renewed_at`. `wrong_settings` is about
+    the last checked session, and `last_failure` is the error of the last attempt to connect to DATABASE_URL.
+    """
+
+    renewed_at: float = 0.0
+    wrong_settings: str = ""
+    last_failure: BaseException | None = None
 
 
 class Pool:
@@ -114,30 +129,17 @@ class Pool:
     ) -> None:
         max_pipelines = min(MAX_PIPELINE_CONNECTIONS, max_connections // 2) if direct_url else 0
         max_connections -= max_pipelines
-        self._max_pipelines = max_pipelines
+        self._limits = Limits(max_connections, max_pipelines, timeout_seconds, call_seconds)
+        self._health = Health()
+        self.shortage = Shortage()
         self._pipelines = PipelinePool(direct_url, max_pipelines, watcher, call_seconds, self._renew, self.prove)
         self._one_database = OneDatabase(direct_url, call_seconds, self._fetch_anyway, self._divide, self._reunite)
-        self._max_pooled = max_connections
-        self._short_until = self._very_short_until = 0.0
-        self.turn = asyncio.Lock()
-        """During a shortage, the running worker holds the lock `turn`."""
-        self.on_shortage: list[Callable[[], bool]] = []
-        """Holds functions that close idle connections of other parts of the process. Each function returns whether it
-        has closed a connection.
-        """
         self._opened: WeakSet[LimitedAsyncConnection] = WeakSet()
-        # Connections that the process has given up still count in the pool.
-        self._given_up: list[LimitedAsyncConnection] = []
         self._enlargements: set[asyncio.Task[None]] = set()
         self._has_two_addresses = direct_url not in ("", url)
         self._url = url
-        self._call_seconds = call_seconds
         # The running calls on pooled connections, and the times when the calls began.
         self._calls: dict[LimitedAsyncConnection, float] = {}
-        self._renewed_at = 0.0  # The pool closes older connections.
-        self._wrong_settings = ""  # of the last checked session
-        self._last_failure: BaseException | None = None  # the error of the last attempt to connect to DATABASE_URL
-        self._timeout_seconds = timeout_seconds
         self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
         self.timeouts = 0
         """Counts the calls that got no connection in time."""
@@ -148,9 +150,9 @@ class Pool:
             connection_class=build_reporting_class(self._note_failure),
             kwargs=connection_options(self._url),
             configure=self._configure,
-            min_size=min(MIN_CONNECTIONS, self._max_pooled),
-            max_size=self._max_pooled,
-            timeout=self._timeout_seconds,
+            min_size=min(MIN_CONNECTIONS, self._limits.max_pooled),
+            max_size=self._limits.max_pooled,
+            timeout=self._limits.timeout_seconds,
             reconnect_timeout=RECONNECT_SECONDS,
             reconnect_failed=self._ask_for_connections,
             open=False,
@@ -158,7 +160,7 @@ class Pool:
         )
 
     async def _configure(self, connection: LimitedAsyncConnection) -> None:
-        connection.call_seconds = self._call_seconds
+        connection.call_seconds = self._limits.call_seconds
         connection.opened_at = monotonic()
         self._opened.add(connection)
         try:
@@ -166,10 +168,10 @@ class Pool:
         except psycopg.Error as error:
             self._note_failure(error)
             raise
-        self._last_failure = None
+        self._health.last_failure = None
 
     def _note_failure(self, error: BaseException) -> None:
-        self._last_failure = error
+        self._health.last_failure = error
 
     async def _check(self, apply: Callable[[], Awaitable[None]]) -> None:
         """Applies the settings to a new connection. If the settings are wrong, the pool also stops using its other
@@ -177,14 +179,14 @@ class Pool:
         try:
             await apply()
         except WrongSettingsError as error:
-            self._wrong_settings = error.wrong
-            self._renewed_at = monotonic()
+            self._health.wrong_settings = error.wrong
+            self._health.renewed_at = monotonic()
             raise
-        self._wrong_settings = ""
+        self._health.wrong_settings = ""
 
     def _renew(self) -> None:
         """Makes all later calls use new connections."""
-        self._renewed_at = monotonic()
+        self._health.renewed_at = monotonic()
         self._pipelines.discard_idle()
 
     @property
@@ -204,21 +206,11 @@ class Pool:
             await self._one_database.hold_lock(connection)
 
     def _divide(self) -> None:
-        self._pipelines.change_size(-self._max_pipelines)
+        self._pipelines.change_size(-self._limits.max_pipelines)
         self._renew()
 
     def _reunite(self) -> None:
-        self._pipelines.change_size(self._max_pipelines)
-
-    @property
-    def is_short(self) -> bool:
-        """Returns whether the process has too few connections, so that workers take turns."""
-        return monotonic() < self._short_until
-
-    @property
-    def is_very_short(self) -> bool:
-        """Returns whether requests have only one connection left, so that workers also use the LISTEN connection."""
-        return monotonic() < self._very_short_until
+        self._pipelines.change_size(self._limits.max_pipelines)
 
     async def give_up_connection(self, name: str, cause: BaseException) -> None:
         """Reduces the requests' connections by one for SHORTAGE_SECONDS, because the part of the process called `name`
@@ -229,11 +221,11 @@ class Pool:
         """
         if not await self._works():
             return
-        self._note_shortage(name, cause)
+        self.shortage.note(name, cause)
         pipelines, pooled = self._pipelines.open_count, sum(not each.closed for each in self._opened)
         loop = asyncio.get_running_loop()
         if pipelines + pooled <= 1:
-            self._very_short_until = self._short_until
+            self.shortage.note_last_connection()
         elif pipelines:
             self._pipelines.change_size(-1)
             loop.call_later(SHORTAGE_SECONDS, self._pipelines.change_size, 1)
@@ -245,12 +237,12 @@ class Pool:
         stay open.
         """
         try:
-            connection = await self._pool.getconn(self._timeout_seconds)
+            connection = await self._pool.getconn(self._limits.timeout_seconds)
         except (PoolTimeout, PoolClosed):
             return
         await connection.close()
-        self._given_up.append(connection)
-        await self._pool.resize(1, left + len(self._given_up))
+        self.shortage.given_up.append(connection)
+        await self._pool.resize(1, left + len(self.shortage.given_up))
         asyncio.get_running_loop().call_later(SHORTAGE_SECONDS, self._take_back)
 
     def _ask_for_connections(self, _pool: object) -> None:
@@ -258,18 +250,12 @@ class Pool:
 
         While PostgreSQL is down, PgBouncer keeps the workers' connections, so only the error shows a shortage.
         """
-        cause = self._last_failure
-        if cause is not None and is_shortage(cause) and sum(close() for close in self.on_shortage):
-            self._note_shortage("requests", cause)
+        cause = self._health.last_failure
+        if cause is not None and is_shortage(cause) and sum(close() for close in self.shortage.on_shortage):
+            self.shortage.note("requests", cause)
             # The LISTEN connection does not go through the pooler.
             if not (self._has_two_addresses and is_full_pooler(cause)):
-                self._very_short_until = self._short_until
-
-    def _note_shortage(self, name: str, cause: object) -> None:
-        if not self.is_short:
-            extra = {"worker": name, "cause": " ".join(str(cause).split())}
-            _log.warning("too few database connections: requests give some up, workers take turns", extra=extra)
-        self._short_until = monotonic() + SHORTAGE_SECONDS
+                self.shortage.note_last_connection()
 
     def _take_back(self) -> None:
         task = asyncio.get_running_loop().create_task(self._enlarge())
@@ -278,9 +264,9 @@ class Pool:
 
     async def _enlarge(self) -> None:
         with suppress(PoolClosed):
-            await self._pool.putconn(self._given_up.pop())
-            if not self._given_up:
-                await self._pool.resize(min(MIN_CONNECTIONS, self._max_pooled), self._max_pooled)
+            await self._pool.putconn(self.shortage.given_up.pop())
+            if not self.shortage.given_up:
+                await self._pool.resize(min(MIN_CONNECTIONS, self._limits.max_pooled), self._limits.max_pooled)
 
     async def _works(self) -> bool:
         """Returns whether the server answers on a connection that requests use."""
@@ -297,16 +283,16 @@ class Pool:
         """Returns the probable reason why a call got no result."""
         if self.is_divided:
             return DIVIDED
-        if self._wrong_settings:
-            return describe_wrong_settings(self._wrong_settings)
+        if self._health.wrong_settings:
+            return describe_wrong_settings(self._health.wrong_settings)
         is_pooled = any(not is_stale(each) for each in self._opened)
-        return explain_failure(self._last_failure, is_listening=self._one_database.is_held, is_pooled=is_pooled)
+        return explain_failure(self._health.last_failure, is_listening=self._one_database.is_held, is_pooled=is_pooled)
 
     async def is_stuck(self) -> bool:
         """Returns whether overdue calls hang although the database accepts new connections."""
         now = monotonic()
         longest = max((now - began for began in self._calls.values()), default=0.0)
-        if max(longest, self._pipelines.longest_call()) <= 2 * self._call_seconds:
+        if max(longest, self._pipelines.longest_call()) <= 2 * self._limits.call_seconds:
             return False
         try:
             await (await connect(self._url, CONNECT_SECONDS)).close()
@@ -365,7 +351,7 @@ class Pool:
         quarter of the connections.
         """
         try:
-            async with asyncio.timeout(self._timeout_seconds):
+            async with asyncio.timeout(self._limits.timeout_seconds):
                 await self._waiting_calls.acquire()
         except TimeoutError:
             self.timeouts += 1
@@ -409,7 +395,7 @@ class Pool:
 
     async def _acquire(self, looks: bool = True) -> LimitedAsyncConnection:
         now = monotonic()
-        deadline = max((WAITING_SINCE.get() or now) + self._timeout_seconds, now + SHORTEST_WAIT_SECONDS)
+        deadline = max((WAITING_SINCE.get() or now) + self._limits.timeout_seconds, now + SHORTEST_WAIT_SECONDS)
         try:
             while self._is_useless(connection := await self._pool.getconn(deadline - monotonic())):
                 await connection.close()
@@ -431,15 +417,15 @@ class Pool:
         return connection
 
     def _unavailable(self) -> ServiceUnavailable:
-        if not self._wrong_settings:
+        if not self._health.wrong_settings:
             return ServiceUnavailable()
-        return ServiceUnavailable(describe_wrong_settings(self._wrong_settings))
+        return ServiceUnavailable(describe_wrong_settings(self._health.wrong_settings))
 
     def _was_silent(self, connection: LimitedAsyncConnection) -> bool:
         return connection.closed and monotonic() - self._calls[connection] > SILENCE_SECONDS
 
     def _is_useless(self, connection: LimitedAsyncConnection) -> bool:
-        return connection.opened_at < self._renewed_at or is_stale(connection)
+        return connection.opened_at < self._health.renewed_at or is_stale(connection)
 
 
 class PipelineLease:

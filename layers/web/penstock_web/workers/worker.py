@@ -86,10 +86,10 @@ class Worker:
             self._connection.close()
 
     async def _take_turn(self) -> None:
-        if self.pool is None or not self.pool.is_short:
+        if self.pool is None or not self.pool.shortage.is_short:
             await asyncio.to_thread(self._run)
             return
-        async with self.pool.turn:
+        async with self.pool.shortage.turn:
             await asyncio.to_thread(self._run)
 
     async def _note_outage(self, error: Exception) -> None:
@@ -115,7 +115,7 @@ class Worker:
     def takes_turns(self) -> bool:
         """Returns whether workers take turns, because the process has too few connections. In a turn, a run must be
         short and must close the connection."""
-        return self.pool is not None and self.pool.is_short
+        return self.pool is not None and self.pool.shortage.is_short
 
     def _log_failure(self, error: Exception) -> None:
         """Logs the first, second, fourth, eighth … consecutive failure, so that a permanent failure does not fill the

@@ -117,9 +117,9 @@ async def test_the_listener_returns_after_an_outage_and_leaves_connections_only_
     monkeypatch.setattr(listener, "connect", answers)
     ear, outage = Ear(), Outage()
     listening = asyncio.create_task(listen(database.api_dsn, ear, Activity(), outage=outage, pool=pool))
-    while not (pool.is_very_short or ear.renewed.is_set()):  # noqa: ASYNC110 - no event tells
+    while not (pool.shortage.is_very_short or ear.renewed.is_set()):  # noqa: ASYNC110 - no event tells
         await asyncio.sleep(0)
-    assert (pool.is_short, ear.renewed.is_set()) == (is_short, not is_short)
+    assert (pool.shortage.is_short, ear.renewed.is_set()) == (is_short, not is_short)
     listening.cancel()
     await asyncio.wait([listening])
     await second.close()
@@ -133,11 +133,11 @@ async def test_the_listener_returns_after_an_outage_and_leaves_connections_only_
 async def test_workers_take_turns_only_if_requests_meet_a_shortage(cause: str | None, is_short: bool) -> None:
     """The workers' connections to PgBouncer stay open while PostgreSQL is down."""
     pool = Pool("postgresql://127.0.0.1:1/none", 1, 1)
-    pool.on_shortage.append(lambda: True)
+    pool.shortage.on_shortage.append(lambda: True)
     if cause is not None:
         pool._note_failure(psycopg.OperationalError(cause))
     pool._ask_for_connections(pool)
-    assert pool.is_short is pool.is_very_short is is_short
+    assert pool.shortage.is_short is pool.shortage.is_very_short is is_short
 
 
 @pytest.mark.parametrize(
@@ -146,18 +146,18 @@ async def test_workers_take_turns_only_if_requests_meet_a_shortage(cause: str | 
 def test_a_full_pooler_does_not_stop_the_listener(cause: str, stops_listening: bool) -> None:
     """The LISTEN connection goes directly to PostgreSQL and does not use the connections of the pooler."""
     pool = Pool("postgresql://127.0.0.1:1/none", 4, 1, "postgresql://127.0.0.1:2/none")
-    pool.on_shortage.append(lambda: True)
+    pool.shortage.on_shortage.append(lambda: True)
     pool._note_failure(psycopg.OperationalError(cause))
     pool._ask_for_connections(pool)
-    assert (pool.is_short, pool.is_very_short) == (True, stops_listening)
+    assert (pool.shortage.is_short, pool.shortage.is_very_short) == (True, stops_listening)
 
 
 async def test_the_pool_notes_why_no_connection_opens(unused_tcp_port: int) -> None:
     pool = Pool(f"postgresql://x@127.0.0.1:{unused_tcp_port}/x", 1, 0.05)
     await pool.open()
-    while pool._last_failure is None:  # noqa: ASYNC110 - no event tells
+    while pool._health.last_failure is None:  # noqa: ASYNC110 - no event tells
         await asyncio.sleep(0)
-    assert "onnection refused" in str(pool._last_failure)
+    assert "onnection refused" in str(pool._health.last_failure)
     assert pool.explain_failure() == "the database does not answer"
     await pool.close()
 

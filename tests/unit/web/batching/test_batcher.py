@@ -347,7 +347,7 @@ async def test_an_idle_batcher_keeps_no_pending_batch() -> None:
     batcher = Batcher(FakeDatabase(FakeQueue(stored=0)).call, limit=10_000)
     await asyncio.gather(*(batcher.submit(build_receive(1, f"{ORDERS}-{n}")) for n in range(500)))
     await batcher.drain()
-    assert batcher._batches == {}
+    assert batcher._backlog.batches == {}
 
 
 async def test_linger_adds_a_timer_to_sends_alone() -> None:
