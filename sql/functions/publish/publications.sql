@@ -1,3 +1,5 @@
+-- Checks and texts of publications.
+
 -- queue.check_routing_key: raises QU003 if a text is not a routing key or, if p_pattern is true, not a pattern. A
 -- routing key has 1 to 255 characters in segments between dots. A segment has letters, digits, underscores and hyphens.
 -- A pattern's segment can also be `*` or `#`.
@@ -10,4 +12,16 @@ begin
         raise exception 'not a routing key: 1 to 255 letters, digits, "_" and "-" in segments between dots'
             using errcode = 'QU003';
     end if;
+end $$;
+
+-- queue.publication_text: returns the envelope of a message for a subscription. In a FIFO topic, the envelope begins
+-- with `opening` and the message's number.
+create or replace function queue.publication_text(p_publication jsonb, p_subscription queue.subscription) returns text
+language plpgsql immutable as $$
+declare
+    v_content jsonb := coalesce(p_publication #> array['contents', p_subscription.protocol],
+        p_publication #> '{contents,*}');
+begin
+    return coalesce((v_content ->> 'opening') || lpad(p_publication ->> 'sequence_number', 20, '0'), '')
+        || (v_content ->> 'head') || p_subscription.arn || (v_content ->> 'tail');
 end $$;

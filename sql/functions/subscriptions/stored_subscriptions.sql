@@ -1,0 +1,45 @@
+-- Reads and changes of stored subscriptions.
+
+-- queue.describe_subscription: returns a subscription with its attributes as the user wrote them, and its topic's
+-- delivery policy. Returns no row for an unknown subscription.
+create or replace function queue.describe_subscription(p_arn text)
+returns table (attributes text, owner text, protocol text, endpoint text, topic_arn text, confirmed boolean,
+    authenticated boolean, topic_delivery_policy text, principal text)
+language sql stable as $$
+select s.attributes::text, s.owner, s.protocol, s.endpoint, t.arn, s.confirmed, s.authenticates_unsubscribe,
+    t.attributes ->> 'DeliveryPolicy', s.principal
+from queue.subscription s join queue.topic t on t.topic_id = s.topic_id
+where s.arn = p_arn
+$$;
+
+-- queue.notify_endpoint: stores a delivery or an outgoing message that tells an endpoint about its subscription. The
+-- text is JSON and contains a MessageId.
+create or replace function queue.notify_endpoint(
+    p_subscription queue.subscription, p_kind text, p_topic text, p_text text) returns void
+language sql volatile as $$
+insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, topic_arn, subscription_arn,
+    body)
+select split_part(p_topic, ':', 5), split_part(p_topic, ':', 4), p_subscription.protocol, p_kind,
+    p_subscription.endpoint, (p_text::jsonb ->> 'MessageId')::uuid, p_topic, p_subscription.arn, p_text
+where p_subscription.protocol not in ('http', 'https');
+with notice as (
+    insert into queue.notice (kind, topic_arn, message_id, raw)
+    select p_kind, p_topic, (p_text::jsonb ->> 'MessageId')::uuid, p_text
+    where p_subscription.protocol in ('http', 'https') returning notice_id)
+insert into queue.outgoing_delivery (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy)
+select n.notice_id, split_part(p_topic, ':', 5), p_subscription.arn, p_subscription.endpoint, false,
+    p_subscription.attributes ->> 'DeliveryPolicy'
+from notice n;
+select queue.wake_deliveries();
+$$;
+
+-- queue.store_endpoint_password: stores the password of a URL. `p_topic` is the topic that delivers to the URL, or ''
+-- for bindings. A null password changes nothing. A password **** does not replace a stored password.
+create or replace function queue.store_endpoint_password(
+    p_account_id text, p_topic text, p_endpoint text, p_password text) returns void
+language sql volatile as $$
+insert into queue.endpoint_password as e (account_id, topic_arn, endpoint, password)
+select p_account_id, p_topic, p_endpoint, p_password where p_password is not null
+on conflict (account_id, topic_arn, endpoint) do update set password = excluded.password
+where excluded.password <> '****'
+$$;
