@@ -1,5 +1,5 @@
-"""Tests receives of messages that each exceed the limit of the response, without a database. The behaviour is
-Penstock's choice (docs/reference/errors.md).
+"""Tests receives, and operations on received messages, without a database. That messages can exceed the limit of the
+response is Penstock's choice (docs/reference/errors.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from penstock.environment import Environment
 from penstock.http import HttpRequest
 from penstock.limits.message_lengths import MessageLengths
 from penstock.limits.response_limit import ReceiveLimit
-from penstock.observing.reports import Deleted, Received, Report, Sent, VisibilityChanged
+from penstock.observing.reports import Deleted, Received, Report, VisibilityChanged
 from penstock.postgres.database import LongMessageFound
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
@@ -31,7 +31,6 @@ from penstock.postgres.statements.messages import (
     DELETE_MESSAGES,
     RECEIVE_MESSAGES,
     RECEIVE_RESPONSE,
-    SEND_MESSAGES,
     ReceiptHandle,
     ReceivedRow,
 )
@@ -46,6 +45,7 @@ from penstock.sqs.types import (
     SendMessageBatchRequestEntry,
     SendMessageRequest,
 )
+from tests.support.operations import Responses, reports
 
 RowT = TypeVar("RowT", bound=Row)
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
@@ -219,44 +219,6 @@ QUEUE = NamedQueue(ARN)
 HANDLE = ReceiptHandle(1, 1, 1, 1, 1, 0, bytes(16))
 REST = [None] * 14
 EMPTY = RECEIVE_MESSAGES.build_row([None, 0, *REST])
-
-
-class Responses:
-    """Imitates a database that returns the same rows for each call of a function."""
-
-    def __init__(self, *responses: tuple[Statement[Row], Sequence[Sequence[object]]]) -> None:
-        self._rows = {statement: statement.build_rows(rows) for statement, rows in responses}
-
-    def call(self, statement: Statement[Row], _arguments: Sequence[object]) -> list[Row]:
-        return self._rows[statement]
-
-
-def reports(
-    operation: Operation[object], *responses: tuple[Statement[Row], Sequence[Sequence[object]]]
-) -> list[Report]:
-    found: list[Report] = []
-    run(operation, Responses(*responses), found.append)  # type: ignore[arg-type]
-    return found
-
-
-def messages(*bodies: str) -> list[send.AcceptedMessage]:
-    return [send.build_message(SendMessageRequest(queue_url="", message_body=body), ARN) for body in bodies]
-
-
-def test_new_messages_are_reported_with_their_sizes() -> None:
-    rows = [(2, 8, None, None, None, None), (1, 7, None, None, None, None)]
-    assert reports(send.store(QUEUE, messages("a", "bcd")), (SEND_MESSAGES, rows)) == [Sent(ARN, 2, [1, 3])]
-
-
-@pytest.mark.parametrize("row", [(None, "an earlier one", None, None, None), (None, None, None, "MessageTooLong", "1")])
-def test_an_entry_that_was_not_added_is_not_counted(row: tuple[object, ...]) -> None:
-    rows = [(1, 7, None, None, None, None), (2, *row)]
-    assert reports(send.store(QUEUE, messages("a", "bcd")), (SEND_MESSAGES, rows)) == [Sent(ARN, 1, [1])]
-
-
-def test_a_queue_that_does_not_exist_is_not_reported() -> None:
-    rows = [(1, None, None, None, "QueueDoesNotExist", None)]
-    assert reports(send.store(QUEUE, messages("a")), (SEND_MESSAGES, rows)) == []
 
 
 def test_deleted_messages() -> None:
