@@ -375,8 +375,7 @@ async def test_an_outage_while_workers_take_turns_is_logged(
     """The pool has already logged the shortage. In an outage, a worker logs in only once in five seconds."""
     rest = Rest()
     taking = failing(rest, psycopg.OperationalError(), 0)
-    shortage = Mock(is_short=True, turn=asyncio.Lock())
-    taking.pool = Mock(shortage=shortage, is_divided=False, give_up_connection=AsyncMock())
+    taking.pool = Mock(is_divided=False, give_up_connection=AsyncMock(), shortage=Mock(turn=asyncio.Lock()))
     logins: list[float] = []
     loop = asyncio.get_running_loop()
 
