@@ -110,6 +110,7 @@ def locate_problem(text: str, value: str) -> FieldProblem:
     lines = value.split("\n")
     if not places or not 0 < int(places[-1][0]) <= len(lines):
         return FieldProblem(text)
-    line, column = lines[int(places[-1][0]) - 1], int(places[-1][1]) - 1
-    shown = f"Line {places[-1][0]}, column {column + 1}: {text.partition(chr(10))[0].strip()}"
+    line = lines[int(places[-1][0]) - 1]
+    column = min(int(places[-1][1]) - 1, len(line))
+    shown = f"Line {places[-1][0]}, column {places[-1][1]}: {text.partition(chr(10))[0].strip()}"
     return FieldProblem(shown, line[max(0, column - MAX_EXCERPT_LENGTH) : column], line[column:][:MAX_EXCERPT_LENGTH])

@@ -1,6 +1,7 @@
 """Tests access to the console: the users that can sign in, the allowed client addresses, and the rights of each
 role."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -191,6 +192,29 @@ def test_a_reader_sees_no_act_of_a_topic_and_tests_no_filter(installation: Conso
         refused = reader.post(form, do="test", filter="{}", sample="{}")
         assert (refused.status_code, "not authorized" in refused.text) == (403, True), form
     assert "The message passes." in admin.post(path, do="test", filter="", sample="{}").text
+
+
+def test_a_queue_of_another_account_needs_a_policy_for_the_topic(installation: ConsoleInstallation) -> None:
+    """The console shows the refusal at the field, as the API reports it, and subscribes nothing."""
+    admin = installation.browser("admin")
+    admin.post("/console/topics", name="abroad")
+    arn = "arn:aws:sqs:us-east-1:111111111111:elsewhere"
+    refused = admin.post("/console/topics/abroad/subscribe", protocol="sqs", endpoint=arn, filter='{"a": ["b"]}')
+    assert refused.status_code == 403
+    problem = refused.text.partition('id="problem-endpoint"')[2].partition("</span>")[0]
+    assert f"The policy of the queue {arn} does not allow the topic" in problem
+    assert f'name="endpoint" value="{arn}"' in refused.text
+    assert "&#34;a&#34;" in refused.text
+    assert "The topic has no subscriptions" in admin.get("/console/topics/abroad").text
+    text = {"protocol": "sms", "endpoint": "+15550100000"}
+    with key_ring(installation.database) as ring:
+        statement = {"Effect": "Allow", "Action": ["sns:*", "sqs:*"], "Resource": "*"}
+        list(ring.set_user("subscriber", [json.dumps({"Statement": statement})], None, new=True))
+    subscriber = ConsoleClient(installation.service)
+    subscriber.sign_in(bearer(installation.database, "subscriber"))
+    refused = subscriber.post("/console/topics/abroad/subscribe", **text)
+    assert (refused.status_code, "penstock:PublishToPhoneNumber" in refused.text) == (403, True)
+    assert location(admin.post("/console/topics/abroad/subscribe", **text)).endswith("?done=subscribed")
 
 
 def test_a_get_changes_nothing() -> None:

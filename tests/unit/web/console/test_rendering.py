@@ -20,6 +20,7 @@ import pytest
 from fastapi import APIRouter, FastAPI, Response
 
 import penstock_web.console
+from penstock.errors import InvalidParameterValue
 from penstock.management.rights import PUBLIC, SIGNED_IN, require
 from penstock.verdicts import Minute
 from penstock_web.console import readings
@@ -27,6 +28,7 @@ from penstock_web.console.charts import depths
 from penstock_web.console.console import list_screens
 from penstock_web.console.console_route import ConsoleRoute
 from penstock_web.console.documentation import ABSENT, POLICY_NAME, add_documentation
+from penstock_web.console.forms import Form, find_problems, locate_problem
 from penstock_web.console.readings import Refresher
 from penstock_web.console.rendering import (
     NOT_KNOWN,
@@ -94,6 +96,27 @@ def test_lines_that_differ() -> None:
         [False, False, False],
     ]
     assert not any(line.differs for lines in mark_lines([one]) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "problem"),
+    [("wrong\n at line: 2, column: 3]", "a\nbcd", ("Line 2, column 3: wrong", "bc", "d")),
+     ("line: 1, column: 1 is quoted\n line: 1, column: 99", "abc",
+      ("Line 1, column 99: line: 1, column: 1 is quoted", "abc", "")),
+     ("\n line: 3, column: 1", "a\nb", ("\n line: 3, column: 1", "", "")),
+     ("line: 0, column: 0", "a", ("line: 0, column: 0", "", "")),
+     ("line: 1, column: 101", "x" * 200, ("Line 1, column 101: line: 1, column: 101", "x" * 60, "x" * 60))],
+)  # fmt: skip
+def test_a_problem_shows_its_place_in_the_text(text: str, value: str, problem: tuple[str, str, str]) -> None:
+    assert locate_problem(text, value) == problem
+
+
+def test_a_problem_belongs_to_the_field_of_its_first_word() -> None:
+    form = Form.filled({"filter": "{"})
+    words = {"Endpoint": "endpoint", "FilterPolicy": "filter"}
+    found = find_problems(InvalidParameterValue('FilterPolicy: "Endpoint"\n line: 1, column: 2'), form, words)
+    assert found == {"filter": ('Line 1, column 2: FilterPolicy: "Endpoint"', "{", "")}
+    assert find_problems(InvalidParameterValue("other"), form, words) == {"": ("other", "", "")}
 
 
 TEMPLATES = Path(__file__).parents[4] / "layers/web/penstock_web/console/templates"

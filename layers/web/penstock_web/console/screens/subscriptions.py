@@ -42,6 +42,7 @@ WORDS: Final = {
     "SQS endpoint ARN": "endpoint", "ndpoint": "endpoint", "protocol": "protocol",
     "FIFO SQS Queues": "endpoint", "FilterPolicy": "filter", "Filter": "filter", "RedrivePolicy": "dead_letters",
     "filter policies": "filter", "Delivery protocol": "raw", "Email address": "endpoint", "oken": "token",
+    "policy of the queue": "endpoint",
 }  # fmt: skip
 """The form's fields by the words of errors."""
 
