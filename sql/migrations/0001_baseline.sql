@@ -1047,6 +1047,8 @@ create table queue.event_source_mapping (
 );
 create index event_source_mapping_account on queue.event_source_mapping (account_id, region, mapping_id);
 create index event_source_mapping_poller on queue.event_source_mapping (poller_id) where enabled;
+create index event_source_mapping_troubled on queue.event_source_mapping (account_id, region)
+    where failing_since is not null or (not enabled and reason <> 'USER_INITIATED');
 comment on table queue.event_source_mapping is
     'Event source mappings of AWS Lambda. Each row maps a queue to the Lambda function that receives its messages.';
 comment on column queue.event_source_mapping.failing_since is

@@ -1,6 +1,6 @@
 -- queue.list_delivery_endpoints: returns the endpoints of an account's newest attempts, and paused endpoints. The
--- result has at most 1,000 rows. Endpoints that a user stopped come first, then paused endpoints, then the endpoints
--- with the most failures.
+-- result has at most 1,000 rows. Paused endpoints that fail come first, then endpoints that a user stopped, then the
+-- endpoints with the most failures.
 --   `p_max` is the number of attempts that count.
 --   `stopped` is true if a user paused the endpoint.
 --   `paused_until_ms` is the end of the worker's pause after failures.
@@ -31,6 +31,6 @@ paused as (
 select coalesce(t.endpoint, p.endpoint), coalesce(t.attempts, 0), coalesce(t.delivered, 0), t.p95_ms, n.status, n.error,
     queue.epoch_ms(n.recorded_at), coalesce(p.stopped, false), queue.epoch_ms(p.paused_until), p.waiting
 from tried t full join paused p on p.endpoint = t.endpoint left join newest n on n.attempt_id = t.last_id
-order by coalesce(p.stopped, false) desc, p.paused_until is not null desc, t.attempts - t.delivered desc nulls last, 1
+order by p.paused_until is not null desc, coalesce(p.stopped, false) desc, t.attempts - t.delivered desc nulls last, 1
 limit 1000
 $$;

@@ -15,10 +15,11 @@ from penstock.event_sources import checks
 from penstock.event_sources import operations as mappings
 from penstock.event_sources import types as aws
 from penstock.event_sources.batches import StoredMapping
+from penstock.event_sources.batches import read_mapping as read_mapping_row
 from penstock.event_sources.checks import DEFAULT_BATCH, MAX_FILTERS
 from penstock.event_sources.event import build_message_attributes
 from penstock.event_sources.filters import compile_filters, encode_facts
-from penstock.postgres.statements.mappings import FILTER_MESSAGES
+from penstock.postgres.statements.mappings import FILTER_MESSAGES, LIST_TROUBLED_MAPPINGS
 
 from .rights import needs, show
 from .subscriptions import FilterSample
@@ -123,6 +124,15 @@ def list_mappings(
     )
     found, following = yield from mappings.page(request, context)
     return MappingList([show_mapping(mapping) for mapping in found], following)
+
+
+@needs("mappings", "lambda:ListEventSourceMappings", "lambda:ListTags")
+def list_troubled_mappings(queue: str | None, limit: int, context: Context) -> Operation[list[ShownMapping]]:
+    """Returns up to `limit` mappings that fail, or that the service stopped. `queue` limits the list."""
+    checks.check_served(context)
+    arn = None if queue is None else _name_queue(queue, context)
+    rows = yield from Call(LIST_TROUBLED_MAPPINGS, (context.account_id, context.region, arn, limit))
+    return [show_mapping(read_mapping_row(row.mapping)) for row in rows]
 
 
 @needs("mapping", "lambda:GetEventSourceMapping", "lambda:ListTags")

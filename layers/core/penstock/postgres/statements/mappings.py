@@ -30,6 +30,7 @@ UPDATE_MAPPING = Statement(
     is_audited=True,
 )
 LIST_MAPPINGS = Statement("queue.list_mappings", ("text", "text", "uuid", "text", "text", "uuid", "int4"), MappingRow)
+LIST_TROUBLED_MAPPINGS = Statement("queue.list_troubled_mappings", ("text", "text", "text", "int4"), MappingRow)
 DROP_MAPPING = Statement("queue.drop_mapping", ("text", "text", "uuid"), MappingRow, is_audited=True)
 
 

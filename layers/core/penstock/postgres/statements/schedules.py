@@ -56,6 +56,11 @@ LIST_SCHEDULES = Statement(
 )
 
 
+LIST_TROUBLED_SCHEDULES = Statement(
+    "queue.list_troubled_schedules", ("text", "text", "text", "text", "text", "float8", "int4"), ScheduleRow
+)
+
+
 class SyncedScheduleRow(NamedTuple):
     """The stored form of the given schedule `n`. `n` is None for a schedule that the call removed because the caller
     did not give it.

@@ -1,7 +1,9 @@
 """Shows endpoints, delivery attempts, and waiting or exhausted deliveries. Retries deliveries, and pauses endpoints."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from fastapi import Response
 
@@ -26,6 +28,14 @@ LAST_ID = 2**63 - 1
 MAX_RETRIED = 10_000
 SINCE = ("hour", "day", "any time")
 HOURS = {"hour": 1, "day": 24}
+SORTS: Final[dict[str, Callable[[endpoints.EndpointDescription], Any] | None]] = {
+    "": None,
+    "endpoint": lambda row: row.endpoint,
+    "delivered": lambda row: -row.delivered,
+    "failed": lambda row: row.delivered - row.attempts,
+    "p95": lambda row: 1 if row.p95_ms is None else -row.p95_ms,
+}
+"""The orders of the endpoints. Without a sort, the endpoints that fail come first."""
 
 
 @screen("/console/deliveries", right=right_of(find_deliveries), title="Deliveries", position=60)
@@ -40,14 +50,20 @@ async def deliveries(page: CurrentPage) -> Response:
         endpoint=page.query.get("endpoint", ""), failed=bool(page.query.get("failed")), moment=parse_timestamp,
         may_retry=page.may("penstock:RetryDelivery"), may_pause=page.may("penstock:PauseEndpoint"), since=SINCE,
         done=page.query.get("done", ""), count=page.query.get("count", ""),
-        may_test=page.may("penstock:TestEndpoint"), test=page.query.get("test", ""),
+        may_test=page.may("penstock:TestEndpoint"), test=page.query.get("test", ""), sort=page.query.get("sort", ""),
     )  # fmt: skip
+
+
+async def _endpoints(page: Page) -> list[endpoints.EndpointDescription]:
+    found = await page.read(("endpoints",), lambda: endpoints.list_endpoints(page.context))
+    order = SORTS[page.query.read_choice("sort", tuple(SORTS))]
+    return found if order is None else sorted(found, key=order)
 
 
 async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
     """Returns the view's rows, and the position where the next page begins."""
     if view == "endpoints":
-        return [*await page.read(("endpoints",), lambda: endpoints.list_endpoints(page.context))], None
+        return [*await _endpoints(page)], None
     at = page.query.read_number("after", 0, LAST_ID) or None
     if view == "attempts":
         to, failed = page.query.get("endpoint") or None, bool(page.query.get("failed"))

@@ -16,6 +16,7 @@ from penstock.management.mappings import MappingPatch, NewMapping, ShownMapping
 from penstock.management.rights import right_of
 from penstock_web.console.forms import Form
 from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.paging import MAX_TROUBLED, put_first
 from penstock_web.console.rendering import segment
 from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
@@ -38,13 +39,22 @@ read_patch = build_reader(MappingPatch)
 
 @screen("/console/mappings", right=right_of(management.list_mappings), title="Mappings", position=50)
 async def mappings(page: CurrentPage) -> Response:
-    """Shows mappings by id. If the URL names a queue, shows only the queue's mappings."""
+    """Shows mappings, first those that fail or were stopped, then all by id. If the URL names a queue, shows only the
+    queue's mappings.
+    """
     queue, after = page.query.get("queue", "").strip()[:MAX_QUEUE_ARN_LENGTH], page.query.get("after", "")[:36]
     found = await page.read(
         ("mappings", queue, after), lambda: management.list_mappings(queue or None, None, after or None, page.context)
     )
+    listed = found.mappings
+    if not after:
+        troubled = await page.read(
+            ("troubled mappings", queue),
+            lambda: management.list_troubled_mappings(queue or None, MAX_TROUBLED, page.context),
+        )
+        listed = put_first(troubled, listed, lambda mapping: mapping.id)
     return show_page(
-        page, "mappings.html", mappings=found.mappings, following=found.next, queue=queue, after=after,
+        page, "mappings.html", mappings=listed, following=found.next, queue=queue, after=after,
         may_create=page.may("lambda:CreateEventSourceMapping", build_mapping_arn(ANY, page.context)),
         done=page.query.get("done", ""),
     )  # fmt: skip
