@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -204,6 +205,35 @@ def test_keys(browser: Any, console: Service) -> None:
         page.goto(f"{console.url}/console/queues")
         with page.expect_request(lambda request: request.headers.get("hx-request") == "true"):
             page.keyboard.press("r")
+
+
+def test_keys_lead_to_pages(browser: Any, console: Service) -> None:
+    """`/` leads from a page without a search to the search of the queues. A field takes the keys as text."""
+    with opened(browser) as page:
+        page.goto(f"{console.url}/console/system")
+        for key, path in (("q", "/queues"), ("t", "/topics"), ("d", "/deliveries"), ("s", "/schedules"), ("o", "")):
+            page.keyboard.press("g")
+            page.keyboard.press(key)
+            page.wait_for_url(f"{console.url}/console{path}")
+        page.keyboard.press("/")
+        page.wait_for_url("**/console/queues#search")
+        page.keyboard.type("gt")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**q=gt")
+        page.keyboard.press("?")
+        shown = page.get_by_role("dialog").inner_text()
+        assert all(f"go to the {name}" in shown for name in ("overview", "queues", "topics", "deliveries", "schedules"))
+
+
+def test_the_overview_shows_values_below_the_pointer(browser: Any, console: Service) -> None:
+    with opened(browser) as page:
+        page.goto(f"{console.url}/console")
+        page.locator(".traffic .hit title").first.wait_for(state="attached")
+        titles = page.locator(".traffic .hit title").all_text_contents()
+        assert len(titles) == 60
+        assert all(re.search(r"\d\d:\d\d UTC\nin [\d,]+, out [\d,]+$", title) for title in titles), titles[-1]
+        page.locator("#live .items a", has_text="orders-dead").first.click()
+        page.wait_for_url("**/console/queues/orders-dead/failures")
 
 
 def test_a_page_polls_only_while_it_is_seen(browser: Any, console: Service) -> None:

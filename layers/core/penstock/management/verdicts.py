@@ -113,21 +113,23 @@ def observe(
     give = partial(_observe, in_flight_limit=in_flight_limit, target_lag_seconds=target_lag_seconds)
     found: dict[str, Observed] = {}
     for part in split_parts(arns, RECENT):
-        found |= yield from _read_part(part, RECENT, give)
+        facts = yield from Call(READ_VERDICT_FACTS, (part,))
+        found |= yield from _read_minutes(facts, RECENT, give)
     asking = ask_for_more({arn: queue.verdict for arn, queue in found.items()})
     for part in split_parts(asking[:histories], KEPT):
-        found |= yield from _read_part(part, KEPT, give)
+        found |= yield from _read_minutes([found[arn].facts for arn in part], KEPT, give)
     return found
 
 
-def _read_part(
-    arns: list[str], length: timedelta, give: Callable[..., dict[str, Observed]]
+def _read_minutes(
+    facts: Sequence[VerdictFactsRow], length: timedelta, give: Callable[..., dict[str, Observed]]
 ) -> Operation[dict[str, Observed]]:
-    facts = yield from Call(READ_VERDICT_FACTS, (arns,))
     if not facts:
         return {}
+    numbered = [row._replace(n=place) for place, row in enumerate(facts, 1)]
+    arns = [row.arn for row in numbered]
     rows = yield from Call(READ_MINUTES, (arns, *find_span_before(facts[0].read_at, length)))
-    return (yield from Compute(partial(give, facts, rows)))
+    return (yield from Compute(partial(give, numbered, rows)))
 
 
 def _observe(

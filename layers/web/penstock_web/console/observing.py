@@ -1,4 +1,4 @@
-"""Reads the queues of one page, with at most four database calls."""
+"""Reads the queues of one page, with at most three database calls."""
 
 from collections.abc import Sequence
 from typing import Final

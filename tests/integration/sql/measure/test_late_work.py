@@ -4,13 +4,18 @@ The rows of other accounts, and the rows that need no attention, are never read,
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Any, LiteralString
+from types import SimpleNamespace
+from typing import Any, LiteralString, TypeVar, cast
 
 import psycopg
 import pytest
 
+from penstock.drivers import run
+from penstock.management.attention import collect_other_concerns, read_judged
+from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.mappings import LIST_TROUBLED_MAPPINGS
 from penstock.postgres.statements.metrics import READ_LATE_WORK, LateWorkRow
 from penstock.postgres.statements.queues import READ_OVERVIEW, READ_QUEUE_PAGE, OverviewRow
@@ -19,6 +24,7 @@ from tests.support.database import Database
 from tests.support.sql.calls import Connection, call, create, receive, redrive, send, value
 from tests.support.wait import wait_until
 
+RowT = TypeVar("RowT", bound=Row)
 PLACE = ("000000000000", "us-east-1")
 MANY = 3_000
 SCHEDULES: LiteralString = """
@@ -216,6 +222,33 @@ def test_no_page_reads_all_rows_where_an_index_can_serve(many: Connection) -> No
     assert (by_name["queues"] <= 300, by_name["measurement"] <= 100) == (True, True), by_name
     first = fetched(many, page, *PLACE, "trouble", [f"queue-{n}" for n in range(100, 200)])
     assert (first["queues"] <= 500, first["measurement"] <= 200) == (True, True), first
+
+
+class CountingExecutor:
+    """Makes calls, and lists the names of the called functions."""
+
+    def __init__(self, db: Connection) -> None:
+        self._executor = TransactionExecutor(db)
+        self.called: list[str] = []
+
+    def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
+        self.called.append(statement.name.removeprefix("queue."))
+        return self._executor.call(statement, arguments)
+
+
+def test_the_overview_makes_few_calls(many: Connection) -> None:
+    """A call reads the facts or the minutes of 60 queues. The number of all queues does not matter."""
+    executor = CountingExecutor(many)
+    settings = SimpleNamespace(queue_in_flight_limit=0)
+    environment = SimpleNamespace(settings=settings)
+    context = SimpleNamespace(account_id=PLACE[0], region=PLACE[1], environment=environment, user=None)
+    judged = run(cast("Any", read_judged).__wrapped__(context), executor)
+    assert len(judged.queues) == 19
+    assert executor.called == ["read_overview", "read_verdict_facts", "read_minutes"]
+    executor.called.clear()
+    (late,) = run(collect_other_concerns(*PLACE), executor)
+    assert (late.kind, late.number) == ("schedules_late", 20)
+    assert executor.called == ["list_failed_endpoints", "read_late_work"]
 
 
 def test_the_page_of_trouble_has_each_queue_once(many: Connection) -> None:
