@@ -223,6 +223,16 @@ def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
     assert 'href="/console/queues/mapped"' in row
     assert "/console/mappings?queue=mapped" in console.page("/queues/mapped")
     assert "No mapping matches" in console.page("/mappings?queue=none")
+    with psycopg.connect(console.database.dsn) as connection:
+        connection.execute(
+            "insert into queue.event_source_mapping (mapping_id, account_id, region, queue_arn, function_arn, options, "
+            "enabled, failing_since) values ('ffffffff-ffff-4fff-8fff-ffffffffffff', '000000000000', 'us-east-1', "
+            "'arn:aws:sqs:us-east-1:000000000000:mapped', 'http://127.0.0.1:1/fails', '{}', true, now())"
+        )
+    wait_until(lambda: "127.0.0.1:1/fails" in console.page("/mappings?queue=mapped"))
+    listed = console.page("/mappings?queue=mapped")
+    assert listed.index("127.0.0.1:1/fails") < listed.index("127.0.0.1:1/handle")
+    assert listed.count('title="http://127.0.0.1:1/fails"') == 1
     console.browser.post(f"/console{path}/state", state="enabled")
     assert ">enabled</span>" in console.page(path)
     assert console.audit("lambda:UpdateEventSourceMapping")[6]["enabled"] == [False, True]
@@ -247,6 +257,9 @@ def test_a_delivery_that_waits_is_shown_and_retried(console: Console) -> None:
     hook = {"endpoint": "https://127.0.0.1:1/hook"}
     wait_until(lambda: "127.0.0.1:1/hook" in console.page("/deliveries?view=attempts&failed=1"))
     assert "No examined attempt matches" in console.page("/deliveries?view=attempts&endpoint=https://other.example/")
+    for sort, order in (("", "ascending"), ("endpoint", "ascending"), ("failed", "descending"), ("p95", "descending")):
+        text = console.page(f"/deliveries?sort={sort}")
+        assert (text.count(f'aria-sort="{order}"'), hook["endpoint"] in text) == (1, True), sort
     assert console.browser.post("/console/deliveries/pause", **hook, status="paused").status_code == 303
     assert console.audit("penstock:PauseEndpoint")[2:5] == (hook["endpoint"], {}, 1)
     wait_until(lambda: "Resume" in console.page("/deliveries"))
