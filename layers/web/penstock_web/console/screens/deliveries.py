@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from fastapi import Response
 
@@ -28,12 +28,12 @@ LAST_ID = 2**63 - 1
 MAX_RETRIED = 10_000
 SINCE = ("hour", "day", "any time")
 HOURS = {"hour": 1, "day": 24}
-SORTS: Final[dict[str, Callable[[endpoints.EndpointDescription], Any] | None]] = {
+SORTS: Final[dict[str, Callable[[endpoints.EndpointDescription], tuple[float, str]] | None]] = {
     "": None,
-    "endpoint": lambda row: row.endpoint,
-    "delivered": lambda row: -row.delivered,
-    "failed": lambda row: row.delivered - row.attempts,
-    "p95": lambda row: 1 if row.p95_ms is None else -row.p95_ms,
+    "endpoint": lambda row: (0, row.endpoint),
+    "delivered": lambda row: (-row.delivered, row.endpoint),
+    "failed": lambda row: (row.delivered - row.attempts, row.endpoint),
+    "p95": lambda row: (1 if row.p95_ms is None else -row.p95_ms, row.endpoint),
 }
 """The orders of the endpoints. Without a sort, the endpoints that fail come first."""
 
