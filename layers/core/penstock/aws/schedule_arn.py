@@ -22,6 +22,18 @@ def schedule_arn(region: str, account_id: str, group: str, name: str) -> str:
     return f"arn:aws:scheduler:{region}:{account_id}:schedule/{group}/{name}"
 
 
+def split_schedule_key(key: str) -> tuple[str, str]:
+    """Returns the group and the name in a schedule's key: `NAME` in the group `default`, `GROUP:NAME` in another group.
+    Names of schedules and groups contain no colon."""
+    group, _, name = key.rpartition(":")
+    return group or DEFAULT_GROUP, name
+
+
+def build_schedule_key(group: str, name: str) -> str:
+    """Returns the key of a schedule."""
+    return name if group == DEFAULT_GROUP else f"{group}:{name}"
+
+
 def parse_group_arn(text: str) -> GroupArn | None:
     """Returns the parts of a group's ARN, or None for any other text."""
     match = _GROUP(text)

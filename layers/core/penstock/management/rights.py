@@ -15,7 +15,7 @@ from penstock.access.audit.acts import find_context
 from penstock.access.authorization import authorize_one, check_anywhere, check_user
 from penstock.access.resources import ANY, build_mapping_arn
 from penstock.access.users import build_user_arn
-from penstock.aws.schedule_arn import DEFAULT_GROUP, schedule_arn
+from penstock.aws.schedule_arn import schedule_arn, split_schedule_key
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
@@ -149,9 +149,9 @@ def build_topic_arn(name: str, context: Context) -> str:
     return str(TopicArn(context.region, context.account_id, name))
 
 
-def build_schedule_arn(name: str, context: Context) -> str:
-    """Returns the ARN of a schedule in the group `default`, which contains the REST API's schedules."""
-    return schedule_arn(context.region, context.account_id, DEFAULT_GROUP, name)
+def build_schedule_arn(key: str, context: Context) -> str:
+    """Returns the ARN of a schedule. `key` is the schedule's name, or `GROUP:NAME` outside of the group `default`."""
+    return schedule_arn(context.region, context.account_id, *split_schedule_key(key))
 
 
 BUILDERS: Final[dict[Scope, Callable[[Sequence[str], Context], str]]] = {

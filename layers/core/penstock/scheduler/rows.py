@@ -108,10 +108,15 @@ def find_first_fire(
 
 def next_fires(row: StoredSchedule, count: int) -> list[datetime]:
     """Returns the next occurrences of an active schedule. The stored occurrence is the first."""
+    if row.next_fire_at is None or row.status != "active":
+        return []
     period = Period(row.start_at, row.end_at, row.anchor_at)
+    return [row.next_fire_at, *list_fires(row.when, row.next_fire_at, period, count - 1)]
+
+
+def list_fires(expression: Expression, after: datetime, period: Period, count: int) -> list[datetime]:
+    """Returns the next `count` occurrences strictly after `after`, or fewer if the expression or the period ends."""
     found: list[datetime] = []
-    following = row.next_fire_at if row.status == "active" else None
-    while following is not None and len(found) < count:
-        found.append(following)
-        following = next_fire(row.when, following, period)
+    while len(found) < count and (following := next_fire(expression, after, period)) is not None:
+        found.append(after := following)
     return found

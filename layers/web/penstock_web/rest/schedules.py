@@ -12,6 +12,7 @@ from penstock.management.schedules.types import (
     NAME,
     NAMED,
     ONE_EXPRESSION,
+    ONE_PREVIEWED,
     NewSchedule,
     NewSchedules,
     Preview,
@@ -145,7 +146,7 @@ async def list_runs(
 @routes.post(
     "/previews",
     right=right_of(schedules.preview_expression),
-    body=Annotated[PreviewRequest, ONE_EXPRESSION],
+    body=Annotated[PreviewRequest, ONE_PREVIEWED],
     response=Preview,
     raises=(ScheduleUnusable,),
 )

@@ -14,7 +14,7 @@ from penstock.documents.routing_keys import is_routing_key
 from penstock.documents.times import parse_timestamp
 from penstock.management.errors import ScheduleConflict, ScheduleUnusable
 from penstock.management.messages.conversion import format_body
-from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse, read_stored
+from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse, parse_aws, read_stored
 from penstock.scheduler.rows import Period, StoredSchedule
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sqs import validation
@@ -27,7 +27,7 @@ COLUMN_NAMES = {"jitter_secs": "jitter_seconds"}
 DIRECT_FIELDS = ("jitter_secs", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")
 MAX_HEADERS = validation.MAX_ATTRIBUTES - 1  # each firing adds a header
 _NAME = re.compile(NAME).fullmatch
-_KNOWN_NAME = re.compile(r"[0-9a-zA-Z_.-]{1,64}").fullmatch
+_KEY = re.compile(r"(?:[0-9a-zA-Z_.-]{1,64}:)?[0-9a-zA-Z_.-]{1,64}").fullmatch
 Fields = dict[str, Any]
 
 
@@ -38,9 +38,10 @@ def check_name(name: str) -> str:
     return name
 
 
-def may_be_schedule_name(name: str) -> bool:
-    """Returns whether a schedule can have this name. EventBridge Scheduler allows more names than the REST API."""
-    return _KNOWN_NAME(name) is not None
+def may_be_schedule_key(key: str) -> bool:
+    """Returns whether a schedule can have this key, which is its name, or `GROUP:NAME`. EventBridge Scheduler allows
+    more names than the REST API."""
+    return _KEY(key) is not None
 
 
 def build_new_fields(new: NewSchedule) -> tuple[Expression, Fields]:
@@ -102,8 +103,13 @@ def parse_time(name: str, text: str | None) -> datetime | None:
 
 def read_expression(given: NewSchedule | PreviewRequest | SchedulePatch, timezone: str) -> Expression:
     """Parses an expression. Raises ScheduleUnusable with the position of the error, a suggestion, and examples."""
+    forms = {form: getattr(given, form) for form in EXPRESSION_FORMS}
     try:
-        return parse(**{form: getattr(given, form) for form in EXPRESSION_FORMS}, timezone=timezone)
+        if isinstance(given, PreviewRequest) and given.expression is not None:
+            if any(text is not None for text in forms.values()):
+                raise ScheduleInvalid("exactly one of cron, every, when, fire_at and expression is given")
+            return parse_aws(given.expression, timezone)
+        return parse(**forms, timezone=timezone)
     except ScheduleInvalid as invalid:
         raise to_schedule_unusable(invalid) from invalid
 

@@ -1,4 +1,5 @@
-"""Writes, reads, runs and previews schedules. All schedules of the REST API are in the schedule group `default`.
+"""Writes, reads, runs and previews schedules. The REST API creates schedules only in the schedule group `default`.
+The other operations also take schedules of other groups, whose key is `GROUP:NAME`.
 
 Computing an occurrence takes up to a millisecond. Therefore operations on many schedules let other requests run
 meanwhile.
@@ -16,7 +17,7 @@ from penstock.access.audit.acts import Act, audited
 from penstock.access.authorization import check_user, is_user_allowed
 from penstock.access.quotas import check_quota, is_reached
 from penstock.access.resources import ANY
-from penstock.aws.schedule_arn import DEFAULT_GROUP
+from penstock.aws.schedule_arn import DEFAULT_GROUP, split_schedule_key
 from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.documents.queue_names import authorize_queues, build_queue_arn
@@ -36,7 +37,7 @@ from penstock.postgres.statements.schedules import (
     SYNC_SCHEDULES,
 )
 from penstock.scheduler import rows as schedule_rows
-from penstock.scheduler.rows import StoredSchedule, read_row
+from penstock.scheduler.rows import Period, StoredSchedule, read_row
 
 from .checks import (
     apply_expression,
@@ -44,8 +45,10 @@ from .checks import (
     build_period,
     change_fields,
     check_name,
+    check_period,
     list_period_columns,
-    may_be_schedule_name,
+    may_be_schedule_key,
+    parse_time,
     read_expression,
 )
 from .types import (
@@ -131,7 +134,9 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
         yield from authorize_targets([changes.target], context)
     period = build_period(list_period_columns(row) | fields)
     next_fire_at = schedule_rows.next_fire(apply_expression(row, fields), now, period)
-    (written,) = yield from Call(PUT_SCHEDULE, (*group_key(context), name, "patch", encode_jsonb(fields), next_fire_at))
+    (written,) = yield from Call(
+        PUT_SCHEDULE, (*schedule_key(name, context), "patch", encode_jsonb(fields), next_fire_at)
+    )
     if written.error is not None:
         raise ScheduleNotFound.named(name)
     row = read_row(written.schedule)
@@ -146,8 +151,8 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
 @audited(lambda name, context: Act("scheduler:DeleteSchedule", build_schedule_arn(name, context)))
 def delete_schedule(name: str, context: Context) -> Operation[None]:
     """Deletes a schedule. A missing schedule is ignored."""
-    if may_be_schedule_name(name):
-        yield from Call(DROP_SCHEDULE, (*group_key(context), name))
+    if may_be_schedule_key(name):
+        yield from Call(DROP_SCHEDULE, schedule_key(name, context))
 
 
 @needs("operation", "scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule")
@@ -264,12 +269,19 @@ def _prepare(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:
 
 def find_schedule(name: str, context: Context) -> Operation[tuple[datetime, StoredSchedule]]:
     """Returns the database's time, and the schedule. Raises ScheduleNotFound."""
-    if not may_be_schedule_name(name):
+    if not may_be_schedule_key(name):
         raise ScheduleNotFound.named(name)
-    now, row = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
+    now, row = yield from schedule_rows.read(*split_schedule_key(name), context)
     if row is None:
         raise ScheduleNotFound.named(name)
     return now, row
+
+
+@needs("schedule", "scheduler:GetSchedule")
+def read_stored_schedule(name: str, context: Context) -> Operation[StoredSchedule]:
+    """Returns a schedule's row, for a form that changes the schedule. Raises ScheduleNotFound."""
+    _, row = yield from find_schedule(name, context)
+    return row
 
 
 @needs("schedule", "scheduler:GetSchedule")
@@ -287,7 +299,7 @@ def list_schedules(
 
     AWS's ListSchedules shows no messages. Therefore a schedule that the caller cannot read appears only by name.
     """
-    if name_prefix and not may_be_schedule_name(name_prefix):
+    if name_prefix and not may_be_schedule_key(name_prefix):
         return SchedulePage([])
     limit = context.environment.settings.queue_schedule_list_max
     rows = yield from Call(
@@ -320,8 +332,10 @@ def yield_to_others(number: int) -> Operation[None]:
 def preview_expression(request: PreviewRequest, context: Context) -> Operation[Preview]:
     """Explains an expression without storing it. Raises ScheduleUnusable."""
     expression = read_expression(request, request.timezone)
+    start, end = parse_time("start_at", request.start_at), parse_time("end_at", request.end_at)
+    check_period(Period(start, end))
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, "", context)
-    return to_preview(expression, now, request.count or count_previews(context))
+    return to_preview(expression, now, Period(start, end, start or now), request.count or count_previews(context))
 
 
 @needs("schedule", "penstock:RunSchedule", "scheduler:GetSchedule")
@@ -329,9 +343,9 @@ def preview_expression(request: PreviewRequest, context: Context) -> Operation[P
 def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
     """Fires a schedule now, in one transaction. Raises ScheduleNotFound, and ScheduleConflict if the target refuses
     the message."""
-    if not may_be_schedule_name(name):
+    if not may_be_schedule_key(name):
         raise ScheduleNotFound.named(name)
-    (fired,) = yield from Call(RUN_SCHEDULE, (*group_key(context), name))
+    (fired,) = yield from Call(RUN_SCHEDULE, schedule_key(name, context))
     if fired.error == "NotFound":
         raise ScheduleNotFound.named(name)
     if fired.error is not None:
@@ -350,8 +364,8 @@ def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
 @needs("schedule", "scheduler:GetSchedule")
 def list_runs(name: str, before: int | None, limit: int, context: Context) -> Operation[RunPage]:
     """Returns the outcomes of a schedule's occurrences, newest first. Raises ScheduleNotFound."""
-    given = (*group_key(context), name, before, limit + 1)
-    rows = (yield from Call(LIST_SCHEDULE_RUNS, given)) if may_be_schedule_name(name) else []
+    given = (*schedule_key(name, context), before, limit + 1)
+    rows = (yield from Call(LIST_SCHEDULE_RUNS, given)) if may_be_schedule_key(name) else []
     if not rows:
         raise ScheduleNotFound.named(name)
     past = [to_past_run(name, row.run_id, row) for row in rows[:limit] if row.run_id is not None]
@@ -361,6 +375,11 @@ def list_runs(name: str, before: int | None, limit: int, context: Context) -> Op
 def group_key(context: Context) -> tuple[str, str, str]:
     """Returns the account, region and group of the REST API's schedules."""
     return context.account_id, context.region, DEFAULT_GROUP
+
+
+def schedule_key(key: str, context: Context) -> tuple[str, str, str, str]:
+    """Returns the account, region, group and name of a schedule."""
+    return context.account_id, context.region, *split_schedule_key(key)
 
 
 def count_previews(context: Context) -> int:

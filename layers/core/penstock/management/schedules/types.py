@@ -37,6 +37,7 @@ def _build_exactly_one_of(*names: str, besides: tuple[str, ...] = (), never: tup
 
 _FORMS = ("cron", "every", "when", "fire_at")
 ONE_EXPRESSION = Meta(extra_json_schema=_build_exactly_one_of(*_FORMS))
+ONE_PREVIEWED = Meta(extra_json_schema=_build_exactly_one_of(*_FORMS, "expression"))
 NAMED = Meta(extra_json_schema=_build_exactly_one_of(*_FORMS, besides=("name",)))
 ONE_DESTINATION = Meta(
     extra_json_schema={"required": ["message"]} | _build_exactly_one_of("queue", "topic", never=("workflow", "input"))
@@ -106,13 +107,20 @@ class SchedulePatch(Struct, forbid_unknown_fields=True):
 
 
 class PreviewRequest(Struct, forbid_unknown_fields=True):
-    """An expression to preview. `count` is the number of times to show."""
+    """An expression to preview. `expression` has a form of EventBridge Scheduler: `rate()`, `cron()` or `at()`.
+
+    `start_at` and `end_at` limit the times, except the time of a one-shot. A rate counts from `start_at`, or from now.
+    `count` is the number of times to show.
+    """
 
     cron: str | None = None
     every: str | None = None
     when: str | None = None
     fire_at: Moment | None = None
+    expression: str | None = None
     timezone: str = "UTC"
+    start_at: Moment | None = None
+    end_at: Moment | None = None
     count: Count | None = None
 
 
@@ -191,6 +199,8 @@ class ShownSchedule(Struct):
     cron: str | UnsetType = UNSET
     rate: str | UnsetType = UNSET
     fire_at: str | UnsetType = UNSET
+    group: str | UnsetType = UNSET
+    """The schedule's group, unless it is `default`."""
     warning: str | UnsetType = UNSET
     """A problem of the schedule. Only responses to writes have this member."""
 
@@ -219,14 +229,20 @@ class Synced(Struct):
 
 
 class Preview(Struct):
-    """An expression's meaning in words, and its next times."""
+    """An expression's meaning in words, and its next times.
+
+    `clock_changes` has a sentence for each change of the zone's clock within a year that removes or repeats a local time
+    of the expression.
+    """
 
     timezone: str
     human_readable: str
     next_fires: list[str]
     cron: str | UnsetType = UNSET
+    rate: str | UnsetType = UNSET
     fire_at: str | UnsetType = UNSET
     warning: str | UnsetType = UNSET
+    clock_changes: list[str] | UnsetType = UNSET
 
 
 class ShownRun(Struct):

@@ -5,11 +5,13 @@ from datetime import datetime
 
 from msgspec import UNSET
 
+from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.documents.times import format_time, to_millisecond, to_second
 from penstock.postgres.statements.schedules import FiredMessage, ScheduleRunRow
 from penstock.scheduler import rows as schedule_rows
-from penstock.scheduler.expressions.expression import Expression, find_pause, list_occurrences
-from penstock.scheduler.rows import StoredSchedule
+from penstock.scheduler.expressions.clock_changes import describe_clock_changes
+from penstock.scheduler.expressions.expression import Expression, find_pause
+from penstock.scheduler.rows import Period, StoredSchedule
 
 from .types import PastRun, Preview, ShownSchedule, show_target
 
@@ -18,6 +20,7 @@ def to_shown_schedule(row: StoredSchedule, count: int) -> ShownSchedule:
     """Returns a schedule with its next `count` times."""
     return ShownSchedule(
         name=row.name,
+        group=UNSET if row.group_name == DEFAULT_GROUP else row.group_name,
         expression=row.expression,
         timezone=row.timezone,
         jitter_secs=row.jitter_seconds,
@@ -62,13 +65,15 @@ def describe_pause(expression: Expression, now: datetime) -> str | None:
     )
 
 
-def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
-    """Returns an expression's meaning in words, and its next `count` times."""
+def to_preview(expression: Expression, now: datetime, period: Period, count: int) -> Preview:
+    """Returns an expression's meaning in words, its next `count` times, and its clock changes of a year."""
+    start = now if period.start is None else max(now, period.start)
     return Preview(
         timezone=expression.timezone,
         human_readable=expression.description(),
-        next_fires=[format_time(at) for at in list_occurrences(expression, now, count)],
-        warning=describe_pause(expression, now) or UNSET,
+        next_fires=[format_time(at) for at in schedule_rows.list_fires(expression, now, period, count)],
+        warning=describe_pause(expression, start) or UNSET,
+        clock_changes=describe_clock_changes(expression, start, period.end) or UNSET,
         **show_canonical_fields(expression),
     )
 

@@ -6,6 +6,7 @@ Scheduler User Guide). AWS does not document which of the two instants counts, s
 rule applies to every change of a zone's offset.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
@@ -59,19 +60,32 @@ def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
 def find_clock_set_back(zone: tzinfo, after: datetime) -> tuple[datetime, timedelta] | None:
     """Returns when and by how much the zone's clock goes back within the next 366 days, or None if it does not go
     back."""
-    end = after.astimezone(UTC).replace(second=0, microsecond=0)
+    changes = ((at, before - offset) for at, before, offset in list_clock_changes(zone, after) if before > offset)
+    return next(changes, None)
+
+
+def list_clock_changes(zone: tzinfo, after: datetime) -> Iterator[tuple[datetime, timedelta, timedelta]]:
+    """Yields the changes of a zone's offset within the next 366 days: the instant of the change, and the offsets before
+    and after it."""
+    day = after.astimezone(UTC).replace(second=0, microsecond=0)
     for _ in range(366):
-        start, end = end, end + timedelta(days=1)
-        change = _find_offset(start, zone) - _find_offset(end, zone)
-        if change > timedelta(0):
+        start, end = day, day + timedelta(days=1)
+        day = end
+        before, offset = _find_offset(start, zone), _find_offset(end, zone)
+        if before != offset:
             while end - start > timedelta(minutes=1):
                 middle = start + timedelta(minutes=(end - start) // timedelta(minutes=1) // 2)
-                if _find_offset(middle, zone) == _find_offset(end, zone):
+                if _find_offset(middle, zone) == offset:
                     end = middle
                 else:
                     start = middle
-            return end, change
-    return None
+            yield end, before, offset
+
+
+def is_repeated(local: datetime, zone: tzinfo) -> bool:
+    """Returns whether a local time without a zone occurs twice, because the clock goes back."""
+    before, after = _find_offsets(local, zone)
+    return before > after
 
 
 def _find_offset(instant: datetime, zone: tzinfo) -> timedelta:
