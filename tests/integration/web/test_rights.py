@@ -33,6 +33,7 @@ HEAD = f"us-east-1:{ACCOUNT}"
 PATH = {
     "name": "guarded", "topic": "guarded", "id": ID, "schedule": "guarded", "mapping": ID, "user": "guarded",
     "message_id": "1", "move": ID, "subscription": ID,
+    "group": "guarded", "key": "PSTBAAAAAAAAAAAAAAAA",
 }  # fmt: skip
 RESOURCES = {
     "queue": f"arn:aws:sqs:{HEAD}:guarded",
@@ -74,6 +75,8 @@ ASKED = {
     "scheduler:CreateSchedule": RESOURCES["schedule"],
     "scheduler:UpdateSchedule": RESOURCES["schedule"],
     "scheduler:DeleteSchedule": RESOURCES["schedule"],
+    "scheduler:CreateScheduleGroup": f"arn:aws:scheduler:{HEAD}:schedule-group/guarded",
+    "scheduler:DeleteScheduleGroup": f"arn:aws:scheduler:{HEAD}:schedule-group/guarded",
     "penstock:CreateKey": RESOURCES["user"],
     "penstock:LimitKey": RESOURCES["user"],
     "penstock:RevokeKey": RESOURCES["user"],

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 import httpx
 import psycopg
 
+from tests.support.conformance.access_keys import key_ring
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service
 
@@ -181,11 +182,42 @@ class Console:
         return row
 
 
+USERS = ("read", "operate", "admin")
+"""The users with a built-in policy."""
+
+
+@dataclass
+class ConsoleInstallation:
+    """Contains a service that requires keys, and a bearer key for each user."""
+
+    database: Database
+    service: Service
+    keys: dict[str, str]
+
+    @staticmethod
+    def may_see(client: ConsoleClient) -> bool:
+        """Returns whether the browser receives a page other than the sign-in page."""
+        return client.get("/console/queues").status_code == 200
+
+    def browser(self, role: str) -> ConsoleClient:
+        """Returns a browser. If `role` is one of the users, the user has signed in."""
+        client = ConsoleClient(self.service)
+        if role in self.keys:
+            assert client.sign_in(self.keys[role]).status_code == 303
+        return client
+
+
+def bearer(database: Database, user: str | None) -> str:
+    """Creates a bearer key as the command line does, and returns it with its secret."""
+    with key_ring(database) as ring:
+        return ring.create(None, "", bearer=True, user=user).token
+
+
 def build_form(name: str) -> dict[str, str]:
-    """Returns fields that are valid in every form, for the queue, topic or schedule with the given name."""
+    """Returns fields that are valid in every form, for the queue, topic, schedule or user with the given name."""
     url = "http://127.0.0.1/"
     return {
         "name": name, "typed": name, "status": "paused", "state": "enabled", "id": "1", "body": "x", "queue": name,
         "deletion": "00000000-0000-4000-8000-000000000000", "new_path": "a", "new_value": "1",
-        "function": url, "endpoint": url,
+        "function": url, "endpoint": url, "user": name, "expression": "rate(1 hour)", "target": name,
     }  # fmt: skip

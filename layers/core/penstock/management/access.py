@@ -35,6 +35,7 @@ from .policies import find_policy_problem
 from .rights import needs
 
 USER_NAME: Final = "[A-Za-z0-9_+=,.@-]{1,64}"
+MAX_POLICIES: Final = 10
 
 
 class ShownUser(msgspec.Struct):
@@ -188,11 +189,18 @@ def store_user(name: str, policies: list[str], actor: Actor) -> Operation[bool]:
     InvalidParameterValue."""
     if not is_user_name(name):
         raise errors.InvalidParameterValue(f"a user's name has 1 to 64 of A-Z a-z 0-9 _ + = , . @ -, not {name!r}")
+    check_policies(policies)
+    (row,) = yield from Call(SET_USER, (actor.account_id, name, policies))
+    return row.created
+
+
+def check_policies(policies: list[str]) -> None:
+    """Raises InvalidParameterValue for a text that is not a user's policy, and for more than ten policies."""
+    if len(policies) > MAX_POLICIES:
+        raise errors.InvalidParameterValue(f"a user has at most {MAX_POLICIES} policies")
     for policy in policies:
         if problem := find_policy_problem(policy):
             raise errors.InvalidParameterValue(problem)
-    (row,) = yield from Call(SET_USER, (actor.account_id, name, policies))
-    return row.created
 
 
 @audited(lambda name, actor: Act("penstock:EndUser", build_user_arn(actor.account_id, name)))

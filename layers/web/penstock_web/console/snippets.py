@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.context import Context
+from penstock.management.access import MadeKey
 
 
 class Snippet(NamedTuple):
@@ -56,6 +57,23 @@ resource "aws_sqs_queue" "this" {{
 }}
 """
     return [Snippet("boto3", boto3), Snippet("Shell", shell), Snippet("SQL", sql), Snippet("Terraform", terraform)]
+
+
+def key_snippet(made: MadeKey, context: Context) -> Snippet:
+    """Returns shell lines that give a new key to SDKs, or a bearer key to `penstock`. The secret occurs once."""
+    base = context.base_url
+    if made.token is not None:
+        return Snippet(
+            "For penstock and the REST API",
+            f"export PENSTOCK_ENDPOINT={base}\nexport PENSTOCK_TOKEN={made.token}\n"
+            '# REST API: curl -H "Authorization: Bearer $PENSTOCK_TOKEN" "$PENSTOCK_ENDPOINT/v1/queues"\n',
+        )
+    services = "\n".join(f"export AWS_ENDPOINT_URL_{service}={base}" for service in ("SQS", "SNS", "SCHEDULER"))
+    return Snippet(
+        "For SDKs and the AWS CLI",
+        f"export AWS_ACCESS_KEY_ID={made.id}\nexport AWS_SECRET_ACCESS_KEY={made.secret}\n"
+        f"export AWS_REGION={context.region}\n{services}\n",
+    )
 
 
 class Attribute(NamedTuple):

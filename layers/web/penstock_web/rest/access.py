@@ -9,7 +9,7 @@ from fastapi import Path
 from penstock import errors
 from penstock.documents.decoding import build_reader
 from penstock.management import access
-from penstock.management.access import USER_NAME, MadeKey, NewKey, ShownKey, ShownUser
+from penstock.management.access import MAX_POLICIES, USER_NAME, MadeKey, NewKey, ShownKey, ShownUser
 from penstock.management.errors import AccessIsOff, KeyNotFound, UserNotFound
 from penstock.management.rights import right_of
 from penstock_web.routing.routes import Routes, Runner
@@ -21,7 +21,7 @@ class UserPolicies(msgspec.Struct, forbid_unknown_fields=True):
     """Lists a user's policies, at most ten. A policy is `read`, `operate`, `admin`, or an IAM policy document as
     text."""
 
-    policies: Annotated[list[Policy], msgspec.Meta(max_length=10)]
+    policies: Annotated[list[Policy], msgspec.Meta(max_length=MAX_POLICIES)]
 
 
 class KeyExpiry(msgspec.Struct, forbid_unknown_fields=True):

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.conformance.access_keys import SIGV4, key_ring
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
-from tests.support.web.console import Console, ConsoleClient
+from tests.support.web.console import USERS, Console, ConsoleClient, ConsoleInstallation, bearer
 
 
 @pytest.fixture(scope="package")
@@ -18,3 +19,15 @@ def console(postgres: TestServer) -> Iterator[Console]:
         sqs = service.sqs()
         yield Console(database, service, ConsoleClient(service), sqs)
         sqs.close()
+
+
+@pytest.fixture(scope="package")
+def installation(postgres: TestServer) -> Iterator[ConsoleInstallation]:
+    """An installation with QUEUE_ACCESS=sigv4, and a user with a bearer key for each role."""
+    with postgres.database() as database, running_service(database.api_dsn, **SIGV4) as service:
+        keys = {}
+        with key_ring(database) as ring:
+            for role in USERS:
+                list(ring.set_user(role, [role], None, new=True))
+                keys[role] = bearer(database, role)
+        yield ConsoleInstallation(database, service, keys)

@@ -3,8 +3,6 @@ role."""
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import httpx
 import psycopg
@@ -12,14 +10,14 @@ import pytest
 
 from penstock_web.console.console import list_screens
 from tests.support.conformance.access_keys import SIGV4, key_ring, new_key
-from tests.support.database import Database, TestServer
-from tests.support.programs.penstock_service import Service, running_service
-from tests.support.web.console import ConsoleClient, build_form
+from tests.support.database import Database
+from tests.support.programs.penstock_service import running_service
+from tests.support.web.console import USERS, ConsoleClient, ConsoleInstallation, bearer, build_form
 
 pytestmark = pytest.mark.xdist_group("console")
 
 ROUTES = {screen.handler.__name__: screen for screen in list_screens()}
-ROLES = ("nobody", "read", "operate", "admin")
+ROLES = ("nobody", *USERS)
 # Maps each route to the first role that can use it. All later roles can also use it. `docs/operate/policies.md` lists
 # the actions.
 FIRST_ROLE = {
@@ -73,6 +71,14 @@ FIRST_ROLE = {
     "schedule": "read",
     "run_now": "operate",
     "set_status": "admin",
+    "new_schedule": "admin",
+    "create_schedule": "admin",
+    "change_schedule_form": "admin",
+    "change_schedule": "admin",
+    "preview_schedule": "read",
+    "delete_schedule": "admin",
+    "create_group": "admin",
+    "delete_group": "admin",
     "mappings": "read",
     "mapping": "read",
     "new_mapping": "admin",
@@ -88,6 +94,14 @@ FIRST_ROLE = {
     "send_test_event": "operate",
     "system": "read",
     "keys": "admin",
+    "key": "admin",
+    "user": "admin",
+    "create_user": "admin",
+    "set_policies": "admin",
+    "end_user": "admin",
+    "create_key": "admin",
+    "limit_key": "admin",
+    "revoke_key": "admin",
     "audit": "admin",
 }
 SENDS_ONLY = '{"Statement": {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}}'
@@ -100,6 +114,9 @@ PATH_VALUES = {
     "subscription": "00000000-0000-4000-8000-000000000000",
     "schedule": "daily",
     "delivery": "1",
+    "group": "batch",
+    "user": "guarded",
+    "key": "PSTBAAAAAAAAAAAAAAAA",
     "mapping": "00000000-0000-4000-8000-000000000000",
     "move": "00000000-0000-4000-8000-000000000000",
 }
@@ -110,41 +127,9 @@ WRITING = {
     "redrive", "continue_redrive", "cancel_redrive", "create_mapping", "set_mapping_state", "delete_mapping",
     "create_topic_by_form", "delete_topic_by_form", "subscribe", "change_subscription_by_form",
     "confirm_subscription_by_form", "end_subscription", "change_mapping",
+    "create_schedule", "change_schedule", "preview_schedule", "delete_schedule", "create_group", "delete_group",
+    "create_user", "set_policies", "end_user", "create_key", "limit_key", "revoke_key",
 }  # fmt: skip
-
-
-@dataclass
-class ConsoleInstallation:
-    database: Database
-    service: Service
-    keys: dict[str, str]
-
-    @staticmethod
-    def may_see(client: ConsoleClient) -> bool:
-        """Returns whether the browser receives a page other than the sign-in page."""
-        return client.get("/console/queues").status_code == 200
-
-    def browser(self, role: str) -> ConsoleClient:
-        client = ConsoleClient(self.service)
-        if role != "nobody":
-            assert client.sign_in(self.keys[role]).status_code == 303
-        return client
-
-
-@pytest.fixture(scope="module")
-def installation(postgres: TestServer) -> Iterator[ConsoleInstallation]:
-    with postgres.database() as database, running_service(database.api_dsn, **SIGV4) as service:
-        keys = {}
-        with key_ring(database) as ring:
-            for role in ROLES[1:]:
-                list(ring.set_user(role, [role], None, new=True))
-                keys[role] = bearer(database, role)
-        yield ConsoleInstallation(database, service, keys)
-
-
-def bearer(database: Database, user: str | None) -> str:
-    with key_ring(database) as ring:
-        return ring.create(None, "", bearer=True, user=user).token
 
 
 def location(response: httpx.Response) -> str:
@@ -253,8 +238,8 @@ def test_policies_are_read_again_and_a_user_ends(installation: ConsoleInstallati
         assert installation.may_see(client)
         key_id = ring.create(None, "the spare", bearer=True, user="ana").key_id
         users, keys = client.get("/console/keys").text.split('id="keys"')
-        assert re.search(r">ana</th>\s*<td data-label=\"Policies\"><span class=\"badge\">admin<", users)
-        assert re.search(rf"<code>{key_id}</code></th>.*?>bearer</td>.*?>ana</td>.*?>the spare<", keys, re.DOTALL)
+        assert re.search(r">ana</a></th>\s*<td data-label=\"Policies\"><span class=\"badge\">admin<", users)
+        assert re.search(rf"<code>{key_id}</code></a></th>.*?>bearer</td>.*?>ana</td>.*?>the spare<", keys, re.DOTALL)
         list(ring.set_user("ana", [SENDS_ONLY], None, new=False))
         assert client.get("/console/queues").status_code == 403
         list(ring.end_user("ana", None))

@@ -10,7 +10,7 @@ import msgspec
 
 from penstock.access.authorization import authorize
 from penstock.actions import ACTIONS
-from penstock.aws.codec.rest_json import ConstraintViolation, make_decoder
+from penstock.aws.codec.rest_json import ConstraintViolation, build_decoder
 from penstock.aws.schedule_arn import split_schedule_key
 from penstock.context import Context
 from penstock.effects import Operation
@@ -29,7 +29,7 @@ _ACTIONS: Final = {action.label: action for action in ACTIONS if action.service 
 def read_request(kind: type[RequestT], name: str | None, members: Members) -> RequestT:
     """Returns a request. Raises ValidationException, with AWS's text, for members that violate AWS's limits."""
     try:
-        request: RequestT = make_decoder(kind)(name, b"", msgspec.json.encode(members))
+        request: RequestT = build_decoder(kind)(name, b"", msgspec.json.encode(members))
     except ConstraintViolation as violation:
         raise ValidationException.of(violation.problems) from None
     return request

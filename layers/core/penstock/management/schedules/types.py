@@ -231,7 +231,7 @@ class Synced(Struct):
 class Preview(Struct):
     """An expression's meaning in words, and its next times.
 
-    `clock_changes` has a sentence for each change of the zone's clock within a year that removes or repeats a local time
+    `clock_changes` has a sentence for each change of the clock within a year that removes or repeats a local time
     of the expression.
     """
 

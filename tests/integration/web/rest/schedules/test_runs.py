@@ -208,6 +208,14 @@ def test_previews(http: httpx.Client) -> None:
         "timezone": "America/New_York",
         "human_readable": "At 09:00, Monday through Friday, America/New_York",
     }
+    period = {"start_at": "2036-01-01T00:00:30Z", "end_at": "2036-01-01T00:20:30Z"}
+    rate = http.post("/v1/previews", json={"expression": "rate(10 minutes)", **period, "count": 9}).json()
+    assert rate["rate"] == "rate(10 minutes)"
+    assert rate["next_fires"] == ["2036-01-01T00:00:30Z", "2036-01-01T00:10:30Z", "2036-01-01T00:20:30Z"]
+    both = http.post("/v1/previews", json={"expression": "rate(1 hour)", "every": "1h"})
+    assert refused(both) == refused(
+        http.post("/v1/previews", json={"every": "1h", **period, "end_at": "2035-01-01T00:00:00Z"})
+    )
     once = http.post("/v1/previews", json={"fire_at": "2036-01-31T09:00:00Z"}).json()
     assert once["next_fires"] == [once["fire_at"]] == ["2036-01-31T09:00:00Z"]
     assert refused(http.post("/v1/previews", json={"every": "1h", "count": 101})) == (400, "bad_request")

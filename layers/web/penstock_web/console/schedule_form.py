@@ -1,0 +1,315 @@
+"""Converts the form of a schedule to requests, stored schedules to fields, and errors to problems of fields.
+
+A schedule of EventBridge Scheduler has the members of AWS's API, and a schedule of the REST API has other members. The
+fields of the times are the same. Start and end are local times of the schedule's time zone.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+
+import msgspec
+
+from penstock.access.resources import build_arn
+from penstock.aws.schedule_arn import build_schedule_key
+from penstock.context import Context
+from penstock.documents.times import format_time
+from penstock.errors import AccessDenied, AwsError
+from penstock.management.errors import ScheduleUnusable
+from penstock.management.schedules.types import PreviewRequest, SchedulePatch, read_patch, show_target
+from penstock.scheduler.errors import ConflictException, ResourceNotFoundException
+from penstock.scheduler.expressions.invalid import ScheduleInvalid
+from penstock.scheduler.expressions.zones import find_first_instant, find_zone
+from penstock.scheduler.rows import StoredSchedule
+from penstock.scheduler.schedules import describe_schedule
+
+from .forms import FieldProblem, Form
+
+TIMES: Final = ("kind", "expression", "timezone", "start", "end")
+"""The fields that decide when a schedule fires. The preview reads only these fields."""
+FIELDS: Final = (
+    *TIMES, "name", "group", "service", "target", "message_group", "input", "window", "max_age", "attempts", "dead",
+    "completion", "description", "enabled", "jitter", "catchup", "catchup_limit", "threshold", "overlap",
+)  # fmt: skip
+KINDS: Final = ("cron", "every", "when", "fire_at")
+"""The forms of the REST API's expressions. A schedule of EventBridge Scheduler has no kind."""
+SERVICES: Final = {"sqs": "Queue", "sns": "Topic", "lambda": "Function"}
+PREVIEWED: Final = 10
+MEMBERS: Final = {
+    "name": "name", "groupName": "group", "scheduleExpression": "expression", "startDate": "start", "endDate": "end",
+    "scheduleExpressionTimezone": "timezone", "target.arn": "target", "target.input": "input",
+    "target.sqsParameters.messageGroupId": "message_group", "target.deadLetterConfig.arn": "dead",
+    "target.retryPolicy.maximumEventAgeInSeconds": "max_age", "target.retryPolicy.maximumRetryAttempts": "attempts",
+    "flexibleTimeWindow.maximumWindowInMinutes": "window", "description": "description",
+    "start_at": "start", "end_at": "end", "timezone": "timezone", "jitter_secs": "jitter",
+    "catchup_limit": "catchup_limit", "failure_threshold": "threshold",
+}  # fmt: skip
+"""The form's field, by the path of a member in an error of AWS's API or of the REST API."""
+
+Values = dict[str, str]
+Problems = dict[str, FieldProblem]
+"""The problems of a form, by field. The problem of the whole form has the empty name."""
+
+_violation = re.compile(r".* at '([A-Za-z.]+)' failed to satisfy constraint: Member (.*)", re.DOTALL).fullmatch
+_rest_path = re.compile(r"`\$\.(\w+)").search
+
+
+def read_values(form: Form) -> Values:
+    """Returns the form's fields, without white space around all fields but the message."""
+    typed = {field: form.get(field).replace("\r\n", "\n") for field in FIELDS}
+    return {field: text if field == "input" else text.strip() for field, text in typed.items()}
+
+
+def new_values() -> Values:
+    """Returns the fields of an empty form."""
+    return {**dict.fromkeys(FIELDS, ""), "timezone": "UTC", "group": "default", "service": "sqs", "enabled": "1"}
+
+
+# --- stored schedules ------------------------------------------------------------------------------------------------
+def show_values(row: StoredSchedule) -> Values:
+    """Returns the fields of a stored schedule."""
+    zone = find_zone(row.timezone)
+    common = {
+        "name": row.name, "group": row.group_name, "timezone": row.timezone, "expression": row.expression,
+        "start": format_local(row.start_at, zone), "end": format_local(row.end_at, zone),
+        "enabled": "1" if row.status == "active" else "",
+    }  # fmt: skip
+    return {**new_values(), **common, **(_show_aws(row) if row.api == "aws" else _show_rest(row))}
+
+
+def _show_aws(row: StoredSchedule) -> Values:
+    found = describe_schedule(row)
+    target, window = msgspec.to_builtins(found.target), msgspec.to_builtins(found.flexible_time_window)
+    retry = target.get("RetryPolicy") or {}
+    return {
+        "service": target["Arn"].split(":")[2],
+        "target": target["Arn"],
+        "message_group": (target.get("SqsParameters") or {}).get("MessageGroupId") or "",
+        "input": target.get("Input") or "",
+        "window": str(window.get("MaximumWindowInMinutes") or ""),
+        "max_age": str(retry.get("MaximumEventAgeInSeconds", "")),
+        "attempts": str(retry.get("MaximumRetryAttempts", "")),
+        "dead": (target.get("DeadLetterConfig") or {}).get("Arn") or "",
+        "completion": found.action_after_completion or "NONE",
+        "description": found.description or "",
+    }
+
+
+def _show_rest(row: StoredSchedule) -> Values:
+    target = show_target(row.target)
+    is_queue = isinstance(target.queue, str)
+    return {
+        "kind": row.expression_kind,
+        "service": "sqs" if is_queue else "event",
+        "target": str(target.queue if is_queue else target.topic),
+        "input": bytes(target.message).decode() if isinstance(target.message, msgspec.Raw) else "null",
+        "jitter": str(row.jitter_seconds),
+        "catchup": "1" if row.catchup else "",
+        "catchup_limit": str(row.catchup_limit),
+        "threshold": str(row.failure_threshold),
+        "overlap": row.overlap,
+    }
+
+
+def format_local(at: datetime | None, zone: tzinfo) -> str:
+    """Formats a time as a browser's field of a local time does. The form keeps no fraction of a second."""
+    return "" if at is None else f"{at.astimezone(zone):%Y-%m-%dT%H:%M:%S}"
+
+
+# --- times -----------------------------------------------------------------------------------------------------------
+def read_period(values: Values, row: StoredSchedule | None, problems: Problems) -> dict[str, datetime | None]:
+    """Returns `start` and `end`. Adds a problem for an unknown time zone, and for a time that does not exist.
+
+    A field that the user has not changed keeps the stored time with its fraction of a second.
+    """
+    try:
+        zone = find_zone(values["timezone"] or "UTC")
+    except ScheduleInvalid as invalid:
+        meant = f" Did you mean {invalid.suggestion}?" if invalid.suggestion else ""
+        problems["timezone"] = FieldProblem(f"{invalid.message}.{meant}")
+        return {"start": None, "end": None}
+    stored = {} if row is None or row.timezone != values["timezone"] else {"start": row.start_at, "end": row.end_at}
+    found = {}
+    for field in ("start", "end"):
+        kept = stored.get(field)
+        is_kept = kept is not None and format_local(kept, zone) == values[field]
+        found[field] = kept if is_kept else _read_local(field, values[field], zone, problems)
+    return found
+
+
+def _read_local(field: str, text: str, zone: tzinfo, problems: Problems) -> datetime | None:
+    if not text:
+        return None
+    try:
+        local = datetime.fromisoformat(text)
+    except ValueError:
+        problems[field] = FieldProblem(f"{text[:40]!r} is not a time such as 2030-01-31T09:00.")
+        return None
+    if local.tzinfo is not None:
+        return local.astimezone(UTC)
+    if not 1970 <= local.year <= 2199:
+        problems[field] = FieldProblem("The year must be 1970 to 2199.")
+        return None
+    instant = find_first_instant(local, zone)
+    if instant is None:
+        problems[field] = FieldProblem(f"{text} does not exist in {zone}, because the clock goes forward then.")
+    return instant
+
+
+def build_preview(values: Values, period: Mapping[str, datetime | None]) -> PreviewRequest:
+    """Returns the request for the next ten times."""
+    given = {values["kind"] if values["kind"] in KINDS else "expression": values["expression"]}
+    times = {f"{field}_at": _format_moment(at) for field, at in period.items()}
+    document = {**given, **times, "timezone": values["timezone"] or "UTC", "count": PREVIEWED}
+    return msgspec.convert(document, PreviewRequest)
+
+
+# --- requests --------------------------------------------------------------------------------------------------------
+def build_members(
+    values: Values, row: StoredSchedule | None, context: Context, problems: Problems
+) -> dict[str, object]:
+    """Returns the members of CreateSchedule or UpdateSchedule. Members without a field keep their values."""
+    period = read_period(values, row, problems)
+    before = None if row is None else describe_schedule(row)
+    window = read_number("window", values, problems)
+    target: dict[str, object] = {
+        "Arn": name_target(values, context),
+        "RoleArn": f"arn:aws:iam::{context.account_id}:role/penstock",
+        "Input": values["input"] or None,
+        "RetryPolicy": {
+            "MaximumEventAgeInSeconds": read_number("max_age", values, problems),
+            "MaximumRetryAttempts": read_number("attempts", values, problems),
+        },
+    }
+    if before is not None and before.target is not None and before.target.role_arn:
+        target["RoleArn"] = before.target.role_arn
+    if values["message_group"]:
+        target["SqsParameters"] = {"MessageGroupId": values["message_group"]}
+    if values["dead"]:
+        target["DeadLetterConfig"] = {"Arn": name_resource("sqs", values["dead"], context)}
+    return {
+        "GroupName": values["group"] or None,
+        "ScheduleExpression": values["expression"],
+        "ScheduleExpressionTimezone": values["timezone"] or None,
+        "StartDate": None if period["start"] is None else period["start"].timestamp(),
+        "EndDate": None if period["end"] is None else period["end"].timestamp(),
+        "FlexibleTimeWindow": {"Mode": "FLEXIBLE", "MaximumWindowInMinutes": window}
+        if values["window"]
+        else {"Mode": "OFF"},
+        "Target": target,
+        "State": "ENABLED" if values["enabled"] else "DISABLED",
+        "ActionAfterCompletion": values["completion"] or None,
+        "Description": values["description"] or None,
+        "KmsKeyArn": None if before is None else before.kms_key_arn,
+    }
+
+
+def build_patch(values: Values, row: StoredSchedule, problems: Problems) -> SchedulePatch:
+    """Returns the changes of a schedule of the REST API. Raises InvalidParameterValue."""
+    period = read_period(values, row, problems)
+    before = _show_rest(row)
+    document: dict[str, object] = {
+        "timezone": values["timezone"] or "UTC",
+        "start_at": _format_moment(period["start"]),
+        "end_at": _format_moment(period["end"]),
+        "jitter_secs": read_number("jitter", values, problems),
+        "catchup": bool(values["catchup"]),
+        "catchup_limit": read_number("catchup_limit", values, problems),
+        "failure_threshold": read_number("threshold", values, problems),
+        "overlap": values["overlap"],
+        "status": "active" if values["enabled"] else "paused",
+    }
+    kind = values["kind"] if values["kind"] in KINDS else "cron"
+    if (kind, values["expression"]) != (row.expression_kind, row.expression):
+        document[kind] = values["expression"]
+    if any(values[field] != before[field] for field in ("service", "target", "input")):
+        destination, headers = "queue" if values["service"] == "sqs" else "topic", show_target(row.target).headers
+        document["target"] = {
+            destination: values["target"],
+            "message": _read_json(values, problems),
+            "headers": headers if isinstance(headers, dict) else {},
+        }
+    given = {name: value for name, value in document.items() if value is not None or name in ("start_at", "end_at")}
+    return read_patch(msgspec.json.encode(given))
+
+
+def _read_json(values: Values, problems: Problems) -> msgspec.Raw:
+    """Returns the message as the user wrote it. Adds a problem if the text is not JSON."""
+    text = values["input"].strip().encode()
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        problems["input"] = FieldProblem(f"The message is not JSON: {error}.")
+        return msgspec.Raw(b"null")
+    return msgspec.Raw(text)
+
+
+def _format_moment(at: datetime | None) -> str | None:
+    return None if at is None else format_time(at, "microseconds")
+
+
+def read_number(field: str, values: Values, problems: Problems) -> int | None:
+    """Returns a whole number, or None for an empty field. Adds a problem for any other text."""
+    text = values[field]
+    if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
+        problems[field] = FieldProblem("This must be a whole number.")
+        return None
+    return int(text) if text else None
+
+
+def name_target(values: Values, context: Context) -> str:
+    """Returns the target's ARN. The user can type the ARN, or the name of a resource of the account."""
+    return name_resource(values["service"] if values["service"] in SERVICES else "sqs", values["target"], context)
+
+
+def name_resource(service: str, text: str, context: Context) -> str:
+    if text.startswith("arn:") or not text:
+        return text
+    return build_arn(service, f"function:{text}" if service == "lambda" else text, context)
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+def locate(error: AwsError, values: Values, context: Context) -> Problems:
+    """Returns the error at the field that it is about, or at the whole form."""
+    if isinstance(error, AccessDenied):
+        named = {"target": name_target(values, context), "dead": name_resource("sqs", values["dead"], context)}
+        denied = (field for field, arn in named.items() if arn and f" {arn} " in f"{error.message} ")
+        return {next(denied, ""): FieldProblem(error.message)}
+    if isinstance(error, ScheduleUnusable):
+        return _locate_unusable(error, values)
+    if isinstance(error, ConflictException):
+        return {"name": FieldProblem(error.message)}
+    if isinstance(error, ResourceNotFoundException) and error.message.startswith("Schedule group"):
+        return {"group": FieldProblem(error.message)}
+    if error.message.startswith("Invalid Schedule Expression"):
+        return {"expression": FieldProblem(error.detail or error.message)}
+    return _locate_members(error)
+
+
+def _locate_unusable(error: ScheduleUnusable, values: Values) -> Problems:
+    """Returns an error of the REST API. The error of an expression has the position of the mistake."""
+    field, colon, text = error.message.partition(": ")
+    if colon and field in {*MEMBERS, "target"}:
+        return {MEMBERS.get(field, "target"): FieldProblem(f"This {text}." if text.startswith("must") else text)}
+    position, written = error.details.get("position"), values["expression"]
+    around = (written[:position], written[position:]) if isinstance(position, int) else ()
+    return {"timezone" if "time zone" in error.message else "expression": FieldProblem(error.message, *around)}
+
+
+def _locate_members(error: AwsError) -> Problems:
+    found: Problems = {}
+    for part in error.message.split(" detected: ", 1)[-1].split("; "):
+        match = _violation(part)
+        if match is not None and match[1] in MEMBERS:
+            found.setdefault(MEMBERS[match[1]], FieldProblem(f"This {match[2]}. {error.detail or ''}".strip()))
+    if found:
+        return found
+    member = _rest_path(error.message)
+    field = MEMBERS.get(member[1], "input" if member[1] == "target" else "") if member else ""
+    return {field: FieldProblem(f"{error.message} {error.detail or ''}".strip())}
+
+
+def build_key(values: Values) -> str:
+    """Returns the key of the schedule that the form names."""
+    return build_schedule_key(values["group"] or "default", values["name"])

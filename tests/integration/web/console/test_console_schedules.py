@@ -1,0 +1,234 @@
+"""Tests the forms of schedules and their groups: the preview, problems at their fields, changes, and rights."""
+
+import html
+import re
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.support.web.console import Console, ConsoleClient, ConsoleInstallation
+
+pytestmark = pytest.mark.xdist_group("console")
+
+HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}`|"
+FORM = {
+    "group": "default", "expression": "cron(30 9 ? * MON-FRI *)", "timezone": "Europe/Berlin", "service": "sqs",
+    "target": "formed", "input": '{"do": "report"}', "enabled": "1",
+}  # fmt: skip
+SCHEDULES = "arn:aws:scheduler:us-east-1:000000000000:schedule/"
+
+
+def problem(page: str, field: str) -> str:
+    """Returns the text of the problem at a field, or an empty string."""
+    match = re.search(rf'<span class="problem" id="problem-{field}" role="alert">(.*?)</span>', page, re.DOTALL)
+    return "" if match is None else html.unescape(match[1])
+
+
+def typed(page: str) -> dict[str, str]:
+    """Returns the values of a form's fields."""
+    form = page.partition('id="schedule"')[2].partition("</form>")[0]
+    inputs = re.findall(r'<input[^>]*\bname="(\w+)"[^>]*\bvalue="([^"]*)"', form)
+    areas = re.findall(r'<textarea[^>]*name="(\w+)"[^>]*>\n(.*?)</textarea>', form, re.DOTALL)
+    chosen = re.findall(r'<select[^>]*name="(\w+)".*?<option\s+value="([^"]*)" selected', form, re.DOTALL)
+    checks = dict(re.findall(r'type="checkbox" name="(\w+)" value="1"( checked)?', form))
+    fields = {name: html.unescape(text) for name, text in (*inputs, *areas, *chosen)}
+    return {name: text for name, text in fields.items() if checks.get(name, " checked")}
+
+
+def test_a_schedule_is_previewed_created_and_changed(console: Console) -> None:
+    """The console's schedule is a schedule of EventBridge Scheduler with all members of the form."""
+    scheduler: Any = console.service.client("scheduler")
+    console.queue("formed")
+    form = {
+        **FORM, "name": "report", "start": "2036-01-01T08:00", "end": "2037-01-01T08:00", "window": "15",
+        "max_age": "3600", "attempts": "5", "dead": "formed-dead", "completion": "DELETE", "description": HOSTILE,
+    }  # fmt: skip
+    shown = console.browser.post("/console/schedules-preview", **form)
+    assert shown.status_code == 200
+    assert shown.text.count('data-label="UTC"') == 10
+    assert "Tue 2036-01-01 09:30:00 CET" in shown.text
+    assert "2036-01-01 08:30:00 UTC" in shown.text
+    assert typed(shown.text).items() >= form.items()
+    assert "<script>alert" not in shown.text
+    made = console.browser.post("/console/schedules", **form)
+    assert made.headers["location"] == "/console/schedules/report?done=scheduled"
+    found = scheduler.get_schedule(Name="report")
+    assert found["ScheduleExpression"] == form["expression"]
+    assert found["StartDate"].timestamp() == 2082783600
+    assert found["FlexibleTimeWindow"] == {"Mode": "FLEXIBLE", "MaximumWindowInMinutes": 15}
+    assert found["Target"]["Arn"] == "arn:aws:sqs:us-east-1:000000000000:formed"
+    assert found["Target"]["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 5}
+    assert found["Target"]["DeadLetterConfig"]["Arn"].endswith(":formed-dead")
+    assert (found["ActionAfterCompletion"], found["Description"]) == ("DELETE", HOSTILE)
+    assert console.audit("scheduler:CreateSchedule")[2] == f"{SCHEDULES}default/report"
+    page = console.page("/schedules/report/change")
+    again = typed(page)
+    assert again["start"] == "2036-01-01T08:00:00"
+    changed = console.browser.post("/console/schedules/report/change", **again | {"attempts": "0", "window": ""})
+    assert changed.headers["location"] == "/console/schedules/report?done=rescheduled"
+    after = scheduler.get_schedule(Name="report")
+    assert after["Target"]["RetryPolicy"]["MaximumRetryAttempts"] == 0
+    assert after["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    assert (after["StartDate"], after["Target"]["Input"]) == (found["StartDate"], found["Target"]["Input"])
+    stale = console.browser.post("/console/schedules/report/change", **again)
+    assert (stale.status_code, "Another user has changed the schedule" in stale.text) == (400, True)
+    assert console.browser.post("/console/schedules/report/delete").headers["location"].endswith("?done=unscheduled")
+    assert console.browser.get("/console/schedules/report/change").status_code == 404
+    scheduler.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "text"),
+    [
+        ({"name": "a b"}, "name", "regular expression"),
+        ({"name": ""}, "name", "length greater"),
+        ({"group": "nowhere"}, "group", "does not exist"),
+        ({"expression": "cron(0 9 ? * MONN *)"}, "expression", "MONN"),
+        ({"expression": "0 9 * * *"}, "expression", "cron("),
+        ({"timezone": "Europe/Berlinn"}, "timezone", "Did you mean Europe/Berlin?"),
+        ({"timezone": "../../etc/passwd"}, "timezone", "not a time zone"),
+        ({"start": "2030-01-02T00:00", "end": "2030-01-01T00:00"}, "end", "later than start"),
+        ({"start": "2027-03-28T02:30"}, "start", "does not exist in Europe/Berlin"),
+        ({"start": HOSTILE}, "start", "is not a time"),
+        ({"start": "0001-01-01T00:00"}, "start", "year"),
+        ({"target": ""}, "target", "length greater"),
+        ({"target": "arn:aws:kinesis:us-east-1:000000000000:stream/x"}, "target", "ARN of a queue"),
+        ({"target": "orders.fifo"}, "message_group", "not be null"),
+        ({"service": "lambda", "target": "arn:aws:lambda:us-east-1:111122223333:function:f"}, "target", "function"),
+        ({"dead": "arn:aws:sns:us-east-1:000000000000:x"}, "dead", "regular expression"),
+        ({"window": "1441"}, "window", "less than or equal to 1440"),
+        ({"max_age": "5"}, "max_age", "greater than or equal to 60"),
+        ({"attempts": "many"}, "attempts", "whole number"),
+        ({"input": "\x07"}, "input", "characters"),
+    ],
+)
+def test_a_problem_is_at_its_field_and_nothing_is_lost(
+    console: Console, changes: dict[str, str], field: str, text: str
+) -> None:
+    form = {**FORM, "name": "refused", "description": HOSTILE} | changes
+    response = console.browser.post("/console/schedules", **form)
+    assert response.status_code in (400, 404)
+    assert text in problem(response.text, field), problem(response.text, field)
+    assert typed(response.text).items() >= {name: text for name, text in form.items() if name != "input"}.items()
+    assert "<script>alert" not in response.text
+    assert console.browser.get("/console/schedules/refused").status_code == 404
+
+
+def test_a_mistake_has_its_place_and_a_suggestion(console: Console) -> None:
+    """A browser with scripts receives only the preview."""
+    form = {**FORM, "expression": "cron(0 9 ? * MONN *)"}
+    headers = {"origin": console.browser.url, "hx-request": "true", "hx-request-type": "partial"}
+    part = console.browser.http.post("/console/schedules-preview", data=form, headers=headers)
+    assert part.status_code == 200
+    assert part.text.lstrip().startswith('<section id="preview"')
+    assert "cron(0 9 ? * <mark>▸</mark>MONN *)" in part.text
+    assert "Did you mean <code>cron(0 9 ? * MON *)</code>?" in part.text
+
+
+@pytest.mark.parametrize(
+    ("expression", "texts"),
+    [
+        ("cron(30 2 * * ? *)", ("forward from 02:00 to 03:00. The schedule skips 02:30", "02:30 occurs twice")),
+        ("at(2035-10-28T02:30:00)", ("occurs twice in Europe/Berlin", "first of two", "2035-10-28 00:30:00 UTC")),
+        ("rate(1 hour)", ()),
+    ],
+)
+def test_the_preview_tells_what_the_clock_does(console: Console, expression: str, texts: tuple[str, ...]) -> None:
+    text = console.browser.post("/console/schedules-preview", **FORM | {"expression": expression}).text
+    for expected in texts:
+        assert expected in text
+    assert ("twice" in text) == bool(texts)
+
+
+def test_a_schedule_of_the_rest_api_is_changed(console: Console) -> None:
+    """The form keeps the message as it was written, and the headers, which it does not show."""
+    console.queue("rested")
+    new = {
+        "name": "rest", "when": "every weekday at 9am", "timezone": "Europe/Berlin",
+        "target": {"queue": "rested", "message": {"n": 1.1}, "headers": {"team": "blue"}},
+    }  # fmt: skip
+    http = console.browser.http
+    assert http.post("/v1/schedules", json=new).status_code == 201
+    form = typed(console.page("/schedules/rest/change"))
+    assert (form["kind"], form["expression"], form["input"]) == ("when", "every weekday at 9am", '{"n":1.1}')
+    changes = {"expression": "every weekday at 10am", "input": '{"n": 1e400}', "overlap": "skip", "jitter": "9"}
+    changed = console.browser.post("/console/schedules/rest/change", **form | changes)
+    assert changed.headers["location"] == "/console/schedules/rest?done=rescheduled"
+    text = http.get("/v1/schedules/rest").text
+    assert '"n":1e400' in text
+    shown = http.get("/v1/schedules/rest").json()
+    assert (shown["cron"], shown["overlap"], shown["jitter_secs"]) == ("0 10 * * 1-5", "skip", 9)
+    assert shown["target"]["headers"] == {"team": "blue"}
+    form = typed(console.page("/schedules/rest/change"))
+    for given, field in (
+        ({"input": "{"}, "input"), ({"jitter": "86401"}, "jitter"), ({"expression": "evry day"}, "expression"),
+        ({"end": "2020-01-01T00:00", "start": "2021-01-01T00:00"}, "end"), ({"target": "a b"}, "target"),
+    ):  # fmt: skip
+        refused = console.browser.post("/console/schedules/rest/change", **form | given)
+        assert refused.status_code == 400
+        assert problem(refused.text, field), (field, refused.text)
+
+
+def test_a_group_is_created_filled_and_deleted(console: Console) -> None:
+    browser = console.browser
+    assert browser.post("/console/schedule-groups", name="batch").headers["location"].endswith("done=grouped")
+    refused = browser.post("/console/schedule-groups", name="batch")
+    assert "already exists" in refused.text
+    assert "regular expression" in browser.post("/console/schedule-groups", name=HOSTILE).text
+    console.queue("formed")
+    for group in ("batch", "default"):
+        made = browser.post("/console/schedules", **FORM | {"name": "twin", "group": group})
+        assert made.status_code == 303, problem(made.text, "name")
+    assert made.headers["location"].startswith("/console/schedules/twin?")
+    assert 'href="/console/schedules/batch%3Atwin"' in console.page("/schedules?group=batch")
+    assert 'href="/console/schedules/twin"' not in console.page("/schedules?group=batch")
+    assert browser.post("/console/schedules/batch:twin/status", status="paused").status_code == 303
+    states = [console.browser.http.get(f"/v1/schedules/{key}").json() for key in ("batch:twin", "twin")]
+    assert [(state["status"], state.get("group")) for state in states] == [("paused", "batch"), ("active", None)]
+    assert console.audit("scheduler:UpdateSchedule")[2] == f"{SCHEDULES}batch/twin"
+    assert browser.post("/console/schedules/batch:twin/run").headers["location"].endswith("done=ran")
+    assert "by hand" in console.page("/schedules/batch:twin")
+    assert browser.post("/console/schedule-groups/batch/delete", typed="Batch").status_code == 400
+    assert browser.post("/console/schedule-groups/batch/delete", typed="batch").status_code == 303
+    assert browser.get("/console/schedules/batch:twin").status_code == 404
+    assert browser.get("/console/schedules/twin").status_code == 200
+    assert browser.post("/console/schedule-groups/default/delete", typed="default").status_code == 400
+
+
+def test_only_the_own_origin_creates(console: Console) -> None:
+    form = {**FORM, "name": "foreign"}
+    for path in ("schedules", "schedules-preview", "schedule-groups"):
+        assert console.browser.post(f"/console/{path}", origin="https://example.com", **form).status_code == 403
+    assert console.browser.get("/console/schedules/foreign").status_code == 404
+
+
+def test_a_reader_previews_and_changes_nothing(installation: ConsoleInstallation) -> None:
+    reader, admin = installation.browser("read"), installation.browser("admin")
+    admin.post("/console/queues", name="formed")
+    assert admin.post("/console/schedules", **FORM | {"name": "guarded"}).status_code == 303
+    for path in ("/console/schedules", "/console/schedules?view=groups", "/console/schedules/guarded"):
+        page = reader.get(path).text
+        assert not re.search(r"New schedule|New group|Change…|Delete", page), path
+        assert re.search(r"New schedule|New group|Change…|Delete", admin.get(path).text), path
+    assert reader.get("/console/schedules-new").status_code == 403
+    assert reader.get("/console/schedules/guarded/change").status_code == 403
+    assert reader.post("/console/schedules-preview", **FORM).status_code == 200
+    for path in ("schedules", "schedules/guarded/change", "schedules/guarded/delete", "schedule-groups"):
+        assert reader.post(f"/console/{path}", **FORM | {"name": "other"}).status_code == 403
+    with psycopg.connect(installation.database.dsn) as connection:
+        rows = connection.execute("select name from queue.schedule").fetchall()
+    assert rows == [("guarded",)]
+
+
+def test_a_target_of_another_account_needs_its_permission(installation: ConsoleInstallation) -> None:
+    """The refusal is at the field of the target, as for the user's own rights in UpdateSchedule."""
+    admin = installation.browser("admin")
+    foreign = {"target": "arn:aws:sqs:us-east-1:111122223333:theirs", "name": "foreign"}
+    response = admin.post("/console/schedules", **FORM | foreign)
+    assert response.status_code == 403
+    assert "not authorized to perform: sqs:SendMessage" in problem(response.text, "target")
+    dead = {"dead": foreign["target"], "name": "foreign"}
+    response = admin.post("/console/schedules", **FORM | dead)
+    assert "not authorized to perform: sqs:SendMessage" in problem(response.text, "dead")
+    assert ConsoleClient(installation.service).get("/console/schedules-new").status_code == 303
