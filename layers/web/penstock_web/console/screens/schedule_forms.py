@@ -21,7 +21,7 @@ from penstock.scheduler.rows import StoredSchedule
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
 from penstock_web.console.responses import redirect, show_page
-from penstock_web.console.schedule_form import (
+from penstock_web.console.schedules.form import (
     KINDS,
     SERVICES,
     Problems,

@@ -21,11 +21,11 @@ from penstock.management.schedules.types import SchedulePatch, ShownSchedule
 from penstock.management.schedules.views import to_shown_schedule
 from penstock.postgres.statements.schedules import LIST_SCHEDULES
 from penstock.scheduler.rows import StoredSchedule, read_row
-from penstock_web.console.calendar import read_calendar
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE, cut_page
 from penstock_web.console.rendering import segment
 from penstock_web.console.responses import redirect, show_page
+from penstock_web.console.schedules.calendar import read_calendar
 from penstock_web.console.screen import act, screen
 from penstock_web.routing.errors import status_and_code
 

@@ -1,0 +1,1 @@
+"""Computes the calendar of schedules, and converts the form of a schedule."""
