@@ -91,6 +91,7 @@ OPTIONS: dict[str, list[str]] = {
         "--wait",
         "--endpoint URL",
     ],
+    "edit": ["NAME", "--set PATH=VALUE", "--to QUEUE", "--id ID", *SELECTION, "--preview", "--endpoint URL"],
     "moves": ["list", "continue", "cancel"],
     "moves list": ["NAME", "--endpoint URL", "--json"],
     "moves continue": ["NAME", "ID", "--rate N", "--endpoint URL", "--json"],

@@ -304,6 +304,10 @@ def test_dead_letters_go_back(penstock: Command) -> None:
     (waits, _) = (row["id"] for row in lines(penstock("moves", "list", "failed", "--json")))
     assert penstock("moves", "cancel", "failed", waits).endswith("cancelled, 1 of 2 moved\n")
     assert len(lines(penstock("peek", "failed", "--json"))) == 1
+    penstock("send", "failed", '{"n": 1.10, "zip": null}')
+    assert '+ {"n":1.10,"zip":"0123"}' in penstock("edit", "failed", "--text", "zip", "--set", "zip=0123", "--preview")
+    assert "sent 1 edited" in penstock("edit", "failed", "--filter", "{}", "--set", "zip=0123", "--to", "jobs")
+    assert "0123" in penstock("peek", "jobs", "--text", "zip")
 
 
 def test_options_select_messages(penstock: Command, endpoint: str) -> None:
@@ -440,6 +444,7 @@ def test_fifo(penstock: Command) -> None:
         (["status", "--endpoint", "http://127.0.0.1:1"], "no service responds at http://127.0.0.1:1 "),
         (["purge", "missing"], "nothing was deleted: without a terminal, pass --yes"),
         (["queues", "--endpoint", "http://127.0.0.1:1"], "no service responds at http://127.0.0.1:1 "),
+        (["edit", "orders", "--set", "a=1"], "--filter '{}' selects all messages"),
         (["redrive", "missing"], "Queue 'missing' does not exist. `penstock queues` lists"),
         (["subscriptions", "create", "news"], "either --queue or --url"),
         (["subscriptions", "create", "news", "--queue", "missing"], "Queue 'missing' does not exist."),

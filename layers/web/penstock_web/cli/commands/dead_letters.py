@@ -1,4 +1,4 @@
-"""Implements `penstock search | failures | redrive | moves` over the REST API."""
+"""Implements `penstock search | failures | redrive | edit | moves` over the REST API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .filters import (
 )
 from .options import Endpoint, Json, Name
 from .printing import Progress, print_json, print_messages, print_table, say, shorten
-from .values import accept_only, whole_number
+from .values import accept_only, json_or_text, whole_number
 
 if TYPE_CHECKING:
     from .client import Document
@@ -142,6 +142,65 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     if wait:
         move = _watch_move(client, name, move, as_json)
     say(move, as_json, f"move {move['id']}: {_progress(move)}, to {to or 'the source queues'}")
+
+
+@app.command("edit", help="set a value in the JSON bodies of messages and send them again", cls=FilterCommand)
+def edit(  # noqa: PLR0913, PLR0917 - each is an option
+    name: Name,
+    set_: Annotated[
+        str,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE",
+            help="the new value, such as order.zip=12345; other text than JSON becomes a string",
+        ),
+    ],
+    to: Annotated[str | None, typer.Option(metavar="QUEUE", help="send the messages to this queue")] = None,
+    ids: Annotated[
+        list[int] | None,
+        typer.Option("--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this message; repeatable"),
+    ] = None,
+    text: BodyText = None,
+    attribute: AttributeValue = None,
+    filter_: FilterText = None,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="change nothing; show three messages before and after")
+    ] = False,
+    endpoint: Endpoint = None,
+    json: JsonOrValue = None,
+) -> None:
+    """Sends edited copies of the selected messages and deletes the originals. Messages without the path stay."""
+    conditions = read_filter(filter_, text, json, attribute)
+    if bool(ids) == bool(conditions or filter_):
+        raise LocalError("select messages by --id, or by their content; --filter '{}' selects all messages")
+    path, equals, value = set_.partition("=")
+    if not path or not equals:
+        raise typer.BadParameter(f"{set_!r} is not PATH=VALUE", param_hint="--set")
+    body: dict[str, object] = {"path": path, "value": json_or_text(value), "preview": preview}
+    body |= {"ids": ids} if ids else {"filter": conditions}
+    client, place = RestClient(endpoint), None
+    as_json = prints_json(json)
+    while True:
+        more = {"to": to, "after": place}
+        done = client.call(
+            "POST", queue_path(name, "/messages/replace"), {**body, **{k: v for k, v in more.items() if v is not None}}
+        )
+        say(done, as_json, describe_edit(done, preview))
+        place = done["next"]
+        if place is None or preview:
+            return
+
+
+def describe_edit(done: Document, is_preview: bool) -> str:
+    """Returns the outcome of an edit in words, with the samples of a preview."""
+    stayed = done["stayed"]
+    samples = done["samples"]
+    assert isinstance(stayed, dict)  # noqa: S101 - as the OpenAPI document says
+    assert isinstance(samples, list)  # noqa: S101 - as the OpenAPI document says
+    lines = [f"{'would send' if is_preview else 'sent'} {done['replaced']} edited messages"]
+    lines += [f"{sample['id']} to {sample['to']}\n- {sample['before']}\n+ {sample['after']}" for sample in samples]
+    lines += [f"{done['without_path']} messages without the path stayed"] * bool(done["without_path"])
+    return "\n".join([*lines, *(f"{number} stayed: {reason}" for reason, number in stayed.items())])
 
 
 @moves.command("list", help="list the last ten moves of a queue")

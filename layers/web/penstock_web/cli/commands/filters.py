@@ -1,4 +1,4 @@
-"""Defines the options with which `peek`, `search`, `failures` and `redrive` select messages."""
+"""Defines the options with which `peek`, `search`, `failures`, `redrive` and `edit` select messages."""
 
 from __future__ import annotations
 
