@@ -28,7 +28,13 @@ MAX_TEXT: Final = 300
 """The maximum number of characters of a problem's reason."""
 MAX_SUMMARY: Final = 1_024
 """The maximum length of PagerDuty's `summary`."""
-WORDS: Final = {"stalled": "no receives", "given_up": "deliveries given up", "schedule_fails": "schedule fails"}
+WORDS: Final = {
+    "stalled": "no receives",
+    "given_up": "deliveries given up",
+    "schedule_fails": "fails",
+    "schedules_late": "late",
+    "deliveries_late": "late",
+}
 """The names of some kinds in messages. Other kinds have `_` replaced by a space."""
 SEVERITIES: Final = {"bad": "critical", "warn": "warning", "info": "info"}
 """PagerDuty's severity of each level."""

@@ -11,7 +11,15 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
-from penstock.management.attention import FAILS, GIVEN_UP, PAUSED, Concern
+from penstock.management.attention import (
+    DELIVERIES_LATE,
+    FAILS,
+    GIVEN_UP,
+    OLD_SNAPSHOT,
+    OLD_TRANSACTION,
+    PAUSED,
+    Concern,
+)
 from penstock.management.verdicts import ORDER
 from penstock.postgres.statements.alerts import AlertRow
 from penstock.verdicts import Kind
@@ -22,9 +30,9 @@ RANKS: Final[dict[str, int]] = {kind.value: rank for kind, rank in ORDER.items()
 """The rank of each verdict, the worst first. Dead letters are a problem beside the verdict on their queue."""
 GROWING: Final = frozenset((Kind.DEAD_LETTERS.value, GIVEN_UP))
 """The kinds that are told again when their number grows."""
-OF_ACCOUNT: Final = frozenset((GIVEN_UP, PAUSED, FAILS, "deliveries_late"))
+OF_ACCOUNT: Final = frozenset((GIVEN_UP, PAUSED, FAILS, DELIVERIES_LATE))
 """The kinds that belong to the account and not to one of its regions."""
-OF_INSTALLATION: Final = frozenset(("old_transaction", "old_snapshot"))
+OF_INSTALLATION: Final = frozenset((OLD_TRANSACTION, OLD_SNAPSHOT))
 """The kinds that only the installation's operator can mend."""
 OWN_ENDPOINTS: Final = ("alert://", "smtp://mail/alert")
 """The beginnings of the endpoints of alerts (queue.send_alerts)."""
@@ -138,7 +146,7 @@ def describe(what: What, place: Place, concern: Concern, row: AlertRow) -> Chang
     return Change(
         what=what, account_id=place.account_id, region=place.region, subject=place.subject, name=concern.name,
         kind=concern.kind, level=concern.level, since=row.since, number=concern.number, text=concern.text,
-        page=find_page(concern),
+        page=concern.page,
     )  # fmt: skip
 
 
@@ -156,7 +164,3 @@ def list_places(account_id: str, region: str, concerns: list[Concern]) -> Iterat
         else:
             subject = VERDICT if concern.kind in RANKS else concern.kind
             yield Place(account_id, region, subject, concern.name), concern
-
-
-def find_page(concern: Concern) -> str:
-    return getattr(concern, "page", "")
