@@ -14,7 +14,6 @@ import pytest
 from penstock.delivery import DELIVERIES
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import Settings
-from penstock.workers import alert as workers_alert
 from penstock.workers import measure as workers_measure
 from penstock.workers.maintain import MAINTENANCE
 from penstock.workers.move import MOVE_TASKS
@@ -219,7 +218,6 @@ def measurement(
     *pages: int,
     minutes: Sequence[int] = (1,),
     rounds: Sequence[int] | None = None,
-    alerts: bool = False,
 ) -> MeasurementWorker:
     """Returns a worker whose runs measure the given numbers of pages and store minutes. The number 0 means that the
     pause after another round has not ended.
@@ -234,7 +232,7 @@ def measurement(
         return {"queues": 0, "pages": number, "rounds": end, "minutes": count, "unjudged": count}
 
     monkeypatch.setattr(workers_measure, "run_once", measure)
-    monkeypatch.setattr(workers_alert, "run_once", lambda *_: workers_alert.AlertRun(alerts, 0))
+    monkeypatch.setattr("penstock.workers.alert.run_once", lambda *_: (False, 0))
     monkeypatch.setattr(background, "TransactionExecutor", lambda connection: connection)
     return MeasurementWorker(SETTINGS, rest.long_polls, rest.activity, rest.meter)
 
@@ -248,13 +246,6 @@ async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.Monkey
         worker, HOUR, (100.0, rest.activity.notice), (200.0, lambda: rest.activity.compare(1)),
         (300.0, lambda: rest.activity.compare(2)),
     ) == [0, 100, 105, 110, 300]  # fmt: skip
-
-
-@pytest.mark.virtual_time
-async def test_measure_does_not_stop_if_an_account_has_alerts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No row changes while no consumer receives, and only the time makes a problem of it."""
-    rest = Rest()
-    assert await rest.times(measurement(rest, monkeypatch, 1, 0, alerts=True), 21) == [0, 5, 10, 15, 20]
 
 
 @pytest.mark.virtual_time
