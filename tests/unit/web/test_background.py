@@ -224,8 +224,7 @@ def measurement(
 
     In `rounds`, 0 means that a run ends before its round does. By default each run that measures a page ends a round.
     """
-    measured, added = list(pages), list(minutes)
-    ended = list(pages if rounds is None else rounds)
+    measured, added, ended = list(pages), list(minutes), list(pages if rounds is None else rounds)
 
     def measure(*_: Any) -> dict[str, int]:
         number, count, end = (left.pop(0) if len(left) > 1 else left[0] for left in (measured, added, ended))
