@@ -1,5 +1,6 @@
 """Shows, runs, pauses, resumes and deletes schedules, and creates and deletes their groups."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, Literal, NamedTuple
@@ -14,15 +15,16 @@ from penstock.context import Context
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Operation
 from penstock.errors import AwsError, InvalidParameterValue
+from penstock.management.attention import LATE_SECONDS
 from penstock.management.rights import build_schedule_arn, needs, right_of
 from penstock.management.schedules import aws_schedules
 from penstock.management.schedules import operations as management
 from penstock.management.schedules.types import SchedulePatch, ShownSchedule
 from penstock.management.schedules.views import to_shown_schedule
-from penstock.postgres.statements.schedules import LIST_SCHEDULES
+from penstock.postgres.statements.schedules import LIST_SCHEDULES, LIST_TROUBLED_SCHEDULES, ScheduleRow
 from penstock.scheduler.rows import StoredSchedule, read_row
 from penstock_web.console.page import CurrentPage, Page
-from penstock_web.console.paging import PAGE, cut_page
+from penstock_web.console.paging import MAX_TROUBLED, PAGE, cut_page, put_first
 from penstock_web.console.rendering import segment
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.schedules.calendar import read_calendar
@@ -31,6 +33,7 @@ from penstock_web.routing.errors import status_and_code
 
 FIRES: Final = 3
 STATES: Final = ("", "active", "paused")
+SORTS: Final = ("", "name")
 VIEWS: Final = ("list", "calendar", "groups")
 MAX_RUNS: Final = 50
 LATE: Final = timedelta(minutes=1)
@@ -47,12 +50,15 @@ class ListedSchedule(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The filters of the URL. `after` is the key of the last schedule on the previous page."""
+    """The filters and the order of the URL. `after` is the key of the last schedule on the previous page. The sort is
+    empty for a list that begins with the schedules in trouble.
+    """
 
     status: str
     prefix: str
     group: str
     after: str
+    sort: str
 
 
 @needs("schedules", "scheduler:ListSchedules")
@@ -60,12 +66,32 @@ def list_schedules(wanted: Wanted, context: Context) -> Operation[list[ListedSch
     """Returns a page of schedules in the order of group and name. Returns one extra schedule if there is a next page.
     Without a group, returns schedules of all groups, as ListSchedules of AWS does.
     """
-    if wanted.group:
-        check_user("scheduler", "ListSchedules", build_schedule_arn(f"{wanted.group}:{ANY}", context), context)
+    check_group(wanted, context)
     after = split_schedule_key(wanted.after) if wanted.after else (None, None)
     names = (wanted.group or None, wanted.prefix or None, wanted.status or None, None, None, *after, PAGE + 1)
+    rows = yield from Call(LIST_SCHEDULES, (context.account_id, context.region, *names))
+    return (yield from _show_rows(rows, context))
+
+
+@needs("schedules", "scheduler:ListSchedules")
+def list_troubled(wanted: Wanted, context: Context) -> Operation[list[ListedSchedule]]:
+    """Returns the schedules that fail, and then those that are late, the most overdue first."""
+    check_group(wanted, context)
+    filters = (wanted.group or None, wanted.prefix or None, wanted.status or None)
+    place = (context.account_id, context.region)
+    rows = yield from Call(LIST_TROUBLED_SCHEDULES, (*place, *filters, LATE_SECONDS, MAX_TROUBLED))
+    return (yield from _show_rows(rows, context))
+
+
+def check_group(wanted: Wanted, context: Context) -> None:
+    """Raises AccessDenied unless the caller may list the schedules of the wanted group."""
+    if wanted.group:
+        check_user("scheduler", "ListSchedules", build_schedule_arn(f"{wanted.group}:{ANY}", context), context)
+
+
+def _show_rows(rows: Sequence[ScheduleRow], context: Context) -> Operation[list[ListedSchedule]]:
     found = []
-    for number, row in enumerate((yield from Call(LIST_SCHEDULES, (context.account_id, context.region, *names)))):
+    for number, row in enumerate(rows):
         read = read_row(row.schedule)
         key = build_schedule_key(read.group_name, read.name)
         readable = management.may_read(key, context)
@@ -76,7 +102,9 @@ def list_schedules(wanted: Wanted, context: Context) -> Operation[list[ListedSch
 
 @screen("/console/schedules", right=right_of(list_schedules), title="Schedules", position=40)
 async def schedules(page: CurrentPage) -> Response:
-    """Shows the schedules as a list by group and name, the calendar of the next seven days, or the groups."""
+    """Shows the schedules as a list that begins with trouble, or by group and name. Also shows the calendar of the next
+    seven days, or the groups.
+    """
     caller = (
         page.context.caller_arn
     )  # Users can have different rights to schedules. The cache therefore has a separate result for each user.
@@ -91,12 +119,17 @@ async def schedules(page: CurrentPage) -> Response:
         page.query.get("q", "").strip()[:64],
         page.query.get("group", "").strip()[:64],
         page.query.get("after", "")[:129],
+        page.query.read_choice("sort", SORTS),
     )
     found = await page.read(("schedules", caller, wanted), lambda: list_schedules(wanted, page.context))
     shown, more = cut_page(found)
-    state = {"q": wanted.prefix, "status": wanted.status, "group": wanted.group}
+    following = shown[-1].key if more else ""
+    if not wanted.after and not wanted.sort:
+        troubled = await page.read(("troubled", caller, wanted), lambda: list_troubled(wanted, page.context))
+        shown = put_first(troubled, shown, lambda listed: listed.key)
+    state = {"q": wanted.prefix, "status": wanted.status, "group": wanted.group, "sort": wanted.sort}
     return show_page(
-        page, "schedules.html", schedules=shown, more=more, wanted=wanted, state=state,
+        page, "schedules.html", schedules=shown, following=following, wanted=wanted, state=state,
         view="list", views=VIEWS, states=STATES, moment=parse_timestamp, done=page.query.get("done", ""),
         may_create=page.may_ever("scheduler:CreateSchedule"),
     )  # fmt: skip
