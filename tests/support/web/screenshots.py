@@ -43,6 +43,7 @@ TYPICAL: Final = (
     Picture("overview", ""),
     Picture("overview-dark", "", "dark"),
     Picture("queue", "/queues/orders"),
+    Picture("settings", "/queues/orders/settings"),
     Picture("messages", "/queues/orders/messages"),
     Picture("calendar", "/schedules?view=calendar"),
     Picture("mappings", "/mappings"),
@@ -133,7 +134,7 @@ class PicturedInstallation:
         self.url = up.address
         self.dsn = up.dsn
         self.sqs: Any = boto3.client("sqs", endpoint_url=up.address, **keys)
-        self.http = httpx.Client(base_url=up.address)
+        self.http = httpx.Client(base_url=up.address, timeout=60)  # Another program can use the whole machine.
 
     def queue(self, name: str, dead: str | None = None) -> str:
         attributes = {}
