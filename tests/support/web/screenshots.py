@@ -89,6 +89,12 @@ cross join lateral (
         (rate * (1 + 0.3 * sin(n / 9.0)) + n * 7919 % 5)::int as sent) m
 """
 """Fills more than an hour of processed queues in the service's form."""
+ACCOUNT_MINUTES: Final = """
+insert into queue.account_minute (account_id, region, starts_at, entered, finished)
+select '000000000000', 'us-east-1', starts_at, sum(sent), sum(deleted) from queue.minute group by starts_at
+on conflict (account_id, region, starts_at) do update set entered = excluded.entered, finished = excluded.finished
+"""
+"""Sums the minutes over all queues, as the service does."""
 STALLED: Final = """
 update queue.minute m
 set sent = 3, received = 0, deleted = 0, in_flight = 0, visible = 3 * (13 - f.n), oldest_at = f.since,
@@ -205,6 +211,7 @@ def typical(there: PicturedInstallation) -> None:
     with psycopg.connect(there.dsn) as connection:
         connection.execute(MONTH.encode())
         connection.execute(MINUTES.encode())
+        connection.execute(ACCOUNT_MINUTES.encode())
         connection.execute(MAPPINGS.encode())
     measured(there, "orders", 40)
     wait_until(lambda: there.http.get("/v1/queues/orders/receivers").json())
