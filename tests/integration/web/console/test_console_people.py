@@ -4,6 +4,7 @@ change that ends access."""
 import html
 import json
 import re
+from typing import Any
 
 import boto3
 import psycopg
@@ -110,7 +111,7 @@ def test_a_user_is_created_given_a_key_changed_and_ended(
     ],
 )
 def test_a_refused_form_says_why_and_keeps_the_fields(
-    installation: ConsoleInstallation, path: str, form: dict[str, str | list[str]], text: str
+    installation: ConsoleInstallation, path: str, form: dict[str, Any], text: str
 ) -> None:
     admin = installation.browser("admin")
     before = everything_stored(installation).count("penstock:")
