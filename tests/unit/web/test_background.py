@@ -220,9 +220,8 @@ def measurement(
     rounds: Sequence[int] | None = None,
 ) -> MeasurementWorker:
     """Returns a worker whose runs measure the given numbers of pages and store minutes. The number 0 means that the
-    pause after another round has not ended.
-
-    In `rounds`, 0 means that a run ends before its round does. By default each run that measures a page ends a round.
+    pause after another round has not ended. In `rounds`, 0 means that a run ends before its round does. By default each
+    run that measures a page ends a round. No account has alerts.
     """
     measured, added, ended = list(pages), list(minutes), list(pages if rounds is None else rounds)
 
@@ -233,6 +232,7 @@ def measurement(
     monkeypatch.setattr(workers_measure, "run_once", measure)
     monkeypatch.setattr("penstock.workers.alert.run_once", lambda *_: (False, 0))
     monkeypatch.setattr(background, "TransactionExecutor", lambda connection: connection)
+    monkeypatch.setattr(background.alert, "run_once", lambda *_: (False, 0))
     return MeasurementWorker(SETTINGS, rest.long_polls, rest.activity, rest.meter)
 
 
