@@ -6,9 +6,9 @@
 --   `is_on` is whether any account has an address.
 --   `round` is the number of the evaluation, and null if no evaluation is due, or if another process begins one.
 --   `last_at` is the end of the last evaluation, and null if none is known.
--- If no account has an address, the function forgets an evaluation of over an hour ago, because the time after it
--- is not an outage. A time in the future does not count, because it means that the clock went back.
--- Skips a locked row. Costs two index probes if no evaluation is due.
+-- If no account has an address, the function forgets an evaluation of over an hour ago, because the time after it is
+-- not an outage. A time in the future does not count, because it means that the clock went back. Skips a locked row.
+-- Costs two index probes if no evaluation is due.
 -- This file also contains alert_scopes and list_alerts.
 create or replace function queue.begin_alerts(p_interval_ms int, p_default boolean)
 returns table (is_on boolean, round bigint, now timestamptz, last_at timestamptz)
@@ -43,10 +43,9 @@ end $$;
 
 -- queue.alert_scopes: returns the accounts and regions in which something may need attention, with the account's own
 -- address for alerts. `region` is empty for the deliveries of the account. `url` is null if the account has no own
--- address.
--- Reads the measurements of all queues once, one index entry for each account with given-up deliveries, and the late
--- deliveries and schedules.
--- Uses the indexes outgoing_delivery_exhausted, outgoing_delivery_due and schedule_due.
+-- address. Reads the measurements of all queues once, one index entry for each account with given-up deliveries, and
+-- the late deliveries and schedules. Uses the indexes outgoing_delivery_exhausted, outgoing_delivery_due and
+-- schedule_due.
 create or replace function queue.alert_scopes() returns table (account_id text, region text, url text)
 language sql stable set jit = off set enable_hashjoin = on set enable_seqscan = on as $$
 with recursive given_up as (

@@ -1,8 +1,7 @@
--- queue.change_alert_url: sets an account's own address for alerts, or removes it if p_url is null.
--- Forgets which problems were told, so a new address learns of all current problems.
--- An evaluation that runs meanwhile cannot store its result, because it read the old address.
--- `changed` is false if the account already has this address.
--- Locks the row of queue.alert_round first, like store_alerts.
+-- queue.change_alert_url: sets an account's own address for alerts, or removes it if p_url is null. Forgets which
+-- problems were told, so a new address learns of all current problems. An evaluation that runs meanwhile cannot store
+-- its result, because it read the old address. `changed` is false if the account already has this address. Locks the
+-- row of queue.alert_round first, like store_alerts.
 -- This file also contains find_alert_url.
 create or replace function queue.change_alert_url(p_account_id text, p_url text) returns table (changed boolean)
 language plpgsql as $$

@@ -4,8 +4,7 @@
 --   `p_changed` contains rows of queue.alert that are new or different.
 --   `p_gone` contains the keys of rows to delete.
 --   The other parameters are those of send_alerts.
--- `stored` is false if the function changed nothing.
--- Locks the row of queue.alert_round.
+-- `stored` is false if the function changed nothing. Locks the row of queue.alert_round.
 -- This file also contains send_alerts.
 create or replace function queue.store_alerts(
     p_round bigint, p_default_url text, p_changed jsonb, p_gone jsonb, p_messages jsonb)
@@ -40,14 +39,12 @@ begin
     return next;
 end $$;
 
--- queue.send_alerts: creates the deliveries of alerts. Ignores the quota of deliveries, because
--- an account's backlog is a reason for an alert.
+-- queue.send_alerts: creates the deliveries of alerts. Ignores the quota of deliveries, because an account's backlog is
+-- a reason for an alert.
 --   `p_default_url` is QUEUE_ALERT_URL, or null. The function stores the URL, so that any process can send.
---   `p_messages` contains objects:
---     `account_id` is the account that can list the delivery.
---     `target` is the row of queue.alert_target, and absent for a mail.
---     `endpoint` is a name without secrets: `alert://HOST`, or `smtp://mail/alert`.
---     `kind`, `message_id` and `body` are the columns of queue.notice.
+--   `p_messages` contains objects: `account_id` is the account that can list the delivery. `target` is the row of
+--     queue.alert_target, and absent for a mail. `endpoint` is a name without secrets: `alert://HOST`, or
+--     `smtp://mail/alert`. `kind`, `message_id` and `body` are the columns of queue.notice.
 create or replace function queue.send_alerts(p_default_url text, p_messages jsonb)
 returns table (delivery_id bigint, message_id uuid, endpoint text)
 language plpgsql as $$

@@ -1,10 +1,10 @@
--- queue.delete_with_undo: deletes messages in any state, and keeps them for 30 seconds, within which
--- undo_deletion brings them back. Returns the ids that existed, each with the id of the deletion.
--- The messages leave the queue at once, so no receive, count or search finds them, and they do not block their FIFO
--- groups. The rows in queue.pending_deletion commit with the removal, so after a crash each message is either in the
--- queue or deleted with 30 seconds to undo. Nothing has to happen for a deletion to last: finish_deletions only records
--- its outcome and drops the rows.
--- Takes the locks of delete_by_id. Raises QU004 (not under READ COMMITTED) for messages that were never received.
+-- queue.delete_with_undo: deletes messages in any state, and keeps them for 30 seconds, within which undo_deletion
+-- brings them back. Returns the ids that existed, each with the id of the deletion. The messages leave the queue at
+-- once, so no receive, count or search finds them, and they do not block their FIFO groups. The rows in
+-- queue.pending_deletion commit with the removal, so after a crash each message is either in the queue or deleted with
+-- 30 seconds to undo. Nothing has to happen for a deletion to last: finish_deletions only records its outcome and drops
+-- the rows. Takes the locks of delete_by_id. Raises QU004 (not under READ COMMITTED) for messages that were never
+-- received.
 -- This file also contains undo_deletion and restore_to_group.
 create or replace function queue.delete_with_undo(p_arn text, p_public_ids bigint[])
 returns table (id bigint, deletion_id uuid)
@@ -38,11 +38,10 @@ begin
     end loop;
 end $$;
 
--- queue.undo_deletion: brings the messages of a deletion back, if it is at most 30 seconds old. Returns
--- their ids, which stay the same, as do the receive counts and the places in FIFO groups. A message that was in flight
--- is in flight again, until the same time.
--- Returns no row if the time is over, or if the deletion was undone before.
--- Locks the rows of the deletion, then groups.
+-- queue.undo_deletion: brings the messages of a deletion back, if it is at most 30 seconds old. Returns their ids,
+-- which stay the same, as do the receive counts and the places in FIFO groups. A message that was in flight is in
+-- flight again, until the same time. Returns no row if the time is over, or if the deletion was undone before. Locks
+-- the rows of the deletion, then groups.
 create or replace function queue.undo_deletion(p_arn text, p_deletion_id uuid)
 returns table (id bigint)
 language plpgsql as $$
@@ -78,8 +77,8 @@ begin
     end if;
 end $$;
 
--- queue.restore_to_group: inserts a FIFO message that was removed, at its former place in its group.
--- The caller has locked the group (lock_groups).
+-- queue.restore_to_group: inserts a FIFO message that was removed, at its former place in its group. The caller has
+-- locked the group (lock_groups).
 create or replace function queue.restore_to_group(p_queue_id int, p_message jsonb) returns void
 language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- queue.record_deletion: records that a message of take_message was deleted, in
--- the history, in the archive and in the counts, if the queue keeps them. Has no effect if the queue does not exist.
+-- queue.record_deletion: records that a message of take_message was deleted, in the history, in the archive and in the
+-- counts, if the queue keeps them. Has no effect if the queue does not exist.
 create or replace function queue.record_deletion(
     p_queue_id int, p_public_id bigint, p_message jsonb, p_deleted_at timestamptz)
 returns void

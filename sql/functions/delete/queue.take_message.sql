@@ -1,10 +1,10 @@
--- queue.take_message: removes a message from a queue and returns its row as JSON.
--- `p_in_flight` is true if the function also removes a message in flight.
+-- queue.take_message: removes a message from a queue and returns its row as JSON. `p_in_flight` is true if the function
+-- also removes a message in flight.
 --   `message` is the row of queue.side or queue.fifo_message, or null if the function removed nothing.
 --   `is_in_flight` is true if the function kept a message because it is in flight.
--- Records no outcome: the caller stores the row, or calls record_deletion.
--- The caller has locked the reader of the message's shard if the message was never received, or the message's group
--- (delete_with_undo). Locks the message's lease and row. Raises QU004 (not under READ COMMITTED).
+-- Records no outcome: the caller stores the row, or calls record_deletion. The caller has locked the reader of the
+-- message's shard if the message was never received, or the message's group (delete_with_undo). Locks the message's
+-- lease and row. Raises QU004 (not under READ COMMITTED).
 create or replace function queue.take_message(
     p_queue_id int, p_public_id bigint, p_in_flight boolean, out message jsonb, out is_in_flight boolean)
 language plpgsql as $$

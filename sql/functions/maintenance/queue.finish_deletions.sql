@@ -1,5 +1,5 @@
--- queue.finish_deletions: records up to p_limit deletions that can no longer be undone (delete_with_undo), and
--- drops their messages. Returns the number of messages. Skips locked rows. Uses the index pending_deletion_deleted_at.
+-- queue.finish_deletions: records up to p_limit deletions that can no longer be undone (delete_with_undo), and drops
+-- their messages. Returns the number of messages. Skips locked rows. Uses the index pending_deletion_deleted_at.
 create or replace function queue.finish_deletions(p_limit int) returns bigint
 language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
 -- queue.replace_messages: deletes messages of a queue and sends their edited copies. Each message is replaced
--- completely or stays as it is.
--- The parameters after p_public_ids are those of send_messages, with an element for each message.
+-- completely or stays as it is. The parameters after p_public_ids are those of send_messages, with an element for each
+-- message.
 --   `n` is the position of the message, from 1.
 --   `id` is the public id of the copy.
 --   `replaced` is the number of replaced messages in all rows.

@@ -1,3 +1,11 @@
+-- Queues that are measured.
+
+-- queue.deleted_queues: returns the queues of a list that no longer exist.
+create or replace function queue.deleted_queues(p_arns text[]) returns table (arn text)
+language sql stable as $$
+select u.arn from unnest(p_arns) u(arn) where not exists (select from queue.queues q where q.arn = u.arn)
+$$;
+
 -- queue.measure_queues: returns the numbers of messages of the next p_limit queues, in a round through all queues.
 -- Returns no row once after the last queue, and then begins again. `oldest_age_seconds` is 0 for an empty queue. Locks
 -- the worker's row. Costs as much as count_messages for each queue.
