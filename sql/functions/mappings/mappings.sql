@@ -1,4 +1,4 @@
--- Reads and changes of event source mappings.
+-- Event source mappings: reads, changes, filters and rights of batches.
 
 -- queue.count_mappings: adds to the counts of event source mappings. Ignores deleted mappings. Locks the mappings' rows
 -- in the order of their ids.
@@ -106,9 +106,17 @@ begin
     return query select null::text, queue.show_mapping(v_mapping);
 end $$;
 
--- queue.read_mappings: returns event source mappings as JSON.
-create or replace function queue.read_mappings(p_mapping_ids uuid[])
-returns table (mapping jsonb)
+-- queue.filter_messages: returns the messages (n, from 1) that match one of the compiled filter policies. `p_facts` has
+-- the format of sns/filter_policy/facts.py.
+create or replace function queue.filter_messages(p_policies jsonb[], p_facts jsonb[]) returns table (n int)
 language sql stable as $$
-select queue.show_mapping(m) from queue.event_source_mapping m where m.mapping_id = any (p_mapping_ids)
+select f.n::int from unnest(p_facts) with ordinality f(facts, n)
+where exists (select from unnest(p_policies) p(policy) where queue.policy_matches(p.policy, f.facts))
+$$;
+
+-- queue.user_policies: returns the policies of a user. Returns no row if the user does not exist.
+create or replace function queue.user_policies(p_account_id text, p_name text)
+returns table (policies text[])
+language sql stable as $$
+select u.policies from queue.account_user u where u.account_id = p_account_id and u.name = p_name
 $$;
