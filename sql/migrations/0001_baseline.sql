@@ -53,6 +53,7 @@ create table queue.queues (
     archives boolean not null generated always as (coalesce((attributes ->> 'archive')::boolean, false)) stored,
     paused boolean not null generated always as (coalesce((attributes ->> 'paused')::boolean, false)) stored,
     keeps_history boolean not null generated always as (coalesce((attributes ->> 'history')::boolean, true)) stored,
+    traces boolean not null generated always as (coalesce((attributes ->> 'PenstockTrace')::boolean, false)) stored,
     -- The queue can be near its limit of messages in flight, so receives count these messages.
     counts_in_flight boolean not null default false,
     -- The history is complete from this time on, when a user switched the attribute `history` on again. The value is
@@ -219,7 +220,8 @@ create table queue.sweep (
     primary key (queue_id, shard)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 
--- The type is a row that a receive returns. The first row is a header, which has only error and wait_seconds.
+-- The type is a row that a receive returns. The first row is a header, which has only error, wait_seconds, and `traced`
+-- as `system` if the queue records its receives (queue.receive_trace).
 create type queue.received_row as (
     error text,
     wait_seconds int,
@@ -490,7 +492,7 @@ create table queue.history_default partition of queue.history default;
 comment on column queue.history.outcome is 'deleted, purged, expired, dead_lettered or moved (by a message move task)';
 
 create table queue.history_drop (
-    name text primary key,          -- history, outgoing_delivery_history or schedule_run
+    name text primary key,          -- history, receive_trace, outgoing_delivery_history or schedule_run
     dropped_before timestamptz not null
 );
 comment on table queue.history_drop is 'Rows of a history that were recorded before this time may be gone.';
@@ -522,16 +524,32 @@ create table queue.pending_deletion (
 create index pending_deletion_deleted_at on queue.pending_deletion (deleted_at);
 
 -- The rows say why receivers failed (queue.fail_messages). A message that never failed has no row. Maintenance removes
--- a row after the queue's retention.
+-- a row after the queue's retention. A look-up by message id finds the failures in all queues.
 create table queue.failure (
     queue_id int not null,
     message_id uuid not null,
     receive_count int not null,     -- the receive that failed
     failed_at timestamptz not null default clock_timestamp(),
     error text not null,            -- at most 1,024 characters
-    primary key (queue_id, message_id, receive_count)
+    primary key (message_id, queue_id, receive_count)
 );
 create index failure_failed_at on queue.failure (queue_id, failed_at);
+
+create table queue.receive_trace (
+    recorded_at timestamptz not null default clock_timestamp(),
+    message_id uuid not null,
+    queue_id int not null,
+    receive_count int not null,
+    public_id bigint not null,
+    sent_at_ms bigint not null,
+    caller text not null,           -- the ARN of a user or function, or the database role; at most 512 characters
+    agent text not null,            -- the User-Agent, or the application_name; at most 200 characters
+    primary key (message_id, queue_id, receive_count, recorded_at)
+) partition by range (recorded_at);
+create table queue.receive_trace_default partition of queue.receive_trace default;
+comment on table queue.receive_trace is
+    'Each receive of a message from a queue with the attribute PenstockTrace, and its caller. The retention equals the '
+    'retention of the history of messages.';
 
 
 -- Long polls ---------------------------------------------------------------------------------------------------------

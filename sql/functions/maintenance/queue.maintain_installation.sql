@@ -35,7 +35,8 @@ begin
     if coalesce(p_part, 'histories') = 'histories' then
         for v_day in 0 .. 2 loop
             perform queue.add_history_day(h.name, (now() at time zone 'utc')::date + v_day)
-            from unnest(array['history', 'outgoing_delivery_history', 'outgoing_delivery_attempt']) h(name);
+            from unnest(array['history', 'receive_trace', 'outgoing_delivery_history',
+                'outgoing_delivery_attempt']) h(name);
         end loop;
         perform queue.drop_history_days(p_history_days);
     end if;
@@ -239,15 +240,16 @@ begin
 end $$;
 
 -- queue.add_history_day: creates the partition of a day (UTC) of a history. The histories are `history`,
--- `outgoing_delivery_history` and `outgoing_delivery_attempt`. Has no effect if the partition exists, or if the default
--- partition has rows of that day. The rows of the default partition stay there. If another worker interferes or the
--- default partition stays locked, the next run tries again. Locks the default partition. Runs with the rights of its
--- owner, which owns the table.
+-- `receive_trace`, `outgoing_delivery_history` and `outgoing_delivery_attempt`. Has no effect if the partition exists,
+-- or if the default partition has rows of that day. The rows of the default partition stay there. If another worker
+-- interferes or the default partition stays locked, the next run tries again. Locks the default partition. Runs with
+-- the rights of its owner, which owns the table.
 create or replace function queue.add_history_day(p_name text, p_day date) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
     v_table text := case
-        when p_name in ('history', 'outgoing_delivery_history', 'outgoing_delivery_attempt') then p_name end;
+        when p_name in ('history', 'receive_trace', 'outgoing_delivery_history', 'outgoing_delivery_attempt')
+        then p_name end;
     v_part text := v_table || to_char(p_day, '_YYYYMMDD');
     v_from timestamptz := p_day::timestamp at time zone 'utc';
     v_to timestamptz := (p_day + 1)::timestamp at time zone 'utc';
@@ -278,9 +280,9 @@ declare
 begin
     for v_table in
         select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-        where i.inhparent in ('queue.history'::regclass, 'queue.outgoing_delivery_history'::regclass,
-                'queue.outgoing_delivery_attempt'::regclass)
-            and c.relname ~ '^(history|outgoing_delivery_history|outgoing_delivery_attempt)_[0-9]{8}$'
+        where i.inhparent in ('queue.history'::regclass, 'queue.receive_trace'::regclass,
+                'queue.outgoing_delivery_history'::regclass, 'queue.outgoing_delivery_attempt'::regclass)
+            and c.relname ~ '^(history|receive_trace|outgoing_delivery_history|outgoing_delivery_attempt)_[0-9]{8}$'
             and right(c.relname, 8) < to_char(v_cut, 'YYYYMMDD')
     loop
         insert into queue.history_drop as d (name, dropped_before)

@@ -5,12 +5,13 @@ create or replace function queue.is_waiting(p_task queue.move_task) returns bool
 language sql immutable parallel safe
 return p_task.status = 'RUNNING' and p_task.continued_at is null and coalesce(p_task.moved >= p_task.canary, false);
 
--- queue.move_system: returns the system attributes of a message that a move task takes out of a dead-letter queue.
--- Removes the attributes about the dead-letter queue and the receives, and adds EnteredBy (entered_by).
-create or replace function queue.move_system(p_system jsonb) returns jsonb
+-- queue.move_system: returns the system attributes of a message that a move task takes out of a dead-letter queue and
+-- gives a new message id. Removes the attributes about the dead-letter queue and the receives. Adds EnteredBy
+-- (entered_by), and MovedFrom with the message's former id.
+create or replace function queue.move_system(p_system jsonb, p_message_id text) returns jsonb
 language sql immutable parallel safe
 return coalesce(p_system, '{}') - 'DeadLetterQueueSourceArn' - 'ApproximateReceiveCount'
-    - 'ApproximateFirstReceiveTimestamp' || '{"EnteredBy": "moved"}';
+    - 'ApproximateFirstReceiveTimestamp' || jsonb_build_object('EnteredBy', 'moved', 'MovedFrom', p_message_id);
 
 -- queue.move_target: returns the ARN of a message's target queue, or why the message cannot move. The target is the
 -- task's destination. If the task has no destination, the target is the queue that the message came from, unless that
@@ -42,7 +43,7 @@ begin
                 select queue.without_error(m.attributes::jsonb) from unnest(p_messages) with ordinality m
                 order by m.ordinality),
             p_system => array(
-                select queue.move_system(m.system::jsonb) from unnest(p_messages) with ordinality m
+                select queue.move_system(m.system::jsonb, m.message_id) from unnest(p_messages) with ordinality m
                 order by m.ordinality)) s
         where s.error is null)
     then

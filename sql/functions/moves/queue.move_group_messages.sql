@@ -35,7 +35,7 @@ begin
         'visible_at', v_now + v_target.delay_seconds * interval '1 second', 'sent_at', v_now,
         'message_id', gen_random_uuid(), 'receive_count', 0, 'first_received_at', null, 'redelivered_at', null,
         'attributes', queue.without_error(m.attributes), 'response_bytes', null,
-        'system', queue.move_system(m.system))) r;
+        'system', queue.move_system(m.system, m.message_id::text))) r;
     perform queue.update_groups(array[v_key]);
     perform queue.update_groups(array[p_group_key]);
     perform queue.notify_watchers(v_target.queue_id, p_target_arn);

@@ -17,6 +17,7 @@
 -- messages.
 --   `error` is QueueDoesNotExist or OverLimit.
 --   `wait_seconds` is the queue's ReceiveMessageWaitTimeSeconds.
+--   `system` is `traced` if the caller must record the received messages (trace_receive).
 -- Locks the reader of a shard, and rows of the slow path or of FIFO groups. Skips locked rows. A call needs a short
 -- transaction without other statements. Raises QU004 (not under READ COMMITTED) and QU010.
 -- This file also contains in_flight_capacity, refuse_long_messages, take_deferred and take_side.
@@ -45,7 +46,7 @@ begin
     end if;
     perform queue.require_read_committed();
     select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
-        q.dead_letter_arn, q.counts_in_flight, q.paused,
+        q.dead_letter_arn, q.counts_in_flight, q.paused, q.traces,
         -- The retention of messages that were sent before this time is over.
         v_now - q.retention_seconds * interval '1 second' as sent_before
     into v_queue from queue.queues q where q.arn = p_queue;
@@ -57,6 +58,9 @@ begin
     v_header.wait_seconds := v_queue.wait_seconds;
     v_header.error := case when v_queue.queue_id is null then 'QueueDoesNotExist'
         when v_full then 'OverLimit' end;
+    if v_queue.traces then
+        v_header.system := 'traced';
+    end if;
     return next v_header;
     if v_queue.queue_id is null or v_full or v_queue.paused then
         return;

@@ -310,6 +310,7 @@ def test_readings_of_a_minute_are_one_row(root: Header, shared_database: Databas
             assert console.get(f"/console/queues/q/{path}").status_code == 200, path
         for path in ("messages/peek", "archive", "failures"):
             assert http.get(f"/v1/queues/q/{path}", headers=root).status_code == 200, path
+        assert http.get("/v1/queues/q/messages/1", headers=root).status_code == 404
         search = http.post("/v1/queues/q/messages/search", json={}, headers=root)
         assert search.status_code == 200, search.text
         for tool in ("search_messages", "failure_groups"):
@@ -324,7 +325,43 @@ def test_readings_of_a_minute_are_one_row(root: Header, shared_database: Databas
             assert {row[2:4] for row in read} <= {(f"arn:aws:sqs:us-east-1:{account}:q", None)}
             return {one: sum(int(str(row[4])) for row in read if row[0] == one) for one in {row[0] for row in read}}
 
-        wait_until(lambda: count() == {"console": 4, "rest": 4, "mcp": 2})
+        wait_until(lambda: count() == {"console": 4, "rest": 5, "mcp": 2})
+
+
+def test_a_life_omits_queues_from_which_the_user_may_not_receive(
+    http: httpx.Client, root: Header, account: str
+) -> None:
+    http.post("/v1/queues", json={"name": "dead"}, headers=root).raise_for_status()
+    head = f"arn:aws:sqs:us-east-1:{account}"
+    policy = {"deadLetterTargetArn": f"{head}:dead", "maxReceiveCount": 1}
+    attributes = {"RedrivePolicy": policy, "PenstockTrace": True}
+    http.post("/v1/queues", json={"name": "secret", "attributes": attributes}, headers=root).raise_for_status()
+    http.post("/v1/queues/secret/messages", json={"message": 1}, headers=root).raise_for_status()
+    (held,) = http.get("/v1/queues/secret/messages", headers=root).json()
+    failure = {"error": "a secret", "vt": 0}
+    http.post(f"/v1/queues/secret/messages/{held['receipt']}/fail", json=failure, headers=root).raise_for_status()
+    assert http.get("/v1/queues/secret/messages", headers=root).json() == []
+    (letter,) = http.get("/v1/queues/dead/messages/peek", headers=root).json()
+    allow = [{"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": f"{head}:dead"}]
+    for user, statements in (
+        ("ann", allow),
+        ("bob", [*allow, {**allow[0], "Action": "sqs:ListQueues", "Resource": "*"}]),
+    ):
+        http.put(f"/v1/users/{user}", json={"policies": [json.dumps({"Statement": statements})]}, headers=root)
+    http.put("/v1/users/cy", json={"policies": ["read"]}, headers=root).raise_for_status()
+    ann, bob, reader = (key_of(http, root, user=user) for user in ("ann", "bob", "cy"))
+    path = f"/v1/queues/dead/messages/{letter['id']}"
+    whole, part = (http.get(path, headers=caller) for caller in (root, ann))
+    message_id = whole.json()["message_id"]
+    assert {event["queue"] for event in whole.json()["events"]} == {"secret", "dead"}
+    assert [(event["what"], event["queue"]) for event in part.json()["events"]] == [("dead_lettered", "dead")]
+    assert part.json()["source_queue"] is None
+    assert "secret" not in part.text
+    anywhere = f"/v1/messages/{message_id}"
+    assert http.get(anywhere, headers=bob).json() == part.json()
+    assert (http.get(anywhere, headers=ann).status_code, http.get(path, headers=reader).status_code) == (403, 403)
+    assert http.get(f"/v1/queues/secret/messages/{held['id']}", headers=ann).status_code == 403
+    assert error_code(http.get(anywhere, headers=reader)) == (404, "message_not_found")
 
 
 def test_refusals_and_failed_sign_ins_are_counted(

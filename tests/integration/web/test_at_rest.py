@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import psycopg
 import pytest
@@ -14,6 +14,7 @@ import pytest
 from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Operation, Receive
 from penstock.limits.response_limit import build_receive_limit
+from penstock.observing.reports import Client
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statements.messages import DELETE_MESSAGES, RECEIVE_MESSAGES
 from penstock.settings import Settings
@@ -34,6 +35,7 @@ from tests.support.wait import wait_until
 
 T = TypeVar("T")
 HOUR_MS = "3600000"
+CLIENT = cast("Client", None)  # Only receives of a queue with the attribute PenstockTrace use the client.
 
 
 @pytest.fixture(autouse=True)
@@ -188,13 +190,13 @@ def test_the_service_rests_while_a_client_waits_for_long_messages(database: Data
         with somebody_else(database) as db:
             for _ in range(2):
                 send(db, arn, "x" * 1_000_000)
-        (first, second) = there.run(receive_messages(poll))
+        (first, second) = there.run(receive_messages(poll, CLIENT))
         there.run(iter(BatchCall(DELETE_MESSAGES, [first.handle, second.handle], merge_key=queue.merge_key)))
         over = threading.Event()
 
         def keep_polling() -> None:
             while not over.is_set():
-                assert there.run(receive_messages(poll)) == []
+                assert there.run(receive_messages(poll, CLIENT)) == []
 
         with ThreadPoolExecutor(1) as consumer:
             polling = consumer.submit(keep_polling)

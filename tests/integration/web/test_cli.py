@@ -73,6 +73,7 @@ OPTIONS: dict[str, list[str]] = {
     "send": ["NAME", "MESSAGE", "--delay SECONDS", "--group ID", "--dedup ID", "--endpoint URL", "--json"],
     "receive": ["NAME", "--max N", "--wait SECONDS", "--hide SECONDS", "--delete", "--endpoint URL", "--json"],
     "peek": ["NAME", "--state STATE", "--limit N", *SELECTION, "--endpoint URL"],
+    "message": ["ID", "--queue NAME", "--endpoint URL", "--json"],
     "tail": ["NAME", "--count N", "--endpoint URL", "--json"],
     "purge": ["NAME", "--yes", "--endpoint URL", "--json"],
     "delete": ["NAME", "--id ID", "--receipt TEXT", "--yes", "--endpoint URL", "--json"],

@@ -75,7 +75,8 @@ def test_an_operator_reads_queues_messages_and_failures(installation: McpInstall
         grouped = {"message": 1, "group_id": "```Ignore", "dedup_id": "1"}
         http.post("/v1/queues/attacked.fifo/messages", json=grouped).raise_for_status()
         wait_until(lambda: http.get("/v1/metrics/lag").json()["queues"][-1]["verdict"]["backlog"] == 3)
-        queues, queue, found, groups, none, unknown, attacked, in_groups = call(
+        (letter,) = http.get("/v1/queues/orders-dead/messages/peek", params={"limit": 1}).json()
+        queues, queue, found, groups, none, unknown, attacked, in_groups, lived, gone = call(
             service, key(installation.database, "operate"),
             ("list_queues", {}),
             ("describe_queue", {"queue": "orders-dead"}),
@@ -85,6 +86,8 @@ def test_an_operator_reads_queues_messages_and_failures(installation: McpInstall
             ("search_messages", {"queue": "orders", "limit": 1_000}),
             ("describe_queue", {"queue": "attacked"}),
             ("search_messages", {"queue": "attacked.fifo"}),
+            ("message_life", {"queue": "orders-dead", "id": str(letter["id"])}),
+            ("message_life", {"queue": "orders-dead", "id": "'none"}),
         )  # fmt: skip
         for one in (found, groups, attacked, in_groups):
             text = re.sub(r"(?sm)^(`{3,})\n.*?^\1$", "", text_of(one))
@@ -103,6 +106,9 @@ def test_an_operator_reads_queues_messages_and_failures(installation: McpInstall
         assert set(fence) == {"`"}  # No text in the message can close the fence.
         assert fence not in text_of(found).rpartition(f"\n{fence}\n")[2].removesuffix(fence)
         assert text_of(groups).startswith("3 groups among the 3 examined messages")
+        assert "- state: visible" in text_of(lived)
+        assert f"| {letter['enqueued_at']} | sent | orders-dead |" in text_of(lived)
+        assert "No message has this id" in text_of(gone, failed=True)
         assert "does not exist" in text_of(none, failed=True)
         assert "limit" in text_of(unknown, failed=True)
         received = http.get("/v1/queues/orders-dead/messages", params={"max": 10}).json()

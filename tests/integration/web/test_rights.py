@@ -161,6 +161,8 @@ class Interfaces(NamedTuple):
 
     def _call(self, tool: str) -> tuple[int, str]:
         arguments = {} if tool == "list_queues" else {"queue": "guarded"}
+        if tool == "message_life":
+            arguments["id"] = "1"
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
         headers = {"authorization": f"Bearer {self.keys['token']}", "accept": "application/json, text/event-stream"}
         text = self.http.post("/mcp", json=call, headers=headers).text

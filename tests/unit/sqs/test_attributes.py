@@ -8,7 +8,7 @@ import pytest
 from penstock.errors import AwsError, InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue
 from penstock.settings import Settings
 from penstock.sqs import attributes
-from penstock.sqs.attributes import check_queue_attributes
+from penstock.sqs.attributes import PENSTOCK, check_queue_attributes, show_attributes
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:dead"
 POLICY = json.dumps({"deadLetterTargetArn": ARN, "maxReceiveCount": 3})
@@ -17,7 +17,7 @@ MODEL = botocore.session.get_session().get_service_model("sqs")
 
 def test_every_attribute_of_the_model_is_known() -> None:
     names = set(MODEL.shape_for("QueueAttributeName").enum)
-    assert names == attributes.READABLE | {"All"}
+    assert names == attributes.READABLE - attributes.PENSTOCK.keys() | {"All"}
 
 
 def test_every_system_attribute_of_the_model_is_known() -> None:
@@ -118,6 +118,20 @@ def test_our_own_attributes_belong_to_the_native_api() -> None:
     for bad in ({"archive": "yes"}, {"archive_seconds": "0"}, {"history": ""}):
         with pytest.raises(InvalidAttributeValue):
             check_queue_attributes(bad, fifo=False, extensions=True)
+
+
+@pytest.mark.parametrize("name", PENSTOCK)
+@pytest.mark.parametrize("fifo", [False, True])
+def test_attributes_with_our_prefix_belong_to_every_interface(name: str, fifo: bool) -> None:
+    assert name.startswith("Penstock")
+    for creating, extensions in ((False, False), (True, False), (False, True)):
+        assert check_queue_attributes({name: "True"}, fifo, creating=creating, extensions=extensions) == {name: "true"}
+        for bad in ("", "yes", "1"):
+            with pytest.raises(InvalidAttributeValue):
+                check_queue_attributes({name: bad}, fifo, creating=creating, extensions=extensions)
+    stored = {name: "true", "archive": "true", "DelaySeconds": "0"}
+    assert show_attributes(stored) == {"DelaySeconds": "0"}
+    assert show_attributes(stored, ["All", name]) == {name: "true", "DelaySeconds": "0"}
 
 
 def test_one_kind_of_encryption_at_a_time() -> None:

@@ -23,7 +23,7 @@ from penstock.environment import Environment
 from penstock.http import HttpRequest
 from penstock.limits.message_lengths import MessageLengths
 from penstock.limits.response_limit import ReceiveLimit
-from penstock.observing.reports import Deleted, Received, Report, VisibilityChanged
+from penstock.observing.reports import Client, Deleted, Received, Report, VisibilityChanged
 from penstock.postgres.database import LongMessageFound
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
@@ -54,11 +54,12 @@ CONTAINER = ReceiveLimit(4_200_000, "json", 2)
 TOO_LARGE = RECEIVE_RESPONSE.build_row(["ResponseTooLarge", 7, *[None] * 14])
 FOUND = RECEIVE_RESPONSE.build_row([None, None, 1, *[None] * 13])
 HEADER = RECEIVE_RESPONSE.build_row([None, 0, *[None] * 14])
+CLIENT = cast("Client", None)  # Only receives of a queue with the attribute PenstockTrace use the client.
 
 
 def operation(wait_seconds: float | None, arn: str = ARN) -> Operation[list[ReceivedRow]]:
     return receive.receive_messages(
-        Receive(RECEIVE_MESSAGES, NamedQueue(arn), 10, None, wait_seconds=wait_seconds, limit=LIMIT)
+        Receive(RECEIVE_MESSAGES, NamedQueue(arn), 10, None, wait_seconds=wait_seconds, limit=LIMIT), CLIENT
     )
 
 
@@ -141,7 +142,7 @@ def test_a_wait_for_messages_that_are_too_long_goes_on(
     times = [100.0]
     monkeypatch.setattr(receive, "monotonic", lambda: times[-1])
     effect = Receive(RECEIVE_MESSAGES, NamedQueue(ARN), 10, None, wait_seconds=wait_seconds, limit=FUNCTION)
-    receiving = receive.receive_messages(effect)
+    receiving = receive.receive_messages(effect, CLIENT)
     assert next(receiving) == effect
     times.append(119.0)
     if left:
@@ -234,19 +235,19 @@ def test_changed_visibility_timeouts() -> None:
 
 def test_received_messages_without_the_header() -> None:
     message = RECEIVE_MESSAGES.build_row([None, None, 1, *REST[1:]])
-    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None))
+    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None), CLIENT)
     assert reports(operation, (RECEIVE_MESSAGES, [EMPTY, message])) == [Received(ARN, [message])]
 
 
 def test_an_empty_receive() -> None:
-    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None))
+    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None), CLIENT)
     assert reports(operation, (RECEIVE_MESSAGES, [EMPTY])) == [Received(ARN, [])]
 
 
 def test_a_receive_that_fails_reports_nothing() -> None:
     found: list[Report] = []
     missing = RECEIVE_MESSAGES.build_row(["QueueDoesNotExist", *[None] * 15])
-    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None))
+    operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None), CLIENT)
     with pytest.raises(errors.QueueDoesNotExist):
         run(operation, Responses((RECEIVE_MESSAGES, [missing])), found.append)  # type: ignore[arg-type]
     assert found == []

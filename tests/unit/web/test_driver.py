@@ -230,7 +230,7 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
         resources = build_resources(FakeDatabase(queue))
         request = asyncio.get_running_loop().create_task(
             run_operation(
-                receive_messages(Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 3, None, wait_seconds=20)), resources
+                receive_messages(Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 3, None, wait_seconds=20), CLIENT), resources
             )
         )
         await settle()
@@ -320,7 +320,7 @@ async def test_a_receiver_woken_for_a_long_message_asks_again_at_once() -> None:
     limit = build_receive_limit(None, is_xml=False)
     effect = Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 10, None, wait_seconds=20, limit=limit)
     loop = asyncio.get_running_loop()
-    first, second = [loop.create_task(run_operation(receive_messages(effect), resources)) for _ in range(2)]
+    first, second = [loop.create_task(run_operation(receive_messages(effect, CLIENT), resources)) for _ in range(2)]
     await settle()
     queue.stored = 1
     resources.long_polls.wake(ORDERS, 1)
@@ -349,7 +349,7 @@ async def test_a_receiver_of_a_known_empty_queue_makes_no_call(is_long: bool) ->
     loop = asyncio.get_running_loop()
     polls = []
     for _ in range(2):
-        polls.append(loop.create_task(run_operation(receive_messages(effect), resources)))
+        polls.append(loop.create_task(run_operation(receive_messages(effect, CLIENT), resources)))
         await settle()
     assert len(database.calls) == 1 + is_long
     resources.long_polls.drain()

@@ -117,7 +117,7 @@ def check_rights(mapping: StoredMapping, context: Context) -> Operation[None]:
 def receive(mapping: StoredMapping, count: int, wait_seconds: float, context: Context) -> Operation[list[ReceivedRow]]:
     """Waits for messages and returns up to `count`. Raises QueueDoesNotExist."""
     effect = build_receive(mapping.queue, min(count, MAX_PER_RECEIVE), None, wait_seconds, context)
-    return (yield from receive_messages(effect))
+    return (yield from receive_messages(effect, context, mapping.function_arn))
 
 
 def build_records(mapping: StoredMapping, rows: Sequence[ReceivedRow], context: Context) -> Operation[list[Record]]:

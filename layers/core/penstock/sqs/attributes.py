@@ -4,7 +4,8 @@ Penstock stores the strings that the client sent, because Terraform and other to
 back. Booleans are stored in lower case: AWS also accepts `True`, which Python's `str` returns. Redrive policies are
 stored as AWS shows them, with a number as maxReceiveCount and without null as sourceQueueArns. Sources: CreateQueue,
 SetQueueAttributes and GetQueueAttributes (SQS API reference), and docs/reference/compatibility.md for the limits.
-`archive`, `archive_seconds`, `history` and `paused` are not attributes of AWS; only the REST API accepts them.
+`archive`, `archive_seconds`, `history` and `paused` are not attributes of AWS; only the REST API accepts them. AWS's
+actions also accept the attributes in PENSTOCK.
 """
 
 import json
@@ -79,7 +80,14 @@ FIFO: Mapping[str, Check] = {
     "DeduplicationScope": _accept_only("messageGroup", "queue"),
     "FifoThroughputLimit": _accept_only("perQueue", "perMessageGroupId"),
 }
+PENSTOCK: Mapping[str, Check] = {
+    "PenstockTrace": _is_boolean,
+}
+"""Penstock's attributes of CreateQueue and SetQueueAttributes, with the prefix `Penstock`. GetQueueAttributes shows
+them only by name and never for `All`, because Terraform would remove an attribute that its configuration does not
+name."""
 EXTENSIONS: Mapping[str, Check] = {
+    **PENSTOCK,
     "archive": _is_boolean,
     "archive_seconds": _limit_range(1, 315_360_000),
     "history": _is_boolean,
@@ -91,7 +99,7 @@ COUNTS = frozenset(
     ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible")
 )
 READ_ONLY = COUNTS | {"CreatedTimestamp", "LastModifiedTimestamp", "QueueArn"}
-READABLE = frozenset(STANDARD) | frozenset(FIFO) | READ_ONLY
+READABLE = frozenset(STANDARD) | frozenset(FIFO) | frozenset(PENSTOCK) | READ_ONLY
 MESSAGE_SYSTEM = frozenset(
     (
         "SenderId",
@@ -118,7 +126,7 @@ def check_queue_attributes(
     for an attribute that does not exist, cannot be written or is not for this type of queue. Raises
     InvalidAttributeValue for a value out of range, and InvalidParameterValue for an invalid redrive policy.
     """
-    known = {**STANDARD, **(FIFO if fifo else {}), **(EXTENSIONS if extensions else {})}
+    known = {**STANDARD, **(FIFO if fifo else {}), **(EXTENSIONS if extensions else PENSTOCK)}
     for name, value in attributes.items():
         if name not in known:
             raise build_fifo_error(name) if _is_for_fifo(name, creating) else build_unknown_error(name)
@@ -204,10 +212,11 @@ def add_implied(values: Mapping[str, str]) -> dict[str, str]:
     return dict(values)
 
 
-def show_attributes(stored: Mapping[str, str]) -> dict[str, str]:
+def show_attributes(stored: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
     """Returns a queue's attributes in the format of GetQueueAttributes. The reuse period appears only if the queue
-    has a KMS key."""
-    values = {name: value for name, value in stored.items() if name not in EXTENSIONS}
+    has a KMS key. Penstock's attributes appear only if the request has `named` them."""
+    hidden = EXTENSIONS.keys() - set(named)
+    values = {name: value for name, value in stored.items() if name not in hidden}
     if "KmsMasterKeyId" in values:
         values.setdefault("KmsDataKeyReusePeriodSeconds", DEFAULT_KEY_REUSE_SECONDS)
     else:

@@ -1,7 +1,7 @@
 """Creates, finds, lists, describes, changes, purges and deletes queues."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from penstock import errors
@@ -160,7 +160,8 @@ def get_queue_attributes(request: GetQueueAttributesRequest, context: Context) -
     arn = context.queue_arn(request.queue_url)
     selection = attributes.check_attribute_names(request.attribute_names)
     queue = yield from describe(arn, counts=selection.counts)
-    return GetQueueAttributesResult(attributes=selection.pick(show_queue_attributes(arn, queue)) or None)
+    shown = show_queue_attributes(arn, queue, request.attribute_names or ())
+    return GetQueueAttributesResult(attributes=selection.pick(shown) or None)
 
 
 def describe(arn: str, *, counts: bool = False) -> Operation[QueueRow]:
@@ -177,9 +178,10 @@ def is_content_deduplicated(queue: QueueRow) -> bool:
     return decode_texts(queue.attributes).get("ContentBasedDeduplication") == "true"
 
 
-def show_queue_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
-    """Converts a queue's attributes to the client's format. Times are seconds since 1970. Counts are optional."""
-    values = attributes.show_attributes(decode_texts(queue.attributes))
+def show_queue_attributes(arn: str, queue: QueueRow, named: Iterable[str]) -> dict[str, str]:
+    """Converts a queue's attributes to the client's format. Times are seconds since 1970. Counts are optional. The
+    request has `named` attributes."""
+    values = attributes.show_attributes(decode_texts(queue.attributes), named)
     values["QueueArn"] = arn
     values["CreatedTimestamp"] = str(queue.created_at_ms // 1000)
     values["LastModifiedTimestamp"] = str(queue.modified_at_ms // 1000)

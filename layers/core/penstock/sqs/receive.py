@@ -17,11 +17,12 @@ from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import LONG_DIGEST_BYTES, Compute, Operation, Pause, Receive, Wake
 from penstock.limits.response_limit import build_receive_limit
-from penstock.observing.reports import Received, ReceivedBy
+from penstock.observing.reports import Client, Received, ReceivedBy
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
 
 from . import attributes, digests, validation
 from .sql_errors import build_sql_error
+from .traces import trace_receive
 from .types import Message, MessageAttributeValue, ReceiveMessageRequest, ReceiveMessageResult
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def receive_message(request: ReceiveMessageRequest, context: Context) -> Operati
         # "applies only to FIFO queues" (API reference)
         request.receive_request_attempt_id if queue.is_fifo else None,
     )
-    rows = yield from receive_messages(receive)
+    rows = yield from receive_messages(receive, context)
     yield ReceivedBy(queue.arn, len(rows), context)
     build = partial(build_messages, rows, queue, context.environment.receipts, system, user)
     characters = 0
@@ -87,8 +88,10 @@ def build_receive(
     )
 
 
-def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRow]]:
-    """Returns the messages of a receive.
+def receive_messages(
+    receive: Receive[ReceivedRow], client: Client, caller: str | None = None
+) -> Operation[list[ReceivedRow]]:
+    """Returns the messages of a receive. If the queue records its receives, records `caller`, by default the client.
 
     If a standard queue has reached the limit for messages in flight, a receive that does not wait raises OverLimit.
     Other receives retry each second (Developer Guide, "standard queue quotas" and "FIFO queue quotas"). Raises
@@ -101,6 +104,8 @@ def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRo
         header, *messages = yield from receive
         if header.error is None:
             yield Received(receive.queue.arn, messages)
+            if header.system is not None and messages:
+                yield from trace_receive(messages, caller, client)
             return messages
         if header.error not in ("OverLimit", "ResponseTooLarge"):
             yield Wake(receive.queue.arn, ALL_WAITERS)  # other receives also detect that the queue is deleted

@@ -11,6 +11,7 @@ import msgspec
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
+from penstock.management.messages.life import parse_message, read_life
 from penstock.management.messages.search import (
     PLACE,
     SearchRequest,
@@ -56,6 +57,13 @@ class SearchMessages(msgspec.Struct, forbid_unknown_fields=True):
     filter: MessageFilter = msgspec.field(default_factory=MessageFilter)
     limit: Annotated[int, msgspec.Meta(ge=1, le=50)] = 5
     after: After | None = None
+
+
+class MessageHistory(msgspec.Struct, forbid_unknown_fields=True):
+    """The arguments of `message_life`. `id` is the message's number in the queue, or its id (a UUID)."""
+
+    queue: Name
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
 class FailureGroups(msgspec.Struct, forbid_unknown_fields=True):
@@ -115,6 +123,23 @@ def search(wanted: SearchMessages, context: Context) -> Operation[str]:
     )
 
 
+def message_life(wanted: MessageHistory, context: Context) -> Operation[str]:
+    """Shows a message's events, and the unknown facts."""
+    shown = yield from read_life(wanted.queue, *parse_message(wanted.id), context)
+    heads = ("at", "event", "queue", "receive", "by")
+    rows = ((event.at or "not known", event.what, event.queue, event.receive, event.by) for event in shown.events)
+    times = {"sent": shown.sent_at, "first received": shown.first_received_at, "last received": shown.last_received_at}
+    facts = {"state": shown.state or "not known", **times, "receives": shown.receive_count, "ended": shown.ended_at}
+    details = [f"{event.at or 'not known'} {event.what}: {event.detail}" for event in shown.events if event.detail]
+    return _join(
+        f"## Message {shown.message_id}",
+        _facts(facts),
+        _table(heads, rows),
+        _fence("\n".join(details)) if details else "",
+        *(f"Not known: {text}" for text in shown.unknown),
+    )
+
+
 def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
     """Groups dead letters by failure."""
     grouping = Grouping(build_queue_arn(wanted.queue, context), BY_DEFAULT, None, wanted.after, 5_000, wanted.groups)
@@ -139,6 +164,10 @@ TOOLS: Final[dict[str, ReadTool]] = {
     "search_messages": ReadTool(
         "Finds messages that match a filter (text, JSON path, attribute, age, receives, state) without receiving them.",
         SearchMessages, right_of(find_messages), search,
+    ),
+    "message_life": ReadTool(
+        "Shows the life of one message: when it was sent, received, failed, moved or deleted, and the unknown facts.",
+        MessageHistory, right_of(read_life), message_life,
     ),
     "failure_groups": ReadTool(
         "Groups a queue's dead letters by failure, with samples and the filter for each group.",

@@ -42,6 +42,7 @@ ROUTES: Final[tuple[Routes, ...]] = (
     queues.routes,
     messages.routes,
     message_search.routes,
+    message_search.routes_of_all_queues,
     moves.routes,
     events.routes,
     topics.routes,

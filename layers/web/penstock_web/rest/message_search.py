@@ -1,14 +1,18 @@
-"""Serves /v1/queues/{name}/messages/search and /failures, which read messages without receiving them."""
+"""Serves /v1/queues/{name}/messages/search and /failures, /v1/queues/{name}/messages/{id} and /v1/messages/{id}, which
+read messages without receiving them."""
 
 from typing import Annotated, Final
 
 import msgspec
-from fastapi import Query
+from fastapi import Path, Query
 
 from penstock import errors
 from penstock.documents.queue_names import build_queue_arn
+from penstock.management.errors import MessageNotFound
+from penstock.management.messages import life
 from penstock.management.messages import search as searching
 from penstock.management.messages.search import PLACE, SearchRequest, SearchResponse, ShownGroup
+from penstock.management.messages.types import MessageLife
 from penstock.management.rights import right_of
 from penstock.search import failures as grouping
 from penstock.search.messages import MAX_SCANNED
@@ -27,8 +31,11 @@ class FailureResponse(msgspec.Struct):
 
 
 routes = Routes("messages", prefix="/queues/{name}")
+routes_of_all_queues = Routes("messages")
 
 UNKNOWN: Final = (errors.QueueDoesNotExist,)
+IdInQueue = Annotated[str, Path(description="the message's number in the queue, or its id, a UUID", max_length=64)]
+MessageIdInPath = Annotated[str, Path(description="the message's id, a UUID", max_length=64)]
 
 
 @routes.post(
@@ -67,3 +74,23 @@ async def failures(  # noqa: PLR0913, PLR0917 - each is a parameter
     found = await runner.run(searching.find_failures(name, wanted, runner.context))
     shown = [searching.show_group(group, wanted) for group in found.groups]
     return FailureResponse(shown, found.group_count, found.looked_at, found.of, found.next)
+
+
+@routes.get("/messages/{id}", right=right_of(life.read_life), response=MessageLife, raises=(*UNKNOWN, MessageNotFound))
+async def read_message(name: str, id: IdInQueue, runner: Runner) -> MessageLife:  # noqa: A002
+    """Show the life of a message that is or was in this queue: sends, receives, failures, moves and the end."""
+    return await runner.run(life.read_life(name, *life.parse_message(id), runner.context))
+
+
+@routes_of_all_queues.get(
+    "/messages/{id}", right=right_of(life.find_message), response=MessageLife, raises=(*UNKNOWN, MessageNotFound)
+)
+async def read_message_anywhere(id: MessageIdInPath, runner: Runner) -> MessageLife:  # noqa: A002
+    """Show the life of a message in one of the account's queues. The service examines at most 100,000 messages. The
+    error says how many messages the service examined.
+    """
+    message_id = life.parse_message_id(id)
+    if message_id is None:
+        raise MessageNotFound("No message has this id, because it is not a UUID.")
+    place = await runner.run(life.find_message(message_id, runner.context))
+    return await runner.run(life.read_life(place.queue, place.id, message_id, runner.context))

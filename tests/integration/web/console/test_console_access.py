@@ -47,6 +47,8 @@ FIRST_ROLE = {
     "failures": "operate",
     "messages": "operate",
     "message": "operate",
+    "life": "operate",
+    "find_by_id": "read",
     "delete_messages": "operate",
     "undo": "operate",
     "edit_form": "operate",

@@ -169,6 +169,8 @@ POST /queues/{name}/messages/replace: queue: sqs:ReceiveMessage sqs:DeleteMessag
 GET /queues/{name}/archive: queue: penstock:ReadArchive sqs:ReceiveMessage
 POST /queues/{name}/messages/search: queue: sqs:ReceiveMessage
 GET /queues/{name}/failures: queue: sqs:ReceiveMessage
+GET /queues/{name}/messages/{id}: queue: sqs:ReceiveMessage
+GET /messages/{id}: account: sqs:ListQueues
 POST /queues/{name}/moves: queue: sqs:StartMessageMoveTask
 GET /queues/{name}/moves: queue: sqs:ListMessageMoveTasks
 GET /queues/{name}/moves/{id}: queue: sqs:ListMessageMoveTasks
@@ -334,6 +336,7 @@ def test_tools_ask_what_the_routes_ask_that_do_the_same() -> None:
         "list_queues": ("lag",),
         "describe_queue": ("describe_queue", "queue_minutes"),
         "search_messages": ("search",),
+        "message_life": ("read_message",),
         "failure_groups": ("failures",),
     }
     assert {name: tool.right.actions for name, tool in TOOLS.items()} == {

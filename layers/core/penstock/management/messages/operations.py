@@ -104,7 +104,7 @@ def receive(
     """Receives up to `count` messages, each with a receipt. Waits for the first message."""
     queue = find_queue(name, context)
     rows = yield from receiving.receive_messages(
-        receiving.build_receive(queue, count, visibility_seconds, wait_seconds, context)
+        receiving.build_receive(queue, count, visibility_seconds, wait_seconds, context), context
     )
     yield ReceivedBy(queue.arn, len(rows), context)
     seal = context.environment.receipts.seal

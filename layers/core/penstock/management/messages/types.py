@@ -110,3 +110,62 @@ class Hidden(msgspec.Struct):
 
     id: int
     visible_at: str
+
+
+What = Literal[
+    "sent", "received", "failed", "dead_lettered", "moved", "selected", "acted", "archived", "deleted", "purged",
+    "expired",
+]  # fmt: skip
+
+
+class LifeEvent(msgspec.Struct, omit_defaults=True):
+    """Something that happened to a message. `at` is null if the time is unknown.
+
+    `receive` is the number of the receive in `queue`, from 1. `by` is the caller: an ARN, or a database role. `detail`
+    is the error of a failure, the id of a move task, or the action of a person.
+    """
+
+    what: What
+    at: str | None
+    queue: str
+    receive: int | None = None
+    by: str | None = None
+    user_agent: str | None = None
+    detail: str | None = None
+
+
+class MessageLife(msgspec.Struct):
+    """The life of a message. A member is null if its value is unknown or does not apply. `unknown` says what is
+    unknown.
+
+    `message_id` is the id that SQS clients see, and `id` is the message's number in `queue`. `state` is visible,
+    in_flight or delayed for a message in the queue, and otherwise says how the message left the queue: deleted, purged,
+    expired, dead_lettered or moved. `entered_by` is sent, dead_lettered or moved. `receive_count` includes the receives
+    in the queues before a dead-letter queue. `visible_at` belongs to a message in flight or delayed. A move gives a
+    message a new id; `former_message_id` is the id before the move.
+    """
+
+    message_id: str
+    id: int | None
+    queue: str
+    state: str | None
+    sent_at: str | None
+    entered_at: str | None
+    entered_by: str | None
+    source_queue: str | None
+    receive_count: int | None
+    first_received_at: str | None
+    last_received_at: str | None
+    visible_at: str | None
+    ended_at: str | None
+    group_id: str | None
+    former_message_id: str | None
+    events: list[LifeEvent]
+    unknown: list[str]
+
+
+class MessagePlace(msgspec.Struct):
+    """The queue that has or had a message. `id` is the message's number there, or null if it is unknown."""
+
+    queue: str
+    id: int | None

@@ -58,7 +58,8 @@ class SentRow(NamedTuple):
 
 
 class ReceivedRow(NamedTuple):
-    """A received message. The first row of a result is a header, with `error` and the queue's `wait_seconds`."""
+    """A received message. The first row of a result is a header, with `error` and the queue's `wait_seconds`. The
+    header's `system` is `traced` if the queue records its receives (`penstock.sqs.traces`)."""
 
     error: str | None
     wait_seconds: int | None

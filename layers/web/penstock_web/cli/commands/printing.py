@@ -43,6 +43,7 @@ STYLES: Final = {
 }
 """The styles of the words for states."""
 _STATE_COLUMNS: Final = {"kind", "verdict", "state", "status", "outcome", "paused", "database"}
+_EVENT_COLUMNS: Final = ("at", "what", "queue", "receive", "by", "user_agent", "detail")
 Style = str | Callable[[str], str]
 
 
@@ -155,6 +156,21 @@ def print_described(document: Document, json: bool) -> None:
         if isinstance(found := document.pop(member, None), dict):
             document |= {f"{member}.{key}": value for key, value in sorted(found.items())}
     print_fields(document)
+
+
+def print_life(document: Document, json: bool) -> None:
+    """Prints JSON, or a message's facts, its events, and the unknown facts."""
+    if json:
+        print_json(document)
+        return
+    events, unknown = document.pop("events"), document.pop("unknown")
+    state = document["state"] or "not known"
+    print_fields({name: value for name, value in {**document, "state": state}.items() if value is not None})
+    if isinstance(events, list) and events:
+        print()
+        print_table(events, False, [name for name in _EVENT_COLUMNS if any(name in event for event in events)])
+    for text in unknown if isinstance(unknown, list) else ():
+        print(f"\n{to_printable(str(text))}")
 
 
 def print_table(rows: Iterable[Document], json: bool, columns: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import quote
 
 import typer
 
@@ -25,8 +26,8 @@ from .filters import (
     prints_json,
     read_filter,
 )
-from .options import Endpoint, Json, Name, Yes, confirm
-from .printing import count_noun, print_described, print_json, print_messages, print_table, say, shorten
+from .options import Endpoint, Json, Name, Yes, complete_queue, confirm
+from .printing import count_noun, print_described, print_json, print_life, print_messages, print_table, say, shorten
 from .values import accept_only, json_or_text, whole_number
 
 if TYPE_CHECKING:
@@ -213,6 +214,31 @@ def peek(  # noqa: PLR0913, PLR0917 - each is an option
             f"penstock: `penstock schedules list` lists messages with a delay above {MAX_DELAY_SECONDS} seconds",
             file=sys.stderr,
         )
+
+
+@app.command("message", help="show the life of one message: sends, receives, failures, moves and its end")
+def message(
+    message_id: Annotated[
+        str,
+        typer.Argument(metavar="ID", help="message id (a UUID); with --queue also the message's number in the queue"),
+    ],
+    queue_name: Annotated[
+        str | None,
+        typer.Option(
+            "--queue",
+            metavar="NAME",
+            help="search only this queue (default: all queues)",
+            autocompletion=complete_queue,
+        ),
+    ] = None,
+    endpoint: Endpoint = None,
+    json: Json = False,
+) -> None:
+    """Prints the known facts of a message, its events in the order of time, and the unknown facts."""
+    if queue_name is None and message_id.isdigit():
+        raise LocalError("a message's number is unique only in its queue: add --queue NAME")
+    path = f"/messages/{quote(message_id, safe='')}"
+    print_life(RestClient(endpoint).call("GET", path if queue_name is None else queue_path(queue_name, path)), json)
 
 
 @app.command("tail", help="show new messages without receiving them, until Ctrl-C")

@@ -21,6 +21,7 @@ FIELDS: Final = {
     "archive": "true to keep deleted messages, otherwise false",
     "archive_seconds": "how long the queue keeps deleted messages",
     "history": "true to record each message's outcome for metrics, otherwise false",
+    "PenstockTrace": "true to record each receive and its caller, otherwise false",
     "RedrivePolicy": "JSON with deadLetterTargetArn and maxReceiveCount, or empty",
     "RedriveAllowPolicy": "JSON: which queues can use this queue as their dead-letter queue",
     "Policy": "JSON: which other accounts and users can use the queue",

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.management.attention import Judged
+from penstock.management.messages.life import parse_message_id
 from penstock.management.rights import needs, right_of
 from penstock.management.verdicts import Observed
 from penstock.postgres.statements.queues import READ_QUEUE_PAGE, QueuePageRow
@@ -19,7 +20,7 @@ from penstock_web.console.observing import observe
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.paging import PAGE, count_pages, count_rows_before, read_page_number
 from penstock_web.console.rendering import plural
-from penstock_web.console.responses import show_page
+from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import screen
 
 from .overview import read_shared
@@ -65,12 +66,15 @@ def read_page(wanted: Wanted, first: list[str], context: Context) -> Operation[l
 
 @screen("/console/queues", right=right_of(read_page), title="Queues", position=20)
 async def queues(page: CurrentPage) -> Response:
-    """Shows queues with their last measurements."""
+    """Shows queues with their last measurements. A message id in the search field leads to the message."""
+    searched = page.query.get("q", "").strip()
+    if parse_message_id(searched) is not None:
+        return redirect(f"/console/messages/{searched}")
     sort = page.query.read_choice("sort", SORTS)
     order = page.query.read_choice("order", ("", "asc", "desc"))
     descending = sort != TROUBLE and (order == "desc" if order else sort != "name")
     wanted = Wanted(
-        page.query.get("q", "").strip()[:MAX_SEARCH_LENGTH],
+        searched[:MAX_SEARCH_LENGTH],
         sort,
         descending,
         read_page_number(page.query),

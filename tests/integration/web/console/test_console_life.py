@@ -1,0 +1,85 @@
+"""Tests the page about the life of a message, and its links."""
+
+import json
+import re
+
+import psycopg
+import pytest
+
+from tests.support.web.console import Console, barriers, table
+
+pytestmark = pytest.mark.xdist_group("console")
+
+HOSTILE = "<script>alert(1)</script>\"'&{{7*7}}"
+NEVER = "00000000-0000-4000-8000-000000000000"
+
+
+def fail_once(console: Console, name: str) -> tuple[str, str]:
+    """Sends a message and reports a failure. Returns the message's id, and the path of its life."""
+    url = console.queue(name, PenstockTrace="true")
+    console.sqs.send_message(QueueUrl=url, MessageBody="m")
+    (message,) = console.sqs.receive_message(QueueUrl=url)["Messages"]
+    with console.service.http() as http:
+        (peeked,) = http.get(f"/v1/queues/{name}/messages/peek?state=in_flight").json()
+        (held,) = http.get(f"/v1/queues/{name}/messages/{peeked['id']}").json()["events"][1:]
+        assert held["what"] == "received"
+    with psycopg.connect(console.database.dsn) as db:
+        db.execute(
+            "select queue.fail(%s, %s, %s)", (f"arn:aws:sqs:us-east-1:000000000000:{name}", peeked["id"], HOSTILE)
+        )
+    return message["MessageId"], f"/queues/{name}/messages/{peeked['id']}/life"
+
+
+def test_a_life_with_a_hostile_error(console: Console) -> None:
+    message_id, path = fail_once(console, "lived")
+    text = console.page(path)
+    rows = table(text, "life")
+    assert [row["Event"].split()[0] for row in rows] == ["sent", "received", "failed"]
+    assert "boto" in rows[1]["Details"].lower()
+    assert "alert(1)" in text
+    assert "<script>alert" not in text
+    assert "{{7*7}}" in text
+    assert message_id in text
+    assert ">in flight</span>" in text
+    assert barriers(text) == ["not one main"]  # The page's element has attributes.
+    assert f'href="/console{path}"' in console.page(path.removesuffix("/life"))
+    assert f'href="/console{path}"' in console.page("/queues/lived/messages?state=in_flight")
+    assert f'href="/console{path}"' in console.page("/queues/lived/messages?text=m")
+
+
+def test_the_search_field_takes_a_message_id(console: Console) -> None:
+    message_id, path = fail_once(console, "sought")
+    found = console.browser.get(f"/console/queues?q=+{message_id}")
+    assert (found.status_code, found.headers["location"]) == (303, f"/console/messages/{message_id}")
+    life = console.browser.get(found.headers["location"])
+    assert (life.status_code, life.headers["location"]) == (303, f"/console{path}?id={message_id}")
+    assert message_id in console.browser.get(life.headers["location"]).text
+    link = re.findall(
+        r'href="/console(/queues/sought/[^"]+/life)">Show', console.page(f"/queues/sought/messages?text={message_id}")
+    )
+    assert message_id in console.page(link[0])
+
+
+def test_a_life_without_a_trace_says_what_is_not_known(console: Console) -> None:
+    dead = console.queue("untraced-dead")
+    arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    url = console.queue("untraced", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1}))
+    console.sqs.send_message(QueueUrl=url, MessageBody="m")
+    for _ in range(2):
+        console.sqs.receive_message(QueueUrl=url, VisibilityTimeout=0)
+    path = re.findall(r'class="preview" href="/console([^"]+)"', console.page("/queues/untraced-dead/messages"))[0]
+    text = console.page(f"{path}/life")
+    assert [row["Event"] for row in table(text, "life")] == ["sent", "received no. 1", "became a dead letter"]
+    assert "The receivers in untraced are not known" in text
+    assert 'href="/console/queues/untraced/attributes"' in text
+
+
+@pytest.mark.parametrize("message", ["0", NEVER, "0x1", "%3Cscript%3E", "%00", "-1", "9" * 20])
+def test_lives_of_no_message(console: Console, message: str) -> None:
+    console.queue("lifeless")
+    for path in (f"/console/queues/lifeless/messages/{message}/life", f"/console/messages/{message}"):
+        response = console.browser.get(path)
+        assert response.status_code == 404, path
+        assert "Traceback" not in response.text
+        assert "<script>alert" not in response.text
+    assert "looked at all" in console.browser.get(f"/console/messages/{NEVER}").text
