@@ -230,7 +230,8 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
         resources = build_resources(FakeDatabase(queue))
         request = asyncio.get_running_loop().create_task(
             run_operation(
-                receive_messages(Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 3, None, wait_seconds=20), CLIENT), resources
+                receive_messages(Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 3, None, wait_seconds=20), CLIENT),
+                resources,
             )
         )
         await settle()
