@@ -12,6 +12,7 @@ from penstock import drivers
 from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Operation, Pause, Receive, Wake, Woken, compute
 from penstock.limits.response_limit import build_receive_limit
+from penstock.observing.reports import Client
 from penstock.postgres.sqlstates import LONG_MESSAGE
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
@@ -33,6 +34,8 @@ from tests.support.web.fakes import (
 from tests.support.web.virtual_clock import settle
 
 Steps = Operation[Any]
+
+CLIENT = cast("Client", None)  # Only receives of a queue with the attribute PenstockTrace use the client.
 
 
 def receiving(count: int = 1, arn: str = ORDERS, wait_seconds: float | None = 20) -> Operation[list[ReceivedRow]]:
