@@ -32,7 +32,8 @@ MINUTE: Final = timedelta(minutes=1)
 MINUTES: Final = 60
 SIZE: Final = (720, 180)
 """The width and height of the chart in pixels."""
-MAX_ITEMS: Final = 50
+MAX_ITEMS: Final = 20
+"""More items would push the chart and the totals below the window. The worst item of each kind comes first."""
 MAX_BUSIEST: Final = 8
 WORDS: Final = {
     "stalled": "no receives",
