@@ -232,7 +232,6 @@ def measurement(
     monkeypatch.setattr(workers_measure, "run_once", measure)
     monkeypatch.setattr("penstock.workers.alert.run_once", lambda *_: (False, 0))
     monkeypatch.setattr(background, "TransactionExecutor", lambda connection: connection)
-    monkeypatch.setattr(background.alert, "run_once", lambda *_: (False, 0))
     return MeasurementWorker(SETTINGS, rest.long_polls, rest.activity, rest.meter)
 
 
