@@ -115,8 +115,10 @@ def import_(
 
     if source != "aws" and not source.startswith(("http://", "https://")):
         raise LocalError(f"{source} is not an address such as http://127.0.0.1:4566, and not aws")
-    service = Service(None if source == "aws" else source, region or usual_region())
+    region = region or usual_region()
+    service = Service(None if source == "aws" else source, region)
     _write(portable(read_endpoint(service, None, _warn, strict=False).manifest, service), output)
+    _warn(f"the file names no region: apply it with `penstock apply --region {region}`")
 
 
 def _list_missing(names: set[str], endpoint: str | None, region: str | None) -> set[str]:

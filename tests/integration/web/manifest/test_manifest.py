@@ -289,8 +289,10 @@ def test_moto_is_imported(penstock: Command, tmp_path: Path, capsys: pytest.Capt
     with mock_aws():
         fill()
         assert main(["import", "--from", "aws", "-o", str(path)]) == 0
-    left_out = capsys.readouterr().err.splitlines()
-    assert left_out == ["penstock: left out: the subscription of topic placed to email shop@example.com"]
+    assert capsys.readouterr().err.splitlines() == [
+        "penstock: left out: the subscription of topic placed to email shop@example.com",
+        "penstock: the file names no region: apply it with `penstock apply --region us-east-1`",
+    ]
     made = plan(penstock("apply", "-f", str(path)))
     assert len(made) == 7
     assert penstock("apply", "-f", str(path)) == "nothing to do\n"
