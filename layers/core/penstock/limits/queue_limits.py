@@ -1,6 +1,6 @@
 """The limits of queues and messages ("Amazon SQS message quotas" and SetQueueAttributes, SQS API reference).
 
-SQL has the same limits: `queue.create`, `queue.send_messages` and the checks of the tables.
+SQL has the same limits: `queue.attribute_rules`, `queue.send_messages` and the checks of the tables.
 """
 
 from typing import Final

@@ -1,9 +1,12 @@
 """Tests how SQL creates, finds, describes, lists, changes and deletes queues."""
 
 import json
+import re
 
+import psycopg
 import pytest
 
+from penstock.errors import AwsError
 from penstock.postgres.statements.installation import NEXT_QUEUES, SHARED_SECRET
 from penstock.postgres.statements.queues import (
     CREATE_QUEUE,
@@ -30,6 +33,67 @@ def create_described(
 @pytest.mark.parametrize("fifo", [False, True])
 def test_the_defaults_in_sql_are_those_of_the_service(db: Connection, fifo: bool) -> None:
     assert value(db, "select queue.default_attributes(%s)", fifo) == attributes.build_defaults(fifo, Settings.read({}))
+
+
+VALUES = (
+    "", "-1", "0", "1", "20", "21", "59", "60", "900", "901", "1023", "1024", "43200", "43201", "86400", "86401",
+    "1048576", "1048577", "1209600", "1209601", "315360000", "315360001", "2147483648", "00000000060", " 60", "60 ",
+    "6e1", "60.0", "٦٠", "60\n", "true", "false", "yes", "null", "queue", "messageGroup", "perQueue",
+    "perMessageGroupId",
+)  # fmt: skip
+POLICIES = {"Policy", "RedrivePolicy", "RedriveAllowPolicy"}
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_the_sql_interface_accepts_the_values_that_the_service_accepts(db: Connection, fifo: bool) -> None:
+    """The service also accepts `True`, and stores `true`."""
+    names = {**attributes.STANDARD, **attributes.FIFO, **attributes.EXTENSIONS, "Other": None}.keys() - POLICIES
+    difference = set()
+    for name in names:
+        for text in VALUES:
+            given = {name: text} | ({"DeduplicationScope": "messageGroup"} if text == "perMessageGroupId" else {})
+            try:
+                attributes.check_queue_attributes(given, fifo, creating=True, extensions=True)
+                accepted = name != "FifoQueue" or fifo
+            except AwsError:
+                accepted = False
+            problem = value(db, "select queue.attribute_problem(%s, %s)", json.dumps(given), fifo)
+            if (problem is None) is not accepted:
+                difference.add((name, text, problem))
+    assert difference == set()
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"VisibilityTimeout": "43201"}, 'VisibilityTimeout is "43201" and not 0 to 43200'),
+        ({"VisibilityTimeout": 60}, "VisibilityTimeout is not a text"),
+        ({"DelaySeconds": None}, "DelaySeconds is not a text"),
+        ({"delayseconds": "1"}, 'there is no queue attribute "delayseconds"'),
+        ({"paused": "TRUE"}, 'paused is "TRUE" and not true or false'),
+        ({"FifoQueue": "true"}, "FifoQueue is an attribute of FIFO queues only"),
+        ([], "attributes is not a JSON object"),
+        (None, "attributes is not a JSON object"),
+        ({"RedrivePolicy": "{"}, "RedrivePolicy is not a JSON object"),
+        ({"RedrivePolicy": "[]"}, "RedrivePolicy is not a JSON object"),
+        ({"RedrivePolicy": '{"deadLetterTargetArn": "a"}'}, "RedrivePolicy is not a JSON object"),
+        ({"RedrivePolicy": '{"deadLetterTargetArn": "a", "maxReceiveCount": 0}'}, "RedrivePolicy is not a JSON object"),
+        ({"RedrivePolicy": '{"deadLetterTargetArn": "a", "maxReceiveCount": 1001}'}, "maxReceiveCount, 1 to 1000"),
+    ],
+)
+def test_the_sql_interface_refuses_attributes(db: Connection, given: object, problem: str) -> None:
+    with pytest.raises(psycopg.Error, match=re.escape(problem)) as raised:
+        db.execute("select queue.create('q', %s)", (json.dumps(given),))
+    assert raised.value.sqlstate == "QU003"
+    assert value(db, "select count(*) from queue.queues") == 0
+
+
+def test_the_sql_interface_refuses_attributes_of_fifo_queues(db: Connection) -> None:
+    for given in ({"MaximumMessageSize": "1023"}, {"FifoThroughputLimit": "perMessageGroupId"}):
+        with pytest.raises(psycopg.Error, match=next(iter(given))) as raised:
+            db.execute("select queue.create_fifo('f', %s)", (json.dumps(given),))
+        assert raised.value.sqlstate == "QU003"
+    assert value(db, "select count(*) from queue.queues") == 0
 
 
 def test_queues_of_the_sql_interface_have_the_stored_defaults(db: Connection) -> None:
