@@ -93,6 +93,23 @@ EXTENSIONS: Mapping[str, Check] = {
     "history": _is_boolean,
     "paused": _is_boolean,
 }
+DEFAULTS: Mapping[str, str] = MappingProxyType(
+    {
+        "DelaySeconds": "0",
+        "MaximumMessageSize": str(queue_limits.MAX_MESSAGE_BYTES),
+        "MessageRetentionPeriod": "345600",
+        "ReceiveMessageWaitTimeSeconds": "0",
+        "SqsManagedSseEnabled": "true",
+    }
+)
+"""The defaults of AWS, in seconds and bytes. The default of VisibilityTimeout is a setting."""
+FIFO_DEFAULTS: Mapping[str, str] = MappingProxyType(
+    {
+        "ContentBasedDeduplication": "false",
+        "DeduplicationScope": "queue",
+        "FifoThroughputLimit": "perQueue",
+    }
+)
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
 DEFAULT_KEY_REUSE_SECONDS = "300"
 COUNTS = frozenset(
@@ -179,23 +196,13 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
 
 
 def build_defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES) -> dict[str, str]:
-    """Returns the attributes' defaults. Seconds and bytes have the limits of AWS's reference."""
-    values = {
-        "DelaySeconds": "0",
-        "MaximumMessageSize": "1048576",
-        "MessageRetentionPeriod": "345600",
-        "ReceiveMessageWaitTimeSeconds": "0",
-        "VisibilityTimeout": str(settings.queue_default_visibility_timeout),
-        "SqsManagedSseEnabled": "true",
-    }
+    """Returns the defaults of a new queue's attributes."""
+    values = {**DEFAULTS, "VisibilityTimeout": str(settings.queue_default_visibility_timeout)}
     if supplied.get("KmsMasterKeyId"):
         values["SqsManagedSseEnabled"] = "false"
         values["KmsDataKeyReusePeriodSeconds"] = DEFAULT_KEY_REUSE_SECONDS
     if fifo:
-        values["FifoQueue"] = "true"
-        values["ContentBasedDeduplication"] = "false"
-        values["DeduplicationScope"] = "queue"
-        values["FifoThroughputLimit"] = "perQueue"
+        values |= {"FifoQueue": "true", **FIFO_DEFAULTS}
     return values
 
 

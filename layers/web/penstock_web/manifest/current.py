@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from penstock.sns.attributes import FIFO_TOPIC, TOPIC
-from penstock.sqs.attributes import EXTENSIONS, FIFO, STANDARD
+from penstock.sqs.attributes import DEFAULTS, EXTENSIONS, FIFO, FIFO_DEFAULTS, STANDARD
 from penstock_web.local_error import LocalError
 
 from .endpoint import ManifestEndpoint
@@ -32,14 +32,8 @@ from .references import References
 T = TypeVar("T")
 Warn = Callable[[str], None]
 QUEUE_DEFAULTS: Final[Mapping[str, str]] = {
-    "DelaySeconds": "0",
-    "MaximumMessageSize": "1048576",
-    "MessageRetentionPeriod": "345600",
-    "ReceiveMessageWaitTimeSeconds": "0",
-    "SqsManagedSseEnabled": "true",
-    "ContentBasedDeduplication": "false",
-    "DeduplicationScope": "queue",
-    "FifoThroughputLimit": "perQueue",
+    **DEFAULTS,
+    **FIFO_DEFAULTS,
     "archive": "false",
     "history": "true",
     "paused": "false",
