@@ -82,7 +82,7 @@ FIRST_ROLE = {
     "create_group": "admin",
     "delete_group": "admin",
     "mappings": "read",
-    "mapping": "read",
+    "show_mapping": "read",
     "new_mapping": "admin",
     "create_mapping": "admin",
     "change_mapping_form": "admin",

@@ -70,7 +70,7 @@ async def new_mapping(page: CurrentPage) -> Response:
 
 
 @screen("/console/mappings/{mapping}", right=right_of(management.describe_mapping))
-async def mapping(mapping: str, page: CurrentPage) -> Response:
+async def show_mapping(mapping: str, page: CurrentPage) -> Response:
     """Shows a mapping's settings and the results of its batches."""
     shown = await page.run(management.describe_mapping(mapping, page.context))
     arn = build_mapping_arn(mapping, page.context)
