@@ -55,9 +55,11 @@ begin
             moved := moved + v_step.moved;
             failure := coalesce(v_step.failure, failure);
             v_busy := v_busy or v_step.busy;
-            if v_step.stuck and v_all.next = '-2:' || split_part(v_all.next, ':', 2) || ':' || v_group.group_id then
+            if v_step.stuck and v_all.next
+                = queue.fifo_shard() || ':' || split_part(v_all.next, ':', 2) || ':' || v_group.group_id
+            then
                 -- The next search skips the rest of the group.
-                v_all.next := '-2:9223372036854775807:' || v_group.group_id;
+                v_all.next := queue.fifo_shard() || ':9223372036854775807:' || v_group.group_id;
             end if;
         end loop;
     end if;
