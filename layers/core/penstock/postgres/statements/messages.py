@@ -24,7 +24,7 @@ HandleFields: TypeAlias = tuple[int, int, int, int, int, int, bytes] | ReceiptHa
 
 class SendEntry(NamedTuple):
     """A message to store. `body`, `attributes` and `system` are UTF-8. `attributes` and `system` are JSON. `size_bytes`
-    is the size of `body`, `attributes` and `system` together."""
+    is the size of body and message attributes, without `system`."""
 
     queue_arn: str
     message_id: bytes
