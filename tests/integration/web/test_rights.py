@@ -55,6 +55,8 @@ BODIES: dict[str, Any] = {
     "PATCH /queues/{name}/messages/{id}": {"vt": 0},
     "POST /queues/{name}/messages/{handle}/fail": {"error": "timeout"},
     "POST /queues/{name}/messages/search": {},
+    "POST /queues/{name}/messages/{id}/edit": {"message": "x"},
+    "POST /queues/{name}/messages/replace": {"filter": {}, "path": "a", "value": 1},
     "POST /queues/{name}/moves": {"filter": {}},
     "POST /topics/{topic}/messages": {"message": "x"},
     "POST /topics/{topic}/subscriptions": {"queue": "guarded"},

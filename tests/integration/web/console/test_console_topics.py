@@ -263,14 +263,14 @@ def test_a_message_with_a_fault_is_kept(console: Console, form: dict[str, str], 
 
 
 def test_a_fifo_topic_needs_a_group(console: Console) -> None:
-    console.browser.post("/console/topics", name="ordered", fifo="1")
-    console.queue("ordered.fifo", FifoQueue="true")
-    go(subscribe(console.browser, "ordered.fifo", protocol="sqs", endpoint="ordered.fifo", raw="1"))
-    publish = "/console/topics/ordered.fifo/publish"
+    console.browser.post("/console/topics", name="placed", fifo="1")
+    console.queue("placed.fifo", FifoQueue="true")
+    go(subscribe(console.browser, "placed.fifo", protocol="sqs", endpoint="placed.fifo", raw="1"))
+    publish = "/console/topics/placed.fifo/publish"
     assert 'id="problem-group"' in console.browser.post(publish, body="x").text
     assert 'id="problem-dedup"' in console.browser.post(publish, body="x", group="g").text
     go(console.browser.post(publish, body="x", group="g", dedup="d"))
-    url = console.sqs.get_queue_url(QueueName="ordered.fifo")["QueueUrl"]
+    url = console.sqs.get_queue_url(QueueName="placed.fifo")["QueueUrl"]
     (message,) = console.sqs.receive_message(QueueUrl=url, AttributeNames=["All"], WaitTimeSeconds=5)["Messages"]
     assert (message["Body"], message["Attributes"]["MessageGroupId"]) == ("x", "g")
 

@@ -124,6 +124,14 @@ REQUESTS: list[tuple[str, str, Any]] = [
     ("PATCH", f"/mappings/{{{MOVE}}}", {"function": "f", "filters": [{"body": ["a"]}], "tags": {"a": "b"}}),
     ("DELETE", f"/mappings/{{{MOVE}}}", None),
     ("POST", "/previews", {"cron": "0 0 * * *", "timezone": "UTC"}),
+    ("GET", f"/messages/{{{MOVE}}}", None),
+    ("GET", f"/queues/{{q}}/messages/{{{MOVE}}}", None),
+    ("POST", "/queues/{q}/messages/{1}/edit", {**MESSAGE, "to": "q", "group_id": "g", "dedup_id": "d"}),
+    ("POST", "/queues/{q}/messages/replace", {"filter": {"text": "a"}, "path": ["a"], "value": {"a": "b"}, "to": "q"}),
+    ("PUT", "/alerts", {"url": "https://a.example/"}),
+    ("GET", "/alerts", None),
+    ("POST", "/alerts/test", None),
+    ("DELETE", "/alerts", None),
 ]  # fmt: skip
 
 

@@ -155,6 +155,12 @@ def to_edit(edited: EditedMessage) -> Edit:
 
 
 # --- one message -----------------------------------------------------------------------------------------------------
+@needs("queue", "sqs:ReceiveMessage", "sqs:DeleteMessage")
+def read_original(name: str, message_id: int, context: Context) -> Operation[FoundRow]:
+    """Returns a message for an edit, as `read_message` does."""
+    return (yield from read_message(name, message_id, context))
+
+
 @needs("queue", "sqs:ReceiveMessage")
 def read_message(name: str, message_id: int, context: Context) -> Operation[FoundRow]:
     """Returns a message in any state, without receiving it. Raises QueueDoesNotExist or MessageNotFound."""

@@ -42,7 +42,7 @@ MAX_SAMPLE_LENGTH: Final = 16_384
 @screen("/console/queues/{name}/messages/{message_id}/edit", right=right_of(editing.edit_message))
 async def edit_form(name: str, message_id: str, page: CurrentPage) -> Response:
     """Shows the form, filled with the message. A dead letter's target is its source queue. Raises MessageNotFound."""
-    row = await page.run(editing.read_message(name, parse_id(message_id), page.context))
+    row = await page.run(editing.read_original(name, parse_id(message_id), page.context))
     return show_edit(page, name, message_id, fill(row, editing.find_target(row, name, page.context)), row)
 
 
@@ -54,7 +54,7 @@ async def edit(name: str, message_id: str, page: CurrentPage) -> Response:
     written = read_written(page.form)
     row = None
     try:
-        row = await page.run(editing.read_message(name, parse_id(message_id), page.context))
+        row = await page.run(editing.read_original(name, parse_id(message_id), page.context))
         change = Edit(
             find_change(row.body, written.body), build_attributes(written), written.to or None, written.group,
             written.dedup, page.form.get("any_text") == "yes",
