@@ -49,6 +49,7 @@ PAGES = (
     "/console/mappings/new",
     "/console/mappings/00000000-0000-4000-8000-000000000000/change",
     "/console/deliveries",
+    "/console/alerts",
     "/console/system",
     "/console/keys",
     "/console/audit",

@@ -1,6 +1,7 @@
 """Tests which problems alerts tell, and the messages for each service, without a database. docs/operate/alerts.md."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -253,6 +254,18 @@ def test_a_mail_has_a_subject_and_lines() -> None:
     assert (message.kind, message.endpoint, message.target) == ("mail", "smtp://mail/alert", None)
     assert (body["destination"], body["subject"]) == ("oncall@example.com", "Penstock: 1 problem, 1 ended")
     assert len(body["text"].split("\n")) == 3
+
+
+@pytest.mark.parametrize(
+    "reason", ["5 dead letters; 2 arrived", "It fails.", "x" * 900, "Does it?", "x" * 299 + ". yes"]
+)
+def test_a_reason_ends_before_the_next_sentence_begins(reason: str) -> None:
+    """A reason can contain the words of an endpoint or a function, which are long or end without a full stop."""
+    change = Change(what="began", account_id=ACCOUNT, name="orders", kind="stalled", text=reason, since=NOW)
+    (message,) = write_messages(Recipient(ACCOUNT, mail="oncall@example.com"), [change], SETTINGS)
+    text = json.loads(message.body)["text"]
+    assert re.search("[.!?…] Since 2030-01-01 12:00:00 UTC", text)
+    assert len(text) < 500
 
 
 def test_many_changes_make_one_message_of_limited_length() -> None:

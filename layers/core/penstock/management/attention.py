@@ -225,7 +225,7 @@ def describe_dead_letters(queue: JudgedQueue) -> Concern:
     return Concern(
         kind=Kind.DEAD_LETTERS.value, level="bad" if seen.verdict.arrival_rate else "warn", name=name,
         since=to_utc(seen.facts.oldest_at), since_or_before=False, number=number,
-        text=f"{number:,} dead {'letter' if number == 1 else 'letters'}; {arrived} arrived in the last hour",
+        text=f"{number:,} dead {'letter' if number == 1 else 'letters'}; {arrived} arrived in the last hour.",
         page=f"{queue_page(name)}/failures",
     )  # fmt: skip
 

@@ -94,6 +94,10 @@ FIRST_ROLE = {
     "retry_failed": "operate",
     "pause_endpoint": "operate",
     "send_test_event": "operate",
+    "alerts_page": "read",
+    "set_alerts": "admin",
+    "clear_alerts": "admin",
+    "test_alerts": "operate",
     "system": "read",
     "keys": "admin",
     "key": "admin",
@@ -131,6 +135,7 @@ WRITING = {
     "confirm_subscription_by_form", "end_subscription", "change_mapping",
     "create_schedule", "change_schedule", "preview_schedule", "delete_schedule", "create_group", "delete_group",
     "create_user", "set_policies", "end_user", "create_key", "limit_key", "revoke_key",
+    "set_alerts", "clear_alerts", "test_alerts",
 }  # fmt: skip
 
 

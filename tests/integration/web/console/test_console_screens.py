@@ -40,7 +40,7 @@ def test_a_dead_letter_queue_that_grew_needs_attention(console: Console) -> None
     console.sqs.send_message(QueueUrl=url, MessageBody="poison")
     console.sqs.receive_message(QueueUrl=url, VisibilityTimeout=0)
     console.sqs.receive_message(QueueUrl=url)
-    wait_until(lambda: "1 dead letter; 1 arrived in the last hour" in console.page(""))
+    wait_until(lambda: "1 dead letter; 1 arrived in the last hour." in console.page(""))
     text = console.page("/queues?q=TRIAGE")
     assert text.count("data-row") == 2
     assert 'to <a class="name" href="/console/queues/triage-dead">' in text

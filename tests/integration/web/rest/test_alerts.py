@@ -47,8 +47,11 @@ def test_an_account_sets_shows_tests_and_clears_its_address(
     shown = f"slack+http://127.0.0.1:{hook.port}/****"
     assert main(["alerts", "set", f"slack+{hook.url(f'/{SECRET}')}"]) == 0
     assert main(["alerts", "show"]) == 0
-    assert shown in capsys.readouterr().out
-    assert http.get("/v1/alerts", headers=header).json() == {"url": shown, "installation": True, "firing": []}
+    printed = capsys.readouterr().out
+    assert shown in printed
+    assert "none; links need QUEUE_BASE_URL" in printed
+    expected = {"url": shown, "installation": True, "links": False, "firing": []}
+    assert http.get("/v1/alerts", headers=header).json() == expected
     assert main(["alerts", "test"]) == 0
     out = capsys.readouterr().out
     assert f"alert://127.0.0.1:{hook.port} responded with 200" in out
@@ -81,7 +84,8 @@ def test_another_account_cannot_send_to_the_installations_address(
     shared_database: Database, http: httpx.Client
 ) -> None:
     header = root(shared_database, "222233334444")
-    assert http.get("/v1/alerts", headers=header).json() == {"url": None, "installation": True, "firing": []}
+    expected = {"url": None, "installation": True, "links": False, "firing": []}
+    assert http.get("/v1/alerts", headers=header).json() == expected
     assert error_code(http.post("/v1/alerts/test", headers=header)) == (404, "alerts_not_set")
     sent = http.post("/v1/alerts/test", headers=root(shared_database, "000000000000")).json()
     assert [row["endpoint"] for row in sent] == ["alert://127.0.0.1:1"]

@@ -252,7 +252,18 @@ def test_a_right_is_about_the_queue_or_topic_of_the_path() -> None:
 
 def test_the_navigation_lists_the_screens_in_order() -> None:
     list_screens()
-    titles = ["Overview", "Queues", "Topics", "Schedules", "Mappings", "Deliveries", "System", "Keys", "Audit"]
+    titles = [
+        "Overview",
+        "Queues",
+        "Topics",
+        "Schedules",
+        "Mappings",
+        "Deliveries",
+        "Alerts",
+        "System",
+        "Keys",
+        "Audit",
+    ]
     assert [screen.title for screen in list_navigation()] == titles
 
 

@@ -138,12 +138,12 @@ def test_no_verdict_hides_dead_letters() -> None:
     found = {one.kind: one for one in find_concerns([queue])}
     letters = found["dead_letters"]
     assert (letters.number, letters.since, letters.level) == (8, since, "warn")
-    assert letters.text == "8 dead letters; 7 arrived in the last hour"
+    assert letters.text == "8 dead letters; 7 arrived in the last hour."
     assert letters.page == "/console/queues/orders-dlq/failures"
     assert found["stalled"].number == 5
     received = judged("orders-dlq", Verdict(Kind.DEAD_LETTERS), dead_letters=True, visible=0, in_flight=1)
     (one,) = find_concerns([received])
-    assert (one.number, one.text) == (1, "1 dead letter; none arrived in the last hour")
+    assert (one.number, one.text) == (1, "1 dead letter; none arrived in the last hour.")
     assert find_concerns([judged("orders-dlq", Verdict(Kind.IDLE), dead_letters=True, visible=0)]) == []
 
 

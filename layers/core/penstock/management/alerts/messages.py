@@ -77,11 +77,16 @@ def write_messages(recipient: Recipient, changes: Sequence[Change], settings: Se
         yield Message(recipient.account_id, recipient.target, endpoint, ALERT, uuid4(), encode(body))
 
 
+def find_console(settings: Settings) -> str:
+    """Returns the address before the paths of links, or an empty string if alerts have no links."""
+    return settings.queue_base_url.rstrip("/") if settings.console != "off" else ""
+
+
 class Writer:
     """Writes changes for the readers of one account. Links need QUEUE_BASE_URL and a console."""
 
     def __init__(self, settings: Settings, account_id: str) -> None:
-        self._base = settings.queue_base_url.rstrip("/") if settings.console != "off" else ""
+        self._base = find_console(settings)
         self._account_id = account_id
         self._region = settings.queue_region
 
@@ -136,7 +141,7 @@ class Writer:
         if change.what == "ended":
             return f"Ended: {subject}, after {_span(change.since, change.until)}."
         verb = {"worse": "Worse: ", "grew": "More: "}.get(change.what, "")
-        return f"{verb}{subject}. {change.text[:MAX_TEXT]} Since {_clock(change.since)}."
+        return f"{verb}{subject}. {_end(change.text)} Since {_clock(change.since)}."
 
     def _place(self, change: Change) -> str:
         """Returns the account and the region, unless they are the reader's own."""
@@ -206,6 +211,12 @@ def _teams_line(sentence: str, link: str | None) -> str:
     """Escapes the characters of Markdown, which a text block interprets."""
     escaped = "".join(f"\\{letter}" if letter in "\\`*_[]~" else letter for letter in sentence)
     return f"{escaped} [Open]({link})" if link else escaped
+
+
+def _end(reason: str) -> str:
+    """Returns a reason of limited length that ends like a sentence, because another sentence follows."""
+    shown = reason if len(reason) <= MAX_TEXT else f"{reason[: MAX_TEXT - 1].rstrip()}…"
+    return shown if shown.endswith((".", "!", "?", "…")) else f"{shown}."
 
 
 def _escape(text: str) -> str:

@@ -17,7 +17,7 @@ from penstock.postgres.statements.alerts import CHANGE_ALERT_URL, FIND_ALERT_URL
 from penstock.settings.alert_url import parse_alert_url
 
 from .evaluation import encode_rows, find_default_recipients, find_own_recipient
-from .messages import Recipient, write_messages
+from .messages import Recipient, find_console, write_messages
 from .state import Change
 
 
@@ -36,11 +36,13 @@ class AlertSettings(msgspec.Struct):
     """The address of an account's alerts, and the problems that were told.
 
     `url` is the account's own address without its secret parts. If `url` is null, the alerts go to the installation's
-    address, or nowhere if `installation` is false.
+    address, or nowhere if `installation` is false. `links` is false if alerts have no links to the console, because
+    QUEUE_BASE_URL has no value or the console is off.
     """
 
     url: str | None
     installation: bool
+    links: bool
     firing: list[FiringAlert]
 
 
@@ -62,11 +64,13 @@ class SentAlert(msgspec.Struct):
 @needs("account", "penstock:GetAlerts")
 def read_alerts(context: Context) -> Operation[AlertSettings]:
     """Returns the address of the account's alerts, and the problems that were told."""
+    settings = context.environment.settings
     own = yield from Call(FIND_ALERT_URL, (context.account_id,))
     rows = yield from Call(LIST_ALERTS, (context.account_id,))
     return AlertSettings(
         url=mask_address(own[0].url) if own else None,
-        installation=bool(find_default_recipients(context.environment.settings)),
+        installation=bool(find_default_recipients(settings)),
+        links=bool(find_console(settings)),
         firing=[describe_alert(row) for row in rows if row.state == "firing"],
     )
 

@@ -46,7 +46,8 @@ def show(endpoint: Endpoint = None, json: Json = False) -> None:
         print_json(found)
         return
     nobody = "the installation's address" if found["installation"] else "nowhere"
-    print_fields({"alerts go to": found["url"] or nobody, "firing": len(firing)})
+    links = "to the console" if found["links"] else "none; links need QUEUE_BASE_URL and QUEUE_CONSOLE"
+    print_fields({"alerts go to": found["url"] or nobody, "links": links, "firing": len(firing)})
     if firing:
         print()
         print_table(firing, json, ("kind", "name", "region", "since", "reported_at", "number"))
