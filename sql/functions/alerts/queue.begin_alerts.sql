@@ -44,8 +44,8 @@ end $$;
 -- queue.alert_scopes: returns the accounts and regions in which something may need attention, with the account's own
 -- address for alerts. `region` is empty for the deliveries of the account. `url` is null if the account has no own
 -- address. Reads the measurements of all queues once, one index entry for each account with given-up deliveries, and
--- the late deliveries and schedules. Uses the indexes outgoing_delivery_exhausted, outgoing_delivery_due and
--- schedule_due.
+-- the late deliveries and schedules. Uses the indexes outgoing_delivery_exhausted, outgoing_delivery_due,
+-- schedule_due and event_source_mapping_troubled.
 create or replace function queue.alert_scopes() returns table (account_id text, region text, url text)
 language sql stable set jit = off set enable_hashjoin = on set enable_seqscan = on as $$
 with recursive given_up as (
@@ -62,6 +62,9 @@ troubled as (
     select s.account_id, s.region from queue.schedule s where s.status = 'active' and s.due_at < clock_timestamp()
     union
     select s.account_id, s.region from queue.schedule s where s.consecutive_failures > 0
+    union
+    select e.account_id, e.region from queue.event_source_mapping e
+    where e.failing_since is not null or (not e.enabled and e.reason <> 'USER_INITIATED')
     union
     select d.account_id, '' from unnest(queue.delivery_carriers()) k(carrier)
     cross join lateral (

@@ -10,5 +10,6 @@ select coalesce(sum(pg_stat_get_tuples_inserted(c.oid) + pg_stat_get_tuples_upda
 from pg_class c
 where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r' and not c.relispartition and c.relname not in (
     'watcher', 'worker_position', 'measurement', 'reading', 'outcome_count', 'in_flight', 'fifo_search', 'sweep',
-    'recent_firing', 'poll_slot', 'poller', 'activity', 'minute', 'account_minute', 'prepare_guard', 'alert', 'alert_round')
+    'recent_firing', 'poll_slot', 'poller', 'activity', 'minute', 'account_minute', 'prepare_guard', 'alert',
+    'alert_round')
 $$;

@@ -262,7 +262,7 @@ def test_a_mail_tells_the_same(db: Connection, evaluate: Evaluate, deliver: Call
         deliver(settings)
         (mail,) = server.to("oncall@example.com")
     assert mail.message["Subject"] == "Penstock: 1 problem"
-    assert f"{PARTNER_HOOK}: deliveries given up" in mail.text
+    assert f"{PARTNER_HOOK}: given up" in mail.text
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

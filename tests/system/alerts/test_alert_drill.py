@@ -155,7 +155,7 @@ def test_each_problem_is_told_once_and_its_end_once(installation: Installation) 
     receiver, service = installation.receiver, installation.services[0]
     hook = receiver.url("/hook")
     problems = [
-        ("stalled", "orders"), ("poisoned", "payments"), ("dead_letters", "dead"), ("endpoint_paused", hook),
+        ("stalled", "orders"), ("poisoned", "payments"), ("dead_letters", "dead"), ("endpoint_fails", hook),
         ("schedules_late", "Schedules"),
     ]  # fmt: skip
     with installation.connect() as db:

@@ -203,7 +203,7 @@ def test_json_has_every_change_and_a_text() -> None:
     assert body["text"].split("\n")[:2] == [
         "Penstock: 1 problem, 1 ended",
         (
-            "- orders: no receives. No consumer receives. Since 2030-01-01 12:00:00 UTC. "
+            "- orders: stalled. No consumer receives. Since 2030-01-01 12:00:00 UTC. "
             "https://queues.example.com/console/queues/orders"
         ),
     ]
@@ -236,7 +236,7 @@ def test_pagerduty_gets_an_event_for_each_problem() -> None:
     trigger, resolve = bodies("https://events.pagerduty.com/v2/enqueue?routing_key=secret", CHANGES)
     assert (trigger["event_action"], resolve["event_action"]) == ("trigger", "resolve")
     assert trigger["payload"]["severity"] == "critical"
-    assert trigger["payload"]["summary"].startswith("orders: no receives")
+    assert trigger["payload"]["summary"].startswith("orders: stalled")
     assert trigger["payload"]["source"] == "orders"
     assert resolve.keys() == {"routing_key", "event_action", "dedup_key"}
     assert "secret" not in json.dumps([trigger, resolve])

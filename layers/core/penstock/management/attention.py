@@ -2,11 +2,10 @@
 
 A queue needs attention because of its verdict, because it has dead letters, or because messages reach the end of the
 queue's retention. An endpoint needs attention if deliveries to it were given up, if it is paused, or if no attempt has
-succeeded for some minutes. Schedules and deliveries need attention if they are late, a schedule also if it fails, and
-the database if a transaction or a snapshot is old. Prometheus has an alert for each kind of concern.
+succeeded for some minutes. Schedules and deliveries need attention if they are late, a schedule also if it fails, a
+mapping if its invocations fail or the service stopped it, and the database if a transaction or a snapshot is old.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
@@ -23,6 +22,7 @@ from penstock.postgres.statements.deliveries import LIST_FAILED_ENDPOINTS, Faile
 from penstock.postgres.statements.metrics import READ_LATE_WORK, LateWorkRow
 from penstock.postgres.statements.queues import READ_OVERVIEW, OverviewRow
 from penstock.verdicts import Cause, Kind, Verdict
+from penstock.verdicts.words import name_state
 
 from .metrics.views import to_utc
 from .rights import build_schedule_arn, needs
@@ -37,7 +37,9 @@ QUEUE_LEVELS: Final[dict[Kind, Level]] = {
     Kind.FALLING_BEHIND: "warn",
     Kind.DEAD_LETTERS: "warn",
 }
-"""The verdicts that need attention. A queue that still receives dead letters counts as bad."""
+"""The verdicts that need attention. A queue that still receives dead letters counts as bad, and a queue that a user
+paused counts as a warning.
+"""
 GIVEN_UP: Final = "given_up"
 PAUSED: Final = "endpoint_paused"
 FAILS: Final = "endpoint_fails"
@@ -45,6 +47,8 @@ EXPIRE: Final = "messages_expire"
 SCHEDULES_LATE: Final = "schedules_late"
 SCHEDULE_FAILS: Final = "schedule_fails"
 DELIVERIES_LATE: Final = "deliveries_late"
+MAPPING_FAILS: Final = "mapping_fails"
+MAPPING_STOPPED: Final = "mapping_stopped"
 OLD_TRANSACTION: Final = "old_transaction"
 OLD_SNAPSHOT: Final = "old_snapshot"
 FAILING_SECONDS: Final = 120
@@ -83,13 +87,16 @@ class Concern(Struct):
 
     `kind` is the kind of the queue's verdict, or `messages_expire`. For the endpoint `name`, `kind` is `given_up`,
     `endpoint_paused` or `endpoint_fails`. For all schedules or deliveries together, `kind` is `schedules_late` or
-    `deliveries_late`; for the schedule `name`, `schedule_fails`; for the database, `old_transaction` or `old_snapshot`.
+    `deliveries_late`; for the schedule `name`, `schedule_fails`; for the mapping `name`, `mapping_fails` or
+    `mapping_stopped`; for the database, `old_transaction` or `old_snapshot`. `state` is the word that all pages and
+    commands show for the kind.
 
     A queue's `number` counts messages that can be received, dead letters, or messages that expired in the last 15
     minutes. An endpoint's `number` counts kept given-up deliveries, waiting deliveries or deliveries that are being
-    retried. Other numbers count late schedules or deliveries, failures in a row, or transactions. `since` is null if
-    the beginning is unknown. `since_or_before` means that the concern began at that time or earlier. `text` is the
-    reason. `page` is the path of the console's page where a user can look at the concern and mend it.
+    retried. Other numbers count late schedules or deliveries, failures in a row, failed invocations of a mapping, or
+    transactions. `since` is null if the beginning is unknown. `since_or_before` means that the concern began at that
+    time or earlier. `text` is the reason. `page` is the path of the console's page where a user can look at the concern
+    and mend it.
     """
 
     kind: str
@@ -100,10 +107,15 @@ class Concern(Struct):
     number: int
     text: str
     page: str
+    state: str = ""
+
+    def __post_init__(self) -> None:
+        """Names the state by the kind, unless the caller names it."""
+        self.state = self.state or name_state(self.kind)
 
 
 class Attention(Struct):
-    """The concerns in one region, and the number of all queues. The worst concern of each kind comes first."""
+    """The concerns in one region, and the number of all queues. The most severe concerns come first."""
 
     queues: int
     concerns: list[Concern]
@@ -130,7 +142,7 @@ class Judged(NamedTuple):
 
 @needs("account", "sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries")
 def read_attention(context: Context) -> Operation[Attention]:
-    """Returns what needs attention. Omits schedules and the database if the caller may not read them."""
+    """Returns what needs attention. Omits schedules, mappings and the database if the caller may not read them."""
     judged = yield from read_judged(context)
     others = yield from read_other_concerns(context)
     return Attention(judged.total.queues or 0, find_concerns(judged.queues, others))
@@ -148,14 +160,16 @@ def read_judged(context: Context) -> Operation[Judged]:
 
 @needs("account", "penstock:ListDeliveries")
 def read_other_concerns(context: Context) -> Operation[list[Concern]]:
-    """Returns the concerns about endpoints, and about schedules and the database if the caller may read them."""
+    """Returns the concerns about endpoints, and about schedules, mappings and the database if the caller may read
+    them.
+    """
     return (yield from collect_other_concerns(context.account_id, context.region, find_hidden(context)))
 
 
 def collect_other_concerns(
     account_id: str, region: str, hidden: Collection[str] = frozenset()
 ) -> Operation[list[Concern]]:
-    """Returns the concerns about endpoints, schedules and the database, except for the kinds in `hidden`."""
+    """Returns the concerns about endpoints, schedules, mappings and the database, without the kinds in `hidden`."""
     rows = yield from Call(LIST_FAILED_ENDPOINTS, (account_id, MAX_COUNTED, FAILING_SECONDS))
     limits = (MAX_COUNTED, LATE_SECONDS, OLD_SECONDS, OLD_TRANSACTIONS)
     late = yield from Call(READ_LATE_WORK, (account_id, region, *limits))
@@ -168,6 +182,8 @@ def find_hidden(context: Context) -> frozenset[str]:
     arn = build_schedule_arn(ANY, context)
     if not all(is_user_allowed("scheduler", action, arn, context) for action in ("ListSchedules", "GetSchedule")):
         hidden += SCHEDULES_LATE, SCHEDULE_FAILS
+    if not all(is_user_allowed("lambda", f"List{what}", ANY, context) for what in ("EventSourceMappings", "Tags")):
+        hidden += MAPPING_FAILS, MAPPING_STOPPED
     if not is_user_allowed("penstock", "GetMetrics", ANY, context):
         hidden += OLD_TRANSACTION, OLD_SNAPSHOT
     return frozenset(hidden)
@@ -178,23 +194,21 @@ def judge_queue(row: OverviewRow, seen: Observed) -> JudgedQueue:
 
 
 def find_concerns(queues: Iterable[JudgedQueue], others: Iterable[Concern] = ()) -> list[Concern]:
-    """Returns the concerns about these queues, and the others. The worst concern of each kind comes first, so many
-    concerns of one kind do not hide the other kinds. The other concerns follow, the worst first.
+    """Returns the concerns about these queues, and the others. The most severe come first. Among equally severe
+    concerns, the worst of each kind comes first, so many concerns of one kind do not hide the other kinds.
     """
     ranked = sorted(queues, key=lambda queue: (*rank_badness(queue.seen.verdict), queue.row.name))
     found = [concern for queue in ranked for concern in describe_queue(queue)]
     losing = [(queue.row.name or "", queue.seen.verdict) for queue in ranked if queue.seen.verdict.expired]
     found += [describe_loss(name, verdict) for name, verdict in sorted(losing, key=lambda queue: -queue[1].expired)]
     found += others
-    found.sort(key=lambda concern: LEVELS.index(concern.level))
-    seen: Counter[str] = Counter()
-    places: list[tuple[int, int]] = []
+    seen: set[tuple[str, Level]] = set()
+    places: list[tuple[int, bool]] = []
     for concern in found:
-        place = seen[concern.kind]
-        seen[concern.kind] += 1
-        places.append((min(place, 1), LEVELS.index(concern.level)))
-    order = sorted(range(len(found)), key=lambda number: places[number])
-    return [found[number] for number in order]
+        first = (concern.kind, concern.level)
+        places.append((LEVELS.index(concern.level), first in seen))
+        seen.add(first)
+    return [found[number] for number in sorted(range(len(found)), key=places.__getitem__)]
 
 
 def needs_attention(verdict: Verdict) -> bool:
@@ -209,9 +223,11 @@ def describe_queue(queue: JudgedQueue) -> Iterator[Concern]:
         yield describe_dead_letters(queue)
     if needs_attention(verdict) and verdict.kind is not Kind.DEAD_LETTERS:
         text = verdict.cause_text or "More messages arrive than are deleted."
+        level = "warn" if verdict.cause is Cause.QUEUE_PAUSED else QUEUE_LEVELS[verdict.kind]
         yield Concern(
-            kind=verdict.kind.value, level=QUEUE_LEVELS[verdict.kind], name=name, since=to_utc(verdict.since),
-            since_or_before=verdict.since_or_before, number=verdict.backlog, text=text, page=find_page(name, verdict),
+            kind=verdict.kind.value, level=level, name=name, since=to_utc(verdict.since),
+            since_or_before=verdict.since_or_before, number=verdict.backlog, text=text, page=find_page(queue),
+            state=name_state(verdict.kind, verdict.cause),
         )  # fmt: skip
 
 
@@ -241,10 +257,15 @@ def describe_loss(name: str, verdict: Verdict) -> Concern:
     return Concern(EXPIRE, level, name, since, False, verdict.expired, text, queue_page(name))
 
 
-def find_page(name: str, verdict: Verdict) -> str:
-    """Returns the page where a user can mend the cause of a verdict."""
-    if verdict.cause in PAGES_OF_CAUSES:
-        return CONSOLE + PAGES_OF_CAUSES[verdict.cause].format(queue=quote(name, safe=""))
+def find_page(queue: JudgedQueue) -> str:
+    """Returns the page where a user can mend the cause of a verdict. Messages return again and again if a mapping of
+    the queue fails, so the mapping is the cause.
+    """
+    name, cause = queue.row.name or "", queue.seen.verdict.cause
+    if queue.seen.verdict.kind is Kind.POISONED and queue.seen.facts.failing_since is not None:
+        cause = Cause.FUNCTION_FAILS
+    if cause in PAGES_OF_CAUSES:
+        return CONSOLE + PAGES_OF_CAUSES[cause].format(queue=quote(name, safe=""))
     return queue_page(name)
 
 
@@ -271,7 +292,7 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
         yield Concern(PAUSED, "info", name, to_utc(row.paused_at), False, row.waiting, text, page)
     elif row.paused_at is not None:
         text = "The endpoint fails: its deliveries wait, and the service tries one at a time."
-        yield Concern(PAUSED, "warn", name, to_utc(row.paused_at), False, row.waiting, text, page)
+        yield Concern(FAILS, "warn", name, to_utc(row.paused_at), False, row.waiting, text, page)
     if row.failing_since is not None:
         noun = "delivery is" if row.retried == 1 else "deliveries are"
         text = f"The endpoint fails, and {row.retried:,} {noun} tried again: {row.retry_error or 'no response'}."
@@ -283,26 +304,36 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
 
 def describe_late_work(row: LateWorkRow) -> Concern:
     """Returns the concern about late or failing work, or about an old transaction."""
-    number = f"{row.number:,} or more" if row.number >= MAX_COUNTED else f"{row.number:,}"
     level: Level = "bad"
-    name = "Database"
+    name, page = "Database", CONSOLE + PAGES_OF_LATE_WORK.get(row.kind, "")
     if row.kind == SCHEDULES_LATE:
-        name, text = "Schedules", f"{number} due {'schedule has' if row.number == 1 else 'schedules have'}"
-        text += " not fired. A process with QUEUE_SCHEDULE_ENABLED fires them."
+        name, text = "Schedules", f"{name_first(row)} {'is' if row.number == 1 else 'are'} due and did not fire."
+        text += " A process with QUEUE_SCHEDULE_ENABLED fires schedules."
+        page += f"/{quote(row.name or '', safe='')}" if row.number == 1 and row.name else ""
     elif row.kind == DELIVERIES_LATE:
-        name, text = (
-            "Deliveries",
-            f"{number} due {'delivery waits' if row.number == 1 else 'deliveries wait'}",
-        )
+        number = f"{row.number:,} or more" if row.number >= MAX_COUNTED else f"{row.number:,}"
+        name, text = "Deliveries", f"{number} due {'delivery waits' if row.number == 1 else 'deliveries wait'}"
+        text += f", the first to {hide_secrets(row.name)}" if row.name else ""
         text += ". A process with QUEUE_HTTP_DELIVERY_ENABLED makes them."
     elif row.kind == SCHEDULE_FAILS:
-        level, name = "warn", row.name or ""
+        level, name, page = "warn", row.name or "", f"{CONSOLE}/schedules/{quote(row.name or '', safe='')}"
         text = (
             f"The schedule failed {'once' if row.number == 1 else f'{row.number:,} times'}: {row.error or 'no cause'}."
         )
+    elif row.kind in (MAPPING_FAILS, MAPPING_STOPPED):
+        queue, _, target = (row.name or "").partition(" to ")
+        name, page = f"{queue} to {hide_secrets(target)}", f"{CONSOLE}/mappings/{row.mapping_id}"
+        what = "No invocation succeeds" if row.kind == MAPPING_FAILS else "The service stopped the mapping"
+        text = f"{what}: {(row.error or 'no cause').removeprefix('PROBLEM: ').rstrip('.')}."
     elif row.kind == OLD_TRANSACTION:
         level, text = "warn", "A transaction is open. PostgreSQL cannot remove deleted rows meanwhile."
     else:
         text = f"A snapshot is {row.number:,} transactions old. PostgreSQL cannot remove deleted rows meanwhile."
-    page = CONSOLE + PAGES_OF_LATE_WORK.get(row.kind, f"/schedules/{quote(row.name or '', safe='')}")
     return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page)
+
+
+def name_first(row: LateWorkRow) -> str:
+    """Names the first of the late schedules, and the number of the others."""
+    if row.number == 1 or not row.name:
+        return row.name or f"{row.number:,}"
+    return f"{row.name} and {'at least ' if row.number >= MAX_COUNTED else ''}{row.number - 1:,} more"

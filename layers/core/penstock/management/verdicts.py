@@ -12,6 +12,7 @@ from penstock.postgres.statements.queues import LIST_QUEUES
 from penstock.settings import Settings
 from penstock.verdicts import (
     TARGET_LAG_SECONDS,
+    Cause,
     Facts,
     Gauges,
     Kind,
@@ -217,5 +218,8 @@ def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
 
 
 def rank_badness(verdict: Verdict) -> tuple[int, int]:
-    """Returns the sort key of lists: the worst kind first, then the largest backlog."""
-    return ORDER[verdict.kind], -verdict.backlog
+    """Returns the sort key of lists: the worst kind first, then the largest backlog. A queue that a user paused is as
+    bad as a queue that falls behind.
+    """
+    kind = Kind.FALLING_BEHIND if verdict.cause is Cause.QUEUE_PAUSED else verdict.kind
+    return ORDER[kind], -verdict.backlog

@@ -18,6 +18,7 @@ from penstock.management.metrics.types import Now, QueueVerdict
 from penstock.management.metrics.views import show_verdict
 from penstock.management.verdicts import list_queue_names, rank_badness, read_verdicts
 from penstock.verdicts import TARGET_LAG_SECONDS, Emptying, Kind, Verdict
+from penstock.verdicts.words import name_state
 from penstock_web.local.terminal_text import to_printable
 
 from .commands import printing
@@ -117,7 +118,7 @@ def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> No
 def cells(name: str, verdict: Verdict) -> Iterator[Text]:
     """Yields the cells of a queue's row."""
     yield Text(to_printable(name))
-    yield show_kind(verdict.kind)
+    yield show_state(verdict)
     yield Text(("before " if verdict.since_or_before else "") + moment(verdict.since))
     yield Text(to_printable(verdict.cause_text))
     yield Text(f"{verdict.backlog:,}")
@@ -127,9 +128,9 @@ def cells(name: str, verdict: Verdict) -> Iterator[Text]:
     yield Text(consumers(verdict))
 
 
-def show_kind(kind: Kind) -> Text:
-    """Returns the verdict's kind as coloured words."""
-    words = kind.value.replace("_", " ")
+def show_state(verdict: Verdict) -> Text:
+    """Returns the verdict as coloured words."""
+    words = name_state(verdict.kind, verdict.cause)
     return Text(words, printing.STYLES[words])
 
 

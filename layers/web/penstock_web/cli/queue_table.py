@@ -15,7 +15,7 @@ from penstock.management.verdicts import rank_badness
 from penstock.verdicts import Verdict
 from penstock_web.local.terminal_text import to_printable
 
-from .lag import ListedQueue, emptying, rate, show_kind, verdict_in
+from .lag import ListedQueue, emptying, rate, show_state, verdict_in
 
 _HEAD_LINES: Final = 4
 """The lines above the first queue: the summary, the keys, an empty line or an error, and the titles."""
@@ -185,7 +185,7 @@ def _cells(row: Row) -> dict[str, Text]:
     now, verdict = row.queue.now, row.verdict
     cells = {
         "queue": Text(to_printable(row.queue.name)),
-        "verdict": Text() if verdict is None else show_kind(verdict.kind),
+        "verdict": Text() if verdict is None else show_state(verdict),
         "visible": Text(f"{now.visible:,}"),
         "in_flight": Text(f"{now.in_flight:,}"),
         "delayed": Text(f"{now.delayed:,}"),

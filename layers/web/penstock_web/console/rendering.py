@@ -15,6 +15,7 @@ from jinja2 import Environment as Templates
 from jinja2 import PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from penstock.verdicts.words import name_state
 from penstock_web.report.formats import duration
 
 from .units import exact_duration, in_words, list_facts, readable, short_agent, unit_of
@@ -171,6 +172,7 @@ FILTERS: Final[dict[str, Callable[..., object]]] = {
     "seconds": seconds,
     "segment": segment,
     "size": size,
+    "state": name_state,
     "unit_of": unit_of,
     "until": until,
     "words": words,

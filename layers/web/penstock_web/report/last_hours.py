@@ -8,11 +8,11 @@ from typing import Final
 
 from penstock.verdicts import Kind
 from penstock.verdicts.series import MINUTE, Series
+from penstock.verdicts.words import name_state
 
 from .charts import ChartPeriod, count_chart
 from .charts import Series as Points
 from .formats import clock
-from .now import words
 from .state import HEALTHY, QueueState
 from .svg import clip_name, figure, key, plural
 
@@ -81,7 +81,7 @@ def _chart(queue: QueueState, period: ChartPeriod, caption: str, lines: Mapping[
 
 
 def _heading(queue: QueueState, period: ChartPeriod) -> str:
-    verdict, text = queue.verdict, words(queue.verdict.kind)
+    verdict, text = queue.verdict, name_state(queue.verdict.kind, queue.verdict.cause)
     if verdict.since is not None:
         before = "before " if verdict.since_or_before else ""
         text += f" since {before}{clock(verdict.since, queue.facts.read_at)}"

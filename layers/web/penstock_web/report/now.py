@@ -6,6 +6,7 @@ from html import escape
 
 from penstock.management.attention import QUEUE_LEVELS, Concern
 from penstock.verdicts import TARGET_LAG_SECONDS, Kind
+from penstock.verdicts.words import name_kind, name_state
 
 from .advice import advice_on, explain_verdict
 from .formats import ABSENT, between, clock, count, rate
@@ -45,7 +46,7 @@ def _summary(state: ReportState) -> str:
     recovers = f" {state.counts[Kind.DRAINING]:,} draining." if state.counts[Kind.DRAINING] else ""
     if not bad:
         return f'<p class="summary"><strong>None {of_all} needs attention.</strong>{recovers}</p>'
-    kinds = ", ".join(f"{state.counts[kind]:,} {words(kind)}" for kind in QUEUE_LEVELS if state.counts[kind])
+    kinds = ", ".join(f"{state.counts[kind]:,} {name_kind(kind)}" for kind in QUEUE_LEVELS if state.counts[kind])
     verb = "needs" if bad == 1 else "need"
     return f'<p class="summary bad"><strong>{bad:,} {of_all} {verb} attention</strong>: {kinds}.{recovers}</p>'
 
@@ -85,8 +86,8 @@ def _row(queue: QueueState) -> str:
     rates = queue.rates or (None, None)
     in_flight = queue.series.now.in_flight if queue.series else 0
     cells = (
-        f'<span class="badge {verdict.kind}">{words(verdict.kind)}</span>', clip_name(queue.name), _since(queue),
-        _why(queue),
+        f'<span class="badge {verdict.kind}">{name_state(verdict.kind, verdict.cause)}</span>',
+        clip_name(queue.name), _since(queue), _why(queue),
         count(verdict.backlog) + small(f"{count(in_flight)} in flight" if in_flight else ""),
         ABSENT if queue.oldest_at is None else between(queue.oldest_at, now),
         rate(rates[0]), rate(rates[1]), _empty_at(queue), _what_to_do(queue),
@@ -134,10 +135,6 @@ def _what_to_do(queue: QueueState) -> str:
     return escape(advice.text) + small(f"<code>{escape(advice.page)}</code>" if advice.page else "")
 
 
-def words(kind: Kind) -> str:
-    return kind.value.replace("_", " ")
-
-
 # --- below the table -------------------------------------------------------------------------------------------------
 def _list_concerns(state: ReportState, heading: str, concerns: Sequence[Concern]) -> Iterator[str]:
     """Yields a list of concerns."""
@@ -162,7 +159,7 @@ def _healthy(state: ReportState) -> Iterator[str]:
         if (number := state.counts[kind])
     ]
     yield f'<details><summary>Healthy queues: {", ".join(counts)}</summary><ul class="names">'
-    yield from (f"<li>{clip_name(name)} {words(kind)}</li>" for name, kind in state.healthy)
+    yield from (f"<li>{clip_name(name)} {name_state(kind)}</li>" for name, kind in state.healthy)
     if rest := state.number_healthy - len(state.healthy):
         yield f"<li>{rest:,} more</li>"
     yield "</ul></details>"

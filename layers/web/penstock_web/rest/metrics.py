@@ -79,8 +79,9 @@ async def queue_lag(
 @routes.get("/metrics/attention", right=right_of(read_attention), response=Attention)
 async def attention(runner: Runner) -> Response:
     """List problems, starting with the worst problem: queues with a bad verdict or with dead letters, endpoints with
-    exhausted deliveries, paused endpoints, late or failing schedules, late deliveries and old transactions. The list
-    covers at most 200 queues, which have the most messages, the oldest messages, or dead letters.
+    exhausted deliveries, paused endpoints, late or failing schedules, failing mappings, late deliveries and old
+    transactions. The list covers at most 200 queues, which have the most messages, the oldest messages, or dead
+    letters.
     """
     return json_response(await runner.run(read_attention(runner.context)))
 

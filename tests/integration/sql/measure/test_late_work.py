@@ -52,7 +52,7 @@ def test_late_schedules_are_counted_from_the_first(db: Connection) -> None:
     assert late_work(db) == {}
     schedules(db, "late", timedelta(minutes=-5), 3)
     row = late_work(db)["schedules_late"]
-    assert (row.name, row.number) == (None, 3)
+    assert (row.name, row.number) == ("late1", 3)
     assert row.since == value(db, "select min(due_at) from queue.schedule where name ^@ 'late'")
     assert late_work(db, most=2)["schedules_late"].number == 2
 
@@ -105,6 +105,27 @@ def test_lists_begin_with_mappings_that_fail_or_were_stopped(db: Connection) -> 
     assert [[row.mapping["function_arn"] for row in found] for found in rows] == [
         ["fails longer", "fails", "stopped"], ["fails", "stopped"],
     ]  # fmt: skip
+
+
+def test_a_mapping_fails_from_its_first_failures_while_its_queue_has_messages(db: Connection) -> None:
+    """A mapping that has just failed once can still succeed at the next attempt."""
+    arn = create(db, "q")
+    db.execute(MAPPINGS)
+    db.execute("update queue.event_source_mapping set queue_arn = %s", (arn,))
+    assert not late_work(db).keys() & {"mapping_fails", "mapping_stopped"}
+    send(db, arn, "a")
+    db.execute("select queue.store_measurements(100, 0)")
+    found = [row for row in call(db, READ_LATE_WORK, *PLACE, 9, 60.0, 600.0, 10_000_000) if row.mapping_id]
+    assert [(row.kind, row.name, row.error) for row in found] == [
+        ("mapping_fails", "q to fails longer", "No records processed"),
+        ("mapping_fails", "q to fails", "No records processed"),
+        ("mapping_stopped", "q to stopped", "its user was deleted"),
+    ]  # fmt: skip
+    receive(db, arn, 1)
+    db.execute("update queue.event_source_mapping set enabled = true, failing_since = now() - interval '5 seconds'")
+    assert "mapping_fails" not in late_work(db)
+    db.execute("update queue.event_source_mapping set failing_since = now() - interval '11 seconds'")
+    assert late_work(db)["mapping_fails"].number == 0
 
 
 def test_deliveries_are_late_unless_they_wait_for_an_endpoint(db: Connection) -> None:

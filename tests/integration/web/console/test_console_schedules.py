@@ -170,6 +170,21 @@ def test_a_schedule_of_the_rest_api_is_changed(console: Console) -> None:
         assert problem(refused.text, field), (field, refused.text)
 
 
+@pytest.mark.parametrize("api", ["aws", "rest"])
+def test_the_page_warns_of_a_target_that_does_not_exist(console: Console, api: str) -> None:
+    """The console creates the schedule anyway, as `penstock schedules put` does."""
+    name, warning = f"typo-{api}", f"The queue mials-{api} does not exist."
+    if api == "aws":
+        form = {**FORM, "name": name, "target": f"mials-{api}"}
+        assert console.browser.post("/console/schedules", **form).headers["location"].endswith("?done=scheduled")
+    else:
+        new = {"name": name, "cron": "0 3 * * *", "target": {"queue": f"mials-{api}", "message": 1}}
+        assert console.browser.http.post("/v1/schedules", json=new).status_code == 201
+    assert warning in console.page(f"/schedules/{name}")
+    console.queue(f"mials-{api}")
+    assert warning not in console.page(f"/schedules/{name}")
+
+
 def test_a_group_is_created_filled_and_deleted(console: Console) -> None:
     browser = console.browser
     assert browser.post("/console/schedule-groups", name="batch").headers["location"].endswith("done=grouped")

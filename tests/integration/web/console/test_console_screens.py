@@ -250,10 +250,15 @@ def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
             "enabled, failing_since) values ('ffffffff-ffff-4fff-8fff-ffffffffffff', '000000000000', 'us-east-1', "
             "'arn:aws:sqs:us-east-1:000000000000:mapped', 'http://127.0.0.1:1/fails', '{}', true, now())"
         )
-    wait_until(lambda: "127.0.0.1:1/fails" in console.page("/mappings?queue=mapped"))
-    listed = console.page("/mappings?queue=mapped")
-    assert listed.index("127.0.0.1:1/fails") < listed.index("127.0.0.1:1/handle")
-    assert listed.count('title="http://127.0.0.1:1/fails"') == 1
+    functions = r'title="http://127.0.0.1:1/(\w+)"'
+    wait_until(lambda: re.findall(functions, console.page("/mappings?queue=mapped")) == ["fails", "handle"])
+    with psycopg.connect(console.database.dsn) as connection:
+        connection.execute(
+            "update queue.event_source_mapping set failing_since = now() - interval '11 seconds' "
+            "where failing_since is not null"
+        )
+    leads = 'href="/console/mappings/ffffffff-ffff-4fff-8fff-ffffffffffff">mapped to http://127.0.0.1:1/fails</a>'
+    wait_until(lambda: leads in console.page(""))
     console.browser.post(f"/console{path}/state", state="enabled")
     assert ">enabled</span>" in console.page(path)
     assert console.audit("lambda:UpdateEventSourceMapping")[6]["enabled"] == [False, True]
@@ -281,6 +286,7 @@ def test_a_delivery_that_waits_is_shown_and_retried(console: Console) -> None:
     for sort, order in (("", "ascending"), ("endpoint", "ascending"), ("failed", "descending"), ("p95", "descending")):
         text = console.page(f"/deliveries?sort={sort}")
         assert (text.count(f'aria-sort="{order}"'), hook["endpoint"] in text) == (1, True), sort
+    assert ">fails</span>" in console.page("/deliveries"), "every attempt has failed"
     assert console.browser.post("/console/deliveries/pause", **hook, status="paused").status_code == 303
     assert console.audit("penstock:PauseEndpoint")[2:5] == (hook["endpoint"], {}, 1)
     wait_until(lambda: "Resume" in console.page("/deliveries"))

@@ -6,6 +6,7 @@ The expected verdicts follow from docs/reference/verdicts.md.
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -240,7 +241,7 @@ def expected_concerns(now: datetime) -> list[tuple[str, str, str, datetime | Non
         ("falling_behind", "warn", "behind", now - 20 * MINUTE, 3600),
         ("dead_letters", "warn", "dead-letters", now - 20 * MINUTE, 5),
         ("messages_expire", "warn", "draining", now - 5 * MINUTE, 50),
-        ("endpoint_paused", "warn", "https://b.test", now - 30 * MINUTE, 0),
+        ("endpoint_fails", "warn", "https://b.test", now - 30 * MINUTE, 0),
         ("endpoint_fails", "warn", "https://d.test", now - 10 * MINUTE, 4),
         ("endpoint_paused", "info", "https://c.test", now - 30 * MINUTE, 0),
     ]
@@ -292,11 +293,15 @@ def test_status_console_and_report_name_the_same(
     monkeypatch.setenv("DATABASE_URL", queues.database.api_dsn)
     assert main(["metrics", "report", "--output", str(tmp_path / "report.html")]) == 0
     report = (tmp_path / "report.html").read_text()
-    for kind, _, name, _, _ in expected_concerns(queues.now):
+    for one in status["attention"]:
+        state = one["state"]
+        assert re.search(rf"^{state} +{one['name']}", shown, re.MULTILINE)
+        assert re.search(rf'>{state}</span>\s+<a class="name" href="[^"]+">{one["name"]}<', page)
+    assert {one["state"] for one in status["attention"] if "endpoint" in one["kind"]} == {"fails", "paused"}
+    for _, _, name, _, _ in expected_concerns(queues.now):
         assert name in shown
         assert name in page
         assert name in report
-        assert kind.replace("_", " ") in shown
     assert "50 messages ended in 15 minutes because their retention was over, and consumers are too slow." in report
     assert "5 dead letters" in page
     assert "3 of 6 queues need attention" in report

@@ -162,11 +162,19 @@ def test_a_concern_leads_to_the_page_where_it_is_mended(kind: Kind, cause: Cause
 @pytest.mark.parametrize(
     ("row", "level", "name", "text", "page"),
     [
-        (("schedules_late", None, 1, None), "bad", "Schedules", "1 due schedule has not fired.", "/schedules"),
-        (("schedules_late", None, 10_000, None), "bad", "Schedules", "10,000 or more due schedules", "/schedules"),
+        (("schedules_late", None, 1, None), "bad", "Schedules", "1 is due and did not fire.", "/schedules"),
+        (("schedules_late", "night:<a>", 1, None), "bad", "Schedules", "night:<a> is due and did not fire.",
+         "/schedules/night%3A%3Ca%3E"),
+        (("schedules_late", "a", 3, None), "bad", "Schedules", "a and 2 more are due and did not fire.", "/schedules"),
+        (("schedules_late", "a", 10_000, None), "bad", "Schedules", "a and at least 9,999 more are due", "/schedules"),
+        (("mapping_fails", "q to https://u:p@a.test/x?k=1", 2, "PROBLEM: the target cannot be reached"), "bad",
+         "q to https://a.test/x", "No invocation succeeds: the target cannot be reached.", "/mappings/7"),
+        (("mapping_stopped", "q to f", 2, "its user was deleted."), "bad", "q to f",
+         "The service stopped the mapping: its user was deleted.", "/mappings/7"),
         (("schedule_fails", "<a>/b", 2, "no queue"), "warn", "<a>/b", "The schedule failed 2 times: no queue.",
          "/schedules/%3Ca%3E%2Fb"),
-        (("deliveries_late", None, 2, None), "bad", "Deliveries", "2 due deliveries wait.", "/deliveries?view=waiting"),
+        (("deliveries_late", "https://a.test/x?k=1", 2, None), "bad", "Deliveries",
+         "2 due deliveries wait, the first to https://a.test/x.", "/deliveries?view=waiting"),
         (("old_transaction", None, 1, None), "warn", "Database", "A transaction is open.", "/system"),
         (("old_snapshot", None, 12_000_000, None), "bad", "Database", "A snapshot is 12,000,000 transactions old.",
          "/system"),
@@ -174,7 +182,7 @@ def test_a_concern_leads_to_the_page_where_it_is_mended(kind: Kind, cause: Cause
 )  # fmt: skip
 def test_late_work(row: tuple[str, str | None, int, str | None], level: str, name: str, text: str, page: str) -> None:
     kind, schedule, number, error = row
-    found = describe_late_work(LateWorkRow(kind, schedule, number, NOW, error))
+    found = describe_late_work(LateWorkRow(kind, schedule, number, NOW, error, "7"))
     assert (found.kind, found.level, found.name, found.since, found.number) == (kind, level, name, NOW, number)
     assert found.text.startswith(text)
     assert found.page == f"/console{page}"
@@ -189,9 +197,8 @@ def test_an_endpoint_leads_to_its_attempts_unless_the_url_has_a_secret() -> None
     assert pages == [f"{attempts}&endpoint=https%3A%2F%2Fa.test%2Fx", attempts]
 
 
-def test_the_worst_of_each_kind_comes_first() -> None:
-    """If stalled queues came first, many of them would hide all other problems in `penstock status`, which shows 15
-    lines."""
+def test_the_most_severe_come_first_and_of_those_the_worst_of_each_kind() -> None:
+    """Many stalled queues would hide other severe problems in `penstock status`, which shows 15 lines."""
     stalled = [(f"q{n}", Verdict(Kind.STALLED, NOW, backlog=n)) for n in range(15)]
     lost = [("lossy", Verdict(Kind.OK, expired=3, is_received=True)), ("unread", Verdict(Kind.IDLE, expired=1))]
     rows = [FailedEndpointRow(f"https://{n}.test", n, NOW, "503", NOW, stopped=n == 1, waiting=30) for n in range(2)]
@@ -199,10 +206,28 @@ def test_the_worst_of_each_kind_comes_first() -> None:
     found = find_concerns(queues, describe_endpoints(rows))
     assert [(one.kind, one.name, one.number) for one in found][:6] == [
         ("stalled", "q14", 14), ("messages_expire", "unread", 1), ("given_up", "https://1.test", 1),
-        ("endpoint_paused", "https://0.test", 30), ("stalled", "q13", 13), ("stalled", "q12", 12),
+        ("stalled", "q13", 13), ("stalled", "q12", 12), ("stalled", "q11", 11),
     ]  # fmt: skip
-    assert [one.name for one in found[-2:]] == ["lossy", "https://1.test"]
+    assert [(one.level, one.name, one.state) for one in found[-3:]] == [
+        ("warn", "lossy", "messages expire"), ("warn", "https://0.test", "fails"), ("info", "https://1.test", "paused"),
+    ]  # fmt: skip
     assert found[1].text.endswith("ended in 15 minutes because their retention was over, and no consumer received any.")
+
+
+def test_a_queue_that_a_user_paused_is_less_severe_than_one_that_messages_return_to() -> None:
+    paused = judged("a", Verdict(Kind.THROTTLED, cause=Cause.QUEUE_PAUSED, backlog=99))
+    found = find_concerns(
+        [paused, judged("b", Verdict(Kind.POISONED, backlog=1)), judged("c", Verdict(Kind.THROTTLED))]
+    )
+    assert [(one.name, one.level, one.state) for one in found] == [
+        ("c", "bad", "throttled"), ("b", "bad", "poisoned"), ("a", "warn", "paused"),
+    ]  # fmt: skip
+
+
+def test_messages_that_return_lead_to_the_mapping_that_fails() -> None:
+    verdict = Verdict(Kind.POISONED, cause=Cause.HANDLERS_FAIL, backlog=1)
+    (found,) = find_concerns([judged("a", verdict, failing_since=NOW)])
+    assert found.page == "/console/mappings?queue=a"
 
 
 def test_more_queues_than_are_shown() -> None:

@@ -19,6 +19,7 @@ from penstock.delivery.delivery import ALERT, MAIL
 from penstock.delivery.http.alert import ROUTING_KEY
 from penstock.settings import Settings
 from penstock.settings.alert_url import AlertUrl
+from penstock.verdicts.words import name_kind
 
 from .state import Change
 
@@ -28,14 +29,6 @@ MAX_TEXT: Final = 300
 """The maximum number of characters of a problem's reason."""
 MAX_SUMMARY: Final = 1_024
 """The maximum length of PagerDuty's `summary`."""
-WORDS: Final = {
-    "stalled": "no receives",
-    "given_up": "deliveries given up",
-    "schedule_fails": "fails",
-    "schedules_late": "late",
-    "deliveries_late": "late",
-}
-"""The names of some kinds in messages. Other kinds have `_` replaced by a space."""
 SEVERITIES: Final = {"bad": "critical", "warn": "warning", "info": "info"}
 """PagerDuty's severity of each level."""
 
@@ -137,7 +130,7 @@ class Writer:
             return "This is a test. Alerts of Penstock reach this address."
         if change.what == "outage":
             return f"No process of Penstock reached the database from {_clock(change.since)} to {_clock(change.until)}."
-        subject = f"{self._place(change)}{change.name}: {WORDS.get(change.kind) or change.kind.replace('_', ' ')}"
+        subject = f"{self._place(change)}{change.name}: {change.state or name_kind(change.kind)}"
         if change.what == "ended":
             return f"Ended: {subject}, after {_span(change.since, change.until)}."
         verb = {"worse": "Worse: ", "grew": "More: "}.get(change.what, "")

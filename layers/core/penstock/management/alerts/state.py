@@ -51,7 +51,9 @@ class Place(NamedTuple):
 
 
 class Change(Struct, kw_only=True):
-    """A change to tell. `number` counts messages or deliveries. `until` is the end of a problem or an outage."""
+    """A change to tell. `state` is the word for the kind, and is empty for an end. `number` counts messages or
+    deliveries. `until` is the end of a problem or an outage.
+    """
 
     what: What
     account_id: str = ""
@@ -59,6 +61,7 @@ class Change(Struct, kw_only=True):
     subject: str = ""
     name: str = ""
     kind: str = ""
+    state: str = ""
     level: str = "warn"
     since: datetime | None = None
     until: datetime | None = None
@@ -145,8 +148,8 @@ def _miss(place: Place, row: AlertRow, now: datetime, rules: Rules, decision: De
 def describe(what: What, place: Place, concern: Concern, row: AlertRow) -> Change:
     return Change(
         what=what, account_id=place.account_id, region=place.region, subject=place.subject, name=concern.name,
-        kind=concern.kind, level=concern.level, since=row.since, number=concern.number, text=concern.text,
-        page=concern.page,
+        kind=concern.kind, state=concern.state, level=concern.level, since=row.since, number=concern.number,
+        text=concern.text, page=concern.page,
     )  # fmt: skip
 
 

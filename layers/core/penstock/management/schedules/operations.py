@@ -61,6 +61,7 @@ from .types import (
     SchedulePatch,
     ShownRun,
     ShownSchedule,
+    ShownTarget,
     Synced,
     measure_size,
 )
@@ -243,6 +244,15 @@ def find_warnings(targets: Mapping[str, NewTarget], context: Context) -> Operati
         for name, arn in arns.items()
         if arn in missing
     ]
+
+
+def find_missing_queue(target: ShownTarget, context: Context) -> Operation[str | None]:
+    """Returns the name of the target's queue if the queue is in the caller's account and does not exist."""
+    arn = target.arn or "" if target.queue is UNSET else build_queue_arn(target.queue, context)
+    if not arn.startswith(f"arn:aws:sqs:{context.region}:{context.account_id}:"):
+        return None
+    missing = yield from Call(DELETED_QUEUES, ([arn],))
+    return arn.rpartition(":")[2] if missing else None
 
 
 def authorize_targets(targets: Sequence[NewTarget], context: Context) -> Operation[None]:

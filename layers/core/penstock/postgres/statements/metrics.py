@@ -199,8 +199,9 @@ READ_VERDICT_FACTS = Statement("queue.read_verdict_facts", ("text[]",), VerdictF
 
 # --- what needs attention --------------------------------------------------------------------------------------------
 class LateWorkRow(NamedTuple):
-    """Late or failing work of an account, or an old transaction. `kind` is the kind of concern. `name` and `error`
-    describe a schedule that fails. `since` is None if the time is unknown.
+    """Late or failing work of an account, or an old transaction. `kind` is the kind of concern. `name` is the schedule
+    that fails, the first late schedule, the endpoint of the first late delivery, or the queue and target of a mapping.
+    `error` describes a failure. `since` is None if the time is unknown.
     """
 
     kind: str
@@ -208,6 +209,7 @@ class LateWorkRow(NamedTuple):
     number: int
     since: datetime | None
     error: str | None
+    mapping_id: str | None = None
 
 
 READ_LATE_WORK = Statement("queue.read_late_work", ("text", "text", "int4", "float8", "float8", "int8"), LateWorkRow)

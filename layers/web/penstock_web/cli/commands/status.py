@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-_COLUMNS: Final = ("kind", "name", "since", "number", "text")
+_COLUMNS: Final = ("state", "name", "since", "number", "text")
 _SHOWN: Final = 15
 """The maximum number of printed problems. --json prints all problems."""
 
@@ -57,4 +57,4 @@ def _show(concern: Document) -> Document:
     since = str(concern["since"] or "")
     if "." in since:
         since = f"{since.partition('.')[0]}Z"
-    return {**concern, "kind": str(concern["kind"]).replace("_", " "), "since": since}
+    return {**concern, "since": since}

@@ -90,10 +90,13 @@ def _read(client: RestClient, name: str) -> QueueVerdict | None:
 
 def _describe(before: QueueVerdict | None, verdict: QueueVerdict) -> Iterator[tuple[str, str]]:
     """Yields the texts of a line with their styles."""
-    words = verdict.kind.value.replace("_", " ")
+    from penstock.verdicts.words import name_state
+
+    words = name_state(verdict.kind, verdict.cause)
+    former = words if before is None else name_state(before.kind, before.cause)
     yield words, STYLES[words]
-    if before is not None and before.kind != verdict.kind:
-        yield f"(was {before.kind.value.replace('_', ' ')})", ""
+    if former != words:
+        yield f"(was {former})", ""
     if verdict.since is not None:
         start = verdict.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         yield f"since {'before ' if verdict.since_or_before else ''}{start}", ""

@@ -7,13 +7,22 @@ from fastapi import Response
 
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.alerts import operations as alerts
-from penstock.management.alerts.messages import WORDS
 from penstock.management.alerts.operations import FiringAlert, SentAlert
 from penstock.management.alerts.state import RANKS
-from penstock.management.attention import CONSOLE, FAILS, GIVEN_UP, PAGES_OF_LATE_WORK, PAUSED, SCHEDULE_FAILS
+from penstock.management.attention import (
+    CONSOLE,
+    FAILS,
+    GIVEN_UP,
+    MAPPING_FAILS,
+    MAPPING_STOPPED,
+    PAGES_OF_LATE_WORK,
+    PAUSED,
+    SCHEDULE_FAILS,
+)
 from penstock.management.rights import right_of
 from penstock.settings.alert_url import MAX_CHARACTERS
 from penstock.verdicts import Kind
+from penstock.verdicts.words import name_kind
 from penstock_web.console.forms import Form
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import query, segment
@@ -22,6 +31,7 @@ from penstock_web.console.screen import act, screen
 
 PAGES = PAGES_OF_LATE_WORK | {
     GIVEN_UP: "/deliveries?view=given-up", PAUSED: "/deliveries", FAILS: "/deliveries?view=attempts&failed=1",
+    MAPPING_FAILS: "/mappings", MAPPING_STOPPED: "/mappings",
 }  # fmt: skip
 
 
@@ -95,7 +105,7 @@ async def show_alerts(page: Page, form: Form, refusal: Refusal) -> Response:
 
 def describe(alert: FiringAlert, region: str) -> ShownAlert:
     """Adds the words and the page of a problem."""
-    return ShownAlert(alert, WORDS.get(alert.kind) or alert.kind.replace("_", " "), find_page(alert, region))
+    return ShownAlert(alert, name_kind(alert.kind), find_page(alert, region))
 
 
 def find_page(alert: FiringAlert, region: str) -> str:

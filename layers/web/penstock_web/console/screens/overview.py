@@ -33,19 +33,8 @@ MINUTES: Final = 60
 SIZE: Final = (720, 180)
 """The width and height of the chart in pixels."""
 MAX_ITEMS: Final = 20
-"""More items would push the chart and the totals below the window. The worst item of each kind comes first."""
+"""More items would push the chart and the totals below the window. The most severe items come first."""
 MAX_BUSIEST: Final = 8
-WORDS: Final = {
-    "stalled": "no receives",
-    "given_up": "given up",
-    "endpoint_paused": "paused",
-    "endpoint_fails": "fails",
-    "messages_expire": "expire",
-    "schedules_late": "late",
-    "deliveries_late": "late",
-    "schedule_fails": "fails",
-}
-"""Shorter names of some kinds of concern for the page."""
 
 
 class Traffic(NamedTuple):
@@ -57,10 +46,9 @@ class Traffic(NamedTuple):
 
 
 class Item(NamedTuple):
-    """A concern with the texts of the page. `what` names the problem in one or two words."""
+    """A concern with the text of the page."""
 
     concern: Concern
-    what: str
     text: str
 
 
@@ -114,9 +102,7 @@ def find_busiest(queues: Sequence[JudgedQueue]) -> list[JudgedQueue]:
 def show_concerns(concerns: Sequence[Concern], queues: Sequence[JudgedQueue]) -> list[Item]:
     """Adds the texts of the page to the concerns."""
     named = {queue.row.name or "": queue for queue in queues}
-    return [
-        Item(one, WORDS.get(one.kind, one.kind.replace("_", " ")), describe_numbers(one, named)) for one in concerns
-    ]
+    return [Item(one, describe_numbers(one, named)) for one in concerns]
 
 
 def describe_numbers(concern: Concern, queues: Mapping[str, JudgedQueue]) -> str:

@@ -1,0 +1,28 @@
+"""The words for the states of queues, endpoints, schedules and mappings. Each door shows a state by its word here."""
+
+from typing import Final
+
+from .types import Cause, Kind
+
+STATES: Final = {
+    "endpoint_paused": "paused",
+    "endpoint_fails": "fails",
+    "mapping_fails": "fails",
+    "mapping_stopped": "stopped",
+    "schedule_fails": "fails",
+    "schedules_late": "late",
+    "deliveries_late": "late",
+}
+"""The words for kinds of concerns. Other kinds and verdicts are their own words, with `_` replaced by a space."""
+
+
+def name_state(kind: str, cause: str | None = None) -> str:
+    """Returns the word for a verdict or a kind of concern. Only a user pauses a queue or an endpoint, so an endpoint to
+    which deliveries wait after failures fails.
+    """
+    return "paused" if cause == Cause.QUEUE_PAUSED.value else STATES.get(kind, kind.replace("_", " "))
+
+
+def name_kind(kind: str) -> str:
+    """Returns the word for a verdict or a kind of concern whose cause is not known."""
+    return "paused or throttled" if kind == Kind.THROTTLED.value else name_state(kind)
