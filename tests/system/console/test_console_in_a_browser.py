@@ -272,3 +272,39 @@ def test_live_figures_change_and_the_focus_stays(browser: Any, console: Service)
         assert page.evaluate("document.activeElement.textContent") == "counted"
         assert page.locator("[data-row].current").count() == 1
     sqs.close()
+
+
+def test_the_filter_of_messages_is_folded_in_a_narrow_window_only(browser: Any, console: Service) -> None:
+    """On a telephone, the first message is on the first screen. A filter that is set stays visible."""
+    path = f"{console.url}/console/queues/orders/messages"
+    with opened(browser, viewport={"width": 400, "height": 800}, java_script_enabled=False) as page:
+        page.goto(path)
+        assert page.locator("a.preview").first.bounding_box()["y"] < 600
+        assert not page.get_by_role("textbox", name="Text").is_visible()
+        page.get_by_text("Filter", exact=True).first.click()
+        assert page.get_by_role("textbox", name="Text").is_visible()
+        page.goto(f"{path}?text=order")
+        assert page.get_by_role("textbox", name="Text").is_visible()
+    with opened(browser, viewport={"width": 1280, "height": 800}) as page:
+        page.goto(path)
+        assert page.get_by_role("textbox", name="Text").is_visible()
+        assert not page.locator(".fold > summary").is_visible()
+
+
+def test_the_values_of_a_chart_need_no_pointer_and_stay_open(browser: Any, console: Service) -> None:
+    with opened(browser) as page:
+        page.goto(f"{console.url}/console/queues/orders")
+        summary = page.locator(".values > summary").first
+        summary.focus()
+        page.keyboard.press("Enter")
+        assert page.locator(".values tbody td").first.is_visible()
+        page.evaluate("new Promise(done => addEventListener('htmx:after:swap', () => done(), {once: true}))")
+        assert page.locator(".values tbody td").first.is_visible()
+
+
+@pytest.mark.parametrize("path", ["/console/queues/orders-dead/failures"])
+def test_controls_above_a_list_do_not_touch_it(browser: Any, console: Service, path: str) -> None:
+    with opened(browser, viewport={"width": 1280, "height": 800}) as page:
+        page.goto(f"{console.url}{path}")
+        controls, card = page.locator("main > .line").bounding_box(), page.locator(".failure").first.bounding_box()
+        assert card["y"] - controls["y"] - controls["height"] >= 10

@@ -4,7 +4,7 @@ SVG.
 The SVG has no inline styles, because the Content Security Policy forbids inline styles.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -12,7 +12,8 @@ from markupsafe import Markup
 
 from penstock.postgres.statements.metrics import QueueHistoryRow
 from penstock.verdicts import Minute
-from penstock_web.report.charts import ChartPeriod, Series, count_chart, duration_chart
+from penstock_web.report.charts import ChartPeriod, Series, count_chart, duration_chart, list_samples
+from penstock_web.report.formats import count, duration
 from penstock_web.report.svg import Scale, area, element, line
 from penstock_web.report.svg import picture as draw_picture
 
@@ -26,11 +27,15 @@ SIZE: Final = (440, 160)
 
 
 class Chart(NamedTuple):
-    """A picture with a caption. `lines` lists each line's CSS class and meaning."""
+    """A picture with a caption. `lines` lists each line's CSS class and meaning. `rows` contains the values as texts,
+    the newest first, because a touch screen and a keyboard cannot point at the picture. A chart with a single row has
+    no picture.
+    """
 
     caption: str
     picture: Markup
-    lines: Sequence[tuple[str, str]] = ()
+    lines: Sequence[tuple[str, str]]
+    rows: Sequence[tuple[datetime, Sequence[str | None]]]
 
 
 class Gathered(NamedTuple):
@@ -63,14 +68,24 @@ def draw_counts(caption: str, lines: Mapping[str, Series], period: ChartPeriod, 
     `names` names two lines.
     """
     named = name_lines(lines, names)
-    return Chart(caption, trust_picture(count_chart(caption, lines, period, names=dict(named))), named if names else ())
+    return build_chart(caption, count_chart(caption, lines, period, names=dict(named)), named, lines, period, count)
 
 
 def draw_durations(caption: str, lines: Mapping[str, Series], period: ChartPeriod, names: Sequence[str] = ()) -> Chart:
     """Draws durations in microseconds over time. See `draw_counts`."""
     named = name_lines(lines, names)
     picture = duration_chart(caption, lines, period, names=dict(named))
-    return Chart(caption, trust_picture(picture), named if names else ())
+    return build_chart(caption, picture, named, lines, period, duration)
+
+
+def build_chart(
+    caption: str, picture: str, named: Sequence[tuple[str, str]], lines: Mapping[str, Series], period: ChartPeriod,
+    write: Callable[[float], str],
+) -> Chart:  # fmt: skip
+    """Adds the values to a picture."""
+    samples = list_samples(lines, period)
+    rows = [(at, [write(known[kind]) if kind in known else None for kind in lines]) for at, known in reversed(samples)]
+    return Chart(caption, trust_picture(picture if len(rows) > 1 else ""), named, rows)
 
 
 def name_lines(lines: Mapping[str, Series], names: Sequence[str]) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from jinja2 import PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from penstock.verdicts.words import name_state
+from penstock_web.report import formats
 from penstock_web.report.formats import duration
 
 from .units import exact_duration, in_words, list_facts, readable, short_agent, unit_of
@@ -164,6 +165,7 @@ FILTERS: Final[dict[str, Callable[..., object]]] = {
     "exact_duration": exact_duration,
     "facts": list_facts,
     "in_words": in_words,
+    "minute": formats.moment,
     "moment": moment,
     "plural": plural,
     "query": query,

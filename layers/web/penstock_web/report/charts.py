@@ -131,6 +131,16 @@ def _time_chart(
     return picture(text, period.width, period.height, *content, marks.hits)
 
 
+def list_samples(lines: Mapping[str, Series], period: ChartPeriod) -> list[tuple[datetime, dict[str, float]]]:
+    """Returns at most 72 of a chart's times, and the values that are known at each time, by line. The newest time is
+    always among them.
+    """
+    moments = sorted({at for series in lines.values() for at, _ in series if period.start <= at <= period.end})
+    moments = moments[:: -max(1, -(-len(moments) // _MAX_HITS))][::-1]
+    known = {kind: dict(series) for kind, series in lines.items()}
+    return [(at, {kind: values[at] for kind, values in known.items() if at in values}) for at in moments]
+
+
 def _hits(
     lines: Mapping[str, Series], names: Mapping[str, str] | None, period: ChartPeriod, write: Callable[[float], str]
 ) -> str:
@@ -139,14 +149,12 @@ def _hits(
     """
     if names is None:
         return ""
-    moments = sorted({at for series in lines.values() for at, _ in series if period.start <= at <= period.end})
-    moments = moments[:: -max(1, -(-len(moments) // _MAX_HITS))][::-1]
-    known = {kind: dict(series) for kind, series in lines.items()}
-    places = [period.across(at.timestamp()) for at in moments]
+    samples = list_samples(lines, period)
+    places = [period.across(at.timestamp()) for at, _ in samples]
     edges = [_LEFT, *((left + right) / 2 for left, right in pairwise(places)), period.width - _RIGHT]
     parts: list[str] = []
-    for at, (left, right) in zip(moments, pairwise(edges), strict=False):
-        values = [f"{names[kind]} {write(known[kind][at])}".strip() for kind in lines if at in known[kind]]
+    for (at, known), (left, right) in zip(samples, pairwise(edges), strict=False):
+        values = [f"{names[kind]} {write(value)}".strip() for kind, value in known.items()]
         title = tooltip(f"{moment(at)} UTC\n{', '.join(values)}")
         parts.append(
             element("rect", title, x=left, y=_TOP, width=right - left, height=period.bottom - _TOP, class_="hit")

@@ -5,7 +5,9 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from penstock.verdicts import Minute
-from penstock_web.console.charts import Chart, build_charts
+from penstock_web.console.charts import Chart, build_charts, draw_counts
+from penstock_web.console.rendering import templates
+from penstock_web.report.charts import ChartPeriod
 from tests.support.web.console import of_class, pictures
 
 END = datetime(2030, 1, 31, 12, tzinfo=UTC)
@@ -54,8 +56,28 @@ def test_columns_cover_the_chart_without_a_gap() -> None:
         assert abs(left + width - following) < 0.2
 
 
-def test_one_measurement_is_a_dot() -> None:
-    picture = charts(timedelta(hours=1), [Minute(END - timedelta(minutes=1), visible=7)])[
+def test_the_table_has_the_values_of_the_columns_the_newest_first() -> None:
+    minutes = [Minute(END - timedelta(minutes=n), sent=n, deleted=1) for n in (1, 2, 3)]
+    chart = charts(timedelta(hours=1), minutes)["Messages a minute"]
+    assert [name for _, name in chart.lines] == ["in", "out"]
+    assert chart.rows == [(END - timedelta(minutes=n), [str(n), "1"]) for n in (1, 2, 3)]
+    assert len(chart.rows) == len(values(chart))
+
+
+def test_the_table_keeps_an_unknown_value_unknown() -> None:
+    start = END - timedelta(hours=1)
+    lines = {"first": [(start, 1.0), (END, 2.0)], "second": [(END, 3.0)]}
+    chart = draw_counts("Messages", lines, ChartPeriod(start, END, timedelta(hours=2)), ("in", "out"))
+    assert chart.rows == [(END, ["2", "3"]), (start, ["1", None])]
+
+
+def test_one_measurement_is_a_sentence_and_no_picture() -> None:
+    """Two lines of one measurement would be two dots."""
+    chart = charts(timedelta(hours=1), [Minute(END - timedelta(minutes=1), visible=7, in_flight=0)])[
         "Messages in the queue"
-    ].picture
-    assert "line first dot" in picture
+    ]
+    assert chart.picture == ""
+    assert chart.rows == [(END - timedelta(minutes=1), ["7", "0"])]
+    figure = templates().get_template("macros.html").module.chart_figure(chart)  # type: ignore[attr-defined]
+    assert "2030-01-31 11:59 UTC: visible 7, in flight 0." in " ".join(figure.split())
+    assert "<svg" not in figure

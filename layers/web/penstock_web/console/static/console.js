@@ -78,7 +78,7 @@
     if (link) location.assign(path + hash);
     return link;
   };
-  const search = () => { const field = document.querySelector("[data-search]"); field?.focus(); field?.select(); return field; };
+  const search = () => { const field = document.querySelector("[data-search]"); field?.closest("details")?.setAttribute("open", ""); field?.focus(); field?.select(); return field; };
   if (location.hash === "#search") search();
   const pages = { o: "/console", q: "/console/queues", t: "/console/topics", d: "/console/deliveries", s: "/console/schedules" };
   let jumpsUntil = 0;  // `g` and a second key open a page.
