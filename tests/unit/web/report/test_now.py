@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from penstock.management import attention
 from penstock.management.attention import JudgedQueue, describe_endpoints, describe_late_work, find_concerns
 from penstock.management.verdicts import Observed
 from penstock.postgres.statements.deliveries import FailedEndpointRow
@@ -228,6 +230,21 @@ def test_messages_that_return_lead_to_the_mapping_that_fails() -> None:
     verdict = Verdict(Kind.POISONED, cause=Cause.HANDLERS_FAIL, backlog=1)
     (found,) = find_concerns([judged("a", verdict, failing_since=NOW)])
     assert found.page == "/console/mappings?queue=a"
+
+
+@pytest.mark.parametrize(
+    ("denied", "hidden"),
+    [("ListEventSourceMappings", {"mapping_fails", "mapping_stopped"}),
+     ("ListTags", {"mapping_fails", "mapping_stopped"}),
+     ("GetSchedule", {"schedules_late", "schedule_fails"}), ("GetMetrics", {"old_transaction", "old_snapshot"}),
+     ("", set())],
+)  # fmt: skip
+def test_a_caller_sees_no_concern_about_what_the_caller_may_not_read(
+    monkeypatch: pytest.MonkeyPatch, denied: str, hidden: set[str]
+) -> None:
+    monkeypatch.setattr(attention, "is_user_allowed", lambda _service, action, *_: action != denied)
+    context: Any = SimpleNamespace(account_id="000000000000", region="us-east-1")
+    assert attention.find_hidden(context) == hidden
 
 
 def test_more_queues_than_are_shown() -> None:
