@@ -121,14 +121,24 @@ def edit_the_second_group(hands: Keyboard) -> None:
 
 def delete_the_third_group(hands: Keyboard) -> None:
     """The third group is of no use."""
-    hands.press("j")
-    hands.tab_to("Delete these…")
-    hands.press("Enter")
-    hands.page.get_by_role("heading", name="Delete 53 messages?").wait_for()
+    hands.press("j", "d")
+    hands.page.get_by_role("heading", name="Delete 53 messages of jobs-dead?").wait_for()
+    assert hands.page.locator(".samples pre").count() == 3
+    assert hands.focused() == "Cancel"
+    hands.press("Tab")
     assert hands.focused() == "Delete 53 messages"
     hands.press("Enter")
     hands.page.get_by_role("status").get_by_text("Deleted: 53 messages.").wait_for()
-    assert hands.page.get_by_role("button", name="Undo").is_visible()
+    hands.press("Tab")
+    assert hands.focused() == "Undo u"
+    hands.press("u")
+    hands.page.get_by_role("status").get_by_text("Brought back: 53 messages.").wait_for()
+    hands.press("b")
+    hands.see_groups("53")
+    hands.press("j", "d")
+    hands.page.get_by_role("heading", name="Delete 53 messages of jobs-dead?").wait_for()
+    hands.press("Tab", "Enter")
+    hands.page.get_by_role("status").get_by_text("Deleted: 53 messages.").wait_for()
 
 
 def test_three_causes_are_triaged_by_keyboard(

@@ -16,7 +16,7 @@ from penstock.effects import Call, Operation
 from penstock.management.messages.conversion import count_earlier_receives
 from penstock.management.messages.search import show_message
 from penstock.management.rights import needs
-from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, FailureRow, FoundRow, PeekedRow
+from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, READ_MESSAGES, FailureRow, FoundRow, PeekedRow
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import MAX_SCANNED, Search, search_messages
 from penstock.sqs import handles
@@ -163,3 +163,12 @@ def look_for(name: str, message_id: int, states: Sequence[str], context: Context
             if seen.row.public_id == message_id:
                 return seen
     return None
+
+
+@needs("queue", "sqs:ReceiveMessage")
+def read_samples(name: str, ids: Sequence[int], context: Context) -> Operation[list[Seen]]:
+    """Returns the messages with these ids that still exist."""
+    arn = build_queue_arn(name, context)
+    rows = yield from Call(READ_MESSAGES, (arn, list(ids)))
+    yield from note_reading(arn, context)
+    return [Seen(row, row.state) for row in rows]

@@ -11,22 +11,25 @@ from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
 from penstock.errors import InvalidParameterValue
-from penstock.management.rights import needs
-from penstock.search.failures import Grouping, group_failures
+from penstock.management.rights import needs, show
+from penstock.search.failures import BY_DEFAULT, FailureGroup, Grouping, group_failures
+from penstock.search.failures import SCANNED as GROUPED
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import SCANNED, Search, search_messages
 
 from .filters import NAMES, parse_filter
 from .forms import Form, Query
-from .messages import PAGE_BYTES, STATES
+from .messages import PAGE_BYTES, STATES, Seen
+from .page import Page
 
 MAX_IDS: Final = 1_000
+MAX_GROUPS: Final = 20
 MAX_SEARCHES: Final = 12
 LAST_ID: Final = 2**63 - 1
 NAMES_IN_WORDS: Final = {
     "text": "text", "path": "JSON path", "value": "value", "attr": "attribute", "attr_value": "its value",
-    "group": "group", "min_receives": "receives at least", "max_receives": "receives at most", "source": "from",
-    "shape": "shape", "cause": "cause", "no_cause": "without a cause",
+    "group": "message group", "min_receives": "receives at least", "max_receives": "receives at most", "source": "from",
+    "cause": "cause",
 }  # fmt: skip
 
 
@@ -52,8 +55,12 @@ class Selection(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Returns the filter's values, by names that the page shows."""
-        return {NAMES_IN_WORDS[name]: self.given[name] for name in NAMES if self.given.get(name)}
+        """Returns the filter's values, by names that the page shows. `describe` adds the name of a shape."""
+        if self.ids:
+            return {}
+        state = {"state": self.given["state"].replace("_", " ")} if self.is_all and list_states(self.given) else {}
+        facts = {words: self.given[name] for name, words in NAMES_IN_WORDS.items() if self.given.get(name)}
+        return {**state, **facts, **({"cause": "none"} if self.given.get("no_cause") else {})}
 
     @property
     def fields(self) -> list[tuple[str, str]]:
@@ -122,3 +129,42 @@ def find_ids(name: str, wanted: MessageFilter, context: Context) -> Operation[li
         if place is None or len(ids) >= MAX_IDS:
             break
     return ids
+
+
+# --- in words --------------------------------------------------------------------------------------------------------
+async def describe(name: str, selection: Selection, page: Page) -> dict[str, str]:
+    """Returns the filter's values in words, for a user who decides about the messages. A shape is a hash, so the page
+    shows the title of the group instead, or the beginning of a body. Users who may not read messages see neither.
+    """
+    if selection.filter is None or selection.filter.shape is None:
+        return selection.facts
+    titled = await page.run(show(read_title(name, selection.filter, page.context)))
+    return {**(titled or {"shape": "as in one group"}), **selection.facts}
+
+
+@needs("queue", "sqs:ReceiveMessage")
+def read_title(name: str, wanted: MessageFilter, context: Context) -> Operation[dict[str, str]]:
+    """Returns the title of the group that the filter finds. A title says in what a group differs from the others, so
+    this function reads all groups.
+    """
+    arn = build_queue_arn(name, context)
+    everything = yield from group_failures(Grouping(arn, BY_DEFAULT, None, None, GROUPED, MAX_GROUPS), context)
+    alike = [group for group in everything.groups if is_part(group, wanted)]
+    if len(alike) == 1 and alike[0].title:
+        return {"group": alike[0].title}
+    found = yield from group_failures(Grouping(arn, ["shape"], None, None, GROUPED, 1, wanted), context)
+    samples = [sample for group in found.groups for sample in group.samples]
+    return {"messages like": Seen(samples[0], samples[0].state).preview} if samples else {"messages like": "none"}
+
+
+def is_part(group: FailureGroup, wanted: MessageFilter) -> bool:
+    """Returns whether all messages of a group have the filter's shape, cause and source queue."""
+    own = group.filter
+    return (
+        own is not None
+        and own.shape == wanted.shape
+        and all(
+            given is None or given == value
+            for given, value in ((wanted.cause, own.cause), (wanted.source_queue, own.source_queue))
+        )
+    )

@@ -51,6 +51,7 @@ FIRST_ROLE = {
     "find_by_id": "read",
     "delete_messages": "operate",
     "undo": "operate",
+    "undo_form": "operate",
     "edit_form": "operate",
     "edit": "operate",
     "replace_form": "operate",

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import time
 from typing import Any
 
 import httpx
@@ -308,11 +309,13 @@ def test_a_deletion_asks_with_the_number_and_can_be_undone(console: Console) -> 
     chosen = ids(console, "undone")[:2]
     asked = console.browser.post("/console/queues/undone/messages/delete", id=chosen, state="visible")
     assert (asked.status_code, visible(console, url)) == (200, 3)
-    assert "Delete 2 messages?" in asked.text
+    assert "Delete 2 messages of undone?" in asked.text
+    assert re.findall(r"<pre[^>]*>(\d)</pre>", asked.text) == ["0", "1"]
+    assert re.search(r"<a [^>]*autofocus>Cancel</a>", asked.text)
     done = delete(console, "undone", id=chosen, state="visible")
     assert (done["done"], done["n"], visible(console, url)) == ("deleted", "2", 1)
     assert console.audit("sqs:DeleteMessage")[2:5] == (f"{QUEUES}undone", {"ids": [int(n) for n in chosen]}, 2)
-    page = console.page(f"/queues/undone/messages?done=deleted&n=2&undo={done['undo']}")
+    page = console.page(f"/queues/undone/messages?{httpx.QueryParams(done)}")
     assert "Deleted: 2 messages." in page
     assert f'name="deletion" value="{done["undo"]}"' in page
     assert chosen[0] not in page
@@ -323,6 +326,41 @@ def test_a_deletion_asks_with_the_number_and_can_be_undone(console: Console) -> 
     again = undo(console, "undone", done["undo"])
     assert (again.status_code, visible(console, url)) == (404, 3)
     assert "once, within 30 seconds" in again.text
+
+
+def test_the_undo_shows_the_seconds_that_remain(console: Console) -> None:
+    console.queue("counted-undo")
+    until = int(time.time()) + 20
+    fields = {"done": "deleted", "n": "2", "undo": "x", "text": "a&b"}
+    notice = console.page(f"/queues/counted-undo/messages/undo?{httpx.QueryParams({**fields, 'until': until})}")
+    (seconds,) = re.findall(r"for (\d+) more seconds?</span>", notice)
+    assert 1 <= int(seconds) <= 20
+    assert 'name="text" value="a&amp;b"' in notice
+    assert re.search("<button data-undo>Undo <kbd>u</kbd>", notice)
+    assert f"until={until}" in html.unescape(re.findall('hx-get="([^"]+)"', notice)[0])
+    for until in (1, 2**62):
+        late = console.page(f"/queues/counted-undo/messages/undo?{httpx.QueryParams({**fields, 'until': until})}")
+        assert ("<button data-undo" in late, "hx-get" in late.partition("<main")[2]) == (until > 1,) * 2
+    assert "The 30 seconds to undo are over." in console.page("/queues/counted-undo/messages?done=deleted&n=2&undo=x")
+
+
+def test_no_page_names_a_group_by_a_hash(console: Console) -> None:
+    """The pages that ask about a group name it by its title, or by a body if it has no title."""
+    bodies = ('{"a": 1}', '{"error": "a <b>"}', "not json")
+    poison(console, "titled", *bodies)
+    page = console.page("/queues/titled-dead/failures")
+    titles = re.findall(r"<h2 id=\"group\d\">(.*?) <span", page)
+    links = [html.unescape(link) for link in re.findall('href="/console(/queues/titled-dead/redrive[?][^"]+)"', page)]
+    hashes = [httpx.URL(link).params["shape"] for link in links]
+    assert len(hashes) == 3
+    for link, digest in zip(links, hashes, strict=True):
+        form = {"all": "yes", **httpx.URL(link).params}
+        asked = console.browser.post("/console/queues/titled-dead/messages/delete", **form).text
+        for shown in (console.page(link), console.page(link.replace("redrive", "replace") + "&all=yes"), asked):
+            facts = dict(re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", shown))
+            assert digest not in str(facts)
+            assert facts.get("group") in titles or facts["messages like"] in map(html.escape, bodies)
+            assert facts["cause"] == "none"
 
 
 def test_an_undo_after_30_seconds_is_too_late(console: Console) -> None:
@@ -346,7 +384,8 @@ def test_all_messages_of_a_filter_are_deleted_only_on_request(console: Console) 
     assert "No message is selected" in console.page("/queues/delete-all/messages?text=drop&done=none")
     assert visible(console, url) == 4
     asked = console.browser.post(path, text="drop", all="yes", confirmed="yes")
-    assert "Delete 2 messages?" in asked.text
+    assert "Delete 2 messages of delete-all?" in asked.text
+    assert "<dt>text</dt><dd>drop</dd>" in asked.text
     assert visible(console, url) == 4
     delete(console, "delete-all", id=re.findall('name="id" value="([0-9]+)"', asked.text))
     assert sorted(message["Body"] for message in receive(console, url)) == ["keep 1", "keep 3"]

@@ -30,7 +30,7 @@ from penstock_web.console.messages import Seen
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
-from penstock_web.console.selection import Selection, read_selection
+from penstock_web.console.selection import Selection, describe, read_selection
 
 from .failures import ComparedLine, mark_lines
 from .messages import MAX_ATTRIBUTES, find_status, nothing_selected, parse_id
@@ -87,7 +87,7 @@ async def replace_form(name: str, page: CurrentPage) -> Response:
     selection = read_selection(page.query)
     if selection.is_empty:
         return nothing_selected(name, selection)
-    return show_replace(page, name, selection)
+    return await show_replace(page, name, selection)
 
 
 @act("/console/queues/{name}/replace", right=right_of(editing.replace_in_messages))
@@ -104,8 +104,8 @@ async def replace(name: str, page: CurrentPage) -> Response:
         operation = editing.replace_in_messages(name, request, page.context)
         result = await (page.act(operation) if is_confirmed else page.run(operation))
     except AwsError as error:
-        return show_replace(page, name, selection, error=error)
-    return show_replace(page, name, selection, result, is_done=is_confirmed)
+        return await show_replace(page, name, selection, error=error)
+    return await show_replace(page, name, selection, result, is_done=is_confirmed)
 
 
 def build_replacement(selection: Selection, page: Page, *, is_preview: bool) -> Replacement:
@@ -124,7 +124,7 @@ def build_replacement(selection: Selection, page: Page, *, is_preview: bool) -> 
     return editing.read_replacement(msgspec.json.encode(document))
 
 
-def show_replace(
+async def show_replace(
     page: Page, name: str, selection: Selection, result: ReplacementResult | None = None,
     error: AwsError | None = None, *, is_done: bool = False,
 ) -> Response:  # fmt: skip
@@ -132,7 +132,7 @@ def show_replace(
     values = {key: page.form.get(key) for key in ("new_path", "new_value", "new_to")}
     return show_page(
         page, "replace.html", find_status(error), title=f"Edit messages of {name}", name=name, selection=selection,
-        values=values, result=result, is_done=is_done, error=error,
+        facts=await describe(name, selection, page), values=values, result=result, is_done=is_done, error=error,
         samples=compare_samples(result) if result else [], most=editing.MAX_REPLACED,
     )  # fmt: skip
 

@@ -20,12 +20,12 @@ from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import plural
 from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
+from penstock_web.console.selection import MAX_GROUPS
 from penstock_web.console.snippets import as_markdown
 
 from .messages import find_acts
 
 KINDS: Final[tuple[By, ...]] = get_args(By)
-MAX_GROUPS: Final = 20
 MAX_SAMPLE_LENGTH: Final = 16_384
 MAX_PLACE_LENGTH: Final = 160
 

@@ -1,6 +1,7 @@
 """Shows, sends, copies and deletes a queue's messages."""
 
 from collections.abc import Sequence
+from time import time
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -12,12 +13,12 @@ from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.errors import MessageNotFound
 from penstock.management.messages.editing import read_message
 from penstock.management.messages.operations import delete_with_undo, send_written, undo_deletion
-from penstock.management.rights import require_on, right_of
+from penstock.management.rights import require_on, right_of, show
 from penstock.search.filters import MessageFilter
 from penstock.sqs.types import SendMessageRequest
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.message_form import Written, build_attributes, fill, read_written
-from penstock_web.console.messages import STATES, Seen, export_found, find, look_at, look_for
+from penstock_web.console.messages import STATES, Seen, export_found, find, look_at, look_for, read_samples
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE, cut_page
 from penstock_web.console.rendering import query, segment
@@ -28,6 +29,7 @@ from penstock_web.console.selection import (
     Count,
     Selection,
     count_matches,
+    describe,
     find_ids,
     read_selection,
 )
@@ -36,6 +38,9 @@ from penstock_web.routing.errors import status_and_code
 
 MAX_ATTRIBUTES = 10
 LAST_ID = 2**63 - 1
+SAMPLES: Final = 3
+UNDO_SECONDS: Final = 30
+"""As in `queue.undo_deletion`, which decides whether an undo is too late."""
 MAX_PLACE_LENGTH = 160
 DELETE: Final = require_on("queue", "sqs:DeleteMessage")
 """The right to delete. The operation checks it again after the user has confirmed the number."""
@@ -74,7 +79,7 @@ async def messages(name: str, page: CurrentPage) -> Response:
     return show_page(
         page, "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES, after=after,
         messages=shown, more=more, found=None, given=dict.fromkeys(NAMES, ""), selected=selected,
-        acts=find_acts(name, page),
+        acts=find_acts(name, page), pending=read_undo(page),
     )  # fmt: skip
 
 
@@ -87,6 +92,7 @@ async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Respons
         page, "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES,
         after=place, messages=found.messages, more=False, found=found,
         given={name: page.query.get(name, "") for name in NAMES}, selected=selected, acts=find_acts(name, page),
+        pending=read_undo(page),
     )  # fmt: skip
 
 
@@ -122,6 +128,28 @@ async def export(name: str, page: CurrentPage) -> Response:
     lines = await page.run(export_found(name, wanted, page.context))
     headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}.jsonl"'}
     return Response(lines, media_type="application/x-ndjson", headers=headers)
+
+
+@screen("/console/queues/{name}/messages/undo", right=right_of(undo_deletion))
+async def undo_form(name: str, page: CurrentPage) -> Response:
+    """Shows how many seconds a deletion can still be undone. The page after a deletion polls this page."""
+    return show_page(page, "undo.html", title=f"Undo in {name}", name=name, pending=read_undo(page))
+
+
+class Undo(NamedTuple):
+    """A deletion that the page offers to undo, the seconds that remain, and the fields of the page's filter."""
+
+    deletion: str
+    until: int
+    seconds: int
+    given: dict[str, str]
+
+
+def read_undo(page: Page) -> Undo:
+    """Reads a deletion and the second in which its undo ends."""
+    until = page.query.read_number("until", 0, LAST_ID)
+    seconds = max(0, min(UNDO_SECONDS, until - int(time())))
+    return Undo(page.query.get("undo", ""), until, seconds, read_selection(page.query).given)
 
 
 @screen("/console/queues/{name}/messages/{message_id}", right=right_of(look_for))
@@ -212,20 +240,21 @@ async def delete_messages(name: str, page: CurrentPage) -> Response:
         return nothing_selected(name, selection)
     ids = selection.ids
     if page.form.get("confirmed") != "yes" or not ids:
-        found = ids or await page.run(find_ids(name, selection.wanted, page.context))
-        more = bool(not ids and len(found) >= MAX_IDS)
-        return show_page(
-            page,
-            "delete.html",
-            title=f"Delete messages of {name}",
-            name=name,
-            ids=found,
-            given=selection.given,
-            more=more,
-        )
+        return await ask_before_deletion(name, selection, page)
     deleted = await page.act(delete_with_undo(name, ids, page.context))
-    done = {"done": "deleted", "n": len(deleted), "undo": deleted[0].deletion_id if deleted else ""}
-    return redirect(build_path(name, selection, **done))
+    undo = {"undo": deleted[0].deletion_id, "until": int(time()) + UNDO_SECONDS} if deleted else {}
+    return redirect(build_path(name, selection, done="deleted", n=len(deleted), **undo))
+
+
+async def ask_before_deletion(name: str, selection: Selection, page: Page) -> Response:
+    """Asks with the number, the filter and up to three samples. A user who may not read messages sees no samples."""
+    found = selection.ids or await page.run(find_ids(name, selection.wanted, page.context))
+    samples = await page.run(show(read_samples(name, found[:SAMPLES], page.context))) if found else []
+    return show_page(
+        page, "delete.html", title=f"Delete messages of {name}", name=name, ids=found, selection=selection,
+        facts=await describe(name, selection, page), samples=samples or [],
+        more=not selection.ids and len(found) >= MAX_IDS,
+    )  # fmt: skip
 
 
 @act("/console/queues/{name}/messages/undo", right=right_of(undo_deletion))

@@ -21,7 +21,7 @@ from penstock_web.console.messages import to_datetime
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
-from penstock_web.console.selection import Count, Selection, count_matches, read_selection
+from penstock_web.console.selection import Count, Selection, count_matches, describe, read_selection
 
 from .messages import nothing_selected
 
@@ -40,6 +40,7 @@ async def redrive_page(name: str, page: CurrentPage) -> Response:
         page, "redrive.html", title=f"Redrive {name}", name=name, moves=rows, done=page.query.get("done", ""),
         moment_of=to_datetime, is_running=any(row.state not in OVER for row in rows), over=OVER,
         selection=selection, number=await count_selected(name, selection, page),
+        facts={} if is_poll(page) else await describe(name, selection, page),
         may_start=page.may("sqs:StartMessageMoveTask", arn), may_cancel=page.may("sqs:CancelMessageMoveTask", arn),
     )  # fmt: skip
 
@@ -50,10 +51,14 @@ async def count_selected(name: str, selection: Selection, page: Page) -> Count |
     """
     if selection.ids:
         return Count(len(selection.ids))
-    if page.request.headers.get("hx-request-type") == "partial":
+    if is_poll(page):
         return None
     wanted = structs.replace(selection.wanted, states=["visible"])
     return await page.run(show(count_matches(name, wanted, page.context)))
+
+
+def is_poll(page: Page) -> bool:
+    return page.request.headers.get("hx-request-type") == "partial"
 
 
 @act("/console/queues/{name}/redrive", right=right_of(move_tasks.start_move_task))

@@ -12,12 +12,6 @@
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) document.body.dispatchEvent(new Event("seen"));
   });
-  // The current row stays current after a poll replaces the table.
-  let chosen = null;
-  const keyOf = (row) => row?.querySelector("a")?.getAttribute("href") ?? null;
-  document.addEventListener("htmx:after:swap", () => {
-    if (chosen && !current()) rows().find((row) => keyOf(row) === chosen)?.classList.add("current");
-  });
   // The page shows a warning for as long as the service does not respond.
   const setStale = (isStale) => document.documentElement.classList.toggle("stale", isStale);
   document.addEventListener("htmx:error", () => setStale(true));
@@ -25,23 +19,65 @@
 
   // --- rows: j and k ---
   const current = () => document.querySelector("[data-row].current");
+  // A row is the same row after a poll if it has the same id, or else the same link in the same section.
+  const linkOf = (row) => row.querySelector("a");
+  const keyOf = (row) => row.dataset.row
+    || `${row.parentElement.closest("section")?.getAttribute("aria-labelledby")} ${linkOf(row)?.getAttribute("href")}`;
+  let chosen = null;  // the key of the current row
+  const mark = (row) => {
+    rows().forEach((each) => each.classList.toggle("current", each === row));
+    chosen = row ? keyOf(row) : null;
+  };
+  // The focus is never on a button or a checkbox, because Enter must open the row.
+  const focusOn = (row) => {
+    const link = linkOf(row);
+    if (!link) row.tabIndex = -1;
+    (link ?? row).focus({ preventScroll: true });
+  };
   const select = (row) => {
-    current()?.classList.remove("current");
     if (!row) return;
-    row.classList.add("current");
-    chosen = keyOf(row);
-    const link = row.querySelector("a, button, input");
-    link?.focus({ preventScroll: true });
+    mark(row);
+    focusOn(row);
     row.scrollIntoView({ block: "nearest" });
   };
   const step = (by) => {
     const all = rows();
     const at = all.indexOf(current());
     select(all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by))]);
+    return true;
   };
+  // Without a link or button below the focus, Enter opens the current row.
+  const openRow = (event) => {
+    const at = event.target;
+    if (at.closest("a, button, summary, pre") || !(at === document.body || at === main() || at.closest("[data-row]"))) return false;
+    const link = current() && linkOf(current());
+    link?.click();
+    return link || at.closest("[data-row]");
+  };
+  // A poll changes the order of rows, and htmx uses the elements of one row for another. Highlight and focus follow
+  // their row. If the row is gone, no row has them.
+  const nameOf = (part) => [part.tagName, part.getAttribute("href"), part.form?.getAttribute("action"), part.value, part.textContent.trim()].join(" ");
+  let held = null;  // the row and the element that had the focus before the swap
+  let isSwapping = false;
+  document.addEventListener("htmx:before:swap", () => {
+    const row = document.activeElement?.closest("[data-row]");
+    held = row && { key: keyOf(row), name: nameOf(document.activeElement) };
+    isSwapping = true;
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    isSwapping = false;
+    if (chosen) mark(rows().find((row) => keyOf(row) === chosen));
+    if (!held) return;
+    const row = rows().find((each) => keyOf(each) === held.key);
+    const part = row && [...row.querySelectorAll("a, button, input, summary, pre")].find((each) => nameOf(each) === held.name);
+    held = null;
+    if (part) part.focus({ preventScroll: true });
+    else if (row) focusOn(row);
+    else main()?.focus({ preventScroll: true });
+  });
   document.addEventListener("focusin", (event) => {
     const row = event.target.closest?.("[data-row]");
-    if (row && row !== current()) { current()?.classList.remove("current"); row.classList.add("current"); chosen = keyOf(row); }
+    if (row && row !== current() && !isSwapping) mark(row);
   });
 
   // --- copy ---
@@ -66,57 +102,109 @@
   window.addEventListener("pageshow", countChosen);
 
   // --- keys ---
-  // An act is in the current row, else in the bar below a list of messages, else anywhere on a page without current row.
+  // An act is in the current row, else in the bar below a list of messages, else outside the rows of a page without
+  // current row.
   const find = (act) => current()?.querySelector(act) ?? document.querySelector(`.chosen ${act}`)
-    ?? (current() ? null : main()?.querySelector(act));
-  const help = document.getElementById("help");
-  const helpButton = document.querySelector("[data-help]");
-  if (helpButton) { helpButton.hidden = false; helpButton.addEventListener("click", () => help.showModal()); }
+    ?? (current() ? null : [...main()?.querySelectorAll(act) ?? []].find((each) => !each.closest("[data-row]")));
+  const isAnyChosen = () => document.querySelector("[data-row] input[name=id]:checked")
+    || Number(document.querySelector("[data-chosen]")?.dataset.chosen ?? 0) > 0;
+  // If no message is selected, an act takes the message of the current row.
+  const act = (name) => {
+    const button = find(name);
+    const box = current()?.querySelector("input[name=id]");
+    if (button?.form && button.form === box?.form && !isAnyChosen()) box.click();
+    button?.click();
+    return button;
+  };
+  const edit = () => {
+    const row = current();
+    if (!row?.dataset.edit || isAnyChosen()) return act("[data-edit]");
+    location.assign(row.dataset.edit);
+    return true;
+  };
+  const redriveOrReload = () => {
+    if (act("[data-redrive]")) return true;
+    if (document.getElementById("live")) document.body.dispatchEvent(new Event("again"));
+    else location.reload();
+    return true;
+  };
+  const copy = () => {
+    const button = current()?.querySelector("[data-copy]");
+    button?.closest("details")?.setAttribute("open", "");
+    button?.click();
+    return button;
+  };
+  const press = (selector) => { const found = document.querySelector(selector); found?.click(); return found; };
+  const openTab = (by) => {
+    const tabs = [...document.querySelectorAll("nav.tabs a")];
+    const at = tabs.findIndex((tab) => tab.hasAttribute("aria-current"));
+    if (at < 0) return false;
+    tabs[at + by]?.click();
+    return true;
+  };
+  const openGroups = () => {
+    const queue = /^\/console\/queues\/[^/]+/.exec(location.pathname);
+    if (queue) location.assign(`${queue[0]}/failures`);
+    return queue;
+  };
   // A page that the user may not open has no link in the navigation bar, so no key leads to it.
+  const pageLink = (path) => document.querySelector(`.bar nav a[href="${path}"]`);
   const open = (path, hash = "") => {
-    const link = document.querySelector(`.bar nav a[href="${path}"]`);
+    const link = pageLink(path);
     if (link) location.assign(path + hash);
     return link;
   };
   const search = () => { const field = document.querySelector("[data-search]"); field?.closest("details")?.setAttribute("open", ""); field?.focus(); field?.select(); return field; };
   if (location.hash === "#search") search();
-  const pages = { o: "/console", q: "/console/queues", t: "/console/topics", d: "/console/deliveries", s: "/console/schedules" };
-  let jumpsUntil = 0;  // `g` and a second key open a page.
-  const actions = {
-    "/": () => search() ?? open(pages.q, "#search"),
-    g: (event) => { jumpsUntil = event.timeStamp + 2000; return true; },
-    j: () => { step(1); return true; },
-    k: () => { step(-1); return true; },
-    x: () => { const box = current()?.querySelector("input[type=checkbox]"); box?.click(); return box; },
-    c: () => {
-      const button = current()?.querySelector("[data-copy]");
-      button?.closest("details")?.setAttribute("open", "");
-      button?.click();
-      return button;
-    },
-    r: () => {
-      const link = find("[data-redrive]");
-      if (link) link.click();
-      else if (document.getElementById("live")) document.body.dispatchEvent(new Event("again"));
-      else location.reload();
-      return true;
-    },
-    e: () => {
-      const row = current();
-      if (row?.dataset.edit && !document.querySelector("[data-row] input[name=id]:checked")) location.assign(row.dataset.edit);
-      else find("[data-edit]")?.click();
-      return true;
-    },
-    "?": () => { help.showModal(); return true; },
+  const help = document.getElementById("help");
+  const showHelp = () => { help.showModal(); return true; };
+  const pages = {
+    o: ["/console", "overview"], q: ["/console/queues", "queues"], t: ["/console/topics", "topics"],
+    s: ["/console/schedules", "schedules"], m: ["/console/mappings", "mappings"],
+    d: ["/console/deliveries", "deliveries"], y: ["/console/system", "system"], k: ["/console/keys", "keys"],
+    a: ["/console/audit", "audit"],
   };
+  let jumpsUntil = 0;  // `g` and a second key open a page.
+  // All other keys, and what they do. The dialog of `?` shows this table.
+  const table = [
+    ["search; on a page without a search, search the queues", { "/": () => search() ?? open("/console/queues", "#search") }],
+    ["next row, previous row", { j: () => step(1), k: () => step(-1) }],
+    ["open the row", { Enter: openRow }],
+    ["select the row", { x: () => { const box = current()?.querySelector("input[type=checkbox]"); box?.click(); return box; } }],
+    ["copy the row as Markdown", { c: copy }],
+    ["edit the row, or the selected messages", { e: edit }],
+    ["redrive the row, or the selected messages; on other pages, reload", { r: redriveOrReload }],
+    ["delete the row, or the selected messages; the console asks first", { d: () => act("[data-delete]") }],
+    ["undo the deletion", { u: () => press("[data-undo]") }],
+    ["previous tab, next tab of a queue", { "[": () => openTab(-1), "]": () => openTab(1) }],
+    ["back to the groups of a queue", { b: openGroups }],
+    ["show the shortcuts", { "?": showHelp }],
+  ];
+  const actions = Object.assign({ g: (event) => { jumpsUntil = event.timeStamp + 2000; return true; } }, ...table.map(([, keys]) => keys));
+  const describe = (keys, text) => {
+    const [line, term, words] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
+    keys.forEach((key, at) => {
+      const shown = document.createElement("kbd");
+      shown.textContent = key;
+      term.append(at ? " " : "", shown);
+    });
+    words.textContent = text;
+    line.append(term, words);
+    help.querySelector("dl").append(line);
+  };
+  Object.entries(pages).forEach(([key, [path, name]]) => { if (pageLink(path)) describe(["g", key], `go to the ${name}`); });
+  table.forEach(([text, keys]) => describe(Object.keys(keys), text));
+  const helpButton = document.querySelector("[data-help]");
+  if (helpButton) { helpButton.hidden = false; helpButton.addEventListener("click", showHelp); }
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
+    const isCommand = event.ctrlKey || event.metaKey || event.altKey;
+    if (help.open || (isCommand && !event.getModifierState("AltGraph"))) return;  // Many keyboards have [ at AltGr.
     if (event.key === "Escape" && isTyping(event.target)) { event.target.blur(); main()?.focus(); return; }
     if (isTyping(event.target) && event.target.type !== "checkbox") return;
     const jumps = event.timeStamp < jumpsUntil;
     jumpsUntil = 0;
     if (jumps && Object.hasOwn(pages, event.key)) {
-      if (open(pages[event.key])) event.preventDefault();
+      if (open(pages[event.key][0])) event.preventDefault();
     } else if (Object.hasOwn(actions, event.key) && actions[event.key](event)) event.preventDefault();
   });
 })();

@@ -1,0 +1,128 @@
+"""Tests the keys of the console in a browser: which row Enter opens, and where the focus is after a poll."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.programs.penstock_service import Service
+
+from .test_console_in_a_browser import opened
+
+pytestmark = pytest.mark.browser
+
+FOCUS = "document.activeElement.textContent.trim()"
+
+
+def press(page: Any, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def create(service: Service, *names: str) -> dict[str, str]:
+    sqs = service.sqs()
+    urls = {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in names}
+    sqs.close()
+    return urls
+
+
+def test_enter_opens_the_message_of_the_row(browser: Any, console: Service) -> None:
+    with opened(browser) as page:
+        page.goto(f"{console.url}/console/queues/hostile/messages")
+        link = page.locator("a.preview").nth(1).get_attribute("href")
+        press(page, "j", "j", "x")
+        page.locator("[data-row].current input").focus()  # as after a click on the checkbox
+        press(page, "Enter")
+        page.wait_for_url(f"{console.url}{link}")
+
+
+def test_enter_on_a_checkbox_does_not_select_all(browser: Any, console: Service) -> None:
+    """Enter on a field presses the first button of the field's form, also without scripts."""
+    with opened(browser, java_script_enabled=False) as page:
+        page.goto(f"{console.url}/console/queues/hostile/messages")
+        page.get_by_role("checkbox").first.focus()
+        press(page, "Enter")
+        page.wait_for_url("**/messages?*")
+        assert page.locator("[data-row] input:checked").count() == 0
+        assert "all=yes" not in page.url
+
+
+def test_highlight_and_focus_follow_the_row_when_a_poll_sorts_the_list(browser: Any, console: Service) -> None:
+    urls = create(console, "sorted-a", "sorted-b", "sorted-c")
+    sqs = console.sqs()
+    with opened(browser) as page:
+        page.goto(f"{console.url}/console/queues?q=sorted-&sort=visible")
+        page.locator("[data-row]", has_text="sorted-c").wait_for()
+        names = page.locator("[data-row] a.name").all_inner_texts()
+        press(page, "j", "j")
+        middle, last = names[1], names[2]
+        sqs.send_message(QueueUrl=urls[last], MessageBody="x")
+        page.locator("[data-row]:first-child", has_text=last).wait_for()
+        assert page.locator("[data-row].current a.name").all_inner_texts() == [middle]
+        assert page.evaluate(FOCUS) == middle
+        sqs.delete_queue(QueueUrl=urls[middle])
+        page.locator("[data-row]", has_text=middle).wait_for(state="detached")
+        assert page.locator("[data-row].current").count() == 0
+        assert page.evaluate("document.activeElement.id") == "main"
+        press(page, "Enter")
+        assert page.url.endswith("/console/queues?q=sorted-&sort=visible")
+    sqs.close()
+
+
+def test_every_key_is_in_the_help_and_the_guide(browser: Any, console: Service) -> None:
+    with opened(browser) as page:
+        page.goto(f"{console.url}/console/system")
+        press(page, "?")
+        shown = {" ".join(text.split()) for text in page.locator("#help dt").all_inner_texts()}
+    guide = Path("docs/guides/console.md").read_text().partition("## Keys")[2].partition("\n## ")[0]
+    assert shown == {cell.replace("`", "") for cell in re.findall(r"^\| (`[^|]+`) \|", guide, re.MULTILINE)}
+
+
+def test_keys_of_a_queue(browser: Any, console: Service) -> None:
+    with opened(browser) as page:
+        queue = f"{console.url}/console/queues/orders-dead"
+        page.goto(queue)
+        for key, end in (("]", "/messages"), ("]", "/failures"), ("[", "/messages"), ("b", "/failures")):
+            press(page, key)
+            page.wait_for_url(f"{queue}{end}")
+        page.goto(f"{queue}/redrive")
+        press(page, "b")
+        page.wait_for_url(f"{queue}/failures")
+        page.goto(f"{queue}/failures?by=shape")
+        press(page, "d")  # A page without a current row has no group to delete.
+        press(page, "j", "d")
+        page.get_by_role("heading", name=re.compile("Delete .* of orders-dead")).wait_for()
+
+
+def test_d_asks_about_the_current_message(browser: Any, console: Service) -> None:
+    with opened(browser) as page:
+        page.goto(f"{console.url}/console/queues/hostile/messages")
+        press(page, "j", "j", "d")
+        page.get_by_role("heading", name="Delete 1 message of hostile?").wait_for()
+        assert page.evaluate(FOCUS) == "Cancel"
+        press(page, "Enter")
+        page.wait_for_url("**/messages?*")
+        assert page.locator(".undo").count() == 0
+
+
+def test_the_button_undo_disappears_when_the_time_is_over(browser: Any, console: Service) -> None:
+    """A poll shows the seconds that remain. The last poll removes the button and ends the polls."""
+    ends = int(time.time()) + 3
+    polls = []
+    with opened(browser) as page:
+        page.on("request", lambda request: polls.append(request.url) if "messages/undo" in request.url else None)
+        page.clock.install()
+        deletion = "done=deleted&n=1&undo=00000000-0000-4000-8000-000000000000"
+        page.goto(f"{console.url}/console/queues/hostile/messages?{deletion}&until={ends}")
+        page.clock.resume()
+        assert page.locator("[data-undo]").count() == 1
+        page.get_by_text("The 30 seconds to undo are over.").wait_for()
+        assert page.locator("[data-undo]").count() == 0
+        number = len(polls)
+        assert number >= 1
+        page.clock.run_for(5_000)
+        assert len(polls) == number
