@@ -161,7 +161,7 @@
   const pages = {
     o: ["/console", "overview"], q: ["/console/queues", "queues"], t: ["/console/topics", "topics"],
     s: ["/console/schedules", "schedules"], m: ["/console/mappings", "mappings"],
-    d: ["/console/deliveries", "deliveries"], y: ["/console/system", "system"], k: ["/console/keys", "keys"],
+    d: ["/console/deliveries", "deliveries"], l: ["/console/alerts", "alerts"], y: ["/console/system", "system"], k: ["/console/keys", "keys"],
     a: ["/console/audit", "audit"],
   };
   let jumpsUntil = 0;  // `g` and a second key open a page.
