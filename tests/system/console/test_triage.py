@@ -195,14 +195,6 @@ def test_dead_letters_are_triaged_by_keyboard(
         sys.stdout.write(f"\ntriage: {', '.join(triage.marks)}\n")
 
 
-def test_keys_are_listed(browser: Any, service: Service) -> None:
-    with opened(browser) as page:
-        page.goto(f"{service.url}/console")
-        page.keyboard.press("?")
-        listed = page.locator("#help kbd").all_inner_texts()
-        assert listed == ["/", "j", "k", "Enter", "x", "c", "e", "r", "?"]
-
-
 # --- report ----------------------------------------------------------------------------------------------------------
 # Tests the report from `penstock metrics report` with axe, in both themes, on a phone and on a screen.
 
