@@ -523,6 +523,24 @@ create table queue.pending_deletion (
 );
 create index pending_deletion_deleted_at on queue.pending_deletion (deleted_at);
 
+-- The rows connect edited messages with their copies (queue.replace_messages). Maintenance removes a row after 14 days,
+-- which is the longest retention of a copy.
+create table queue.edited_message (
+    copy_id uuid primary key,       -- the message id of the copy
+    copy_queue_id int not null,
+    message_id uuid not null,       -- the message id of the original
+    queue_id int not null,          -- the queue and the public id of the original
+    public_id bigint not null,
+    receive_count int not null,     -- of the original in its queue
+    earlier_receives int,           -- of the original before it became a dead letter
+    first_sent_at_ms bigint,        -- when and to which queue the original was sent first (queue.first_send)
+    first_sent_to text,
+    edited_at timestamptz not null default clock_timestamp()
+);
+create index edited_message_message_id on queue.edited_message (message_id);
+create index edited_message_queue on queue.edited_message (queue_id, public_id);
+create index edited_message_edited_at on queue.edited_message (edited_at);
+
 -- The rows say why receivers failed (queue.fail_messages). A message that never failed has no row. Maintenance removes
 -- a row after the queue's retention. A look-up by message id finds the failures in all queues.
 create table queue.failure (

@@ -1,18 +1,17 @@
 -- queue.delete_with_undo: deletes messages in any state, and keeps them for 30 seconds, within which undo_deletion
--- brings them back. Returns the ids that existed, each with the id of the deletion. The messages leave the queue at
+-- brings them back. Returns the ids that existed, each with p_deletion_id, which is new. The messages leave the queue at
 -- once, so no receive, count or search finds them, and they do not block their FIFO groups. The rows in
 -- queue.pending_deletion commit with the removal, so after a crash each message is either in the queue or deleted with
 -- 30 seconds to undo. Nothing has to happen for a deletion to last: finish_deletions only records its outcome and drops
 -- the rows. Takes the locks of delete_by_id. Raises QU004 (not under READ COMMITTED) for messages that were never
 -- received.
 -- This file also contains undo_deletion and restore_to_group.
-create or replace function queue.delete_with_undo(p_arn text, p_public_ids bigint[])
+create or replace function queue.delete_with_undo(p_arn text, p_public_ids bigint[], p_deletion_id uuid)
 returns table (id bigint, deletion_id uuid)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     v_queue queue.queues;
-    v_deletion_id uuid := gen_random_uuid();
     v_public_id bigint;
     v_message jsonb;
 begin
@@ -31,9 +30,9 @@ begin
         v_message := (select t.message from queue.take_message(v_queue.queue_id, v_public_id, true) t);
         continue when v_message is null;
         insert into queue.pending_deletion (deletion_id, public_id, queue_id, message)
-        values (v_deletion_id, v_public_id, v_queue.queue_id, v_message);
+        values (p_deletion_id, v_public_id, v_queue.queue_id, v_message);
         id := v_public_id;
-        deletion_id := v_deletion_id;
+        deletion_id := p_deletion_id;
         return next;
     end loop;
 end $$;

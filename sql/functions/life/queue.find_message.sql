@@ -1,7 +1,7 @@
 -- queue.find_message: returns the places of a message in the queues of an account and region, or only in the queue
 -- p_arn. Messages have no index by their ids, so the function reads messages and archived messages. Stops at the first
--- message that still exists, after about p_scan messages, or after about p_seconds. Queues with a failure or a recorded
--- receive of the message come first.
+-- message that still exists, after about p_scan messages, or after about p_seconds. Queues with a failure, a recorded
+-- receive or an edit of the message come first.
 --   `public_id` is the message's number in the queue, or null if only a failure shows that the queue had the message.
 --   `is_there` is false for an ended message.
 -- The last row has no arn. Its `looked_at` is the number of messages that the function read. Its `messages` is the
@@ -16,7 +16,8 @@ declare
     v_deadline timestamptz := clock_timestamp() + p_seconds * interval '1 second';
     v_known int[] := array(
         select t.queue_id from queue.receive_trace t where t.message_id = p_message_id
-        union select f.queue_id from queue.failure f where f.message_id = p_message_id);
+        union select f.queue_id from queue.failure f where f.message_id = p_message_id
+        union select e.queue_id from queue.edited_message e where e.message_id = p_message_id);
     v_queue record;
     v_part record;
     v_looked_at bigint := 0;
@@ -54,7 +55,9 @@ begin
         arn := v_queue.arn;
         public_id := coalesce(v_part.public_id, (
             select max(t.public_id) from queue.receive_trace t
-            where t.message_id = p_message_id and t.queue_id = v_queue.queue_id));
+            where t.message_id = p_message_id and t.queue_id = v_queue.queue_id), (
+            select e.public_id from queue.edited_message e
+            where e.message_id = p_message_id and e.queue_id = v_queue.queue_id));
         is_there := exists (select from queue.pick_messages(v_queue.queue_id, array[public_id]));
         return next;
         exit when is_there;

@@ -6,6 +6,10 @@
 -- an event:
 --   `received` is a recorded receive (queue.receive_trace).
 --   `failed` is a stored failure. `detail` is the error.
+--   `edited` is the edit that replaced the message by a copy. `arn` is the copy's queue, and `detail` is the copy's id.
+--   `edited_from` is the edit that made this message, a copy. `arn` is the original's queue, and `detail` is the
+--     original's id.
+--   `first_sent` is the first send of a moved message, or of a copy's original.
 --   `archived` is the deletion of an archived message, among the queue's last 10,000.
 --   `selected` is a task that should move the message by its number. `detail` is the task's id.
 --   `moving` is a task that ran when the message was moved into this queue. `detail` is the task's id.
@@ -22,6 +26,7 @@ declare
     v_queue queue.queues;
     v_facts jsonb;
     v_archived queue.archive;
+    v_edit queue.edited_message;
 begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
     if v_queue.queue_id is null then
@@ -45,17 +50,35 @@ begin
         receive_count := v_archived.receive_count;
         return next;
     end if;
+    if v_facts ->> 'state' in ('visible', 'in_flight', 'delayed') is not true then
+        select e.* into v_edit from queue.edited_message e
+        where (e.queue_id = v_queue.queue_id and e.public_id = p_public_id
+                and e.message_id = coalesce(p_message_id, e.message_id))
+            or (p_public_id is null and e.queue_id = v_queue.queue_id and e.message_id = p_message_id)
+        limit 1;
+    end if;
+    if v_edit.copy_id is not null then
+        v_facts := jsonb_build_object('message_id', v_edit.message_id, 'public_id', v_edit.public_id,
+            'state', 'deleted', 'sent_ms', v_edit.first_sent_at_ms, 'ended_ms', queue.epoch_ms(v_edit.edited_at),
+            'receives', v_edit.receive_count, 'total_earlier', v_edit.earlier_receives, 'first_sent_to',
+            v_edit.first_sent_to) || coalesce(jsonb_strip_nulls(v_facts), '{}');
+        return query
+        select 'edited', queue.epoch_ms(v_edit.edited_at), q.arn, null::int, null::text, null::text,
+            v_edit.copy_id::text
+        from queue.queues q where q.queue_id = v_edit.copy_queue_id and q.account_id = v_queue.account_id;
+    end if;
     if v_facts is not null then
         return query select 'facts', null::bigint, p_arn, null::int, null::text, null::text, v_facts::text;
     end if;
     return query
-    select * from queue.message_events(v_queue, coalesce(p_public_id, v_archived.public_id),
+    select * from queue.message_events(v_queue, coalesce(p_public_id, v_archived.public_id, v_edit.public_id),
         coalesce((v_facts ->> 'message_id')::uuid, p_message_id), (v_facts ->> 'moved_from')::uuid,
         case when v_facts ->> 'entered_by' = 'moved' then (v_facts ->> 'entered_ms')::bigint end, p_with_audit);
 end $$;
 
 -- queue.message_facts: returns what is known about a message of a queue, or null. If the
 -- queue has no row of the message, the first recorded receive says when the message was sent. The members are:
+--   `first_sent_ms` and `first_sent_to` (an ARN): the send before all moves and edits
 --   `message_id`, `public_id`, `moved_from` (the former message id), `group_id`, `deduplication_id`, `source_arn`
 --   `state` as in stored_message, or the outcome in the history; `ended_ms`
 --   `sent_ms`, `entered_ms`, `entered_by` (sent, dead_lettered or moved), `visible_ms`
@@ -113,7 +136,8 @@ begin
     end if;
     return jsonb_build_object(
         'message_id', coalesce(m.message_id, p_message_id), 'public_id', coalesce(p_public_id, v_trace.public_id),
-        'moved_from', m.system ->> 'MovedFrom', 'group_id', m.system ->> 'MessageGroupId',
+        'moved_from', m.system ->> 'MovedFrom', 'first_sent_ms', (m.system ->> 'FirstSentAt')::bigint,
+        'first_sent_to', m.system ->> 'FirstSentTo', 'group_id', m.system ->> 'MessageGroupId',
         'deduplication_id', m.system ->> 'MessageDeduplicationId',
         'source_arn', m.system ->> 'DeadLetterQueueSourceArn', 'state', coalesce(m.state, v_end.outcome),
         'ended_ms', queue.epoch_ms(coalesce(m.ended_at, v_end.finished_at)),
@@ -135,12 +159,17 @@ end $$;
 
 -- queue.message_events: returns the events of a message (read_message) that tables record by its id or its number.
 -- `p_moved_ms` is when the message was moved into the queue, or null. Uses the indexes receive_trace_pkey,
--- failure_pkey, move_task_queue and audit_account_id.
+-- failure_pkey, edited_message_pkey, move_task_queue and audit_account_id.
 create or replace function queue.message_events(
     p_queue queue.queues, p_public_id bigint, p_message_id uuid, p_former_id uuid, p_moved_ms bigint,
     p_with_audit boolean)
 returns table (kind text, at_ms bigint, arn text, receive_count int, actor text, agent text, detail text)
 language sql stable as $$
+with acts as materialized (
+    select r.* from (
+        select * from queue.audit x
+        where p_with_audit and x.account_id = p_queue.account_id order by x.audit_id desc limit 5000) r
+    where r.target = p_queue.arn and r.error is null)
 select 'received', queue.epoch_ms(t.recorded_at), q.arn, t.receive_count, t.caller, t.agent, null::text
 from queue.receive_trace t join queue.queues q on q.queue_id = t.queue_id
 where t.message_id in (p_message_id, p_former_id) and q.account_id = p_queue.account_id
@@ -148,6 +177,16 @@ union all
 select 'failed', queue.epoch_ms(f.failed_at), q.arn, f.receive_count, null, null, f.error
 from queue.failure f join queue.queues q on q.queue_id = f.queue_id
 where f.message_id in (p_message_id, p_former_id) and q.account_id = p_queue.account_id
+union all
+select n.kind, n.at_ms, q.arn, null, null, null, n.detail
+from queue.edited_message e
+cross join lateral (
+    values ('edited_from', queue.epoch_ms(e.edited_at), e.queue_id, e.message_id::text),
+        ('first_sent', e.first_sent_at_ms, (select o.queue_id from queue.queues o where o.arn = e.first_sent_to), null)
+    ) n(kind, at_ms, queue_id, detail)
+join queue.queues q on q.queue_id = n.queue_id
+where e.copy_id in (p_message_id, p_former_id) and q.account_id = p_queue.account_id
+    and (n.kind = 'edited_from' or n.at_ms is not null)
 union all
 select 'selected', queue.epoch_ms(t.started_at), p_queue.arn, null, null, null, t.task_id::text
 from queue.move_task t where t.queue_id = p_queue.queue_id and p_public_id = any (t.ids)
@@ -160,8 +199,10 @@ where d.arn = p_queue.dead_letter_arn and queue.epoch_ms(t.started_at) <= p_move
 union all
 select 'acted', queue.epoch_ms(a.happened_at), a.target, null, coalesce(a.actor, a.interface), null, a.action
 from (
-    select * from queue.audit r
-    where p_with_audit and r.account_id = p_queue.account_id order by r.audit_id desc limit 5000) a
-where a.target = p_queue.arn and a.error is null
-    and (a.details -> 'ids' @> to_jsonb(p_public_id) or a.details ->> 'copy_of' = p_public_id::text)
+    select r.*, r.details -> 'ids' @> to_jsonb(p_public_id) as is_by_number,
+        -- An undo has no numbers, but the id of the deletion.
+        r.details ->> 'undone' in (
+            select d.details ->> 'deletion' from acts d where d.details -> 'ids' @> to_jsonb(p_public_id)) as is_undo
+    from acts r) a
+where a.is_by_number or a.is_undo or a.details ->> 'copy_of' = p_public_id::text
 $$;

@@ -84,6 +84,11 @@ begin
         order by e.deleted_at limit p_limit for update skip locked));
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;
+    delete from queue.edited_message m where m.ctid = any (array(
+        select e.ctid from queue.edited_message e where e.edited_at < v_now - interval '14 days'
+        order by e.edited_at limit p_limit for update skip locked));
+    get diagnostics v_rows = row_count;
+    v_removed := v_removed + v_rows;
     -- An unsubscribed URL still receives the message about the end of its subscription.
     delete from queue.endpoint_password p
     where not exists (

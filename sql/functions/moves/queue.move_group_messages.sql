@@ -11,6 +11,7 @@ declare
     v_target record;
     v_key bigint;
     v_now timestamptz;
+    v_arn text := (select q.arn from queue.queues q where q.queue_id = p_queue_id);
 begin
     select q.queue_id, q.delay_seconds into v_target from queue.queues q where q.arn = p_target_arn;
     v_key := case when v_target.queue_id is not null then queue.try_lock_group(v_target.queue_id, p_group_id) end;
@@ -35,7 +36,8 @@ begin
         'visible_at', v_now + v_target.delay_seconds * interval '1 second', 'sent_at', v_now,
         'message_id', gen_random_uuid(), 'receive_count', 0, 'first_received_at', null, 'redelivered_at', null,
         'attributes', queue.without_error(m.attributes), 'response_bytes', null,
-        'system', queue.move_system(m.system, m.message_id::text))) r;
+        'system', queue.move_system(
+            m.system, m.message_id::text, queue.epoch_ms(m.sent_at), v_arn))) r;
     perform queue.update_groups(array[v_key]);
     perform queue.update_groups(array[p_group_key]);
     perform queue.notify_watchers(v_target.queue_id, p_target_arn);

@@ -257,5 +257,5 @@ begin
     -- This statement undoes the count of redeliveries by take_expired.
     insert into queue.activity (queue_id, redelivered)
     select p_queue_id, -count(*) from unnest(v_taken) t where t.receive_count > 1 having count(*) > 0;
-    perform queue.send_moved(array_fill(p_destination, array[moved]), v_taken);
+    perform queue.send_moved(p_queue_id, array_fill(p_destination, array[moved]), v_taken);
 end $$;

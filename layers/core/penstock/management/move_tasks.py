@@ -55,7 +55,8 @@ class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 
 
 class ShownMoveTask(msgspec.Struct):
-    """A move task. `of` counts the selected ids, or the messages that could be received when the task started.
+    """A move task. `of` counts the selected ids, or the messages that could be received when the task started. For a
+    filter with conditions, `of` counts the matches, and is null until the task has completed.
 
     `looked_at` counts the examined messages. `skipped` counts selected messages that are in flight, delayed, or
     without a destination (`problem` gives the reason). If `to` is null, each message returns to its source queue.
@@ -70,7 +71,7 @@ class ShownMoveTask(msgspec.Struct):
     canary: int | None
     ids: list[int] | None
     filter: msgspec.Raw | None
-    of: int
+    of: int | None
     looked_at: int
     moved: int
     skipped: int

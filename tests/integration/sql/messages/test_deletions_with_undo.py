@@ -44,7 +44,7 @@ from tests.support.sql.calls import (
 
 
 def delete_for_now(db: Connection, arn: str, *ids: int | None) -> uuid.UUID:
-    rows = call(db, DELETE_WITH_UNDO, arn, list(ids))
+    rows = call(db, DELETE_WITH_UNDO, arn, list(ids), uuid.uuid4())
     assert sorted(row.id for row in rows) == sorted(id_ for id_ in ids if id_ is not None)
     return rows[0].deletion_id
 

@@ -72,7 +72,7 @@ def test_the_selected_return_to_where_they_came_from(db: Connection, suffix: str
     assert sorted(drain(db, dead)) == ["a1", "b1", "c1"]
     move = move_of(db, dead, task)
     assert (move.state, move.moved, move.skipped, move.looked_at) == ("completed", 2, 0, 2 if by_ids else 5)
-    assert move.to_move == (2 if by_ids else 5)
+    assert (move.to_move, move.to_examine) == (2, 2 if by_ids else 5)
     maintain(db, dead)
     assert history(db, dead)["moved"] == 2
 

@@ -314,13 +314,15 @@ def test_a_deletion_asks_with_the_number_and_can_be_undone(console: Console) -> 
     assert re.search(r"<a [^>]*autofocus>Cancel</a>", asked.text)
     done = delete(console, "undone", id=chosen, state="visible")
     assert (done["done"], done["n"], visible(console, url)) == ("deleted", "2", 1)
-    assert console.audit("sqs:DeleteMessage")[2:5] == (f"{QUEUES}undone", {"ids": [int(n) for n in chosen]}, 2)
+    assert console.audit("sqs:DeleteMessage")[2:5] == (
+        f"{QUEUES}undone", {"deletion": done["undo"], "ids": [int(n) for n in chosen]}, 2
+    )  # fmt: skip
     page = console.page(f"/queues/undone/messages?{httpx.QueryParams(done)}")
     assert "Deleted: 2 messages." in page
     assert f'name="deletion" value="{done["undo"]}"' in page
     assert chosen[0] not in page
     assert undo(console, "undone", done["undo"]).headers["location"].endswith("state=visible&done=undone&n=2")
-    assert console.audit("sqs:DeleteMessage")[3:5] == ({"undone": done["undo"]}, 2)
+    assert console.audit("penstock:UndoDeletion")[3:5] == ({"undone": done["undo"]}, 2)
     assert sorted(ids(console, "undone")) == sorted({*ids(console, "undone"), *chosen})
     assert [message["Attributes"]["ApproximateReceiveCount"] for message in receive(console, url)] == ["2"] * 3
     again = undo(console, "undone", done["undo"])

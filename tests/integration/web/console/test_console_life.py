@@ -1,5 +1,6 @@
 """Tests the page about the life of a message, and its links."""
 
+import html
 import json
 import re
 
@@ -83,3 +84,32 @@ def test_lives_of_no_message(console: Console, message: str) -> None:
         assert "Traceback" not in response.text
         assert "<script>alert" not in response.text
     assert "looked at all" in console.browser.get(f"/console/messages/{NEVER}").text
+
+
+def test_an_undone_deletion_is_in_the_life(console: Console) -> None:
+    url = console.queue("undone-life")
+    console.sqs.send_message(QueueUrl=url, MessageBody="m")
+    number = re.findall('name="id" value="([0-9]+)"', console.page("/queues/undone-life/messages"))[0]
+    path = "/console/queues/undone-life/messages"
+    gone = console.browser.post(f"{path}/delete", id=number, confirmed="yes")
+    deletion = re.findall("undo=([0-9a-f-]+)", gone.headers["location"])[0]
+    assert console.browser.post(f"{path}/undo", deletion=deletion).status_code == 303
+    rows = table(console.page(f"/queues/undone-life/messages/{number}/life"), "life")
+    details = [row["Details"] for row in rows if html.unescape(row["Event"]) == "a person's act"]
+    assert [text.split()[0] for text in details] == ["sqs:DeleteMessage", "penstock:UndoDeletion"]
+    assert console.audit("penstock:UndoDeletion")[3] == {"undone": deletion}
+
+
+def test_the_life_of_an_edited_message_links_to_the_copy(console: Console) -> None:
+    url = console.queue("linked")
+    console.sqs.send_message(QueueUrl=url, MessageBody="m")
+    number = re.findall('name="id" value="([0-9]+)"', console.page("/queues/linked/messages"))[0]
+    assert console.browser.post(f"/console/queues/linked/messages/{number}/edit", body="n").status_code == 303
+    text = console.page(f"/queues/linked/messages/{number}/life")
+    (row,) = [row for row in table(text, "life") if row["Event"] == "edited and sent again"]
+    copy = row["Details"].removeprefix("as ")
+    assert f'href="/console/messages/{copy}"' in text
+    found = console.browser.get(f"/console/messages/{copy}").headers["location"]
+    shown = console.page(found.removeprefix("/console"))
+    assert "edited copy" in [row["Event"] for row in table(shown, "life")]
+    assert "Id before the edit" in shown

@@ -59,7 +59,8 @@ def test_a_copy_is_sent_and_the_chosen_are_deleted(console: Console) -> None:
         "/console/queues/copied/messages/delete", id=[number, "999"], state="visible", confirmed="yes"
     )
     assert "?state=visible&done=deleted&n=1&undo=" in response.headers["location"]
-    assert console.audit("sqs:DeleteMessage")[3:5] == ({"ids": [int(number), 999]}, 1)
+    details, counted = console.audit("sqs:DeleteMessage")[3:5]
+    assert (details["ids"], counted) == ([int(number), 999], 1)
     assert console.browser.get(f"/console{path}").status_code == 404
 
 
@@ -157,10 +158,16 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
         {"filter": {"source_queue": "grouped", "shape": shape}, "per_second": 500, "canary": 1},
     )
     wait_until(lambda: ">waiting<" in console.page("/queues/grouped-dead/redrive"))
+    waiting = console.page("/queues/grouped-dead/redrive?done=redriving")
+    assert "The move waits until you continue it." in waiting
+    assert "The move is running." not in waiting
     move = re.findall("redrive/([0-9a-f-]{36})/continue", console.page("/queues/grouped-dead/redrive"))[0]
     assert visible(console, url) == 1
     assert console.browser.post(f"{path}/{move}/continue").status_code == 303
     wait_until(lambda: ">completed<" in console.page("/queues/grouped-dead/redrive"))
+    ended = console.page("/queues/grouped-dead/redrive?done=redriving")
+    assert "The move is running." not in ended
+    assert re.findall(r'data-label="(?:Moved|Total)">(\d+)<', ended) == ["2", "2"]
     assert (visible(console, url), visible(console, dead)) == (2, 1)
     assert console.browser.post(f"{path}/{move}/cancel").status_code == 409
     # A task for one chosen message leaves that message in place if the operator cancels the task.

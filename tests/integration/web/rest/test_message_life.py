@@ -112,7 +112,10 @@ def test_the_whole_life_of_a_message(http: httpx.Client, suffix: str) -> None:
     assert [step for step in steps(former) if step[0] in ("received", "failed")] == tried
     assert moved["former_message_id"] == message_id != moved["message_id"]
     assert facts(moved, "state", "entered_by", "receive_count") == ["visible", "moved", 0]
-    assert steps(moved) == [*tried, ("moved", orders, None)]
+    # A dead letter of a FIFO queue does not know when the message was sent.
+    first = [("sent", orders, None)] if suffix == "" else []
+    assert steps(moved) == [*first, *tried, ("moved", orders, None)]
+    assert [event["at"] for event in moved["events"][: len(first)]] == [new["sent_at"]] * len(first)
     assert moved["events"][-1]["detail"] is not None
     (message,) = receive(http, orders)
     assert steps(life(http, orders, moved["id"]))[-1] == ("received", orders, 1)
@@ -171,6 +174,48 @@ def test_an_act_of_a_person_belongs_to_the_life(http: httpx.Client) -> None:
     assert what["acted"] == "sqs:StartMessageMoveTask"
     assert what["selected"] is not None
     assert shown["state"] == "in_flight"
+
+
+@BOTH
+def test_an_edit_connects_the_lives_of_the_original_and_the_copy(http: httpx.Client, suffix: str) -> None:
+    fixed, dead = create_pair(http, "fixed", suffix, 1, history=False)
+    sent = life(http, fixed, send(http, fixed))["sent_at"]
+    receive(http, fixed, 0)
+    receive(http, fixed, 0)
+    (letter,) = http.get(f"/v1/queues/{dead}/messages/peek").json()
+    original = life(http, dead, letter["id"])["message_id"]
+    body = {"message": "n", **({"dedup_id": "n"} if suffix else {})}
+    copied = http.post(f"/v1/queues/{dead}/messages/{letter['id']}/edit", json=body).raise_for_status().json()["id"]
+    copy = life(http, fixed, copied)
+    assert (copy["former_message_id"], copy["state"]) == (original, "visible")
+    first = [("sent", fixed, None)] if suffix == "" else []
+    assert steps(copy) == [*first, ("sent", fixed, None), ("edited_from", dead, None)]
+    assert copy["events"][-1]["detail"] == original
+    for shown in (life(http, dead, letter["id"]), life(http, dead, original)):
+        assert facts(shown, "state", "id", "message_id", "receive_count") == ["deleted", letter["id"], original, 1]
+        assert steps(shown)[-2:] == [("edited", fixed, None), ("deleted", dead, None)]
+        assert shown["events"][-2]["detail"] == copy["message_id"]
+        assert shown["sent_at"] == (None if suffix else sent)
+    # The link survives a redrive of the copy, which gives it another id.
+    receive(http, fixed, 0)
+    receive(http, fixed, 0)
+    (again,) = http.get(f"/v1/queues/{dead}/messages/peek").json()
+    moved = redrive(http, fixed, dead, again["id"])
+    assert ("edited_from", dead, None) in steps(moved)
+    assert moved["former_message_id"] == copy["message_id"]
+
+
+def test_a_replacement_connects_only_the_replaced_messages(http: httpx.Client) -> None:
+    bulk = create(http, "bulk")
+    numbers = [send(http, bulk, body) for body in ({"a": 1}, {"b": 1})]
+    original = life(http, bulk, numbers[0])["message_id"]
+    body = {"ids": numbers, "path": "a", "value": 2}
+    assert http.post(f"/v1/queues/{bulk}/messages/replace", json=body).json()["replaced"] == 1
+    shown = life(http, bulk, numbers[0])
+    (edited,) = [event for event in shown["events"] if event["what"] == "edited"]
+    copy = anywhere(http, edited["detail"])
+    assert (copy["former_message_id"], anywhere(http, original)["id"]) == (original, numbers[0])
+    assert steps(life(http, bulk, numbers[1])) == [("sent", bulk, None)]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_one_first_then_the_rest_at_a_rate(moving: httpx.Client, shared_database
     move = response.json()
     assert response.headers["location"] == f"{MOVES}/{move['id']}"
     assert (move["filter"], move["of"], move["to"], move["per_second"]) == (
-        {"json": {"path": ["kind"], "equals": "late"}, "source_queue": "orders"}, 8, None, 500,
+        {"json": {"path": ["kind"], "equals": "late"}, "source_queue": "orders"}, None, None, 500,
     )  # fmt: skip
     wait_until(lambda: move_of(moving, move)["state"] == "waiting")
     assert (move_of(moving, move)["moved"], depth(moving, "orders"), depth(moving, "dead")) == (1, 1, 7)
@@ -69,7 +69,7 @@ def test_one_first_then_the_rest_at_a_rate(moving: httpx.Client, shared_database
     assert (response.status_code, response.json()["per_second"]) == (200, 100), response.text
     wait_until(lambda: move_of(moving, move)["state"] == "completed")
     done = move_of(moving, move)
-    assert (done["moved"], done["skipped"], done["looked_at"], done["problem"]) == (4, 0, 8, None)
+    assert (done["moved"], done["of"], done["skipped"], done["looked_at"], done["problem"]) == (4, 4, 0, 8, None)
     assert [move["id"] for move in moving.get(MOVES).json()["moves"]] == [move["id"]]
     assert (depth(moving, "orders"), depth(moving, "dead")) == (4, 4)
     for again in ("continue", "cancel"):

@@ -76,7 +76,21 @@ def test_json_alone_prints_json(arguments: str, name: str, values: list[str] | N
 
     @parsed.command(cls=FilterCommand)
     def command(queue: str, text: str | None = None, json: list[str] | None = None) -> None:
-        found.extend((queue, json, prints_json(json)))
+        found.extend((queue, json, prints_json(json, None)))
 
     typer.main.get_command(parsed).main(arguments.split(), standalone_mode=False)
     assert found == [name, values, "" in (values or [])]
+
+
+@pytest.mark.parametrize(
+    ("json", "output", "printed"),
+    [(None, None, False), ([""], None, True), (["a=1"], None, False), (["a=1"], "json", True), (None, "json", True),
+     (["a=1"], "table", False), ([""], "json", True)],
+)  # fmt: skip
+def test_the_output_does_not_depend_on_the_filter(json: list[str] | None, output: str | None, printed: bool) -> None:
+    assert prints_json(json, output) is printed
+
+
+def test_contradicting_outputs_are_refused() -> None:
+    with pytest.raises(typer.BadParameter):
+        prints_json([""], "table")

@@ -13,6 +13,7 @@ LIVE: Final = ("visible", "in_flight", "delayed")
 ENDS: Final[dict[str, What]] = {"deleted": "deleted", "purged": "purged", "expired": "expired"}
 EVENTS: Final[dict[str, What]] = {
     "received": "received", "failed": "failed", "archived": "archived", "selected": "selected", "acted": "acted",
+    "edited": "edited", "edited_from": "edited_from", "first_sent": "sent",
 }  # fmt: skip
 
 
@@ -22,6 +23,8 @@ class Facts(msgspec.Struct):
     message_id: str
     public_id: int | None = None
     moved_from: str | None = None
+    first_sent_ms: int | None = None
+    first_sent_to: str | None = None
     group_id: str | None = None
     source_arn: str | None = None
     state: str | None = None
@@ -141,6 +144,8 @@ def _explain_end(name: str, facts: Facts) -> str:
 
 def _list_sends(arn: str, facts: Facts, rows: Sequence[LifeRow], source: str | None) -> Iterator[Event]:
     """Yields how the message began: by a send, or by a move, which gives it a new id."""
+    if facts.moved_from is None and facts.first_sent_to is not None:
+        return  # A row of the kind `first_sent` names the queue.
     if facts.moved_from is None and facts.entered_by != "moved":
         if facts.sent_ms is not None or facts.entered_by is not None:
             first = source if facts.entered_by == "dead_lettered" else arn

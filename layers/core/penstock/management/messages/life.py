@@ -118,6 +118,8 @@ def _describe_search(end: PlaceRow) -> MessageNotFound:
 def _build(arn: str, facts: Facts, rows: list[LifeRow], context: Context) -> Operation[MessageLife]:
     """Returns the document. Omits the queues from which the caller may not receive."""
     source = facts.source_arn
+    if facts.first_sent_to is not None:
+        rows = [*rows, LifeRow("first_sent", facts.first_sent_ms, facts.first_sent_to, None, None, None, None)]
     allowed = {arn: True}
     for other in {*(row.arn for row in rows), *([] if source is None else [source])} - {arn}:
         allowed[other] = yield from _may_receive(other, context)
@@ -142,7 +144,7 @@ def _build(arn: str, facts: Facts, rows: list[LifeRow], context: Context) -> Ope
         visible_at=_time(facts.visible_ms) if facts.state in ("in_flight", "delayed") else None,
         ended_at=None if facts.state in LIVE else _time(facts.ended_ms),
         group_id=facts.group_id,
-        former_message_id=facts.moved_from,
+        former_message_id=facts.moved_from or next((row.detail for row in shown if row.kind == "edited_from"), None),
         events=list(map(_show_event, events)),
         unknown=list(find_unknown(arn, facts, shown, shows_source=shows_source)),
     )

@@ -1,7 +1,7 @@
 """Sends, receives, deletes, hides and peeks at messages, and reads the archive."""
 
 from collections.abc import Sequence
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from penstock import errors
 from penstock.access.audit.acts import Act, audited
@@ -130,15 +130,25 @@ def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[lis
 
 
 @needs("queue", "sqs:DeleteMessage")
-@audited(lambda name, ids, context: Act("sqs:DeleteMessage", build_queue_arn(name, context), {"ids": ids}, counted="*"))
 def delete_with_undo(name: str, ids: Sequence[int], context: Context) -> Operation[list[PendingDeletionRow]]:
     """Deletes messages that a person has chosen, and keeps them for 30 seconds, within which `undo_deletion` brings
     them back. Returns the messages that existed, all with the same `deletion_id`. The audit log records the deletion.
 
     The messages leave the queue at once. `queue.delete_with_undo` says why a crash does not lose them.
     """
+    return (yield from _delete_with_undo(name, ids, uuid4(), context))
+
+
+@audited(
+    lambda name, ids, deletion, context: Act(
+        "sqs:DeleteMessage", build_queue_arn(name, context), {"deletion": str(deletion), "ids": ids}, counted="*"
+    )
+)
+def _delete_with_undo(
+    name: str, ids: Sequence[int], deletion: UUID, context: Context
+) -> Operation[list[PendingDeletionRow]]:
     arn = build_queue_arn(name, context)
-    rows = (yield from Call(DELETE_WITH_UNDO, (arn, list(ids)))) if ids else []
+    rows = (yield from Call(DELETE_WITH_UNDO, (arn, list(ids), deletion))) if ids else []
     if not rows:
         yield from handles.check_queue(arn)
     yield Deleted(arn, len(rows))
@@ -148,7 +158,7 @@ def delete_with_undo(name: str, ids: Sequence[int], context: Context) -> Operati
 @needs("queue", "sqs:DeleteMessage")
 @audited(
     lambda name, deletion, context: Act(
-        "sqs:DeleteMessage", build_queue_arn(name, context), {"undone": str(deletion)}, counted="*"
+        "penstock:UndoDeletion", build_queue_arn(name, context), {"undone": str(deletion)}, counted="*"
     )
 )
 def undo_deletion(name: str, deletion: UUID, context: Context) -> Operation[int]:

@@ -114,7 +114,7 @@ class Hidden(msgspec.Struct):
 
 What = Literal[
     "sent", "received", "failed", "dead_lettered", "moved", "selected", "acted", "archived", "deleted", "purged",
-    "expired",
+    "expired", "edited", "edited_from",
 ]  # fmt: skip
 
 
@@ -122,7 +122,8 @@ class LifeEvent(msgspec.Struct, omit_defaults=True):
     """Something that happened to a message. `at` is null if the time is unknown.
 
     `receive` is the number of the receive in `queue`, from 1. `by` is the caller: an ARN, or a database role. `detail`
-    is the error of a failure, the id of a move task, or the action of a person.
+    is the error of a failure, the id of a move task, the action of a person, or a message id: the event `edited` of an
+    original has the copy's id and queue, and the event `edited_from` of a copy has the original's.
     """
 
     what: What
@@ -142,7 +143,7 @@ class MessageLife(msgspec.Struct):
     in_flight or delayed for a message in the queue, and otherwise says how the message left the queue: deleted, purged,
     expired, dead_lettered or moved. `entered_by` is sent, dead_lettered or moved. `receive_count` includes the receives
     in the queues before a dead-letter queue. `visible_at` belongs to a message in flight or delayed. A move gives a
-    message a new id; `former_message_id` is the id before the move.
+    message a new id, and so does an edit; `former_message_id` is the id before.
     """
 
     message_id: str

@@ -76,7 +76,8 @@ class MoveTaskRow(NamedTuple):
     """A task with all of its columns. `state` is running, waiting, completed, cancelled or failed. `filter` is JSON.
 
     `ids` contains the first 1,000 selected ids. `skipped` counts selected messages that are in flight, delayed, or
-    without a target queue, and ids that the queue does not have.
+    without a target queue, and ids that the queue does not have. `to_move` is None if the number of messages that match
+    the filter is not known yet. `to_examine` counts the ids, or the visible messages when the task started.
     """
 
     task_id: str
@@ -86,7 +87,8 @@ class MoveTaskRow(NamedTuple):
     ids: list[int] | None
     filter: str | None
     canary: int | None
-    to_move: int
+    to_move: int | None
+    to_examine: int
     moved: int
     skipped: int
     looked_at: int

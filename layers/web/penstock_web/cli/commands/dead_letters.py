@@ -16,6 +16,7 @@ from .filters import (
     FilterCommand,
     FilterText,
     JsonOrValue,
+    Output,
     encode_filter,
     find_messages,
     prints_json,
@@ -44,8 +45,9 @@ Rate = Annotated[
 
 
 @app.command("search", help="find messages that match a filter, without receiving them", cls=FilterCommand)
-def search(
+def search(  # noqa: PLR0913, PLR0917 - each is an option
     name: Name,
+    words: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="the same as --text TEXT")] = None,
     text: BodyText = None,
     attribute: AttributeValue = None,
     filter_: FilterText = None,
@@ -54,11 +56,13 @@ def search(
     ] = 10,
     endpoint: Endpoint = None,
     json: JsonOrValue = None,
+    output: Output = None,
 ) -> None:
     """Prints matching messages. Stops after `limit` matches, or after all messages."""
-    conditions = read_filter(filter_, text, json, attribute)
+    texts = [*(text or ()), *([] if words is None else [words])]
+    conditions = read_filter(filter_, texts, json, attribute)
     for messages in find_messages(RestClient(endpoint), name, conditions, limit):
-        print_messages(messages, prints_json(json))
+        print_messages(messages, prints_json(json, output))
 
 
 @app.command("failures", help="group dead letters by failure", cls=FilterCommand)
@@ -80,6 +84,7 @@ def failures(
     filter_: FilterText = None,
     endpoint: Endpoint = None,
     json: JsonOrValue = None,
+    output: Output = None,
 ) -> None:
     """Prints groups of dead letters, from the largest to the smallest. --json also prints each group's samples and
     filter.
@@ -100,7 +105,7 @@ def failures(
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
     rows = ({**group, **group["by"], "sample": _sample(group)} for group in groups)
     columns = [{"source": "source_queue"}.get(column, column) for column in shown if column not in ("shape", "cause")]
-    as_json = prints_json(json)
+    as_json = prints_json(json, output)
     print_table(groups if as_json else rows, as_json, ("count", "title", *columns, "oldest_at", "newest_at", "sample"))
     if not as_json:
         print(f"examined {response['looked_at']} of {response['of'] or 'an unknown number of'} messages")
@@ -129,12 +134,13 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     wait: Annotated[bool, typer.Option("--wait", help="show the progress until the move ends or pauses")] = False,
     endpoint: Endpoint = None,
     json: JsonOrValue = None,
+    output: Output = None,
 ) -> None:
     """Moves the selected messages, or all visible messages if no option selects messages."""
     conditions = read_filter(filter_, text, json, attribute)
     if ids and conditions:
         raise LocalError("pass either --id or options that select messages by their content")
-    as_json = prints_json(json)
+    as_json = prints_json(json, output)
     given = {"ids": ids or None, "filter": None if ids else conditions, "to": to, "per_second": rate,
              "canary": canary}  # fmt: skip
     client = RestClient(endpoint)
@@ -168,6 +174,7 @@ def edit(  # noqa: PLR0913, PLR0917 - each is an option
     ] = False,
     endpoint: Endpoint = None,
     json: JsonOrValue = None,
+    output: Output = None,
 ) -> None:
     """Sends edited copies of the selected messages and deletes the originals. Messages without the path stay."""
     conditions = read_filter(filter_, text, json, attribute)
@@ -179,7 +186,7 @@ def edit(  # noqa: PLR0913, PLR0917 - each is an option
     body: dict[str, object] = {"path": path, "value": json_or_text(value), "preview": preview}
     body |= {"ids": ids} if ids else {"filter": conditions}
     client, place = RestClient(endpoint), None
-    as_json = prints_json(json)
+    as_json = prints_json(json, output)
     while True:
         more = {"to": to, "after": place}
         done = client.call(
@@ -244,7 +251,8 @@ def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Do
 
 def _progress(move: Document) -> str:
     skipped = f", {move['skipped']} skipped (in flight, delayed, or without a source queue)" if move["skipped"] else ""
-    return f"{move['state']}, {move['moved']} of {move['of']} moved{skipped}"
+    of = "" if move["of"] is None else f" of {move['of']}"
+    return f"{move['state']}, {move['moved']}{of} moved{skipped}"
 
 
 def _sample(group: Document) -> str:

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from .client import queue_path
-from .values import json_object
+from .values import accept_only, json_object
 
 if TYPE_CHECKING:
     from penstock.management.messages.types import FoundMessage
@@ -38,8 +38,13 @@ JsonOrValue = Annotated[
     typer.Option(
         "--json",
         metavar="[PATH=VALUE]",
-        help="print JSON; with PATH=VALUE, such as order.id=42, instead select messages whose JSON body has this value",
+        help="select messages whose JSON body has this value, such as order.id=42; without PATH=VALUE, print JSON, as "
+        "--output json",
     ),
+]
+Output = Annotated[
+    str | None,
+    typer.Option("--output", metavar="FORMAT", parser=accept_only("table", "json"), help="print a table, or json"),
 ]
 
 
@@ -53,9 +58,12 @@ class FilterCommand(TyperCommand):
         return super().parse_args(ctx, [*_complete_json(args)])
 
 
-def prints_json(json: Sequence[str] | None) -> bool:
-    """Returns whether --json was passed without a value."""
-    return "" in (json or ())
+def prints_json(json: Sequence[str] | None, output: str | None) -> bool:
+    """Returns whether the command prints JSON: with --output json, or --json without a value. Raises BadParameter if
+    the options contradict each other."""
+    if output == "table" and "" in (json or ()):
+        raise typer.BadParameter("--json without PATH=VALUE prints JSON", param_hint="--output")
+    return output == "json" or "" in (json or ())
 
 
 def read_filter(

@@ -22,6 +22,7 @@ from .filters import (
     FilterCommand,
     FilterText,
     JsonOrValue,
+    Output,
     find_messages,
     prints_json,
     read_filter,
@@ -197,6 +198,7 @@ def peek(  # noqa: PLR0913, PLR0917 - each is an option
     filter_: FilterText = None,
     endpoint: Endpoint = None,
     json: JsonOrValue = None,
+    output: Output = None,
 ) -> None:
     """Prints messages, or the first matches of a search. Receive counts and visibility stay unchanged."""
     client, path = RestClient(endpoint), queue_path(name, "/messages/peek")
@@ -208,7 +210,7 @@ def peek(  # noqa: PLR0913, PLR0917 - each is an option
     else:
         found += [message for state in states for message in client.messages(path, state=state, limit=limit)]
     found.sort(key=lambda message: (message.entered_at or "", message.id))
-    print_messages(found[:limit], prints_json(json))
+    print_messages(found[:limit], prints_json(json, output))
     if state == "delayed":
         print(
             f"penstock: `penstock schedules list` lists messages with a delay above {MAX_DELAY_SECONDS} seconds",

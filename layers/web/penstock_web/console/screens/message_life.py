@@ -18,6 +18,8 @@ WORDS: Final = {
     "dead_lettered": "became a dead letter",
     "selected": "selected for a move",
     "acted": "a person's act",
+    "edited": "edited and sent again",
+    "edited_from": "edited copy",
 }
 """The words for events whose names are not plain."""
 LEVELS: Final = {"failed": "bad", "dead_lettered": "bad", "expired": "warn", "purged": "warn", "deleted": "good"}
