@@ -1,6 +1,6 @@
 -- queue.delete_with_undo: deletes messages in any state, and keeps them for 30 seconds, within which undo_deletion
--- brings them back. Returns the ids that existed, each with p_deletion_id, which is new. The messages leave the queue at
--- once, so no receive, count or search finds them, and they do not block their FIFO groups. The rows in
+-- brings them back. Returns the ids that existed, each with p_deletion_id, which is new. The messages leave the queue
+-- at once, so no receive, count or search finds them, and they do not block their FIFO groups. The rows in
 -- queue.pending_deletion commit with the removal, so after a crash each message is either in the queue or deleted with
 -- 30 seconds to undo. Nothing has to happen for a deletion to last: finish_deletions only records its outcome and drops
 -- the rows. Takes the locks of delete_by_id. Raises QU004 (not under READ COMMITTED) for messages that were never

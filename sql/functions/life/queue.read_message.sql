@@ -59,7 +59,8 @@ begin
     end if;
     if v_edit.copy_id is not null then
         v_facts := jsonb_build_object('message_id', v_edit.message_id, 'public_id', v_edit.public_id,
-            'state', 'deleted', 'sent_ms', v_edit.first_sent_at_ms, 'ended_ms', queue.epoch_ms(v_edit.edited_at),
+            'state', 'deleted', 'sent_ms', v_edit.first_sent_at_ms, 'first_sent_ms', v_edit.first_sent_at_ms,
+            'ended_ms', queue.epoch_ms(v_edit.edited_at),
             'receives', v_edit.receive_count, 'total_earlier', v_edit.earlier_receives, 'first_sent_to',
             v_edit.first_sent_to) || coalesce(jsonb_strip_nulls(v_facts), '{}');
         return query

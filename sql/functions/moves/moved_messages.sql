@@ -42,10 +42,10 @@ from (select nullif(coalesce(p_destination, p_system ->> 'DeadLetterQueueSourceA
 left join queue.queues q on q.arn = a.arn
 $$;
 
--- queue.send_moved: sends the messages that a move task removed from the standard queue p_queue_id. The messages have new ids and
--- times, the target queue's delay, and no attribute PenstockError. Does not check the messages' size. Raises QU001 if
--- another transaction has deleted a target. The caller then undoes the step, and the next step reports the missing
--- target. Takes the locks of send_messages.
+-- queue.send_moved: sends the messages that a move task removed from the standard queue p_queue_id. The messages have
+-- new ids and times, the target queue's delay, and no attribute PenstockError. Does not check the messages' size.
+-- Raises QU001 if another transaction has deleted a target. The caller then undoes the step, and the next step reports
+-- the missing target. Takes the locks of send_messages.
 create or replace function queue.send_moved(p_queue_id int, p_targets text[], p_messages queue.received_row[])
 returns void
 language plpgsql as $$

@@ -1,6 +1,6 @@
 -- queue.replace_messages: deletes messages of a queue and sends their edited copies. Each message is replaced
--- completely or stays as it is. Records which copy replaced which message (queue.edited_message). The parameters after p_public_ids are those of send_messages, with an element for each
--- message.
+-- completely or stays as it is. Records which copy replaced which message (queue.edited_message). The parameters after
+-- p_public_ids are those of send_messages, with an element for each message.
 --   `n` is the position of the message, from 1.
 --   `id` is the public id of the copy.
 --   `replaced` is the number of replaced messages in all rows.
@@ -48,7 +48,8 @@ begin
             insert into queue.edited_message (copy_id, copy_queue_id, message_id, queue_id, public_id, receive_count,
                 earlier_receives, first_sent_at_ms, first_sent_to)
             select p_message_ids[v_n], t.queue_id, m.message_id, v_queue.queue_id, p_public_ids[v_n], m.receive_count,
-                (m.system ->> 'ApproximateReceiveCount')::int, (f.first ->> 'FirstSentAt')::bigint, f.first ->> 'FirstSentTo'
+                (m.system ->> 'ApproximateReceiveCount')::int, (f.first ->> 'FirstSentAt')::bigint,
+                f.first ->> 'FirstSentTo'
             -- Messages of FIFO queues have the same columns.
             from jsonb_populate_record(null::queue.side, v_taken.message) m
             cross join lateral queue.first_send(m.system, queue.epoch_ms(m.sent_at), v_queue.arn) f(first)

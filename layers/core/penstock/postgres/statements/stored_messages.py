@@ -56,9 +56,7 @@ class PendingDeletionRow(NamedTuple):
     deletion_id: UUID
 
 
-DELETE_WITH_UNDO = Statement(
-    "queue.delete_with_undo", ("text", "int8[]", "uuid"), PendingDeletionRow, is_audited=True
-)
+DELETE_WITH_UNDO = Statement("queue.delete_with_undo", ("text", "int8[]", "uuid"), PendingDeletionRow, is_audited=True)
 UNDO_DELETION = Statement("queue.undo_deletion", ("text", "uuid"), DeletedIdRow, is_audited=True)
 
 

@@ -66,7 +66,7 @@ def search(  # noqa: PLR0913, PLR0917 - each is an option
 
 
 @app.command("failures", help="group dead letters by failure", cls=FilterCommand)
-def failures(
+def failures(  # noqa: PLR0913, PLR0917 - each is an option
     name: Name,
     by: Annotated[
         list[str] | None,
