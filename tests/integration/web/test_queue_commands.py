@@ -327,8 +327,6 @@ def test_options_select_messages(penstock: Command, endpoint: str) -> None:
     assert select("--json", "order.id=4") == {"peek": [number], "search": [number]}
     assert select("--json", 'order.id="4"') == {"peek": [text], "search": [text]}
     assert [row["message"] for row in lines(penstock("search", "selected", "other", "--output", "json"))] == [other]
-    rows = lines(penstock("peek", "selected", "--json", "order.id=4", "--output", "json"))
-    assert [row["message"] for row in rows] == [number]
     assert select("--text", "other") == {"peek": [other], "search": [other]}
     assert select("--attribute", "error=timed out", "--text", "order") == {"peek": [number], "search": [number]}
     assert select("--attribute", "error", "--filter", '{"text": "other"}') == {"peek": [other], "search": [other]}
