@@ -334,7 +334,6 @@ def test_options_select_messages(penstock: Command, endpoint: str) -> None:
     penstock("receive", "selected", "--max", "1", "--hide", "600")
     assert len(penstock("peek", "selected", "--text", "o").splitlines()) == 2
     assert len(penstock("peek", "selected", "--text", "o", "--state", "all").splitlines()) == 3
-
     groups = lines(penstock("failures", "selected", "--attribute", "error", "--json"))
     assert [(group["by"], group["count"]) for group in groups] == [
         ({"attribute": "timed out"}, 2), ({"attribute": "refused"}, 1)
