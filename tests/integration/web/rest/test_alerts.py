@@ -84,7 +84,7 @@ def test_another_account_cannot_send_to_the_installations_address(
     shared_database: Database, http: httpx.Client
 ) -> None:
     header = root(shared_database, "222233334444")
-    expected = {"url": None, "installation": True, "links": False, "firing": []}
+    expected: dict[str, object] = {"url": None, "installation": True, "links": False, "firing": []}
     assert http.get("/v1/alerts", headers=header).json() == expected
     assert error_code(http.post("/v1/alerts/test", headers=header)) == (404, "alerts_not_set")
     sent = http.post("/v1/alerts/test", headers=root(shared_database, "000000000000")).json()

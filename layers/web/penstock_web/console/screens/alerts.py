@@ -81,7 +81,7 @@ async def test_alerts(page: CurrentPage) -> Response:
     return redirect("/console/alerts?done=tested")
 
 
-def select_attempts(sent: Sequence[SentAlert]) -> dict[str, str]:
+def select_attempts(sent: Sequence[SentAlert]) -> dict[str, object]:
     """Returns the parameters of the page that shows the attempt of a test, or the newest attempts at any endpoint after
     several tests."""
     if len(sent) > 1:
