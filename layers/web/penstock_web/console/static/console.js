@@ -28,11 +28,12 @@
     rows().forEach((each) => each.classList.toggle("current", each === row));
     chosen = row ? keyOf(row) : null;
   };
-  // The focus is never on a button or a checkbox, because Enter must open the row.
+  // The focus is never on a checkbox, because Enter must open the row. A row without a link can have a main button, such
+  // as Continue.
   const focusOn = (row) => {
-    const link = linkOf(row);
-    if (!link) row.tabIndex = -1;
-    (link ?? row).focus({ preventScroll: true });
+    const target = linkOf(row) ?? row.querySelector("button.main") ?? row;
+    if (target === row) row.tabIndex = -1;
+    target.focus({ preventScroll: true });
   };
   const select = (row) => {
     if (!row) return;
@@ -72,7 +73,7 @@
     const part = row && [...row.querySelectorAll("a, button, input, summary, pre")].find((each) => nameOf(each) === held.name);
     held = null;
     if (part) part.focus({ preventScroll: true });
-    else if (row) focusOn(row);
+    else if (row && linkOf(row)) focusOn(row);
     else main()?.focus({ preventScroll: true });
   });
   document.addEventListener("focusin", (event) => {
