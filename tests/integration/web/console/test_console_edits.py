@@ -254,6 +254,10 @@ def test_a_value_is_replaced_in_all_messages_of_a_filter(console: Console) -> No
     assert preview.text.count("<figure>") == 6
     assert preview.text.count("<mark>    &#34;zip&#34;: &#34;01234&#34;</mark>") == 3
     assert (visible(console, url), visible(console, dead)) == (0, 7)
+    assert "Did you mean" not in preview.text
+    wrong = console.browser.post(path, **{**form, "new_path": "customer.zpi"})
+    assert "Did you mean <code>customer.zip</code>?" in wrong.text
+    assert "<code>order</code>" in wrong.text
     done = console.browser.post(path, **form, confirmed="yes")
     assert "Sent 5 edited messages" in done.text
     assert "2 messages without this path" in done.text

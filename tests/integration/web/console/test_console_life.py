@@ -61,6 +61,15 @@ def test_the_search_field_takes_a_message_id(console: Console) -> None:
     assert message_id in console.page(link[0])
 
 
+def test_a_number_in_the_search_field_belongs_to_a_queue(console: Console) -> None:
+    console.queue("numbered")
+    page = console.page("/queues?q=103681")
+    assert "The number of a message belongs to a queue" in page
+    assert "belongs to a queue" not in console.page("/queues?q=numbered")
+    sought = console.page("/queues/numbered/messages?text=103681")
+    assert 'href="/console/queues/numbered/messages/103681/life">Show' in sought
+
+
 def test_a_life_without_a_trace_says_what_is_not_known(console: Console) -> None:
     dead = console.queue("untraced-dead")
     arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]

@@ -10,6 +10,7 @@ A message in flight stays, because its consumer can still delete it.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Annotated, NamedTuple
 
@@ -36,7 +37,7 @@ from penstock.sqs import send as sending
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 
 from .conversion import format_body, to_attribute
-from .json_edit import is_json, replace_value
+from .json_edit import is_json, list_paths, replace_value
 from .search import After
 from .types import Headers, MessageId, Printable
 
@@ -48,6 +49,8 @@ STEP_BYTES = 4_000_000
 MAX_STEPS = 12
 """The number of searches of one replacement. A search takes about 2 seconds at most."""
 SAMPLES = 3
+MAX_PATHS = 30
+MAX_WANTED_LENGTH = 256
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 
@@ -105,7 +108,8 @@ class ReplacementResult(msgspec.Struct):
     has up to three of them.
 
     `without_path` counts selected messages whose body has no such path. `stayed` has the other messages that stayed,
-    with the reason and their number. `next` is null if all selected messages were examined.
+    with the reason and their number. `next` is null if all selected messages were examined. If no message of a preview
+    has the path, `paths` has up to 30 paths of the first three bodies, those most like the wanted path first.
     """
 
     replaced: int
@@ -114,6 +118,7 @@ class ReplacementResult(msgspec.Struct):
     looked_at: int
     next: str | None
     samples: list[ReplacedSample]
+    paths: list[str]
 
 
 _replacement = msgspec.json.Decoder(Replacement)
@@ -284,7 +289,7 @@ def replace_in_messages(name: str, request: Replacement, context: Context) -> Op
     _check(request)
     if request.to is not None:
         yield from authorize_queues("SendMessage", [request.to], context)
-    result = ReplacementResult(0, 0, {}, 0, request.after, [])
+    result = ReplacementResult(0, 0, {}, 0, request.after, [], [])
     selected = 0
     for _ in range(MAX_STEPS if request.ids is None else MAX_REPLACED):
         step = yield from _read_step(arn, request, result.next, MAX_REPLACED - selected, context)
@@ -298,7 +303,14 @@ def replace_in_messages(name: str, request: Replacement, context: Context) -> Op
             break
     if request.preview:
         yield from note_reading(arn, context)
+        result.paths = [] if result.replaced else order_paths(result.paths, ".".join(request.names))
     return result
+
+
+def order_paths(paths: Sequence[str], wanted: str) -> list[str]:
+    """Returns the paths, those most like the wanted path first."""
+    closest = get_close_matches(wanted[:MAX_WANTED_LENGTH].lower(), [path.lower() for path in paths], len(paths) or 1)
+    return sorted(paths, key=lambda path: closest.index(path.lower()) if path.lower() in closest else len(closest))
 
 
 def _check(request: Replacement) -> None:
@@ -341,6 +353,9 @@ def _replace_step(
         refusal = edited if isinstance(edited, errors.AwsError) else refusals[target]
         if edited is None:
             result.without_path += 1
+            if request.preview and result.without_path <= SAMPLES:
+                paths = yield from compute(partial(list_paths, row.body, MAX_PATHS), len(row.body))
+                result.paths = list(dict.fromkeys([*result.paths, *paths]))[:MAX_PATHS]
         elif refusal is not None:
             _count(result, refusal)
         elif not isinstance(edited, errors.AwsError):

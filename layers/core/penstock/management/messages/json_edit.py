@@ -3,10 +3,14 @@ the spelling of numbers, and escapes, including lone surrogates.
 """
 
 import json
+from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from penstock.aws.json_text import decode_any_json
+
+MAX_NAME_LENGTH: Final = 64
 
 
 def is_json(text: str) -> bool:
@@ -33,6 +37,29 @@ def replace_value(text: str, names: Sequence[str], value: str) -> str | None:
             return None
         start = found
     return text[:start] + value + text[_skip_value(text, start) :]
+
+
+def list_paths(text: str, most: int) -> list[str]:
+    """Returns the paths of a JSON text that `replace_value` accepts as texts split at dots, the outermost first, at
+    most `most`. Of a list, returns the paths of its first element only. Omits names with dots, and names of over 64
+    characters or with characters that cannot be printed.
+    """
+    try:
+        waiting = deque([("", decode_any_json(text))])
+    except (ValueError, RecursionError):
+        return []
+    found: list[str] = []
+    while waiting and len(found) < most:
+        path, value = waiting.popleft()
+        if path:
+            found.append(path)
+        members = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+        waiting.extend(
+            (f"{path}.{name}" if path else str(name), child)
+            for name, child in islice(members, most)
+            if 0 < len(str(name)) <= MAX_NAME_LENGTH and str(name).isprintable() and "." not in str(name)
+        )
+    return found
 
 
 def _find_member(text: str, start: int, name: str) -> int | None:

@@ -207,6 +207,9 @@ def describe_edit(done: Document, is_preview: bool) -> str:
     lines = [f"{'would send' if is_preview else 'sent'} {done['replaced']} edited messages"]
     lines += [f"{sample['id']} to {sample['to']}\n- {sample['before']}\n+ {sample['after']}" for sample in samples]
     lines += [f"{done['without_path']} messages without the path stayed"] * bool(done["without_path"])
+    paths = done["paths"]
+    if isinstance(paths, list) and paths:
+        lines.append(f"did you mean {paths[0]}? the first bodies have the paths {', '.join(map(str, paths))}")
     return "\n".join([*lines, *(f"{number} stayed: {reason}" for reason, number in stayed.items())])
 
 

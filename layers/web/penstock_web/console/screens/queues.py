@@ -89,6 +89,7 @@ async def queues(page: CurrentPage) -> Response:
     return show_page(
         page, "queues.html", listed=listed, total=total, wanted=wanted, state=state, at=at,
         first=count_rows_before(wanted.page) + 1, pages=count_pages(total),
+        is_number=searched.isascii() and searched.isdigit(),
         may_create=page.may_ever("sqs:CreateQueue"), done=page.query.get("done", ""), form=Form(), problems={},
     )  # fmt: skip
 
