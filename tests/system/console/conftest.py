@@ -16,6 +16,18 @@ from tests.support.web.console import hostile_texts
 
 MAPPING = "00000000-0000-4000-8000-000000000000"
 HOSTILE = hostile_texts(1_000)
+MINUTES = (
+    "insert into queue.minute (queue_id, starts_at, sent, received, deleted, visible, in_flight, delayed)"
+    " select queue_id, date_trunc('minute', now()) - n * interval '1 minute', 5, 5, 5, n, 0, 0"
+    " from queue.queues, generate_series(2, 20) n where name = 'empty' on conflict do nothing"
+)
+"""Gives a queue measurements of several minutes, so that the page of the queue has charts at once."""
+ACCOUNT_MINUTES = (
+    "insert into queue.account_minute (account_id, region, starts_at, entered, finished)"
+    " select '000000000000', 'us-east-1', date_trunc('minute', now()) - n * interval '1 minute', 5, 5"
+    " from generate_series(2, 20) n on conflict do nothing"
+)
+"""Does the same for the overview, whose chart begins with a full minute."""
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +53,8 @@ def console(postgres: TestServer) -> Iterator[Service]:
                 "update queue.subscription set subscription_id = %s, arn = regexp_replace(arn, '[^:]*$', %s)",
                 (MAPPING, MAPPING),
             )
+            connection.execute(MINUTES)
+            connection.execute(ACCOUNT_MINUTES)
         yield service
 
 

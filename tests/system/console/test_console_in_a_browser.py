@@ -293,7 +293,7 @@ def test_the_filter_of_messages_is_folded_in_a_narrow_window_only(browser: Any, 
 
 def test_the_values_of_a_chart_need_no_pointer_and_stay_open(browser: Any, console: Service) -> None:
     with opened(browser) as page:
-        page.goto(f"{console.url}/console/queues/orders")
+        page.goto(f"{console.url}/console/queues/empty")
         summary = page.locator(".values > summary").first
         summary.focus()
         page.keyboard.press("Enter")
@@ -302,9 +302,14 @@ def test_the_values_of_a_chart_need_no_pointer_and_stay_open(browser: Any, conso
         assert page.locator(".values tbody td").first.is_visible()
 
 
-@pytest.mark.parametrize("path", ["/console/queues/orders-dead/failures"])
-def test_controls_above_a_list_do_not_touch_it(browser: Any, console: Service, path: str) -> None:
+def test_a_list_uses_a_wide_window(browser: Any, console: Service) -> None:
+    with opened(browser, viewport={"width": 2560, "height": 900}) as page:
+        page.goto(f"{console.url}/console/queues")
+        assert page.locator(".table").first.bounding_box()["width"] >= 2_150
+
+
+def test_controls_above_a_list_do_not_touch_it(browser: Any, console: Service) -> None:
     with opened(browser, viewport={"width": 1280, "height": 800}) as page:
-        page.goto(f"{console.url}{path}")
+        page.goto(f"{console.url}/console/queues/orders-dead/failures")
         controls, card = page.locator("main > .line").bounding_box(), page.locator(".failure").first.bounding_box()
         assert card["y"] - controls["y"] - controls["height"] >= 10
