@@ -188,20 +188,17 @@ begin
         end if;
         if v_lease.receive_count >= p_max_receive_count and v_target is not null then
             v_moved_at := clock_timestamp();
-            insert into queue.side (id, visible_at, sent_at, first_received_at, message_id, queue_id, receive_count,
-                shard, body, attributes, system, response_bytes, entered_at, redelivered_at)
-            select nextval('queue.side_id'), d.visible_at, l.sent_at, d.first_received_at, l.message_id, d.queue_id,
-                d.receive_count, queue.side_shard(), l.body, d.attributes, d.system, d.response_bytes, v_moved_at,
-                d.redelivered_at
-            from (
+            insert into queue.side
+            select r.* from (
                 select * from queue.log l
                 where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_lease.ids)
                     -- This condition limits the index scan.
                     and l.id between v_lease.first_id and v_lease.pos
                 order by l.id) l
-            cross join lateral jsonb_populate_record(null::queue.side, jsonb_build_object('attributes', l.attributes)
+            cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || jsonb_build_object(
+                'id', nextval('queue.side_id'), 'shard', queue.side_shard(), 'entered_at', v_moved_at)
                 || queue.dead_letter_columns(p_queue_id, v_target, v_moved_at, l.message_id, l.system, l.attributes,
-                    v_lease.receive_count, v_lease.first_received_at)) d;
+                    v_lease.receive_count, v_lease.first_received_at)) r;
             get diagnostics v_rows = row_count;
             v_dead_lettered := v_dead_lettered + v_rows;
             update queue.lease x
