@@ -12,13 +12,7 @@ declare
     v_message record;
 begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
-    perform queue.lock_readers_of_messages(v_queue.queue_id, p_public_ids);
-    if v_queue.fifo then
-        -- Locks only this queue's groups, because the caller can keep the locks for long.
-        perform queue.lock_groups_of_messages(array(
-            select (select m.id from queue.fifo_message m where m.id = u >> 8 and m.queue_id = v_queue.queue_id)
-            from unnest(p_public_ids) u));
-    end if;
+    perform queue.lock_messages(v_queue, p_public_ids);
     for v_message in
         select distinct u as public_id, u >> 8 as id, (u & 255)::int - 2 as shard
         from unnest(p_public_ids) u where v_queue.queue_id is not null order by 3 desc, 2
@@ -55,6 +49,20 @@ begin
     select * into v_lease from queue.lease x
     where x.queue_id = p_lease.queue_id and x.shard = p_lease.shard and x.pos = p_lease.pos;
     return v_lease;
+end $$;
+
+-- queue.lock_messages: locks what a deletion of messages by their public ids needs: the readers of the shards that
+-- contain unreceived messages, then the groups of a FIFO queue. Locks only this queue's groups, because the caller can
+-- keep the locks for long.
+create or replace function queue.lock_messages(p_queue queue.queues, p_public_ids bigint[]) returns void
+language plpgsql as $$
+begin
+    perform queue.lock_readers_of_messages(p_queue.queue_id, p_public_ids);
+    if p_queue.fifo then
+        perform queue.lock_groups_of_messages(array(
+            select (select m.id from queue.fifo_message m where m.id = u >> 8 and m.queue_id = p_queue.queue_id)
+            from unnest(p_public_ids) u));
+    end if;
 end $$;
 
 -- queue.lock_readers_of_messages: makes this transaction the reader of the shards that contain unreceived messages from

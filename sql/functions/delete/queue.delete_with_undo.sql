@@ -16,13 +16,7 @@ declare
     v_message jsonb;
 begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
-    perform queue.lock_readers_of_messages(v_queue.queue_id, p_public_ids);
-    if v_queue.fifo then
-        -- Locks only this queue's groups, because the caller can keep the locks for long.
-        perform queue.lock_groups_of_messages(array(
-            select (select m.id from queue.fifo_message m where m.id = u >> 8 and m.queue_id = v_queue.queue_id)
-            from unnest(p_public_ids) u));
-    end if;
+    perform queue.lock_messages(v_queue, p_public_ids);
     for v_public_id in
         select u from unnest(p_public_ids) u where v_queue.queue_id is not null
         group by u order by u & 255 desc, u

@@ -22,12 +22,7 @@ begin
     -- The setting makes notify_watchers notify every process, even this process.
     perform set_config('queue.watcher', '', true);
     select * into v_queue from queue.queues q where q.arn = p_source;
-    perform queue.lock_readers_of_messages(v_queue.queue_id, p_public_ids);
-    if v_queue.fifo then
-        perform queue.lock_groups_of_messages(array(
-            select (select m.id from queue.fifo_message m where m.id = u >> 8 and m.queue_id = v_queue.queue_id)
-            from unnest(p_public_ids) u));
-    end if;
+    perform queue.lock_messages(v_queue, p_public_ids);
     for v_n in 1 .. cardinality(p_public_ids) loop
         begin       -- An error undoes the replacement of this message only.
             select * into v_taken from queue.take_message(v_queue.queue_id, p_public_ids[v_n], false);

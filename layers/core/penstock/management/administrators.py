@@ -1,4 +1,4 @@
-"""Says who loses the management of users and keys by a change, before the change.
+"""Finds out, before a change, which administrators the change would deprive of their rights.
 
 An administrator is a valid key whose owner can create keys and set users. Commands that use the database do not ask,
 because they can always create another key (`penstock keys create`).
