@@ -39,7 +39,7 @@ begin
         group by h.queue_id, h.shard, h.pos, h.receive_count, h.nonce
         order by h.queue_id, h.shard desc, h.pos, h.receive_count
     loop
-        select q.queue_id, q.archives, q.keeps_history into v_queue
+        select q.queue_id, q.archives, q.keeps_history, q.retention_seconds into v_queue
         from queue.queues q where q.queue_id = v_handles.queue_id;
         if v_queue.queue_id is null then
             return query select u, 'no_queue'::text from unnest(v_handles.numbers) u;
@@ -68,7 +68,8 @@ begin
             return query select * from queue.delete_fifo(
                 p_queue_id => v_queue.queue_id, p_receive_count => v_handles.receive_count, p_ids => v_given,
                 p_message_ids => v_message_ids, p_numbers => v_handles.numbers, p_archives => v_queue.archives,
-                p_keeps_history => v_queue.keeps_history);
+                p_keeps_history => v_queue.keeps_history,
+                p_retention => v_queue.retention_seconds * interval '1 second');
         else
             v_deleted := v_deleted || queue.delete_received(
                 p_queue_id => v_queue.queue_id, p_shard => v_handles.shard, p_ids => v_given,

@@ -11,7 +11,10 @@ begin
         return exists (
             select from queue.delete_fifo(
                 p_queue_id => p_queue_id, p_receive_count => null, p_ids => array[p_id], p_message_ids => null,
-                p_numbers => array[1], p_archives => p_archives, p_keeps_history => p_keeps_history) d
+                p_numbers => array[1], p_archives => p_archives, p_keeps_history => p_keeps_history,
+                p_retention => (
+                    select q.retention_seconds * interval '1 second' from queue.queues q
+                    where q.queue_id = p_queue_id)) d
             where d.outcome = 'deleted');
     end if;
     -- While this function waits for a lock, another transaction can move the message. A receive can move the message
