@@ -22,7 +22,7 @@ from penstock.settings import DRIVERS, Settings
 from penstock_web.local.postgres import ROLE
 from tests.support.database import Database, end_sessions
 from tests.support.functions.invocations import QUEUE_URL, call, invoke, json_request
-from tests.support.functions.server import FUNCTIONS, Functions, load_handler
+from tests.support.functions.server import FUNCTIONS, ROOT, Functions, load_handler
 from tests.support.local_lambda.events import Request, event_of
 
 
@@ -256,7 +256,7 @@ with Functions(sys.argv[1]) as functions:
 """
     result = subprocess.run(
         [sys.executable, "-c", script, database.api_dsn],
-        cwd=FUNCTIONS.parent, capture_output=True, text=True, check=True,
+        cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     expected = [[200, False]] * 7 + [[404, False], [200, True], [200, True]]
     assert json.loads(result.stdout) == expected
@@ -375,7 +375,7 @@ def test_a_function_polls_for_what_comes_meanwhile(
 
 
 # --- imports ---------------------------------------------------------------------------------------------------------
-# Tests in a new interpreter that each function imports only the modules that its action needs.
+# Tests in new interpreters that each function imports only the modules that its action needs.
 
 PACKAGES = {"fastapi", "starlette", "mangum", "pydantic", "uvloop", "penstock_web"}
 LATER = {"croniter", "cron_descriptor", "cryptography", "aws_lambda_powertools", "aws_xray_sdk", "boto3", "botocore"}
@@ -388,23 +388,23 @@ NAMES = sorted(
 )
 
 
-def imported(name: str, driver: str = "") -> set[str]:
-    """Imports a function without settings. Returns the names of all imported modules. The import neither fails nor
-    connects."""
+def imported(names: list[str], driver: str = "") -> dict[str, set[str]]:
+    """Imports functions without settings. Maps each function to the names of all imported modules. The import neither
+    fails nor connects."""
     result = subprocess.run(
-        [sys.executable, "-c", f"import sys, {name}; print(*sys.modules)"],
-        env={"PYTHONPATH": f"{FUNCTIONS}:{FUNCTIONS.parent / 'layers/core'}", "QUEUE_DATABASE_DRIVER": driver},
+        [sys.executable, "-m", "tests.support.functions.imports", *names],
+        cwd=ROOT,
+        env={"PYTHONPATH": f"{FUNCTIONS}:{ROOT / 'layers/core'}", "QUEUE_DATABASE_DRIVER": driver},
         capture_output=True,
         text=True,
         check=True,
     )
-    return set(result.stdout.split())
+    return {name: set(line.split()) for name, line in zip(names, result.stdout.splitlines(), strict=True)}
 
 
 @pytest.fixture(scope="module")
 def modules() -> dict[str, set[str]]:
-    with ThreadPoolExecutor(2) as threads:
-        return dict(zip(NAMES, threads.map(imported, NAMES), strict=True))
+    return imported(NAMES)
 
 
 @pytest.mark.xdist_group("imports")
@@ -447,11 +447,12 @@ def test_the_gateway_has_every_operation(modules: dict[str, set[str]]) -> None:
 
 
 @pytest.mark.xdist_group("imports")
-@pytest.mark.parametrize("name", ["measure", "maintain", "sqs.send_message", "sns.publish", "gateway"])
-def test_a_function_with_pg8000_has_no_psycopg(name: str) -> None:
-    top = {module.partition(".")[0] for module in imported(name, "pg8000")}
-    assert "pg8000" in top
-    assert not {"psycopg", "psycopg_binary"} & top
+def test_a_function_with_pg8000_has_no_psycopg() -> None:
+    names = ["measure", "maintain", "sqs.send_message", "sns.publish", "gateway"]
+    for name, found in imported(names, "pg8000").items():
+        top = {module.partition(".")[0] for module in found}
+        assert "pg8000" in top, name
+        assert not {"psycopg", "psycopg_binary"} & top, name
 
 
 @pytest.mark.xdist_group("imports")

@@ -217,12 +217,13 @@ EXPECTED = {
 }
 
 
-def test_the_seams_are_typed(tmp_path: Path) -> None:
+def test_the_seams_are_typed(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """mypy checks the names in the table with a separate cache, because another mypy process can run at the same
-    time."""
+    time. The next run of the tests uses the cache again."""
+    cache = pytestconfig.cache.mkdir("mypy")
     path = tmp_path / "seams.py"
     path.write_text(CODE)
-    command = [sys.executable, "-m", "mypy", "--implicit-reexport", "--cache-dir", str(tmp_path / "cache"), str(path)]
+    command = [sys.executable, "-m", "mypy", "--implicit-reexport", "--cache-dir", str(cache), str(path)]
     output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     said: dict[str, str] = {}
     for line, text in re.findall(r"seams\.py:(\d+): (.*)", output):
@@ -251,11 +252,11 @@ class Scope:
     """Lists which names of a function mean rows: `rows` is a list of rows, and `row` is a single row."""
 
     def __init__(self, function: Function) -> None:
-        self.function = function
+        self._nodes = list(ast.walk(function))
         names = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
         self.rows, self.row = names & {"rows"}, names & {"row"}
         for _ in range(3):  # A name that a loop assigns can be used earlier in the loop's body.
-            for node in ast.walk(function):
+            for node in self._nodes:
                 self._learn(node)
 
     def _learn(self, node: ast.AST) -> None:
@@ -299,7 +300,7 @@ class Scope:
 
     def findings(self) -> Iterator[int]:
         """Yields the lines that count columns."""
-        for node in ast.walk(self.function):
+        for node in self._nodes:
             match node:
                 case ast.Subscript(value=value, slice=index) if _counts(index) and self.is_row(value):
                     yield node.lineno

@@ -180,13 +180,13 @@ def function_of(values: Values, properties: Mapping[str, Any]) -> str:
     return str(values.resolve(target["Id"])).rpartition(":")[2].partition("-")[2]
 
 
-class CloudFormationLoader(yaml.SafeLoader):
+class CloudFormationLoader(yaml.CSafeLoader):
     """Loads YAML with CloudFormation's short forms: `!Ref x` becomes {"Ref": x}, and `!Sub x` becomes {"Fn::Sub":
     x}.
     """
 
 
-def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+def _short_form(loader: CloudFormationLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
     name = suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}"
     if isinstance(node, yaml.ScalarNode):
         value: Any = loader.construct_scalar(node)

@@ -35,7 +35,7 @@ OTHERS = {"gateway", "rest", *SCHEDULED}
 ROLES = {"Gateway": "MappingRole", "Rest": "MappingRole", "Deliver": "InvokingRole", "PollMappings": "InvokingRole"}
 
 
-class Loader(yaml.SafeLoader):
+class Loader(yaml.CSafeLoader):
     """Reads CloudFormation's short forms, such as !Ref, as {"Ref": …}."""
 
 

@@ -9,6 +9,7 @@ import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -22,12 +23,17 @@ ROOT = Path(__file__).parents[3]
 # count.
 
 
+@cache
+def import_nodes(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imported(path: Path, package: str) -> Iterator[str]:
     """Yields the absolute names that a module imports anywhere in its code."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in import_nodes(path):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             yield from (f"{base}.{name.name}" for name in node.names)
@@ -91,7 +97,7 @@ def test_imports_from_the_own_package_are_relative(folder: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}: {node.module}"
         for path in root.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in import_nodes(path)
         if isinstance(node, ast.ImportFrom)
         and f"{node.module}.".startswith(".".join(path.parent.relative_to(root.parent).parts) + ".")
     ]
@@ -122,7 +128,8 @@ def test_core_does_not_start_the_container() -> None:
     started = {
         path.name
         for path in root.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        if "penstock_web" in (text := path.read_text())
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant) and re.fullmatch(r"penstock_web(\.\w+)*", str(node.value))
     }
     assert started == set()
@@ -209,10 +216,10 @@ WITH_INTERPRETER = {
 def imports_of(path: Path) -> set[str]:
     """Returns the modules that a file imports, and `module.name` for each imported name."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in import_nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return found
 
@@ -248,7 +255,8 @@ def test_no_test_asserts_a_duration() -> None:
     found = {
         f"{path.relative_to(TESTS)}:{node.lineno}"
         for path in TESTS.rglob("test_*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        if clock.search(text := path.read_text())
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Assert) and clock.match(ast.unparse(node.test))
     }
     assert found == set()
