@@ -236,6 +236,7 @@ def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
     http.post("/v1/events/a.b/subscriptions", json=binding, headers=root).raise_for_status()
     moved = f"/queues/guarded/moves/{move.json()['id']}"
     changes: list[tuple[str, str, Any, str]] = [
+        ("POST", "/queues", {"name": "hidden"}, "sqs:GetQueueAttributes"),
         ("PATCH", "/queues/guarded", {"attributes": {"DelaySeconds": 1}}, "sqs:GetQueueAttributes"),
         ("PATCH", "/schedules/guarded", {"status": "paused"}, "scheduler:GetSchedule"),
         ("PUT", "/schedules/guarded", {"every": "1h", "target": TARGET}, "scheduler:GetSchedule"),
@@ -246,13 +247,14 @@ def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
     ]
     caller = {"authorization": f"Bearer {interfaces.keys['token']}"}
     for may in (False, True):
-        for method, path, body, action in changes if not may else changes[:-2]:
+        for method, path, body, action in changes if not may else changes[1:-2]:
             denied = {"Effect": "Deny", "Action": action, "Resource": "*"}
             interfaces.set_policy(EVERYTHING, *(() if may else (denied,)))
             response = http.request(method, f"/v1{path}", json=body, headers=caller)
-            assert response.status_code == (200 if may else 201 if path.startswith("/events") else 204), response.text
+            creates = path == "/queues" or path.startswith("/events")
+            assert response.status_code == (201 if creates else 200 if may else 204), response.text
             assert bool(response.content) is may
-            assert ("location" in response.headers) is path.startswith("/events")
+            assert ("location" in response.headers) is creates
     monkeypatch.setenv("PENSTOCK_TOKEN", interfaces.keys["token"])
     interfaces.set_policy(EVERYTHING, {"Effect": "Deny", "Action": "scheduler:Get*", "Resource": "*"})
     put = ("put", "guarded", "--queue", "guarded", "--message", "x", "--every", "1h")
@@ -268,6 +270,24 @@ def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
     paused = http.get("/v1/queues/guarded", headers=root).json()["attributes"]["DelaySeconds"]
     state = http.get(f"/v1{moved}", headers=root).json()["state"]
     assert (paused, state) == ("1", "cancelled")
+
+
+def test_a_caller_who_may_not_read_learns_that_the_change_is_made(
+    interfaces: Interfaces, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    interfaces.set_policy(EVERYTHING, {"Effect": "Deny", "Action": ["sqs:Get*", "sqs:List*"], "Resource": "*"})
+    created = interfaces.console.post("/console/queues", name="by-form")
+    shown = interfaces.console.get(created.headers["location"])
+    assert (created.status_code, shown.status_code) == (303, 403)
+    assert "The queue was created." in shown.text
+    assert "is not authorized to perform" in shown.text
+    monkeypatch.setenv("PENSTOCK_TOKEN", interfaces.keys["token"])
+    endpoint = ("--endpoint", str(interfaces.http.base_url))
+    assert main(["create", "by-command", *endpoint]) == 0
+    assert capsys.readouterr() == ("created by-command\n", "")
+    interfaces.http.post("/v1/queues/by-form/messages", json={"message": "x"}, headers=interfaces.root)
+    assert main(["redrive", "by-form", "--to", "by-command", "--wait", *endpoint]) == 1
+    assert "has started, but its progress is not known" in capsys.readouterr().err
 
 
 def test_the_accounts_own_key_obeys_the_policies_of_queues(interfaces: Interfaces) -> None:

@@ -131,7 +131,9 @@ def to_sign_in(page: Page) -> Response:
 
 
 def error_page(page: Page, error: AwsError) -> Response:
-    """Returns a page that shows an error. The page has the error's HTTP status."""
+    """Returns a page that shows an error. The page has the error's HTTP status. After a form whose user may not open
+    the next page, the page also says what the form did.
+    """
     title = "Not done" if page.request.method == "POST" else "Not here"
     return show_page(page, "error.html", find_status(error), title=title, error=error)
 

@@ -9,7 +9,7 @@ from penstock import errors
 from penstock.documents.decoding import build_reader
 from penstock.management import queues
 from penstock.management.queues import Attributes, NewQueue, QueueDescription, QueuePage, ReceiverDescription
-from penstock.management.rights import right_of
+from penstock.management.rights import right_of, show
 from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
 
@@ -42,10 +42,11 @@ _read_change = build_reader(QueueChange)
     raises=(errors.QueueNameExists, errors.QueueDeletedRecently, errors.OverLimit),
 )
 async def create_queue(runner: Runner) -> Response:
-    """Create a queue. If a queue with this name exists, the response is 409 `queue_exists`."""
+    """Create a queue. If a queue with this name exists, the response is 409 `queue_exists`. A caller without
+    `sqs:GetQueueAttributes` receives an empty body."""
     new = await runner.read(_read_queue)
     name = await runner.run(queues.create_queue(new, runner.context))
-    made = await runner.run(queues.describe_queue(name, runner.context))
+    made = await runner.run(show(queues.describe_queue(name, runner.context)))
     return json_response(made, 201, f"/v1/queues/{name}")
 
 

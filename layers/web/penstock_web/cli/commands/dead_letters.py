@@ -9,7 +9,7 @@ import typer
 
 from penstock_web.local_error import LocalError
 
-from .client import RestClient, queue_path
+from .client import RefusedError, RestClient, queue_path
 from .filters import (
     AttributeValue,
     BodyText,
@@ -235,7 +235,10 @@ def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = 
 
 
 def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:
-    """Prints the move's progress whenever it changes. Returns when the move ends or pauses after the canary."""
+    """Prints the move's progress whenever it changes. Returns when the move ends or pauses after the canary.
+
+    Raises LocalError if the move fails, or if the service does not show the move.
+    """
     pause, shown = _FIRST_LOOK_SECONDS, move
     with Progress() as progress:
         while move["state"] == "running":
@@ -243,7 +246,10 @@ def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Do
                 progress.show(_progress(move))
             time.sleep(pause)
             pause = min(2 * pause, _LOOK_SECONDS)
-            move = client.call("GET", queue_path(name, f"/moves/{move['id']}"))
+            try:
+                move = client.call("GET", queue_path(name, f"/moves/{move['id']}"))
+            except RefusedError as error:
+                raise LocalError(f"move {move['id']} has started, but its progress is not known: {error}") from None
             if json and move != shown:
                 print_json(move)
             shown = move

@@ -101,7 +101,7 @@ def create(
             raise
         say(_same_queue(client, name, attributes), json, f"the queue {name} exists")
         return
-    say(made, json, f"created {made['name']}")
+    say(made, json, f"created {name}")
 
 
 @app.command("send", help="send a text or a JSON document; - sends each line of standard input as a message")

@@ -9,7 +9,7 @@ import typer
 
 from penstock_web.local_error import LocalError
 
-from .client import RestClient
+from .client import RefusedError, RestClient
 from .options import Endpoint, Json
 from .printing import print_json, print_table, say
 from .values import whole_number
@@ -108,12 +108,17 @@ def replay(
 
 
 def wait_for_attempt(client: RestClient, url: str | None, message_id: str) -> Document | None:
-    """Returns the first attempt to deliver a message to a URL, or to any endpoint. Returns None after 20 seconds."""
-    for _ in range(round(MAX_LOOK_SECONDS / _LOOK_SECONDS)):
-        for attempt in _attempts(client, url, failed=False, limit=100):
-            if attempt["message_id"] == message_id:
-                return attempt
-        time.sleep(_LOOK_SECONDS)
+    """Returns the first attempt to deliver a message to a URL, or to any endpoint. Returns None after 20 seconds. Raises
+    LocalError if the service does not show the attempts.
+    """
+    try:
+        for _ in range(round(MAX_LOOK_SECONDS / _LOOK_SECONDS)):
+            for attempt in _attempts(client, url, failed=False, limit=100):
+                if attempt["message_id"] == message_id:
+                    return attempt
+            time.sleep(_LOOK_SECONDS)
+    except RefusedError as error:
+        raise LocalError(f"the service sends message {message_id}, but the result is not known: {error}") from None
     return None
 
 
