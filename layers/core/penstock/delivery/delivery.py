@@ -10,7 +10,7 @@ from penstock.postgres.statements.deliveries import ClaimedDeliveryRow
 from penstock.sns.delivery_policy import Policy, compute_effective_policy
 
 EVENT: Final = "event"
-"""The `kind` of events of the REST API. All other kinds, except those of the constants below, are SNS message types."""
+"""The `kind` of events of the REST API."""
 GATEWAY: Final = "gateway"
 """The `kind` of text messages and pushes for the installation's gateway."""
 MAIL: Final = "mail"
@@ -21,6 +21,8 @@ FUNCTION: Final = "lambda"
 """The `kind` of SNS messages for Lambda functions."""
 SCHEDULE: Final = "schedule"
 """The `kind` of schedules' invocations of functions. The delivery's `policy` limits the number and time of retries."""
+URL_KINDS: Final = (EVENT, ALERT, "Notification", "SubscriptionConfirmation", "UnsubscribeConfirmation")
+"""The kinds of messages for URLs: events, alerts, and SNS message types."""
 
 
 class Delivery(NamedTuple):

@@ -3,7 +3,7 @@ outcomes while other requests are open."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import monotonic
 from typing import Final
@@ -30,15 +30,16 @@ STOP_SECONDS: Final = 0.3
 class DeliveryRun:
     """A run in one event loop.
 
-    `carrier_of` returns the carrier for a kind of delivery. `unwritten` contains finished attempts whose outcomes are
-    not in the database. The caller passes `unwritten` to the next run.
+    `carriers` has the carrier of each kind of delivery. The run sends no delivery of another kind, so a later worker
+    that knows the kind can send it after the lease. `unwritten` contains finished attempts whose outcomes are not in the
+    database. The caller passes `unwritten` to the next run.
     """
 
     def __init__(
         self,
         settings: Settings,
         store: DeliveryStore,
-        carrier_of: Callable[[str], Carrier],
+        carriers: Mapping[str, Carrier],
         counts: "Counter[str]",
         unwritten: list[Finished],
         observer: Observer = NO_OBSERVER,
@@ -46,7 +47,7 @@ class DeliveryRun:
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self._store = store
-        self._carrier_of = carrier_of
+        self._carriers = carriers
         self._counts = counts
         self._unwritten = unwritten
         self._observer = observer
@@ -136,8 +137,13 @@ class DeliveryRun:
                 self._signal.set()
 
     async def _carry_traced(self, claimed: Claimed) -> Outcome:
-        """Makes an attempt and returns the outcome. If the publish was traced, the attempt becomes a span."""
-        carrier = self._carrier_of(claimed.delivery.kind)
+        """Makes an attempt and returns the outcome. If the publish was traced, the attempt becomes a span.
+
+        Raises LookupError for a kind without a carrier.
+        """
+        carrier = self._carriers.get(claimed.delivery.kind)
+        if carrier is None:
+            raise LookupError(f"no carrier sends deliveries of the kind {claimed.delivery.kind!r}")
         if self._tracer is None or claimed.trace is None:
             return await carrier.carry(claimed.delivery)
         server = carrier.find_server(claimed.delivery)

@@ -20,7 +20,7 @@ from uuid import UUID
 import psycopg
 
 from penstock.delivery.carrier import Carrier
-from penstock.delivery.delivery import FUNCTION, GATEWAY, MAIL, SCHEDULE
+from penstock.delivery.delivery import FUNCTION, GATEWAY, MAIL, SCHEDULE, URL_KINDS
 from penstock.delivery.functions.carrier import FunctionCarrier
 from penstock.delivery.functions.client import FunctionClient
 from penstock.delivery.http.carrier import HttpCarrier
@@ -136,15 +136,14 @@ class Deliverer:
         seconds = float(settings.queue_http_delivery_timeout_secs)
         urls = HttpCarrier(sender, secrets, seconds)
         carriers: dict[str, Carrier] = {
+            **dict.fromkeys(URL_KINDS, urls),
             GATEWAY: HttpCarrier(gateway, secrets, seconds, settings.sns_gateway_url),
             FUNCTION: functions,
             SCHEDULE: functions,
         }
         if settings.sns_smtp_url:
             carriers[MAIL] = self._mail_carrier(settings)
-        run = DeliveryRun(
-            settings, store, lambda kind: carriers.get(kind, urls), counts, self.unwritten, self._observer, self._tracer
-        )
+        run = DeliveryRun(settings, store, carriers, counts, self.unwritten, self._observer, self._tracer)
         self._run = run
         try:
             await self._run.work(monotonic() + longest_run_seconds, lambda: self._stopping)

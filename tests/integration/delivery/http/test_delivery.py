@@ -79,6 +79,18 @@ def test_connections_are_used_again(db: Connection, deliver: Deliver, receiver: 
     assert receiver.connections <= worker.MAX_PER_HOST
 
 
+def test_a_delivery_of_a_kind_without_a_carrier_stays_unsent(
+    db: Connection, deliver: Deliver, receiver: Receiver
+) -> None:
+    """A later release can send the delivery. Other deliveries are sent."""
+    publish(db, receiver.url("/200"))
+    db.execute("update queue.notice set kind = 'pigeon'")
+    publish(db, receiver.url("/204"))
+    assert deliver()["delivered"] == 1
+    assert [request.path for request in receiver.requests] == ["/204"]
+    assert deliveries(db) == [Row("pending", 0, None, None)]
+
+
 def test_nothing_is_claimed_when_delivery_is_off(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     publish(db, receiver.url("/200"))
     assert sum(deliver(queue_http_delivery_enabled=False).values()) == 0

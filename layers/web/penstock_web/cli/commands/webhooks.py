@@ -108,8 +108,9 @@ def replay(
 
 
 def wait_for_attempt(client: RestClient, url: str | None, message_id: str) -> Document | None:
-    """Returns the first attempt to deliver a message to a URL, or to any endpoint. Returns None after 20 seconds. Raises
-    LocalError if the service does not show the attempts.
+    """Returns the first attempt to deliver a message to a URL, or to any endpoint. Returns None after 20 seconds.
+
+    Raises LocalError if the service does not show the attempts.
     """
     try:
         for _ in range(round(MAX_LOOK_SECONDS / _LOOK_SECONDS)):
