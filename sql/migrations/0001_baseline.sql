@@ -492,7 +492,7 @@ create table queue.history_default partition of queue.history default;
 comment on column queue.history.outcome is 'deleted, purged, expired, dead_lettered or moved (by a message move task)';
 
 create table queue.history_drop (
-    name text primary key,          -- history, receive_trace, outgoing_delivery_history or schedule_run
+    name text primary key,          -- a history of queue.history_names, or schedule_run
     dropped_before timestamptz not null
 );
 comment on table queue.history_drop is 'Rows of a history that were recorded before this time may be gone.';

@@ -34,7 +34,7 @@ from pg_roles r join pg_class c on not has_table_privilege(r.oid, c.oid, 'select
 where r.rolname in ('penstock_reader', 'penstock_metrics') and c.relnamespace = 'queue'::regnamespace
     and c.relkind in ('r', 'p', 'v') and c.oid not in (select s.oid from secret s)
     -- Readers need no rights on partitions, because they use the partitions only through the partitioned tables.
-    and c.relname !~ '^(history|receive_trace|outgoing_delivery_history|outgoing_delivery_attempt)_[0-9]{8}$'
+    and not (c.relname ~ '_[0-9]{8}$' and left(c.relname, -9) = any (queue.history_names()))
 having count(*) > 0
 union all
 -- the role of applications

@@ -106,5 +106,5 @@ begin
     select 'partitions', format('queue.%s is not attached to its table', c.relname)
     from pg_class c
     where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r' and not c.relispartition
-        and c.relname ~ '^(history|receive_trace|outgoing_delivery_history|outgoing_delivery_attempt)_[0-9]{8}$';
+        and c.relname ~ '_[0-9]{8}$' and left(c.relname, -9) = any (queue.history_names());
 end $$;

@@ -30,8 +30,8 @@ STOP_SECONDS: Final = 0.3
 class DeliveryRun:
     """A run in one event loop.
 
-    `carriers` has the carrier of each kind of delivery. The run sends no delivery of another kind, so a later worker
-    that knows the kind can send it after the lease. `unwritten` contains finished attempts whose outcomes are not in the
+    `carriers` has the carrier of each kind of delivery. The run sends no delivery of another kind. A worker that knows
+    the kind can send the delivery after the lease. `unwritten` contains finished attempts whose outcomes are not in the
     database. The caller passes `unwritten` to the next run.
     """
 
