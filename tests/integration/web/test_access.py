@@ -311,7 +311,8 @@ def test_refused_hosts_and_pages_are_counted_in_the_audit(access: str, database:
     """One row contains the number of refusals for a minute, a caller and an error. A refusal makes no database call."""
     pages = {"origin": "https://evil.example"}
     settings = {**SIGV4, "QUEUE_CONSOLE": "full"} if access == "sigv4" else {"QUEUE_CONSOLE": "full"}
-    with running_service(database.api_dsn, **settings) as service, service.http() as http:
+    often = {"penstock.access.audit.refusals.WRITE_SECONDS": 0.1}
+    with running_service(database.api_dsn, constants=often, **settings) as service, service.http() as http:
         for _ in range(3):
             if access == "off":
                 assert http.get("/v1/queues", headers=EVIL).status_code == 421

@@ -309,7 +309,8 @@ def test_readings_of_a_minute_are_one_row(root: Header, shared_database: Databas
     """Every request that shows messages without receiving them adds an audit row, regardless of the interface."""
     token = root["authorization"].removeprefix("Bearer ")
     settings = {**SIGV4, "QUEUE_MCP": "true"}
-    with running_service(shared_database.api_dsn, **settings) as fresh, fresh.http() as http:
+    often = {"penstock.access.audit.refusals.WRITE_SECONDS": 0.1}
+    with running_service(shared_database.api_dsn, constants=often, **settings) as fresh, fresh.http() as http:
         http.post("/v1/queues", json={"name": "q"}, headers=root).raise_for_status()
         console = ConsoleClient(fresh)
         assert console.sign_in(token).status_code == 303

@@ -30,7 +30,7 @@ class McpInstallation(NamedTuple):
 
 @pytest.fixture
 def installation(database: Database) -> Iterator[McpInstallation]:
-    with running_service(database.api_dsn, **SIGV4, QUEUE_MCP="true") as service:
+    with running_service(database.api_dsn, **SIGV4, QUEUE_MCP="true", QUEUE_METRICS_INTERVAL_MS="100") as service:
         yield McpInstallation(service, database)
 
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -79,10 +80,14 @@ def free_port() -> int:
 
 @contextmanager
 def running_service(
-    database_url: str, direct_url: str | None = None, log: Any = None, **settings: str
+    database_url: str,
+    direct_url: str | None = None,
+    log: Any = None,
+    constants: Any = None,
+    **settings: str,
 ) -> Iterator[Service]:
     """Starts a service process and stops it. `settings` are environment variables. `log` is a file for the service's
-    output.
+    output. `constants` maps full names of constants to the values that this service has, such as a shorter interval.
 
     Every half second, the service looks for changes without a notification, such as rows that a test inserts.
     """
@@ -92,7 +97,7 @@ def running_service(
     ready, report_ready = _processes.Pipe(duplex=False)
     outputs = [Connection(os.dup(fd), readable=False) for fd in ([log.fileno()] * 2 if log else [1, 2])]
     command = ["worker", "--host", "127.0.0.1", "--port", str(port), "--ready-fd"]
-    with _forked(command, environment, outputs, report_ready) as process:
+    with _forked(command, environment, outputs, report_ready, constants) as process:
         assert os.read(ready.fileno(), 1) == b"1", "the service did not start"
         ready.close()
         yield Service(f"http://127.0.0.1:{port}", process)
@@ -118,13 +123,18 @@ def running_up(variables: Mapping[str, str]) -> Iterator[str]:
 
 @contextmanager
 def _forked(
-    command: list[str], environment: dict[str, str], outputs: list[Connection], ready: Connection | None = None
+    command: list[str],
+    environment: dict[str, str],
+    outputs: list[Connection],
+    ready: Connection | None = None,
+    constants: Mapping[str, object] | None = None,
 ) -> Iterator[BaseProcess]:
     """Runs `penstock COMMAND` in a new process, which writes to the file descriptor `ready` when it is ready. The last
     argument is the descriptor's number.
     """
     stdin, until_closed = _processes.Pipe(duplex=False)
-    process = _processes.Process(target=_run, args=(command, environment, [stdin, *outputs], ready), daemon=True)
+    arguments = (command, environment, [stdin, *outputs], ready, dict(constants or {}))
+    process = _processes.Process(target=_run, args=arguments, daemon=True)
     process.start()
     for sent in (stdin, *outputs, *([ready] if ready else [])):
         sent.close()
@@ -136,8 +146,18 @@ def _forked(
         until_closed.close()
 
 
-def _run(command: list[str], environment: dict[str, str], files: list[Connection], ready: Connection | None) -> None:
-    """Runs `penstock COMMAND` in the new process with the given environment and files."""
+def _run(
+    command: list[str],
+    environment: dict[str, str],
+    files: list[Connection],
+    ready: Connection | None,
+    constants: dict[str, object],
+) -> None:
+    """Runs `penstock COMMAND` in the new process with the given environment, files and constants."""
+    for name, value in constants.items():
+        module, _, constant = name.rpartition(".")
+        assert hasattr(import_module(module), constant), name
+        setattr(import_module(module), constant, value)
     os.environ.clear()
     os.environ.update(environment)
     for number, file in enumerate(files):

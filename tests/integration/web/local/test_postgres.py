@@ -331,7 +331,7 @@ def test_the_file_of_a_killed_server_goes_when_another_program_has_its_id(
 @pytest.fixture
 def parent() -> Iterator[Path]:
     """Yields a folder that PostgreSQL's user can enter."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=memory_directory()) as name:
         path = Path(name)
         path.chmod(0o755)
         yield path

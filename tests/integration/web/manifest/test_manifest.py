@@ -257,20 +257,21 @@ def test_mistakes_are_found_before_anything_is_asked(
 
 
 def test_a_service_starts_with_a_file(
-    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    dsn: str, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The service becomes ready after it has applied the file."""
-    with running("--ephemeral", "--file", str(file)) as service:
+    with running("--file", str(file), DATABASE_URL=dsn) as service:
         assert service.lines[:2] == ["9 changes made by --file", f"penstock ready on {service.address}"]
         monkeypatch.setenv("PENSTOCK_ENDPOINT", service.address)
         assert main(["apply", "-f", str(file)]) == 0
         assert capsys.readouterr().out == "nothing to do\n"
 
 
-def test_a_file_that_cannot_be_applied_ends_the_start(file: Path) -> None:
+def test_a_file_that_cannot_be_applied_ends_the_start(dsn: str, file: Path) -> None:
     file.write_text("queues: {a: {dead_letters: {queue: b, max_receives: 1}}}")
-    command = [*COMMAND, "up", "--ephemeral", "--port", "0", "--file", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [*COMMAND, "up", "--port", "0", "--file", str(file)]
+    environment = {**os.environ, "DATABASE_URL": dsn}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert "yaml:1: neither the file nor the service has the queue 'b' (queues.a.dead_letters" in done.stderr
 

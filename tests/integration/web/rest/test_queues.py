@@ -132,7 +132,7 @@ def test_a_destination_that_is_not_there(moving: httpx.Client) -> None:
 
 @pytest.fixture
 def service(database: Database) -> Iterator[Service]:
-    with running_service(database.pooled_dsn, database.api_dsn) as service:
+    with running_service(database.pooled_dsn, database.api_dsn, QUEUE_METRICS_INTERVAL_MS="100") as service:
         yield service
 
 
@@ -279,7 +279,8 @@ def test_a_long_sample_is_cut(searched: httpx.Client) -> None:
 
 
 def test_each_client_is_listed_with_what_it_got(database: Database) -> None:
-    with running_service(database.api_dsn) as service, service.http() as http:
+    often = {"penstock_web.metrics.receivers.WRITE_SECONDS": 0.1}
+    with running_service(database.api_dsn, constants=often) as service, service.http() as http:
         for name in ("orders", "idle"):
             http.post("/v1/queues", json={"name": name}).raise_for_status()
         for _ in range(3):
