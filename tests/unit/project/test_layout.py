@@ -166,6 +166,13 @@ def test_only_applications_import_the_rest_api(package: str) -> None:
     } == set()
 
 
+def test_no_screen_of_the_console_imports_another_screen() -> None:
+    """Modules of `console/` contain what several screens share."""
+    web = ROOT / "layers/web"
+    found = imported_by(web / "penstock_web/console/screens", web)
+    assert {(file, name) for file, name in found if name.startswith("penstock_web.console.screens.")} == set()
+
+
 def test_the_management_plane_knows_no_http() -> None:
     core = ROOT / "layers/core"
     refused = ("fastapi.", "starlette.", "pydantic.", "penstock_web.", "mcp.")

@@ -1,4 +1,4 @@
-"""Reads and fills the fields of the forms that send and edit a message."""
+"""Reads and fills the fields of forms that send, edit or test a message."""
 
 import json
 from typing import Final, NamedTuple
@@ -8,11 +8,13 @@ import msgspec
 from penstock.aws.json_text import decode_any_json
 from penstock.errors import InvalidParameterValue
 from penstock.management.messages.editing import copy_attributes, read_deduplication_id
+from penstock.management.subscriptions import FilterSample
 from penstock.postgres.statements.stored_messages import FoundRow
 from penstock.sqs.types import MessageAttributeValue
 
 from .forms import Form
 
+MAX_ATTRIBUTES: Final = 10
 MAX_PRETTY_LENGTH: Final = 200_000
 """The maximum length of a JSON body that a form indents."""
 
@@ -108,3 +110,12 @@ def describe_json_fault(text: str) -> str:
     except (ValueError, RecursionError) as error:
         return str(error)
     return ""
+
+
+def read_sample(form: Form) -> FilterSample:
+    """Returns the sample message, with which the form tests a filter."""
+    rows = form.get_rows("attribute", "type", "value")
+    return FilterSample(
+        form.get("sample").replace("\r\n", "\n"),
+        {name: MessageAttributeValue(kind.strip() or "String", value) for name, kind, value in rows},
+    )

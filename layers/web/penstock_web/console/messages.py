@@ -1,6 +1,7 @@
-"""Reads messages without receiving them."""
+"""Reads messages without receiving them, compares their lines, and finds the acts that a page offers for them."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -22,6 +23,7 @@ from penstock.search.messages import MAX_SCANNED, Search, search_messages
 from penstock.sqs import handles
 from penstock.sqs.types import MessageAttributeValue
 
+from .page import Page
 from .paging import PAGE
 from .snippets import Attribute
 
@@ -172,3 +174,42 @@ def read_samples(name: str, ids: Sequence[int], context: Context) -> Operation[l
     rows = yield from Call(READ_MESSAGES, (arn, list(ids)))
     yield from note_reading(arn, context)
     return [Seen(row, row.state) for row in rows]
+
+
+class Acts(NamedTuple):
+    """The acts that a page offers."""
+
+    send: bool
+    delete: bool
+    redrive: bool
+    edit: bool
+
+
+def find_acts(name: str, page: Page) -> Acts:
+    """Returns which acts a page offers for messages of a queue."""
+    arn = build_queue_arn(name, page.context)
+    may_delete = page.may("sqs:DeleteMessage", arn)
+    return Acts(
+        page.may("sqs:SendMessage", arn), may_delete, page.may("sqs:StartMessageMoveTask", arn),
+        may_delete and page.may_ever("sqs:SendMessage"),
+    )  # fmt: skip
+
+
+class ComparedLine(NamedTuple):
+    """A line of a sample. `differs` is true if another sample lacks the line."""
+
+    text: str
+    differs: bool
+
+
+def mark_lines(texts: Sequence[str]) -> list[list[ComparedLine]]:
+    """Splits the texts into lines, and marks each line that another text lacks. Does not mark the lines of a single
+    text.
+    """
+    split = [text.split("\n") for text in texts]
+    if len(split) < 2:
+        return [[ComparedLine(line, differs=False) for line in lines] for lines in split]
+    everywhere = Counter(
+        line.rstrip(",") for lines in split for line in {line_of_text.rstrip(",") for line_of_text in lines}
+    )
+    return [[ComparedLine(line, everywhere[line.rstrip(",")] < len(split)) for line in lines] for lines in split]

@@ -138,8 +138,10 @@ def error_page(page: Page, error: AwsError) -> Response:
     return show_page(page, "error.html", find_status(error), title=title, error=error)
 
 
-def find_status(error: AwsError) -> int:
-    """Returns the HTTP status of a page that shows an error."""
+def find_status(error: AwsError | None) -> int:
+    """Returns the HTTP status of a page that shows an error, or of a form without an error."""
+    if error is None:
+        return 200
     return error.status if isinstance(error, NoSuchThing) else status_and_code(type(error))[0]
 
 

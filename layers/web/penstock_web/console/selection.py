@@ -1,4 +1,4 @@
-"""Reads which messages of a queue a user has selected.
+"""Reads which messages of a queue a user has selected, and builds the address of the page after an act.
 
 Checkboxes, hidden fields and addresses name messages by `id`. The field `all` selects every message that matches the
 filter. Without `all`, an act never takes all messages because none is selected.
@@ -7,10 +7,13 @@ filter. Without `all`, an act never takes all messages because none is selected.
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from fastapi import Response
+
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
 from penstock.errors import InvalidParameterValue
+from penstock.management.errors import MessageNotFound
 from penstock.management.rights import needs, show
 from penstock.search.failures import BY_DEFAULT, FailureGroup, Grouping, group_failures
 from penstock.search.failures import SCANNED as GROUPED
@@ -21,6 +24,8 @@ from .filters import NAMES, parse_filter
 from .forms import Form, Query
 from .messages import PAGE_BYTES, STATES, Seen
 from .page import Page
+from .rendering import query, segment
+from .responses import redirect
 
 MAX_IDS: Final = 1_000
 MAX_GROUPS: Final = 20
@@ -92,7 +97,7 @@ def list_states(values: Mapping[str, str]) -> list[str]:
 
 def parse_ids(texts: Sequence[str]) -> list[int]:
     """Returns up to 1,000 different ids. Raises InvalidParameterValue for a text that is not an id."""
-    if any(not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LAST_ID) for text in texts):
+    if not all(map(is_id, texts)):
         raise InvalidParameterValue("The id of a message must be a number.")
     return list(dict.fromkeys(map(int, texts)))[:MAX_IDS]
 
@@ -129,6 +134,27 @@ def find_ids(name: str, wanted: MessageFilter, context: Context) -> Operation[li
         if place is None or len(ids) >= MAX_IDS:
             break
     return ids
+
+
+def is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LAST_ID
+
+
+def parse_id(text: str) -> int:
+    """Parses a message's id. Raises MessageNotFound for any other text."""
+    if not is_id(text):
+        raise MessageNotFound
+    return int(text)
+
+
+def nothing_selected(name: str, selection: Selection) -> Response:
+    """Redirects to the messages, and says that no message is selected."""
+    return redirect(build_path(name, selection, done="none"))
+
+
+def build_path(name: str, selection: Selection, **more: object) -> str:
+    """Returns the address of the messages that the user has seen before an act."""
+    return f"/console/queues/{segment(name)}/messages{query({**selection.given, **more})}"
 
 
 # --- in words --------------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from penstock_web.console.console import list_screens
 from penstock_web.console.console_route import ConsoleRoute
 from penstock_web.console.documentation import ABSENT, POLICY_NAME, add_documentation
 from penstock_web.console.forms import Form, find_problems, locate_problem
+from penstock_web.console.messages import mark_lines
 from penstock_web.console.readings import Refresher
 from penstock_web.console.rendering import (
     NOT_KNOWN,
@@ -46,7 +47,6 @@ from penstock_web.console.rendering import (
     templates,
 )
 from penstock_web.console.screen import list_navigation, screen
-from penstock_web.console.screens.failures import mark_lines
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 

@@ -18,6 +18,7 @@ from penstock.postgres.statements.stored_messages import FoundRow
 from penstock.sqs.failures import ATTRIBUTE
 from penstock_web.console.filters import parse_value
 from penstock_web.console.message_form import (
+    MAX_ATTRIBUTES,
     Written,
     build_attributes,
     describe_json_fault,
@@ -26,14 +27,11 @@ from penstock_web.console.message_form import (
     indent,
     read_written,
 )
-from penstock_web.console.messages import Seen
+from penstock_web.console.messages import ComparedLine, Seen, mark_lines
 from penstock_web.console.page import CurrentPage, Page
-from penstock_web.console.responses import redirect, show_page
+from penstock_web.console.responses import find_status, redirect, show_page
 from penstock_web.console.screen import act, screen
-from penstock_web.console.selection import Selection, describe, read_selection
-
-from .failures import ComparedLine, mark_lines
-from .messages import MAX_ATTRIBUTES, find_status, nothing_selected, parse_id
+from penstock_web.console.selection import Selection, describe, nothing_selected, parse_id, read_selection
 
 MAX_SAMPLE_LENGTH: Final = 16_384
 

@@ -1,8 +1,6 @@
 """Groups dead letters by failure and shows samples side by side."""
 
 import re
-from collections import Counter
-from collections.abc import Sequence
 from typing import Final, NamedTuple, get_args
 
 from fastapi import Response
@@ -15,7 +13,7 @@ from penstock.management.messages.search import PLACE
 from penstock.management.rights import needs, right_of
 from penstock.search.failures import BY_DEFAULT, SCANNED, By, FailureGroup, Failures, Grouping, group_failures
 from penstock_web.console.filters import as_parameters
-from penstock_web.console.messages import Seen, to_datetime
+from penstock_web.console.messages import ComparedLine, Seen, find_acts, mark_lines, to_datetime
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import plural
 from penstock_web.console.responses import show_page
@@ -23,18 +21,9 @@ from penstock_web.console.screen import screen
 from penstock_web.console.selection import MAX_GROUPS
 from penstock_web.console.snippets import as_markdown
 
-from .messages import find_acts
-
 KINDS: Final[tuple[By, ...]] = get_args(By)
 MAX_SAMPLE_LENGTH: Final = 16_384
 MAX_PLACE_LENGTH: Final = 160
-
-
-class ComparedLine(NamedTuple):
-    """A line of a sample. `differs` is true if another sample lacks the line."""
-
-    text: str
-    differs: bool
 
 
 class ShownSample(NamedTuple):
@@ -127,16 +116,3 @@ def show_group(name: str, group: FailureGroup) -> ShownFailures:
         group, samples, None if group.filter is None else as_parameters(group.filter), markdown,
         source and source.rpartition(":")[2],
     )  # fmt: skip
-
-
-def mark_lines(texts: Sequence[str]) -> list[list[ComparedLine]]:
-    """Splits the texts into lines, and marks each line that another text lacks. Does not mark the lines of a single
-    text.
-    """
-    split = [text.split("\n") for text in texts]
-    if len(split) < 2:
-        return [[ComparedLine(line, differs=False) for line in lines] for lines in split]
-    everywhere = Counter(
-        line.rstrip(",") for lines in split for line in {line_of_text.rstrip(",") for line_of_text in lines}
-    )
-    return [[ComparedLine(line, everywhere[line.rstrip(",")] < len(split)) for line in lines] for lines in split]

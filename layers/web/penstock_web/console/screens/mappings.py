@@ -15,13 +15,13 @@ from penstock.management import mappings as management
 from penstock.management.mappings import MappingPatch, NewMapping, ShownMapping
 from penstock.management.rights import right_of
 from penstock_web.console.forms import Form
+from penstock_web.console.message_form import read_sample
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import MAX_TROUBLED, put_first
 from penstock_web.console.rendering import segment
+from penstock_web.console.resources import list_queue_names
 from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
-
-from .subscriptions import list_queue_names, read_sample
 
 MAX_QUEUE_ARN_LENGTH: Final = 2_048
 RUNNING: Final = {"enabled": True, "disabled": False}

@@ -8,7 +8,6 @@ from uuid import UUID
 from fastapi import Response
 
 from penstock.aws.fifo_name import is_fifo_name
-from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.errors import MessageNotFound
 from penstock.management.messages.editing import read_message
@@ -17,27 +16,27 @@ from penstock.management.rights import require_on, right_of, show
 from penstock.search.filters import MessageFilter
 from penstock.sqs.types import SendMessageRequest
 from penstock_web.console.filters import NAMES, parse_filter
-from penstock_web.console.message_form import Written, build_attributes, fill, read_written
-from penstock_web.console.messages import STATES, Seen, export_found, find, look_at, look_for, read_samples
+from penstock_web.console.message_form import MAX_ATTRIBUTES, Written, build_attributes, fill, read_written
+from penstock_web.console.messages import STATES, Seen, export_found, find, find_acts, look_at, look_for, read_samples
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE, cut_page
-from penstock_web.console.rendering import query, segment
-from penstock_web.console.responses import HEADERS, redirect, show_page
+from penstock_web.console.responses import HEADERS, find_status, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.selection import (
+    LAST_ID,
     MAX_IDS,
     Count,
     Selection,
+    build_path,
     count_matches,
     describe,
     find_ids,
+    nothing_selected,
+    parse_id,
     read_selection,
 )
 from penstock_web.console.snippets import as_markdown, message_snippets
-from penstock_web.routing.errors import status_and_code
 
-MAX_ATTRIBUTES = 10
-LAST_ID = 2**63 - 1
 SAMPLES: Final = 3
 UNDO_SECONDS: Final = 30
 """As in `queue.undo_deletion`, which decides whether an undo is too late."""
@@ -52,15 +51,6 @@ class Selected(NamedTuple):
     selection: Selection
     elsewhere: list[int]
     matches: Count
-
-
-class Acts(NamedTuple):
-    """The acts that a page offers."""
-
-    send: bool
-    delete: bool
-    redrive: bool
-    edit: bool
 
 
 @screen("/console/queues/{name}/messages", right=right_of(look_at))
@@ -108,16 +98,6 @@ async def select(
         [number for number in selection.ids if number not in shown],
         Count(len(found)) if is_all else await page.run(count_matches(name, wanted, page.context)),
     )
-
-
-def find_acts(name: str, page: Page) -> Acts:
-    """Returns which acts a page offers for messages of a queue."""
-    arn = build_queue_arn(name, page.context)
-    may_delete = page.may("sqs:DeleteMessage", arn)
-    return Acts(
-        page.may("sqs:SendMessage", arn), may_delete, page.may("sqs:StartMessageMoveTask", arn),
-        may_delete and page.may_ever("sqs:SendMessage"),
-    )  # fmt: skip
 
 
 @screen("/console/queues/{name}/messages/export", right=right_of(export_found))
@@ -218,11 +198,6 @@ async def send(name: str, page: CurrentPage) -> Response:
     return redirect(f"/console/queues/{name}?done=sent")
 
 
-def find_status(error: AwsError | None) -> int:
-    """Returns the HTTP status of a form that shows an error, or no error."""
-    return 200 if error is None else status_and_code(type(error))[0]
-
-
 def show_send(page: Page, name: str, written: Written, copied: str, error: AwsError | None = None) -> Response:
     return show_page(
         page, "send.html", find_status(error), title=f"Send to {name}", name=name, written=written, copied=copied,
@@ -266,20 +241,3 @@ async def undo(name: str, page: CurrentPage) -> Response:
         raise InvalidParameterValue("The id of a deletion must be a UUID.") from error
     number = await page.act(undo_deletion(name, deletion, page.context))
     return redirect(build_path(name, read_selection(page.form), done="undone", n=number))
-
-
-def nothing_selected(name: str, selection: Selection) -> Response:
-    """Redirects to the messages, and says that no message is selected."""
-    return redirect(build_path(name, selection, done="none"))
-
-
-def build_path(name: str, selection: Selection, **more: object) -> str:
-    """Returns the address of the messages that the user has seen before an act."""
-    return f"/console/queues/{segment(name)}/messages{query({**selection.given, **more})}"
-
-
-def parse_id(text: str) -> int:
-    """Parses a message's id. Raises MessageNotFound for any other text."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LAST_ID):
-        raise MessageNotFound
-    return int(text)

@@ -10,20 +10,19 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.management.attention import (
     Concern,
-    Judged,
     JudgedQueue,
     find_concerns,
     find_hidden,
     read_attention,
-    read_judged,
     read_other_concerns,
 )
 from penstock.management.rights import needs, right_of
 from penstock.postgres.statements.metrics import READ_ACCOUNT_MINUTES, AccountMinuteRow
 from penstock.verdicts import Kind
 from penstock_web.console.charts import Chart, draw_counts
-from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import plural, seconds
+from penstock_web.console.resources import read_shared
 from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
 from penstock_web.report.charts import ChartPeriod, Series
@@ -73,11 +72,6 @@ async def overview(page: CurrentPage) -> Response:
         bad=sum(item.concern.level == "bad" for item in items), busiest=find_busiest(judged.queues),
         traffic=draw_traffic(minutes, judged.total.read_at),
     )  # fmt: skip
-
-
-async def read_shared(page: Page) -> Judged:
-    """Returns the verdicts, which the overview and the list of queues share."""
-    return await page.read(("judged",), lambda: read_judged(page.context))
 
 
 def draw_traffic(rows: Sequence[AccountMinuteRow], end: datetime) -> Traffic:

@@ -30,8 +30,8 @@ from penstock.management.verdicts import Observed, group_by_queue
 from penstock.postgres.statements.metrics import READ_MINUTES, READ_QUEUE_HISTORY
 from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
 from penstock_web.console.charts import Chart, History, build_charts, build_history
-from penstock_web.console.observing import observe
 from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.resources import observe
 from penstock_web.console.responses import explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.snippets import queue_snippets

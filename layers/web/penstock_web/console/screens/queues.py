@@ -16,14 +16,12 @@ from penstock.postgres.statements.queues import READ_QUEUE_PAGE, QueuePageRow
 from penstock.verdicts import Kind
 from penstock_web.console.charts import depths, spark
 from penstock_web.console.forms import Form
-from penstock_web.console.observing import observe
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.paging import PAGE, count_pages, count_rows_before, read_page_number
 from penstock_web.console.rendering import plural
+from penstock_web.console.resources import observe, read_shared
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import screen
-
-from .overview import read_shared
 
 TROUBLE: Final = "trouble"
 SORTS: Final = (TROUBLE, "name", "visible", "in_flight", "delayed", "age", "created")

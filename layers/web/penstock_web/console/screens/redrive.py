@@ -21,9 +21,7 @@ from penstock_web.console.messages import to_datetime
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
-from penstock_web.console.selection import Count, Selection, count_matches, describe, read_selection
-
-from .messages import nothing_selected
+from penstock_web.console.selection import Count, Selection, count_matches, describe, nothing_selected, read_selection
 
 OVER: Final = ("completed", "cancelled", "failed")
 

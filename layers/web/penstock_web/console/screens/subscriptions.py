@@ -5,14 +5,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from fastapi import Response
 
-from penstock.context import Context
-from penstock.effects import Operation
 from penstock.errors import AwsError
-from penstock.management.queues import list_queues
-from penstock.management.rights import right_of, show
+from penstock.management.rights import right_of
 from penstock.management.subscriptions import (
     DescribedSubscription,
-    FilterSample,
     SubscriptionSettings,
     change_subscription,
     confirm_subscription,
@@ -21,17 +17,14 @@ from penstock.management.subscriptions import (
     subscribe_endpoint,
 )
 from penstock.management.topics import unsubscribe
-from penstock.sqs.types import MessageAttributeValue
 from penstock_web.console.forms import Form
+from penstock_web.console.message_form import read_sample
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
+from penstock_web.console.resources import check_topic, list_queue_names
 from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 
-from .topics import check_topic
-
-LISTED_QUEUES: Final = 200
-"""The maximum number of queues from which a form offers a choice. The user can type any other name."""
 PROTOCOLS: Final = {
     "sqs": "queue (sqs)", "https": "URL (https)", "http": "URL (http)", "email": "e-mail (email)",
     "email-json": "e-mail with JSON (email-json)", "lambda": "function (lambda)", "sms": "text message (sms)",
@@ -130,24 +123,9 @@ def read_settings(form: Form) -> SubscriptionSettings:
     )  # fmt: skip
 
 
-def read_sample(form: Form) -> FilterSample:
-    """Returns the sample message, with which the form tests a filter."""
-    rows = form.get_rows("attribute", "type", "value")
-    return FilterSample(
-        form.get("sample").replace("\r\n", "\n"),
-        {name: MessageAttributeValue(kind.strip() or "String", value) for name, kind, value in rows},
-    )
-
-
 def read_token(text: str) -> str:
     """Returns a token. The text is the token, or the URL of a confirmation, which contains the token."""
     return "".join(parse_qs(urlsplit(text).query).get("Token", [text])).strip() if "?" in text else text.strip()
-
-
-def list_queue_names(context: Context) -> Operation[list[str]]:
-    """Returns names of queues for a choice, or an empty list if the user cannot list queues."""
-    page = yield from show(list_queues(LISTED_QUEUES, None, context))
-    return [] if page is None else [queue.name for queue in page.queues]
 
 
 async def show_new(topic: str, page: Page, form: Form, refusal: Refusal, result: bool | None = None) -> Response:

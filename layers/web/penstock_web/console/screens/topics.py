@@ -7,11 +7,11 @@ import msgspec
 from fastapi import Response
 
 from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
-from penstock.aws.sns_arn import TopicArn, is_topic_name
+from penstock.aws.sns_arn import is_topic_name
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.errors import AwsError, InvalidParameterValue
-from penstock.management.rights import needs, right_of
+from penstock.management.rights import build_topic_arn, needs, right_of
 from penstock.management.topics import NewTopic, create_topic, delete_topic, publish_written
 from penstock.postgres.statements.sns.topics import (
     DESCRIBE_TOPIC,
@@ -29,6 +29,7 @@ from penstock_web.console.forms import Form
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE, count_pages, count_rows_before, read_page_number
 from penstock_web.console.rendering import segment
+from penstock_web.console.resources import check_topic
 from penstock_web.console.responses import ACCEPTED, NoSuchThing, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 
@@ -138,7 +139,7 @@ def read_tags(form: Form) -> Iterator[tuple[str, str]]:
 @needs("topic", "sns:GetTopicAttributes", "sns:ListTagsForResource", "sns:ListSubscriptionsByTopic")
 def read_topic(name: str, wanted: SampleMessage, skip: int, context: Context) -> Operation[ExpandedTopic]:
     """Returns a topic. Raises NoSuchThing."""
-    arn = build_arn(name, context)
+    arn = build_topic_arn(name, context)
     rows = (yield from Call(DESCRIBE_TOPIC, (arn,))) if is_topic_name(name) else []
     if not rows:
         raise NoSuchThing(f"There is no topic '{name}'.")
@@ -158,18 +159,13 @@ async def topic(topic: str, page: CurrentPage) -> Response:
     shown = await page.run(read_topic(topic, wanted, count_rows_before(number), page.context))
     attributes = _texts.decode(shown.topic.attributes)
     return show_page(
-        page, "topic.html", title=topic, name=topic, arn=build_arn(topic, page.context), shown=shown, wanted=wanted,
-        attributes={key: value for key, value in attributes.items() if key != "Policy"},
+        page, "topic.html", title=topic, name=topic, arn=build_topic_arn(topic, page.context), shown=shown,
+        wanted=wanted, attributes={key: value for key, value in attributes.items() if key != "Policy"},
         policy=attributes.get("Policy", ""), tags=_texts.decode(shown.topic.tags), number=number,
         pages=count_pages(shown.topic.confirmed + shown.topic.pending), done=page.query.get("done", ""),
-        may={name: page.may(f"sns:{name}", build_arn(topic, page.context)) for name in TOPIC_ACTS},
+        may={name: page.may(f"sns:{name}", build_topic_arn(topic, page.context)) for name in TOPIC_ACTS},
         state={"body": wanted.body, "attribute": wanted.name, "type": wanted.kind, "value": wanted.value},
     )  # fmt: skip
-
-
-def build_arn(name: str, context: Context) -> str:
-    """Returns the ARN of a topic of the caller's account."""
-    return str(TopicArn(context.region, context.account_id, name))
 
 
 @act("/console/topics/{topic}/delete", right=right_of(delete_topic))
@@ -179,12 +175,6 @@ async def delete_topic_by_form(topic: str, page: CurrentPage) -> Response:
         raise InvalidParameterValue(f"The typed name is not {topic}. Penstock has not deleted the topic.")
     await page.act(delete_topic(topic, page.context))
     return redirect("/console/topics?done=deleted")
-
-
-def check_topic(name: str, context: Context) -> Operation[None]:
-    """Raises NoSuchThing if the account has no topic of this name."""
-    if not is_topic_name(name) or not (yield from Call(DESCRIBE_TOPIC, (build_arn(name, context),))):
-        raise NoSuchThing(f"There is no topic '{name}'.")
 
 
 @screen("/console/topics/{topic}/publish", right=right_of(publish_written))
