@@ -29,6 +29,7 @@ from .access.sigv4 import CredentialScope, query_pairs
 from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, REST_SERVICES, SERVICES, UNDECODED, AnyAction, Service
 from .aws.arn import is_account_id, is_region
 from .aws.codec import json, limits, query, query_json, rest_json, xml
+from .aws.codec.errors import UnknownOperationException
 from .aws.codec.protocol import Protocol, detect_protocol, find_rest_resource
 from .aws.queue_url import is_queue_path
 from .context import Context, find_client_address
@@ -44,7 +45,6 @@ from .errors import (
 )
 from .http import HttpRequest, HttpResponse
 from .observing.telemetry import AtMost
-from .scheduler.errors import UnknownOperationException, ValidationException, rest_type
 from .settings import Settings
 from .sns import link_page
 from .sns.errors import ValidationError
@@ -229,10 +229,7 @@ def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
     action = BY_ROUTE.get((http.method, kind, label is not None))
     if action is None or not SERVICES[action.service].is_served(http, environment.settings):
         raise UnknownOperationException
-    try:
-        request = rest_json.build_decoder(action.request)(label, http.query, http.body)
-    except rest_json.ConstraintViolation as violation:
-        raise ValidationException.of(violation.problems) from None
+    request = rest_json.build_decoder(action.request)(label, http.query, http.body)
     scope = (
         _read_header_scope(http.headers, environment)
         or _read_presigned_scope(http, environment)
@@ -456,7 +453,7 @@ def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: 
         headers.append((b"x-amzn-query-error", f"{error.query_code};{error.fault}".encode()))
         body = json.encode_error(error)
     elif protocol is Protocol.REST_JSON:
-        kind, body = rest_json.encode_error(error, rest_type(error))
+        kind, body = rest_json.encode_error(error)
         headers = [*_build_headers(rest_json.CONTENT_TYPE, request_id), (rest_json.ERROR_HEADER, kind)]
     elif isinstance(error, UnknownOperationException):
         headers, body = _build_headers(xml.CONTENT_TYPE, request_id), xml.UNKNOWN_OPERATION

@@ -6,8 +6,6 @@ from msgspec import Struct
 
 from .limits.response_limit import ResponseLimit
 
-# The server buffers this many bytes of a body before the application reads it.
-LONG_BODY_BYTES = 65_536
 # The codecs of AWS's protocols take up to 5 ms per MiB, and 6 µs per parameter of the Query protocol. A thread decodes
 # requests beyond the following limits (effects.Compute).
 MAX_BYTES_AT_ONCE = 1_048_576

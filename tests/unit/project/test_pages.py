@@ -15,9 +15,11 @@ from msgspec.structs import fields
 
 from penstock import errors
 from penstock.actions import ACTIONS
+from penstock.aws.codec.errors import COMMON_NAMES, UnknownOperationException
+from penstock.errors import AwsError
 from penstock.management.schedules.types import NewSchedule, ShownSchedule
 from penstock.scheduler import errors as errors_scheduler
-from penstock.scheduler.errors import COMMON, SchedulerError
+from penstock.scheduler.errors import SchedulerError
 from penstock.settings import SETTINGS
 from penstock.sns import errors as errors_sns
 from penstock_web.rest.schedules import routes
@@ -129,12 +131,13 @@ def test_the_actions_of_schedules() -> None:
 
 
 def test_the_errors_of_schedules() -> None:
-    ours = {kind.json_type: kind.status for kind in SchedulerError.__subclasses__()}
+    kinds: tuple[type[AwsError], ...] = (*SchedulerError.__subclasses__(), UnknownOperationException)
+    ours = {kind.json_type: kind.status for kind in kinds}
     rows = re.findall(r"^\| (\w+) \| (\d+) \|", AWS, re.MULTILINE)
     assert {name: int(status) for name, status in rows}.items() >= (ours.items() - {("InternalServerException", 500)})
     assert "InternalServerException" in vars(errors_scheduler)
     named = set(re.findall(r"\b\w+Exception\b", AWS))
-    assert named <= {*ours, *COMMON.values(), "SerializationException"}
+    assert named <= {*ours, *COMMON_NAMES.values(), "SerializationException"}
 
 
 def test_the_routes_of_schedules() -> None:

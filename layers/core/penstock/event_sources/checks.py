@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from msgspec.structs import fields
 
 from penstock.aws.arn import QueueArn, parse_queue_arn
+from penstock.aws.codec.errors import UnknownOperationException
 from penstock.context import Context
 from penstock.errors import KMS_KEYS_REFUSED
 from penstock.http import HttpRequest
-from penstock.scheduler.errors import UnknownOperationException
 from penstock.settings import Settings
 
 from .errors import InvalidParameterValueException

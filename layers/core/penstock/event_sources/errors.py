@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from penstock import errors
+from penstock.aws.codec.errors import ConstraintViolation
 from penstock.errors import AwsError
-from penstock.scheduler.errors import ValidationException
 
 OF_USER: Mapping[str, str] = MappingProxyType({"Type": "User"})
 
@@ -84,7 +84,7 @@ def as_lambda_error(error: AwsError) -> AwsError:
     """Returns Lambda's error if Lambda uses another name or status. Returns any other error unchanged."""
     if isinstance(error, errors.RequestThrottled):
         return TooManyRequestsException(error.message)
-    if isinstance(error, ValidationException):
+    if isinstance(error, ConstraintViolation):
         return LambdaValidationException(error.message)
     if isinstance(error, errors.SerializationException):
         return LambdaSerializationException(error.message)

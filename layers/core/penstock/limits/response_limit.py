@@ -24,6 +24,9 @@ CONTAINER_BYTES = 4_200_000
 FUNCTION_BYTES = 6_000_000
 LOAD_BALANCER_BYTES = 1_000_000
 
+LONG_BODY_BYTES = 65_536
+"""The server buffers this many bytes of a body. Code avoids copies of longer bodies."""
+
 HEAD_BYTES = 2_000
 """The most bytes of a function's result outside the messages: status, headers and the outermost elements."""
 

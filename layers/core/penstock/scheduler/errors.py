@@ -7,7 +7,7 @@ the body is `{"Message": …}`.
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from penstock import errors
 from penstock.aws.codec.limits import MAX_QUOTED_LENGTH, describe_problem, describe_violations
@@ -80,34 +80,6 @@ class InternalServerException(SchedulerError):
     sender_fault = False
 
 
-class UnknownOperationException(SchedulerError):
-    """No action has this method and path."""
-
-    json_type = query_code = "UnknownOperationException"
-    status = 404
-    default_message = "No operation of this service has this method and path."
-
-
-# EventBridge Scheduler's names for errors that all services share.
-COMMON: Mapping[type[AwsError], str] = {
-    errors.AccessDenied: "AccessDeniedException",
-    errors.ExpiredToken: "ExpiredTokenException",
-    errors.IncompleteSignature: "IncompleteSignatureException",
-    errors.InternalFailure: InternalServerException.json_type,
-    errors.InvalidClientTokenId: "UnrecognizedClientException",
-    errors.MissingAuthenticationToken: "MissingAuthenticationTokenException",
-    errors.RequestEntityTooLarge: "RequestEntityTooLargeException",
-    errors.RequestTimeout: "RequestTimeoutException",
-    errors.ServiceUnavailable: "ServiceUnavailableException",
-    errors.SignatureDoesNotMatch: "InvalidSignatureException",
-}
-
-
 def as_scheduler_error(error: AwsError) -> AwsError:
     """Converts an error to EventBridge Scheduler's format. The status can change."""
     return ThrottlingException(error.message) if isinstance(error, errors.RequestThrottled) else error
-
-
-def rest_type(error: AwsError) -> str:
-    """Returns the error's name in `x-amzn-errortype`."""
-    return COMMON.get(type(error), error.json_type)

@@ -18,8 +18,8 @@ from penstock.aws.message_id import as_text, build_message_id
 from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import LONG_DIGEST_BYTES, BatchCall, Operation, compute
-from penstock.http import LONG_BODY_BYTES
 from penstock.limits.queue_limits import MAX_MESSAGE_BYTES
+from penstock.limits.response_limit import LONG_BODY_BYTES
 from penstock.observing.reports import Sent
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, SentRow
 

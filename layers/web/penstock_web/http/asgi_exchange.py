@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from starlette.types import Message, Scope
 
-from penstock.http import LONG_BODY_BYTES
+from penstock.limits.response_limit import LONG_BODY_BYTES
 
 from .responses import CLOSE, CONTINUE, STATUS_LINES, refusal
 from .server_state import ServerState

@@ -10,7 +10,8 @@ from starlette.types import Receive, Scope, Send
 
 from penstock.errors import AwsError, RequestEntityTooLarge
 from penstock.gateway import MAX_BODY_BYTES, ActionCall, decode
-from penstock.http import LONG_BODY_BYTES, HttpRequest, HttpResponse
+from penstock.http import HttpRequest, HttpResponse
+from penstock.limits.response_limit import LONG_BODY_BYTES
 from penstock_web.runtime.deadlines import DisconnectWatch, EndReason
 
 from .aws_protocols import AwsApplication

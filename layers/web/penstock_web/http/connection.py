@@ -12,7 +12,8 @@ from typing import cast
 
 from starlette.types import Scope
 
-from penstock.http import LONG_BODY_BYTES, HttpResponse
+from penstock.http import HttpResponse
+from penstock.limits.response_limit import LONG_BODY_BYTES
 
 from .asgi_exchange import AsgiExchange
 from .aws_protocols import AwsApplication

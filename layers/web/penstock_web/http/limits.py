@@ -9,7 +9,7 @@ import resource
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from penstock.http import LONG_BODY_BYTES
+from penstock.limits.response_limit import LONG_BODY_BYTES
 
 # A process needs RESERVED_FILES files besides client connections, for database connections, deliveries and logs.
 RESERVED_FILES = 64

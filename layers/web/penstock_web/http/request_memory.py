@@ -26,7 +26,7 @@ from starlette.types import Message, Receive
 
 from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAX_BODY_BYTES
-from penstock.http import LONG_BODY_BYTES
+from penstock.limits.response_limit import LONG_BODY_BYTES
 
 READING_BYTES = 20 * 1_048_576
 PROCESSING_BYTES = MAX_BODY_BYTES  # With a smaller budget, the longest request would wait forever.

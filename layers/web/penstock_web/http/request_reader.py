@@ -14,7 +14,8 @@ from urllib.parse import unquote
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpRequestParser, parse_url
 from starlette.types import Scope
 
-from penstock.http import LONG_BODY_BYTES, MAX_PARAMETERS_AT_ONCE
+from penstock.http import MAX_PARAMETERS_AT_ONCE
+from penstock.limits.response_limit import LONG_BODY_BYTES
 
 from .asgi_exchange import AsgiExchange
 from .aws_request import AwsRequest

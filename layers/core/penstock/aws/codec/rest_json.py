@@ -19,6 +19,7 @@ from penstock.aws.json_text import decode_json
 from penstock.errors import AwsError, SerializationException
 
 from . import json
+from .errors import COMMON_NAMES, ConstraintViolation
 from .limits import (
     MAX_QUOTED_LENGTH,
     Problems,
@@ -39,15 +40,6 @@ Parameters = dict[str, list[str]]
 
 _INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII).fullmatch
 _encode = msgspec.json.Encoder().encode
-
-
-class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
-    """One or more members of a request violate their constraints. `problems` describes the violations with AWS's
-    texts."""
-
-    def __init__(self, problems: Problems) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = problems
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
@@ -198,6 +190,8 @@ def encode_result(result: msgspec.Struct | None) -> bytes:
     return b"" if result is None else _encode(result)
 
 
-def encode_error(error: AwsError, kind: str) -> tuple[bytes, bytes]:
-    """Returns the value of the `x-amzn-errortype` header (`kind`), and the body."""
-    return kind.encode(), _encode({**error.more_members, error.message_member: error.message})
+def encode_error(error: AwsError) -> tuple[bytes, bytes]:
+    """Returns the error's name, which is the value of the `x-amzn-errortype` header, and the body."""
+    return COMMON_NAMES.get(type(error), error.json_type).encode(), _encode(
+        {**error.more_members, error.message_member: error.message}
+    )

@@ -10,7 +10,8 @@ import msgspec
 
 from penstock.access.authorization import authorize
 from penstock.actions import ACTIONS
-from penstock.aws.codec.rest_json import ConstraintViolation, build_decoder
+from penstock.aws.codec.errors import ConstraintViolation
+from penstock.aws.codec.rest_json import build_decoder
 from penstock.aws.schedule_arn import split_schedule_key
 from penstock.context import Context
 from penstock.effects import Operation

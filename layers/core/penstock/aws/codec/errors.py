@@ -1,0 +1,43 @@
+"""The errors that the services with REST-JSON share ("Common Errors", EventBridge Scheduler API reference)."""
+
+# ruff: noqa: N818 - the classes have the names of AWS's errors
+
+from collections.abc import Mapping
+
+from penstock import errors
+from penstock.errors import AwsError
+
+from .limits import Problems, describe_violations
+
+# The names of errors that all services share.
+COMMON_NAMES: Mapping[type[AwsError], str] = {
+    errors.AccessDenied: "AccessDeniedException",
+    errors.ExpiredToken: "ExpiredTokenException",
+    errors.IncompleteSignature: "IncompleteSignatureException",
+    errors.InternalFailure: "InternalServerException",
+    errors.InvalidClientTokenId: "UnrecognizedClientException",
+    errors.MissingAuthenticationToken: "MissingAuthenticationTokenException",
+    errors.RequestEntityTooLarge: "RequestEntityTooLargeException",
+    errors.RequestTimeout: "RequestTimeoutException",
+    errors.ServiceUnavailable: "ServiceUnavailableException",
+    errors.SignatureDoesNotMatch: "InvalidSignatureException",
+}
+
+
+class ConstraintViolation(AwsError):
+    """One or more members of a request violate their constraints. `problems` describes the violations with AWS's
+    texts."""
+
+    json_type = query_code = "ValidationException"
+
+    def __init__(self, problems: Problems) -> None:
+        super().__init__(describe_violations(problems))
+        self.problems = problems
+
+
+class UnknownOperationException(AwsError):
+    """No action has this method and path."""
+
+    json_type = query_code = "UnknownOperationException"
+    status = 404
+    default_message = "No operation of this service has this method and path."
