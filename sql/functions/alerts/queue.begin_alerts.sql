@@ -59,7 +59,8 @@ troubled as (
     from queue.measurement m join queue.queues q on q.queue_id = m.queue_id
     where m.visible > 0 or m.in_flight > 0 or m.dead_lettered > 0 or m.expired > 0
     union
-    select s.account_id, s.region from queue.schedule s where s.status = 'active' and s.due_at < clock_timestamp()
+    select s.account_id, s.region from queue.schedule s
+    where s.status = 'active' and s.due_at < (select clock_timestamp())
     union
     select s.account_id, s.region from queue.schedule s where s.consecutive_failures > 0
     union
@@ -70,7 +71,7 @@ troubled as (
     cross join lateral (
         select l.account_id from queue.outgoing_delivery l
         where l.carrier = k.carrier and l.state = 'pending' and not l.waiting
-            and l.due_at < clock_timestamp() - interval '30 seconds') d
+            and l.due_at < (select clock_timestamp()) - interval '30 seconds') d
     union
     select l.account_id, '' from queue.delivery_endpoint l
     where l.paused_until is not null or l.failing_since is not null

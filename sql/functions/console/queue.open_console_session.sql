@@ -11,7 +11,7 @@ language plpgsql as $$
 begin
     delete from queue.console_session s where s.session_id in (
         -- One call removes at most 1,000 sessions.
-        select x.session_id from queue.console_session x where x.expires_at < clock_timestamp() limit 1000
+        select x.session_id from queue.console_session x where x.expires_at < (select clock_timestamp()) limit 1000
         for update skip locked);
     delete from queue.console_session s where s.session_id in (
         select x.session_id from queue.console_session x where x.key_id = p_key_id
@@ -31,15 +31,15 @@ returns table (account_id text, key_id text, user_name text, policies text[], ex
 language sql stable as $$
 with session as materialized (
     select s.* from queue.console_session s
-    where s.session_id = p_session and s.expires_at > clock_timestamp()),
+    where s.session_id = p_session and s.expires_at > (select clock_timestamp())),
 key as (
     select k.account_id, s.key_id, k.user_name, least(s.expires_at, k.expires_at) as expires_at
     from session s join queue.bearer_key k on s.kind = 'bearer' and k.key_id = s.key_id
-    where k.revoked_at is null and coalesce(k.expires_at > clock_timestamp(), true)
+    where k.revoked_at is null and coalesce(k.expires_at > (select clock_timestamp()), true)
     union all
     select k.account_id, s.key_id, k.user_name, least(s.expires_at, k.expires_at)
     from session s join queue.access_key k on s.kind = 'access' and k.access_key_id = s.key_id
-    where k.revoked_at is null and coalesce(k.expires_at > clock_timestamp(), true))
+    where k.revoked_at is null and coalesce(k.expires_at > (select clock_timestamp()), true))
 select k.account_id, k.key_id, k.user_name, u.policies, k.expires_at
 from key k left join queue.account_user u on u.account_id = k.account_id and u.name = k.user_name
 $$;

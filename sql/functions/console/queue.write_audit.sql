@@ -105,7 +105,7 @@ create or replace function queue.prune_audit(p_account_id text, p_audit_id bigin
 language plpgsql as $$
 begin
     delete from queue.audit a where a.audit_id in (
-        select x.audit_id from queue.audit x where x.happened_at < clock_timestamp() - interval '400 days'
+        select x.audit_id from queue.audit x where x.happened_at < (select clock_timestamp()) - interval '400 days'
         order by x.happened_at limit 100 for update skip locked);
     if p_audit_id % 100 = 0 then
         delete from queue.audit a where a.audit_id in (

@@ -10,7 +10,7 @@ begin
     set attempts = case when d.state = 'exhausted' then 0 else d.attempts end, state = 'pending', lease = null,
         due_at = clock_timestamp(), waiting = false
     where d.delivery_id = p_delivery_id and d.account_id = p_account_id
-        and (d.lease is null or d.due_at <= clock_timestamp());
+        and (d.lease is null or d.due_at <= (select clock_timestamp()));
     update queue.outgoing o set state = 'waiting', error = null
     from queue.outgoing_delivery d
     where d.delivery_id = p_delivery_id and d.account_id = p_account_id and d.state = 'pending'

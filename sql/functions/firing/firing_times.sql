@@ -22,7 +22,7 @@ create or replace function queue.firing_capacity(p_account_id text, p_per_second
 language sql volatile
 return case when p_per_second = 0 then p_limit else least(p_limit, greatest(0, p_per_second - coalesce((
     select sum(f.number) from queue.recent_firing f
-    where f.account_id = p_account_id and f.fired_at > clock_timestamp() - interval '1 second'), 0)))::int end;
+    where f.account_id = p_account_id and f.fired_at > (select clock_timestamp()) - interval '1 second'), 0)))::int end;
 
 -- queue.next_schedule: returns the milliseconds until the next schedule and the next retry are due. A 0 means now, and
 -- null means never. `schedule_ms` is also 0 while a run is recorded in the future (queue.rewind_schedules). Uses the

@@ -42,7 +42,7 @@ begin
     with removed as (
         delete from queue.schedule_run r where r.run_id = any (array(
             select e.run_id from queue.schedule_run e
-            where e.recorded_at < clock_timestamp() - p_seconds * interval '1 second'
+            where e.recorded_at < (select clock_timestamp()) - p_seconds * interval '1 second'
             order by e.recorded_at limit p_limit for update skip locked))
         returning r.recorded_at)
     select count(*), max(r.recorded_at) into v_removed, v_newest from removed r;

@@ -9,7 +9,7 @@ begin
     for v_row in
         delete from queue.pending_deletion d where d.ctid = any (array(
             select e.ctid from queue.pending_deletion e
-            where e.deleted_at <= clock_timestamp() - interval '30 seconds'
+            where e.deleted_at <= (select clock_timestamp()) - interval '30 seconds'
             order by e.deleted_at limit p_limit for update skip locked))
         returning d.*
     loop

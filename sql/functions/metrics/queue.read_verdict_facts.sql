@@ -40,7 +40,7 @@ select u.n::int, q.arn, clock_timestamp(), q.fifo,
     exists (select from queue.queues s where s.dead_letter_arn = q.arn), coalesce(m.noisy_groups, 0),
     (select x.top_group_share from queue.metrics_window x
      where x.window_seconds = 3600 and x.queue_id = q.queue_id and x.group_id = ''
-         and x.starts_at > clock_timestamp() - interval '2 hours'
+         and x.starts_at > (select clock_timestamp()) - interval '2 hours'
      order by x.starts_at desc limit 1),
     coalesce(p.endpoints, 0),
     f.computed_at + (f.warnings ->> 'retention_seconds')::double precision * interval '1 second',

@@ -132,7 +132,7 @@ begin
     v_places := array(
         select s.ctid from unnest(p_shards, p_ids) u(shard, id)
         join queue.side s on s.queue_id = p_queue_id and s.shard = u.shard and s.id = u.id
-        where s.visible_at <= clock_timestamp()
+        where s.visible_at <= (select clock_timestamp())
         for update of s skip locked);
     moved := queue.move_side_rows(p_queue_id, v_places, p_destination);
 end $$;
@@ -191,7 +191,7 @@ begin
     end if;
     v_free := array(
         select h.id from (
-            select f.id, bool_and(f.visible_at <= clock_timestamp()) over (order by f.id) as due
+            select f.id, bool_and(f.visible_at <= (select clock_timestamp())) over (order by f.id) as due
             from queue.fifo_message f where f.group_key = v_key and f.id = any (p_ids)) h
         -- If a listed message with a lower id still exists, earlier steps could not move that message, and the message
         -- blocks later messages.

@@ -97,7 +97,7 @@ begin
                 then not exists (
                     select from queue.fifo_ready r
                     where queue.fifo_key(r.queue_id) = queue.fifo_key(v_source.queue_id)
-                        and r.visible_at <= clock_timestamp())
+                        and r.visible_at <= (select clock_timestamp()))
                 else not exists (select from queue.ready_queues(array[v_source.arn])) end then 'COMPLETED'
             else 'RUNNING' end
     where t.task_id = p_task_id

@@ -18,7 +18,7 @@ begin
         where e.outgoing_id <= (
             select max(f.outgoing_id) from (
                 select g.outgoing_id from queue.outgoing g order by g.outgoing_id limit p_limit) f)
-            and e.created_at < clock_timestamp() - p_days * interval '1 day'
+            and e.created_at < (select clock_timestamp()) - p_days * interval '1 day'
         order by e.outgoing_id for update skip locked));
     get diagnostics v_removed = row_count;
     while p_max > 0 loop
@@ -31,7 +31,7 @@ begin
                 select n.outgoing_id from queue.outgoing n where n.account_id = v_account
                 order by n.outgoing_id desc offset p_max limit 1)
                 and not (e.protocol = any (p_protocols) and (e.state = 'waiting' or e.state = 'kept'
-                    and e.created_at > clock_timestamp() - interval '6 hours'))
+                    and e.created_at > (select clock_timestamp()) - interval '6 hours'))
             order by e.outgoing_id limit p_limit for update skip locked));
         get diagnostics v_rows = row_count;
         v_removed := v_removed + v_rows;

@@ -122,7 +122,7 @@ declare
     v_due timestamptz;
 begin
     perform pg_advisory_xact_lock(queue.lock_key(9, 0, 0));
-    delete from queue.confirmation_mail c where c.due_at <= clock_timestamp() - interval '1 hour';
+    delete from queue.confirmation_mail c where c.due_at <= (select clock_timestamp()) - interval '1 hour';
     v_due := greatest(clock_timestamp(),
         (select max(c.due_at) + interval '1 hour' from queue.confirmation_mail c where c.address = lower(p_address)),
         (select c.due_at + interval '1 hour' from queue.confirmation_mail c
@@ -130,7 +130,7 @@ begin
          order by c.due_at desc offset greatest(0, p_limit - 1) limit 1));
     if v_due > clock_timestamp() + interval '2 days' or 10 <= (
         select count(*) from queue.confirmation_mail c
-        where c.address = lower(p_address) and c.account_id = p_account_id and c.due_at > clock_timestamp())
+        where c.address = lower(p_address) and c.account_id = p_account_id and c.due_at > (select clock_timestamp()))
     then
         return null;
     end if;

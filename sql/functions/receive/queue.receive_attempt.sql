@@ -66,7 +66,7 @@ declare
 begin
     select * into v_attempt from queue.receive_attempt a
     where a.queue_id = p_queue_id and a.attempt_id = p_attempt_id
-        and a.received_at > clock_timestamp() - interval '5 minutes';
+        and a.received_at > (select clock_timestamp()) - interval '5 minutes';
     if not found then
         return;
     end if;

@@ -29,7 +29,7 @@ language sql stable as $$
 select s.name, r.scheduled_for, r.attempts, r.error, r.recorded_at
 from (select * from queue.schedule_run x order by x.run_id desc limit 10000) r
 join queue.schedule s on s.schedule_id = r.schedule_id
-where r.fired_at is null and r.recorded_at > clock_timestamp() - interval '7 days'
+where r.fired_at is null and r.recorded_at > (select clock_timestamp()) - interval '7 days'
     and s.account_id = p_account_id and s.region = p_region and s.group_name = p_group
 order by r.run_id desc limit p_limit
 $$;

@@ -26,7 +26,7 @@ alike as (
         case when s.expression_kind = 'rate' then date_trunc('second', s.anchor_at) end as anchor_at,
         case when s.end_at < p_until then s.end_at end as end_at,
         count(*) as schedules, (array_agg(s.name order by s.name))[:3] as names, min(s.next_fire_at) as next_fire_at,
-        count(*) filter (where s.due_at < clock_timestamp() - interval '1 minute') as late
+        count(*) filter (where s.due_at < (select clock_timestamp()) - interval '1 minute') as late
     from looked s
     where s.region = p_region and s.group_name = p_group and s.next_fire_at < p_until
     group by s.expression_kind, s.canonical, s.timezone, 5, 6)

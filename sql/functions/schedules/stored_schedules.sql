@@ -44,7 +44,7 @@ language plpgsql as $$
 begin
     if not exists (
         select from queue.schedule s
-        where s.status = 'active' and s.due_at > clock_timestamp() and s.due_at < p_due_at)
+        where s.status = 'active' and s.due_at > (select clock_timestamp()) and s.due_at < p_due_at)
     then
         perform queue.notify_processes('schedules');
     end if;

@@ -25,12 +25,12 @@ begin
     update queue.subscription s
     set confirmed = true, authenticates_unsubscribe = s.authenticates_unsubscribe or p_authenticates
     where s.token = p_token and s.topic_id = v_topic.topic_id
-        and (s.confirmed or s.token_expires_at > clock_timestamp())
+        and (s.confirmed or s.token_expires_at > (select clock_timestamp()))
     returning s.arn into v_arn;
     if v_arn is null then
         select r.* into v_former
         from queue.former_subscription f, jsonb_populate_record(null::queue.subscription, f.subscription) r
-        where f.token = p_token and f.topic_id = v_topic.topic_id and f.expires_at > clock_timestamp();
+        where f.token = p_token and f.topic_id = v_topic.topic_id and f.expires_at > (select clock_timestamp());
         v_error := queue.subscription_refusal(v_topic, v_former.protocol, v_former.owner, null, 0, 0);
     end if;
     if v_former.subscription_id is not null and v_error is null then

@@ -392,3 +392,32 @@ def test_no_string_depends_on_standard_conforming_strings() -> None:
         if literal.startswith("'") and "\\" in literal and path.name != "schema.sql"
     ]
     assert found == []
+
+
+# PostgreSQL does not use an index for a comparison with clock_timestamp(), which is volatile. It does for a comparison
+# with (select clock_timestamp()). These files find the row by a key first.
+BY_KEY = {
+    "current_keys.sql",
+    "queue.change_visibilities.sql",
+    "queue.create_key.sql",
+    "queue.find_access_key.sql",
+    "queue.list_deliveries.sql",
+    "queue.receive_response.sql",
+}
+
+
+def test_indexed_times_are_compared_with_constants(database: Database) -> None:
+    with psycopg.connect(database.dsn) as connection:
+        query = """
+            select distinct a.attname from pg_index i join pg_attribute a on a.attrelid = i.indexrelid
+            where a.atttypid = 'timestamptz'::regtype and i.indrelid::regclass::text like 'queue.%'"""
+        columns = [str(name) for (name,) in connection.execute(query)]
+    assert len(columns) > 10
+    comparison = re.compile(rf"\b(?!v_)\w+\.(?:{'|'.join(columns)}) *[<>]=? *clock_timestamp\(\)")
+    found = [
+        (path.name, line.strip())
+        for path in find_sql_directory().rglob("*.sql")
+        for line in path.read_text().splitlines()
+        if comparison.search(line.partition("--")[0]) and path.name not in BY_KEY
+    ]
+    assert found == []

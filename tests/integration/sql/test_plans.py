@@ -7,6 +7,7 @@ plans from that time.
 
 import secrets
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -110,6 +111,31 @@ def test_the_end_of_a_retention_period_reads_no_others(db: Connection) -> None:
         send(db, arn, *["m"] * 100, delay=900)
     query = "select queue.purge_side(q.queue_id, clock_timestamp() - interval '1 hour') from queue.queues q"
     assert fetched(db, lambda: value(db, query)) <= MOST
+
+
+def test_calls_read_no_rows_of_other_times(db: Connection) -> None:
+    """An audited action reads no older actions. Old runs are found without young runs, and late schedules without
+    others."""
+    create(db, "q")
+    for statement in (
+        """insert into queue.audit (account_id, interface, address, action, target)
+        select '000000000000', 'rest', '', 'sqs:CreateQueue', 'arn' from generate_series(1, 3000)""",
+        """insert into queue.schedule_run (schedule_id, scheduled_for)
+        select n, clock_timestamp() from generate_series(1, 3000) n""",
+        """insert into queue.schedule (account_id, region, name, api, expression_kind, expression, canonical, timezone,
+            target, next_fire_at, due_at)
+        select '000000000000', 'us-east-1', 's' || n, 'rest', 'cron', '0 * * * *', '0 * * * *', 'UTC', '{}', h, h
+        from generate_series(1, 3000) n, (select clock_timestamp() + interval '1 hour') x(h)""",
+    ):
+        db.execute(statement)
+    db.execute("vacuum analyze queue.audit, queue.schedule_run, queue.schedule")
+    calls = {
+        "an audited action": "select queue.create('other')",
+        "old runs": "select queue.clean_schedule_runs(100, 86400)",
+        "late schedules": "select count(*) from queue.alert_scopes()",
+    }
+    read = {name: fetched(db, partial(value, db, query)) for name, query in calls.items()}
+    assert {name: rows for name, rows in read.items() if rows > MOST} == {}
 
 
 # --- costs -----------------------------------------------------------------------------------------------------------
