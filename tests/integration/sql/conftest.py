@@ -13,8 +13,12 @@ Connect = Callable[[], Connection]
 
 
 @pytest.fixture
-def connect(database: Database) -> Iterator[Connect]:
-    """Yields a function that opens more connections to the test's database, in autocommit."""
+def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
+    """Yields a function that opens more connections to the test's database, in autocommit. With the marker `shared`,
+    opens connections to the module's database.
+    """
+    shared = request.node.get_closest_marker("shared")
+    database: Database = request.getfixturevalue("shared_database" if shared else "database")
     with ExitStack() as stack:
 
         def connect_again() -> Connection:

@@ -82,6 +82,7 @@ def test_fifo(db: Connection) -> None:
     assert len(ask(db, "select * from queue.receive_fifo('f.fifo', 30, 10)")) == 2
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     ("query", "state"),
     [

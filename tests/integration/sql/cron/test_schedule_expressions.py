@@ -27,6 +27,8 @@ from tests.support.schedules.reference_minutes import (
 )
 from tests.support.sql.calls import Connection, value
 
+pytestmark = pytest.mark.shared
+
 TOGETHER = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 

@@ -39,6 +39,7 @@ def test_send_topic_counts_queues(db: Connection, arns: list[str]) -> None:
     assert len(arns) == 3
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("key", ["a..b", "", "a b", ".a", "*", "x" * 256])
 def test_bad_routing_keys(db: Connection, key: str) -> None:
     with pytest.raises(psycopg.Error) as caught:

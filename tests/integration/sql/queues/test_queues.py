@@ -63,6 +63,7 @@ def test_the_sql_interface_accepts_the_values_that_the_service_accepts(db: Conne
     assert difference == set()
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     ("given", "problem"),
     [

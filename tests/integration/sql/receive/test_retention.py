@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from uuid import uuid4
 
 import pytest
 
@@ -34,7 +35,13 @@ from tests.support.sql.calls import (
 )
 from tests.support.sql.move_tasks import start, step
 
+EXPIRED = "select sum(expired) from queue.activity where queue_id = any(%s)"
 STATES = ["fresh", "delayed", "expired lease", "slow path"]
+
+
+def new_name(name: str) -> str:
+    """Returns a name that no other queue of the module's database has."""
+    return f"{uuid4().hex}{name.removeprefix('q')}"
 
 
 def prepare(db: Connection, name: str, state: str, sent: str = "young 1, old, young 2", **attributes: str) -> str:
@@ -43,7 +50,7 @@ def prepare(db: Connection, name: str, state: str, sent: str = "young 1, old, yo
     By default, the old message is behind a young message, as after a clock that went back. All messages except delayed
     ones can be received.
     """
-    arn = create(db, name, 1, MessageRetentionPeriod="60", **attributes)
+    arn = create(db, new_name(name), 1, MessageRetentionPeriod="60", **attributes)
     for body in sent.split(", "):
         send(db, arn, body, delay=900 if state == "delayed" else 0, group=f"of {body}" if group(name) else None)
     if state in {"expired lease", "slow path"}:
@@ -85,6 +92,7 @@ def by_change(db: Connection, arn: str) -> list[str]:
     return [body for public_id, body in dict.fromkeys(stored) if change_by_id(db, arn, public_id, 5)]
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("door", [peek, scan, pick, by_change], ids=lambda door: door.__name__)
 @pytest.mark.parametrize("state", STATES)
 @BOTH
@@ -95,6 +103,7 @@ def test_no_reader_sees_a_message_past_its_retention(
     assert sorted(door(db, arn)) == ["young 1", "young 2"]
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("state", STATES)
 @BOTH
 def test_no_count_has_a_message_past_its_retention(db: Connection, name: str, state: str) -> None:
@@ -105,18 +114,20 @@ def test_no_count_has_a_message_past_its_retention(db: Connection, name: str, st
     assert oldest < 60
 
 
-def seen(db: Connection) -> Counter[tuple[str, bool]]:
-    """Returns the outcome of each message, and whether the message ended at another time than the end of its retention
-    period.
+def seen(db: Connection, arn: str) -> Counter[tuple[str, bool]]:
+    """Returns the outcome of each message of the queue, and whether the message ended at another time than the end of
+    its retention period.
     """
     end = "finished_at <> greatest(sent_at + interval '60 seconds', first_received_at)"
     rows = db.execute(
-        f"select coalesce(state, outcome), coalesce({end}, false) from queue.live_message"
-        f" union all select outcome, {end} from queue.finished_message".encode()
+        f"select coalesce(state, outcome), coalesce({end}, false) from queue.live_message where queue_id = %(id)s"
+        f" union all select outcome, {end} from queue.finished_message where queue_id = %(id)s".encode(),
+        {"id": queue_id(db, arn)},
     )
     return Counter((row[0], row[1]) for row in rows)
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("keeps", [True, False], ids=["history", "no history"])
 @pytest.mark.parametrize("state", STATES)
 @BOTH
@@ -127,10 +138,10 @@ def test_the_views_have_a_message_past_its_retention_as_expired(
     arn = prepare(db, name, state, sent="old, young 1, young 2", history=str(keeps).lower())
     young = "delayed" if state == "delayed" and not group(name) else "visible"
     expected = Counter({(young, False): 2, ("expired", False): int(keeps)})
-    assert seen(db) == expected
+    assert seen(db, arn) == expected
     for _ in range(2):
         maintain(db, arn)
-    assert seen(db) == expected
+    assert seen(db, arn) == expected
 
 
 def by_handle(db: Connection, _: str, messages: list[Delivery]) -> None:
@@ -152,6 +163,7 @@ def by_purge(db: Connection, arn: str, messages: list[Delivery]) -> None:
 DELETES = [by_handle, by_transaction, by_id, by_purge]
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("door", DELETES, ids=lambda door: door.__name__)
 @pytest.mark.parametrize("state", ["leased", "slow path", "received again", "beside another"])
 @BOTH
@@ -159,7 +171,7 @@ def test_a_message_that_is_deleted_after_its_retention_has_expired(
     db: Connection, name: str, state: str, door: Callable[[Connection, str, list[Delivery]], None]
 ) -> None:
     """The delete succeeds, because the consumer cannot detect that the message has expired."""
-    arn = create(db, name, MessageRetentionPeriod="60")
+    arn = create(db, new_name(name), MessageRetentionPeriod="60")
     number = 2 if state == "beside another" else 1
     send(db, arn, *["m"] * number, group=group(name))
     messages = receive(db, arn, visibility=0 if state == "received again" else 100)
@@ -170,9 +182,9 @@ def test_a_message_that_is_deleted_after_its_retention_has_expired(
     for table in ("log", "side", "fifo_message"):
         db.execute(f"update queue.{table} set sent_at = sent_at - interval '61 seconds'".encode())
     door(db, arn, messages)
-    assert seen(db) == {("expired", False): number}
+    assert seen(db, arn) == {("expired", False): number}
     maintain(db, arn)
-    assert seen(db) == {("expired", False): number}
+    assert seen(db, arn) == {("expired", False): number}
 
 
 def by_receive(db: Connection, arn: str) -> list[str]:
@@ -199,7 +211,7 @@ def by_pop(db: Connection, arn: str) -> list[str]:
 
 def by_move(db: Connection, arn: str) -> list[str]:
     """Moves all messages to another queue. Returns the messages that arrive in the other queue."""
-    other = create(db, "other" + (".fifo" if group(arn) else ""))
+    other = create(db, new_name("q.fifo" if group(arn) else "q"))
     task = start(db, arn, other)
     while step(db, task) not in (None, (0, "COMPLETED")):
         pass
@@ -209,6 +221,7 @@ def by_move(db: Connection, arn: str) -> list[str]:
 RECEIVES = [by_receive, by_one_at_a_time, by_sql, by_pop, by_move]
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("door", RECEIVES, ids=lambda door: door.__name__)
 @pytest.mark.parametrize("state", [state for state in STATES if state != "delayed"])
 @BOTH
@@ -218,25 +231,26 @@ def test_no_receive_hands_out_a_message_past_its_retention(
     """The receive deletes the expired message, and the history and the counts of the queue include the expiry."""
     arn = prepare(db, name, state)
     if door is by_move:
-        create(db, "source" + name[1:], RedrivePolicy=redrive(arn))
+        create(db, new_name(name), RedrivePolicy=redrive(arn))
     assert sorted(door(db, arn)) == ["young 1", "young 2"]
     maintain(db, arn)
     assert history(db, arn)["expired"] == 1
-    assert value(db, "select sum(expired) from queue.activity") == 1
+    assert value(db, EXPIRED, [queue_id(db, arn)]) == 1
     assert receive(db, arn) == []
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize("state", [state for state in STATES if state != "delayed"])
 @BOTH
 def test_a_message_past_its_retention_becomes_no_dead_letter(db: Connection, name: str, state: str) -> None:
-    dead = create(db, "dead" + name[1:])
+    dead = create(db, new_name(name))
     arn = prepare(db, name, state, RedrivePolicy=redrive(dead))
     if state == "fresh":
         receive(db, arn, visibility=0)
     receive(db, arn)
     assert sorted(bodies(receive(db, dead))) == ["young 1", "young 2"]
     maintain(db, arn)
-    assert value(db, "select sum(expired) from queue.activity") == 1
+    assert value(db, EXPIRED, [queue_id(db, arn), queue_id(db, dead)]) == 1
 
 
 @BOTH

@@ -24,6 +24,8 @@ from penstock.sqs.receive import build_message
 from penstock.sqs.types import ReceiveMessageResult
 from tests.support.sql.calls import Connection, arn_of, value
 
+pytestmark = pytest.mark.shared
+
 FORMATS = ("json", "xml", "function-json", "function-xml", "function-json-ascii", "function-xml-ascii")
 
 # The weights favour characters that the encoders escape.

@@ -335,6 +335,7 @@ def test_one_shots_and_topics_in_sql(db: Connection) -> None:
     assert row["target"] == {"topic": "a.b", "message": None, "headers": {"h": 1}}
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     ("change", "state"),
     [
@@ -359,8 +360,9 @@ def test_one_shots_and_topics_in_sql(db: Connection) -> None:
 )
 def test_sql_refuses_an_invalid_schedule(db: Connection, change: dict[str, Any], state: str) -> None:
     good = {"every": "1h", "queue": "jobs", "message": "1"}
-    create(db, name="taken", **good)
     arguments = {"name": "s"} | good | change
-    with pytest.raises(psycopg.Error) as refusal:
-        create(db, **arguments)
+    with db.transaction(force_rollback=True):
+        create(db, name="taken", **good)
+        with pytest.raises(psycopg.Error) as refusal:
+            create(db, **arguments)
     assert refusal.value.sqlstate == state

@@ -8,6 +8,7 @@ call read.
 import base64
 import json
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import pytest
 
@@ -107,6 +108,7 @@ def test_pages_have_each_message_once(db: Connection, suffix: str, bound: dict[s
 BODY = '{"order":{"id":42,"lines":[{"sku":"a.b"}]},"note":null,"nul":"x\\u0000"}'
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(("filters", "passes"), [
     ({}, True),
     ({"text": '"id":42'}, True), ({"text": "ID"}, False), ({"text": "%"}, False),
@@ -127,7 +129,7 @@ BODY = '{"order":{"id":42,"lines":[{"sku":"a.b"}]},"note":null,"nul":"x\\u0000"}
 ])  # fmt: skip
 @BOTH
 def test_each_member_of_a_filter(db: Connection, suffix: str, filters: dict[str, Any], passes: bool) -> None:
-    arn = create(db, "orders" + suffix)
+    arn = create(db, f"{uuid4().hex}{suffix}")
     attributes = json.dumps({"tenant": {"DataType": "String", "StringValue": "a"}})
     system = None if suffix else json.dumps({"MessageGroupId": "g"})
     entries = [
@@ -242,11 +244,13 @@ OTHER = [
 ]  # fmt: skip
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(("one", "other", "alike"), [(*p, True) for p in SAME] + [(*p, False) for p in OTHER])
 def test_which_bodies_have_one_shape(db: Connection, one: str, other: str, alike: bool) -> None:
     assert value(db, "select queue.body_shape(%s) = queue.body_shape(%s)", one, other) is alike
 
 
+@pytest.mark.shared
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
