@@ -134,8 +134,8 @@ class Settings:
         "not counting the wait of a long poll. A longer request fails with 408.")
     queue_linger_ms = Setting(0, unit="ms", minimum=0, help="How long a send waits for other sends that can share its "
         "database call. With 0, only sends that arrive during an earlier call share a call.")
-    queue_batch_limit = Setting(16_384, unit="entries", minimum=1, help="The maximum number of entries that wait for a "
-        "shared database call. Further requests fail with 503.")
+    queue_batch_limit = Setting(16_384, unit="requests", minimum=1, help="If this number of requests waits for shared "
+        "database calls, the service refuses further requests with 503. A batch of messages counts as one request.")
     queue_drain_seconds = Setting(4, unit="seconds", minimum=0, help="How long the service waits for current requests "
         "after SIGTERM or Ctrl-C.")
 

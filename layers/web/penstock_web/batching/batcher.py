@@ -9,8 +9,8 @@ therefore adds no delay, and a busy process makes large flushes. A separate task
 cannot cancel the flush. The batcher removes empty pending batches.
 
 A failure affects only the requests that caused the failure. If the database refuses the data, the batcher halves the
-flush until the bad entry is alone. The batcher also halves a flush if the database refuses one transaction in the
-flush, or if another open transaction holds a lock. Entries that need the lock wait in a separate call (`contention`).
+flush until the bad effect is alone. The batcher also halves a flush if the database refuses one transaction in the
+flush, or if another open transaction holds a lock. Effects that need the lock wait in a separate call (`contention`).
 If a client disconnects during a receive, the messages go to the flush's other requests or back to the queue.
 """
 
@@ -73,23 +73,23 @@ IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset(
 # request's time, and the response would be 408.
 LATEST_REPETITION_SECONDS = 5.0
 
-ExecuteEntries = Callable[[Sequence[PendingEffect]], Awaitable[Sequence[Sequence[Row]]]]
-"""Makes the database call of a flush. Returns the rows of each entry."""
+ExecuteEffects = Callable[[Sequence[PendingEffect]], Awaitable[Sequence[Sequence[Row]]]]
+"""Makes the database call of a flush. Returns the rows of each effect."""
 
 
 class LockWait(Enum):
     """Chooses how long a call waits for other transactions' locks. See `Contention`."""
 
     USUAL = "as the pool lets every call wait"
-    BRIEF = "only briefly: the batcher looks for the entries that need the lock"
-    LONG = "on few connections: every entry needs the lock"
+    BRIEF = "only briefly: the batcher looks for the effects that need the lock"
+    LONG = "on few connections: every effect needs the lock"
 
 
 @dataclass(frozen=True, slots=True)
 class Flusher:
     """Makes the database calls. `lock_wait` chooses how long a call waits for a lock."""
 
-    execute: ExecuteEntries
+    execute: ExecuteEffects
     lock_wait: LockWait
 
 
@@ -107,10 +107,14 @@ class Flushers:
 
 @dataclass(slots=True)
 class Backlog:
-    """The entries that wait for a call, in their pending batches. `entries` is at most `limit`."""
+    """The effects that wait for a call, in their pending batches. `effects` is their number.
+
+    The batcher accepts a new effect only if `effects` is less than `limit`. Accepted effects that wait for another call
+    can make `effects` greater than `limit`.
+    """
 
     limit: int
-    entries: int = 0
+    effects: int = 0
     batches: dict[Hashable, PendingBatch] = field(default_factory=dict)
 
 
@@ -120,8 +124,8 @@ _log = logging.getLogger(__name__)
 class Batcher:
     """Keeps all pending batches of a process.
 
-    `limit` is the maximum number of waiting entries. `linger_seconds` is the time for which a send waits for other
-    sends. After each call, the batcher calls `on_response` with the statement and the number of rows, without the
+    `limit` limits the number of waiting effects (`Backlog`). `linger_seconds` is the time for which a send waits for
+    other sends. After each call, the batcher calls `on_response` with the statement and the number of rows, without the
     headers of receives. `direct_handoff` stores messages and serves waiting receives. Receives of long messages wait
     for `write_backpressure`.
     """
@@ -166,9 +170,9 @@ class Batcher:
         )
 
     def submit(self, effect: Mergeable) -> RowsFuture:
-        """Returns a future of the effect's rows. Raises ServiceUnavailable if too many entries wait."""
+        """Returns a future of the effect's rows. Raises ServiceUnavailable if too many effects wait."""
         backlog = self._backlog
-        if backlog.entries >= backlog.limit:
+        if backlog.effects >= backlog.limit:
             raise ServiceUnavailable
         loop = self._loop = self._loop or asyncio.get_running_loop()
         future: RowsFuture = loop.create_future()
@@ -185,7 +189,7 @@ class Batcher:
         locked_key = self._locked_keys.find(effect) if self._locked_keys else None
         batch = self._batch(effect.statement, key, queue, locked_key)
         batch.pending.append(PendingEffect(effect, future, weight, monotonic()))
-        backlog.entries += 1
+        backlog.effects += 1
         return future
 
     def _batch(
@@ -228,86 +232,86 @@ class Batcher:
                 if batch.receives_long_messages:
                     await self._write_backpressure.wait_until_low()
                 before = len(batch.pending)
-                entries = batch.next_flush()
-                self._backlog.entries -= before - len(batch.pending)
-                if entries and batch.queue is not None:
+                pending = batch.next_flush()
+                self._backlog.effects -= before - len(batch.pending)
+                if pending and batch.queue is not None:
                     await self._shares.start(batch.queue)
                     try:
-                        await self._flush(entries, flusher)
+                        await self._flush(pending, flusher)
                     finally:
                         self._shares.end(batch.queue)
-                elif entries:
-                    await self._flush(entries, flusher)
+                elif pending:
+                    await self._flush(pending, flusher)
         finally:
             self._last_flush_ended_at = loop.time()
             del self._backlog.batches[key]
 
-    async def _flush(self, entries: Sequence[PendingEffect], flusher: Flusher, *, retry: bool = True) -> None:
-        statement = entries[0].effect.statement
-        WAITING_SINCE.set(entries[0].since)
+    async def _flush(self, pending: Sequence[PendingEffect], flusher: Flusher, *, retry: bool = True) -> None:
+        statement = pending[0].effect.statement
+        WAITING_SINCE.set(pending[0].since)
         try:
-            results = await flusher.execute(entries)
+            results = await flusher.execute(pending)
         except Locked:
-            self._isolate(entries, flusher.lock_wait)
+            self._isolate(pending, flusher.lock_wait)
         except ServiceUnavailable as error:
-            if retry and may_be_repeated(error, statement, entries[0].since):
-                await self._flush(entries, flusher, retry=False)
+            if retry and may_be_repeated(error, statement, pending[0].since):
+                await self._flush(pending, flusher, retry=False)
             else:
-                fail_entries(entries, partial(ServiceUnavailable, error.message))
+                fail_effects(pending, partial(ServiceUnavailable, error.message))
         except Exception as error:  # noqa: BLE001 - psycopg's, a value's without a binary form, NotMergeable
-            await self._flush_apart(entries, flusher, error)
+            await self._flush_apart(pending, flusher, error)
         else:
-            headers = len(entries) if isinstance(entries[0].effect, Receive) else 0
+            headers = len(pending) if isinstance(pending[0].effect, Receive) else 0
             self._on_response(statement, sum(map(len, results)) - headers)
-            self._locked_keys.remove(entry.effect for entry in entries)
-            for entry, rows in zip(entries, results, strict=True):
-                if not entry.future.done():  # The request of this entry is still waiting.
-                    entry.future.set_result(rows)
+            self._locked_keys.remove(each.effect for each in pending)
+            for each, rows in zip(pending, results, strict=True):
+                if not each.future.done():  # The request is still waiting.
+                    each.future.set_result(rows)
 
-    async def _flush_apart(self, entries: Sequence[PendingEffect], flusher: Flusher, error: Exception) -> None:
-        """Repeats a failed call in halves if a single entry could be the cause."""
+    async def _flush_apart(self, pending: Sequence[PendingEffect], flusher: Flusher, error: Exception) -> None:
+        """Repeats a failed call in halves if a single effect could be the cause."""
         if isinstance(error, LongMessageFound):
-            self._receive_again(entries)
-        elif len(entries) > 1 and may_be_data_error(error):
-            middle = len(entries) // 2
-            await self._flush(entries[:middle], flusher)
-            await self._flush(entries[middle:], flusher)
+            self._receive_again(pending)
+        elif len(pending) > 1 and may_be_data_error(error):
+            middle = len(pending) // 2
+            await self._flush(pending[:middle], flusher)
+            await self._flush(pending[middle:], flusher)
         else:
-            statement = entries[0].effect.statement
+            statement = pending[0].effect.statement
             _log.error("database call failed", exc_info=error, extra={"function": statement.name})
-            fail_entries(entries, InternalFailure)
+            fail_effects(pending, InternalFailure)
 
-    def _receive_again(self, entries: Sequence[PendingEffect]) -> None:
-        """Puts these entries at the front of the batch, because their messages are longer than expected."""
-        effect = cast("Receive[ReceivedRow]", entries[0].effect)
+    def _receive_again(self, pending: Sequence[PendingEffect]) -> None:
+        """Puts these effects at the front of the batch, because their messages are longer than expected."""
+        effect = cast("Receive[ReceivedRow]", pending[0].effect)
         locked_key = self._locked_keys.find(effect) if self._locked_keys else None
         batch = self._batch(effect.statement, effect.batch_key, effect.queue, locked_key)
-        batch.pending.extendleft(reversed(entries))
-        self._backlog.entries += len(entries)
+        batch.pending.extendleft(reversed(pending))
+        self._backlog.effects += len(pending)
 
-    def _isolate(self, entries: Sequence[PendingEffect], lock_wait: LockWait) -> None:
-        """Halves a call that waited too long for a lock, and repeats the halves until only the entries that need the
-        lock are left. Other entries do not wait for the lock."""
-        if lock_wait is LockWait.LONG:  # All entries of the call need the lock.
-            for entry in entries:  # Other entries' calls do not wait for a remembered lock.
-                self._locked_keys.add(entry.effect)
-            fail_entries(entries, ServiceUnavailable)
+    def _isolate(self, pending: Sequence[PendingEffect], lock_wait: LockWait) -> None:
+        """Halves a call that waited too long for a lock, and repeats the halves until only the effects that need the
+        lock are left. Other effects do not wait for the lock."""
+        if lock_wait is LockWait.LONG:  # All effects of the call need the lock.
+            for each in pending:  # Other effects' calls do not wait for a remembered lock.
+                self._locked_keys.add(each.effect)
+            fail_effects(pending, ServiceUnavailable)
             return
-        if len(entries) > 1:
-            middle = len(entries) // 2
-            for half in (entries[:middle], entries[middle:]):
+        if len(pending) > 1:
+            middle = len(pending) // 2
+            for half in (pending[:middle], pending[middle:]):
                 self._start(self._flush(half, self._flushers.brief))
             return
-        locked_key = self._locked_keys.add(entries[0].effect)
+        locked_key = self._locked_keys.add(pending[0].effect)
         if locked_key is not None and lock_wait is LockWait.BRIEF:
-            self._backlog.entries += 1
-            effect = entries[0].effect
-            self._batch(effect.statement, effect.batch_key, None, locked_key).pending.append(entries[0])
+            self._backlog.effects += 1
+            effect = pending[0].effect
+            self._batch(effect.statement, effect.batch_key, None, locked_key).pending.append(pending[0])
         else:
-            fail_entries(entries, ServiceUnavailable)
+            fail_effects(pending, ServiceUnavailable)
 
-    async def _call(self, execute: ExecuteStatement, entries: Sequence[PendingEffect]) -> Sequence[Sequence[Row]]:
-        effects = [entry.effect for entry in entries]
+    async def _call(self, execute: ExecuteStatement, pending: Sequence[PendingEffect]) -> Sequence[Sequence[Row]]:
+        effects = [each.effect for each in pending]
         first = effects[0]
         if isinstance(first, Transact):
             return await self._call_transactions(execute, cast("list[Transact[TransactedRow]]", effects))
@@ -324,7 +328,7 @@ class Batcher:
         messages = cast("list[ReceivedRow]", rows)
         self._lengths.received(first.queue, len(messages) - 1, sum([len(row.body) for row in messages[1:]]))
         receives = cast("list[Receive[ReceivedRow]]", effects)
-        results, left_over = distribute_messages(receives, [not entry.future.done() for entry in entries], messages)
+        results, left_over = distribute_messages(receives, [not each.future.done() for each in pending], messages)
         self.return_messages(first.queue, left_over)
         return results
 
@@ -339,11 +343,11 @@ class Batcher:
         return rows_by_transaction(transactions, rows)
 
     async def _call_and_wake(
-        self, execute: ExecuteStatement, entries: Sequence[PendingEffect]
+        self, execute: ExecuteStatement, pending: Sequence[PendingEffect]
     ) -> Sequence[Sequence[Row]]:
-        results = await self._call(execute, entries)
-        if self._direct_handoff is not None and entries[0].effect.statement is SEND_MESSAGES:
-            self._direct_handoff.wake([cast("Batch", entry.effect) for entry in entries])
+        results = await self._call(execute, pending)
+        if self._direct_handoff is not None and pending[0].effect.statement is SEND_MESSAGES:
+            self._direct_handoff.wake([cast("Batch", each.effect) for each in pending])
         return results
 
     def return_messages(self, queue: NamedQueue, messages: Sequence[ReceivedRow]) -> None:
@@ -370,17 +374,17 @@ def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since:
 
 
 def may_be_data_error(error: Exception) -> bool:
-    """Returns whether one entry could have caused the error. A missing function or privilege affects all entries."""
+    """Returns whether one effect could have caused the error. A missing function or privilege affects all effects."""
     return find_error_meaning(error) is not Meaning.NOT_INSTALLED
 
 
-def fail_entries(entries: Sequence[PendingEffect], error: Callable[[], AwsError]) -> None:
+def fail_effects(pending: Sequence[PendingEffect], error: Callable[[], AwsError]) -> None:
     """Gives each waiting request a separate error object, because the tracebacks of all requests would accumulate in a
     shared object.
     """
-    for entry in entries:
-        if not entry.future.done():
-            entry.future.set_exception(error())
+    for each in pending:
+        if not each.future.done():
+            each.future.set_exception(error())
 
 
 def _log_failed_return(future: RowsFuture) -> None:

@@ -102,12 +102,12 @@ class DirectHandoff:
         self._long_polls = long_polls
         self._write_backpressure = write_backpressure
 
-    async def send(self, entries: Sequence[PendingEffect], return_messages: ReturnMessages) -> list[list[Row]]:
-        """Stores the messages of all these entries in one call. Returns the rows of each entry.
+    async def send(self, pending: Sequence[PendingEffect], return_messages: ReturnMessages) -> list[list[Row]]:
+        """Stores the messages of all these effects in one call. Returns the rows of each effect.
 
         Raises the pool's errors. After an error, no waiter has received a message.
         """
-        effects = [cast("Batch", entry.effect) for entry in entries]
+        effects = [cast("Batch", each.effect) for each in pending]
         call = merge_calls(effects)
         # Counts the messages sent to each queue, minus the messages that waiters received.
         counts: dict[str, int] = {}

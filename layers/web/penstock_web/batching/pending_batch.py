@@ -26,7 +26,7 @@ LONG_WEIGHT = 64
 # A batch stops collecting when its weight reaches ENOUGH_WEIGHT. If one call
 # took all waiting entries, the service would be idle during the commit.
 ENOUGH_WEIGHT = 60
-# If IDLE_TURNS turns of the event loop bring no new entry, the batch assumes that no further entries are arriving.
+# If IDLE_TURNS turns of the event loop bring no new effect, the batch assumes that no further effects are arriving.
 IDLE_TURNS = 3
 
 RowsFuture = asyncio.Future[Sequence[Row]]
@@ -53,7 +53,7 @@ class PendingEffect(Struct, eq=False):
 
 class PendingBatch:
     """Collects effects that may share a call. The effects wait until the current call ends, because each of two
-    concurrent calls would contain fewer entries.
+    concurrent calls would contain fewer effects.
 
     `queue` is the queue if the effects are receives, and otherwise None.
     """
@@ -67,10 +67,10 @@ class PendingBatch:
         self.linger_seconds = linger_seconds
 
     async def collect(self) -> None:
-        """Waits for further entries until several consecutive turns of the event loop add no entry.
+        """Waits for further effects until several consecutive turns of the event loop add no effect.
 
         The server reads requests one by one, even if they arrive together. Without this wait, the batch would flush a
-        single request first. A turn of the event loop that adds no entry takes 10 µs. A database call takes several
+        single request first. A turn of the event loop that adds no effect takes 10 µs. A database call takes several
         hundred microseconds.
         """
         if self.linger_seconds:
@@ -83,8 +83,8 @@ class PendingBatch:
 
     @property
     def weight(self) -> int:
-        """Returns the weight of all waiting entries."""
-        return sum(entry.weight for entry in self.pending)
+        """Returns the weight of all waiting effects."""
+        return sum(each.weight for each in self.pending)
 
     @property
     def receives_long_messages(self) -> bool:
@@ -92,15 +92,15 @@ class PendingBatch:
         return self.queue is not None and self._lengths.most_for_one(self.queue) < MAX_RECEIVE
 
     def next_flush(self) -> list[PendingEffect]:
-        """Returns the entries of the next flush. Omits entries of ended requests."""
-        entries: list[PendingEffect] = []
+        """Returns the effects of the next flush. Omits effects of ended requests."""
+        taken: list[PendingEffect] = []
         weight = 0
         max_weight = MAX_FLUSH_WEIGHT if self.queue is None else self._lengths.largest_receive(self.queue)
         while self.pending and weight < max_weight:
-            entry = self.pending.popleft()
-            if not entry.future.done():
+            each = self.pending.popleft()
+            if not each.future.done():
                 if self.queue is not None:
-                    entry.limit(self._lengths.most_for_one(self.queue))
-                entries.append(entry)
-                weight += entry.weight
-        return entries
+                    each.limit(self._lengths.most_for_one(self.queue))
+                taken.append(each)
+                weight += each.weight
+        return taken

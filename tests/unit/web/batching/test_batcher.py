@@ -329,13 +329,14 @@ async def test_a_delete_that_works_the_second_time_is_a_success() -> None:
     assert await Batcher(database.call, limit=10).submit(delete()) == [(1, "deleted")]
 
 
-async def test_too_many_waiting_entries_are_refused() -> None:
+async def test_too_many_waiting_effects_are_refused() -> None:
+    """A batch of several messages counts as one effect."""
     database = FakeDatabase()
     database.hold()
     batcher = Batcher(database.call, limit=2)
     under_way = batcher.submit(entries(0))
     await settle()
-    waiting = [batcher.submit(entries(1)), batcher.submit(entries(2))]
+    waiting = [batcher.submit(entries(*range(10))), batcher.submit(entries(2))]
     with pytest.raises(ServiceUnavailable):
         batcher.submit(entries(3))
     database.release()
