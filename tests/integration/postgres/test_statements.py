@@ -12,7 +12,13 @@ import pytest
 from penstock.postgres import binary_array
 from penstock.postgres.migrations import find_sql_directory
 from penstock.postgres.statement import BatchStatement, Statement
-from penstock.postgres.statements.messages import DELETE_MESSAGES, DeletedRow, ReceiptHandle
+from penstock.postgres.statements.messages import (
+    DELETE_MESSAGES,
+    MESSAGE_TYPES,
+    DeletedRow,
+    ReceiptHandle,
+    SendEntry,
+)
 from tests.support.database import TestServer
 from tests.support.sql.calls import Connection
 from tests.support.sql.statement_check import all_statements, findings, fits
@@ -30,6 +36,24 @@ def test_every_statement_agrees_with_the_catalogue(connection: Connection) -> No
     assert len(every) > 90
     differences = {name: found for name, statement in every if (found := findings(connection, statement))}
     assert differences == {}
+
+
+@pytest.mark.parametrize("function", ["send_messages", "send_later", "transact", "replace_messages"])
+def test_each_function_that_stores_messages_takes_the_columns_of_send_entry(
+    connection: Connection, function: str
+) -> None:
+    columns = read_parameters(connection, "send_messages")[: len(SendEntry._fields)]
+    found = read_parameters(connection, function)
+    first = found.index(columns[0])
+    assert found[first : first + len(columns)] == columns
+    assert len(MESSAGE_TYPES) == len(columns)
+
+
+def read_parameters(connection: Connection, function: str) -> list[str]:
+    """Returns the name and type of each parameter of a function, in order."""
+    query = "select pg_get_function_identity_arguments(oid) from pg_proc where proname = %s"
+    ((parameters,),) = connection.execute(query, (function,))
+    return str(parameters).split(", ")
 
 
 def test_a_change_is_a_column_that_is_true_or_false() -> None:

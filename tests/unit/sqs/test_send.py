@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
 from penstock.aws.named_queue import NamedQueue
@@ -40,3 +43,18 @@ def test_a_long_message_waits_without_a_second_copy_of_its_text(characters: int,
     request = SendMessageRequest(queue_url="", message_body="x" * characters)
     send.free_long_texts([(request, send.build_message(request, ARN))])
     assert len(request.message_body) == kept
+
+
+def test_each_place_that_builds_a_request_decides_about_every_parameter() -> None:
+    """Without this rule, an edited copy of a message would silently lose a new parameter of SendMessage."""
+    layers = Path(__file__).parents[3] / "layers"
+    calls = [
+        (path, node)
+        for path in layers.rglob("*.py")
+        if "SendMessageRequest(" in (text := path.read_text())
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "SendMessageRequest"
+    ]
+    assert {path.stem for path, _ in calls} >= {"conversion", "editing", "messages"}
+    for path, call in calls:
+        assert {each.arg for each in call.keywords} == set(SendMessageRequest.__struct_fields__), (path, call.lineno)

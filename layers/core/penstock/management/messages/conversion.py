@@ -78,6 +78,7 @@ def to_send_request(message: NewMessage, arn: str) -> SendMessageRequest:
         message_body=format_body(message.message),
         delay_seconds=MAX_DELAY_SECONDS if is_for_later(message) and not is_fifo_name(arn) else message.delay,
         message_attributes={name: to_attribute(value) for name, value in message.headers.items()} or None,
+        message_system_attributes=None,  # The trace header is a header of the HTTP request.
         message_group_id=message.group_id,
         message_deduplication_id=message.dedup_id,
     )

@@ -233,7 +233,9 @@ def _build_copy(row: FoundRow, arn: str, edit: Edit) -> SendEntry:
     request = SendMessageRequest(
         queue_url="",
         message_body=body,
+        delay_seconds=None,  # The copy is visible at once.
         message_attributes=attributes or None,
+        message_system_attributes=None,  # `build_message` gets the original's trace header below.
         message_group_id=(row.group_id if edit.group_id is None else edit.group_id) or None,
         message_deduplication_id=deduplication_id or None if is_fifo_name(arn) else None,
     )

@@ -189,6 +189,7 @@ async def send(name: str, page: CurrentPage) -> Response:
             message_body=written.body,
             delay_seconds=int(delay) if delay else None,
             message_attributes=build_attributes(written) or None,
+            message_system_attributes=None,
             message_group_id=written.group or None,
             message_deduplication_id=written.dedup or None,
         )
