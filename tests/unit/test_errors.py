@@ -55,7 +55,7 @@ NOT_OURS = {"KmsAccessDenied", "KmsDisabled", "KmsInvalidKeyUsage", "KmsInvalidS
 
 
 @pytest.mark.parametrize(("query_code", "json_type", "status"), TABLE, ids=[row[1] for row in TABLE])
-def test_row(query_code: str, json_type: str, status: int) -> None:
+def test_each_error_of_the_table_has_its_status(query_code: str, json_type: str, status: int) -> None:
     (error,) = [e for e in ERRORS.values() if e.query_code == query_code]
     assert (error.json_type, error.status, error.sender_fault) == (json_type, status, status < 500)
 

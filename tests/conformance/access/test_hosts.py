@@ -101,7 +101,7 @@ def scope(region: str) -> str:
     return f"AWS4-HMAC-SHA256 Credential=test/20250101/{region}/sqs/aws4_request, Signature=0"
 
 
-def test_requests(sqs: Sqs) -> None:
+def test_a_request_uses_the_region_of_its_signature(sqs: Sqs) -> None:
     name = sqs.name()
     served = [sqs.with_settings(SERVED).caller(region=region) for region in ("eu-west-1", "eu-central-1")]
     url = ""
@@ -163,7 +163,7 @@ def test_arns_of_other_regions(sqs: Sqs) -> None:
 
 
 @pytest.mark.parametrize("foreign", ["target", "dead letters"])
-def test_schedules(scheduler: Scheduler, foreign: str) -> None:
+def test_a_schedule_refuses_a_queue_of_another_region(scheduler: Scheduler, foreign: str) -> None:
     here = scheduler.of(scheduler.sqs.with_settings(SERVED).caller(region="eu-west-1"))
     own = f"arn:aws:sqs:eu-central-1:{'0' * 12}:jobs"
     other = own.replace("eu-central-1", "us-east-1")

@@ -32,7 +32,7 @@ def caller(sqs: Sqs) -> Sqs:
     return sqs.with_settings(SETTINGS).caller(account=str(next(_accounts)))
 
 
-def test_queues(caller: Sqs) -> None:
+def test_a_creation_over_the_quota_of_queues_is_refused(caller: Sqs) -> None:
     names = [caller.name() for _ in range(3)]
     for name in names[:2]:
         caller.client.create_queue(QueueName=name)
@@ -76,7 +76,7 @@ def test_endpoints_of_mobile_apps(caller: Sqs) -> None:
     create(**third)
 
 
-def test_schedules(scheduler: Scheduler) -> None:
+def test_a_creation_over_the_quota_of_schedules_is_refused(scheduler: Scheduler) -> None:
     caller = scheduler.of(scheduler.sqs.with_settings(SETTINGS).caller(account=str(next(_accounts))))
     target = {"Arn": f"arn:aws:sqs:us-east-1:{caller.sqs.account}:q", "RoleArn": ROLE}
     given: list[dict[str, Any]] = [caller.given(Name=caller.sqs.name(), Target=target) for _ in range(3)]

@@ -141,7 +141,7 @@ def test_users_of_another_account_need_both(owner: Sqs, user: MakeUser) -> None:
     denied(powerless, "send_message", **send)
 
 
-def test_topics(owner: Sqs, user: MakeUser) -> None:
+def test_each_named_policy_allows_its_actions_on_topics(owner: Sqs, user: MakeUser) -> None:
     topic = Sns(owner).create()
     read, operate, admin = (Sns(user(policy)) for policy in ("read", "operate", "admin"))
     pages = read.client.get_paginator("list_topics").paginate()
@@ -241,7 +241,9 @@ def test_the_outbox_is_its_accounts(owner: Sqs, user: MakeUser, installation: Da
     assert found == [(200, True), (200, True), (403, True), (200, False)]
 
 
-def test_schedules(scheduler: Scheduler, installation: Database, keys: dict[str, tuple[str, str]]) -> None:
+def test_a_policy_limits_a_user_to_its_schedules(
+    scheduler: Scheduler, installation: Database, keys: dict[str, tuple[str, str]]
+) -> None:
     account = scheduler.of(scheduler.sqs.with_settings(SIGV4).with_key(*keys[OWNER]))
     arn = account.sqs.arn(account.sqs.create())
     target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r"}

@@ -156,7 +156,7 @@ def test_a_time_zone_belongs_to_every_form(scheduler: Scheduler, expression: str
     assert scheduler.get(name)["ScheduleExpressionTimezone"] == "America/New_York"
 
 
-def test_targets(scheduler: Scheduler) -> None:
+def test_a_schedule_shows_the_target_that_it_was_given(scheduler: Scheduler) -> None:
     topic = f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
     for target in ({"Arn": topic}, {"Arn": scheduler.queue_arn(), "SqsParameters": {"MessageGroupId": "g"}}):
         name = scheduler.create(Target={**target, "RoleArn": ROLE})
@@ -259,7 +259,7 @@ def test_client_tokens_of_groups(scheduler: Scheduler) -> None:
     assert scheduler.refused("create_schedule_group", **{**given, "Tags": []}) == CONFLICT
 
 
-def test_tags(scheduler: Scheduler) -> None:
+def test_a_group_has_the_tags_that_requests_set_and_remove(scheduler: Scheduler) -> None:
     group = scheduler.group(Tags=[{"Key": "team", "Value": "blue"}, {"Key": "a b/ü", "Value": "v"}])
     arn = scheduler.group_arn(group)
     assert scheduler.tags(group) == {"team": "blue", "a b/ü": "v"}

@@ -272,7 +272,7 @@ def test_an_invalid_text_message_is_refused(sns: Sns) -> None:
 
 
 # --- settings --------------------------------------------------------------------------------------------------------
-def test_settings(mine: Sns) -> None:
+def test_an_account_keeps_its_settings_of_text_messages(mine: Sns) -> None:
     assert mine.client.get_sms_attributes()["attributes"] == {"MonthlySpendLimit": "1"}
     mine.client.set_sms_attributes(attributes={"DefaultSMSType": "Promotional", "DefaultSenderID": "Shop1"})
     mine.client.set_sms_attributes(attributes={"DefaultSMSType": "Transactional"})

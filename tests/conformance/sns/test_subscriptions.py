@@ -235,7 +235,7 @@ def test_bad_attributes_change_nothing(sns: Sns, name: str, value: str) -> None:
     assert sns.subscription(arn) == before
 
 
-def test_filters(sns: Sns) -> None:
+def test_filter_policies_select_by_attributes_or_by_the_body(sns: Sns) -> None:
     """Both scopes filter. A subscription without a policy or with an empty policy receives every message."""
     topic = sns.create()
     by_attribute, arn = sns.queue(topic, RawMessageDelivery="true", FilterPolicy='{"kind": [{"prefix": "or"}]}')

@@ -178,7 +178,7 @@ def test_topics_are_listed_in_pages(sns: Sns) -> None:
         mine.client.delete_topic(TopicArn=topic)
 
 
-def test_deleting(sns: Sns) -> None:
+def test_a_deletion_ends_the_subscriptions_of_the_topic(sns: Sns) -> None:
     """DeleteTopic also ends the topic's subscriptions. DeleteTopic succeeds for a topic that does not exist."""
     topic = sns.create()
     _, subscription = sns.queue(topic)
@@ -218,7 +218,7 @@ def test_tags_of_an_unknown_topic(sns: Sns, method: str) -> None:
     assert refused == ("ResourceNotFound", 404, "Resource does not exist")
 
 
-def test_tags(sns: Sns) -> None:
+def test_a_topic_has_the_tags_that_requests_set_and_remove(sns: Sns) -> None:
     topic = sns.create()
     sns.client.tag_resource(ResourceArn=topic, Tags=[{"Key": "a", "Value": "1"}, {"Key": "b", "Value": ""}])
     sns.client.tag_resource(ResourceArn=topic, Tags=[{"Key": "a", "Value": "2"}])
@@ -236,7 +236,7 @@ def test_too_many_tags(sns: Sns) -> None:
     assert len(sns.client.list_tags_for_resource(ResourceArn=topic)["Tags"]) == 50
 
 
-def test_permissions(sns: Sns) -> None:
+def test_a_permission_becomes_a_statement_of_the_policy(sns: Sns) -> None:
     topic = sns.create()
     grant = {"AWSAccountId": ["111122223333"], "ActionName": ["Publish"]}
     sns.client.add_permission(TopicArn=topic, Label="friends", **grant)

@@ -141,7 +141,9 @@ def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
         ({"a": 10}, 1.0, 0.0),
     ],
 )
-def test_skew(spark: SparkSession, arrivals: dict[str, int], share: float, gini: float) -> None:
+def test_the_skew_shows_the_top_share_and_the_gini_of_groups(
+    spark: SparkSession, arrivals: dict[str, int], share: float, gini: float
+) -> None:
     """Gini of 1, 2, 3, 4 is (2 * 30 - 5 * 10) / (4 * 10)."""
     found = spark.createDataFrame(counts(spark, **arrivals), COUNTED).transform(events.measure_skew)
     assert rows_of(found, "group_id", "groups", "top_group_share", "gini") == [("", len(arrivals), share, gini)]

@@ -154,7 +154,7 @@ BINARY = bytes(range(256))
 TEXT = "grüße, <b>&amp;</b> = 100 % + \N{SNOWMAN}"
 
 
-def test_json(sqs: Any, deployment: FunctionServer) -> None:
+def test_a_message_passes_through_the_functions_in_json(sqs: Any, deployment: FunctionServer) -> None:
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     assert url == f"{deployment.endpoint_url}/000000000000/orders"
     sent = sqs.send_message(
@@ -228,7 +228,7 @@ def element(response: httpx.Response, name: str) -> str:
     return unescape(text)
 
 
-def test_query(query: Query) -> None:
+def test_a_message_passes_through_the_functions_in_query(query: Query) -> None:
     url = element(query.post(query.endpoint_url, Action="CreateQueue", QueueName="orders"), "QueueUrl")
     assert url == f"{query.endpoint_url}/000000000000/orders"
     attribute = {

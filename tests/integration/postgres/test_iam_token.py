@@ -172,7 +172,7 @@ async def test_connections_of_the_container(server: Postgres, tmp_path: Path, to
     assert len(tokens) == 2
 
 
-def test_migrations(server: Postgres, tmp_path: Path, tokens: list[str]) -> None:
+def test_a_migration_logs_in_with_a_token(server: Postgres, tmp_path: Path, tokens: list[str]) -> None:
     """The user can log in with a token, and the migration succeeds."""
     with pytest.raises(Exception, match="cannot migrate: "):
         migrate_or_explain(settings_of(address(server, tmp_path)).direct_url, None)

@@ -231,7 +231,9 @@ def rotate(
     return run
 
 
-def test_rotation(database: Database, function: Callable[..., str], rotate: Callable[[], str]) -> None:
+def test_a_rotated_key_signs_new_messages(
+    database: Database, function: Callable[..., str], rotate: Callable[[], str]
+) -> None:
     topic = Topic(function())
     topic.publish(function())
     (old,) = topic.messages(1)

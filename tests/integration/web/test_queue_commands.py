@@ -136,7 +136,7 @@ def test_tail_ends_after_a_count(penstock: Command, monkeypatch: pytest.MonkeyPa
     assert [line.split()[-1] for line in shown.splitlines() if not line.startswith(("{", "["))] == ["first", "second"]
 
 
-def test_schedules(penstock: Command) -> None:
+def test_commands_manage_schedules(penstock: Command) -> None:
     penstock("create", "reports")
     made = penstock(
         "schedules", "put", "nightly", "--queue", "reports", "--message", '{"n": 1.10}', "--cron", "0 3 * * *"
@@ -165,7 +165,7 @@ def test_schedules(penstock: Command) -> None:
     assert len(times) == 3
 
 
-def test_mappings(penstock: Command) -> None:
+def test_commands_manage_mappings(penstock: Command) -> None:
     penstock("create", "mapped")
     url = "http://127.0.0.1:1/handle"
     put = ("mappings", "put", "mapped", url)
@@ -187,7 +187,7 @@ def test_mappings(penstock: Command) -> None:
     assert penstock("mappings", "list", "--json") == ""
 
 
-def test_deliveries(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_list_and_retry_deliveries(penstock: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert penstock("deliveries", "list").split() == [
         "id", "kind", "endpoint", "attempts", "next_attempt_at", "last_status", "last_error",
     ]  # fmt: skip
@@ -196,7 +196,7 @@ def test_deliveries(penstock: Command, capsys: pytest.CaptureFixture[str]) -> No
     assert "delivery" in capsys.readouterr().err.lower()
 
 
-def test_status(penstock: Command, endpoint: str) -> None:
+def test_status_shows_the_service_and_its_database(penstock: Command, endpoint: str) -> None:
     from penstock import __version__
 
     shown = dict(line.split(None, 1) for line in penstock("status").splitlines() if line)
@@ -417,7 +417,7 @@ def test_queues_of_another_region(
     assert "Penstock-Region: a region, such as us-east-1" in capsys.readouterr().err
 
 
-def test_fifo(penstock: Command) -> None:
+def test_send_drops_a_repeated_deduplication_id(penstock: Command) -> None:
     penstock("create", "steps.fifo")
     penstock("send", "steps.fifo", "1", "--group", "a", "--dedup", "x")
     penstock("send", "steps.fifo", "2", "--group", "a", "--dedup", "x")

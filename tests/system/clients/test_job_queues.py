@@ -274,7 +274,7 @@ def create(up: Deployment, queue: str, **attributes: str) -> tuple[str, str]:
 
 
 @pytest.mark.clients
-def test_loafer(up: Deployment, tmp_path: Path) -> None:
+def test_loafer_handles_messages_of_a_queue_and_a_topic(up: Deployment, tmp_path: Path) -> None:
     results = tmp_path / "results"
     url, _ = create(up, "loafer")
     _, topic_queue = create(up, "loafer-topic")
@@ -300,7 +300,7 @@ def test_loafer(up: Deployment, tmp_path: Path) -> None:
 
 @pytest.mark.clients
 @pytest.mark.parametrize("queue", ["taskiq", "taskiq.fifo"])
-def test_taskiq(up: Deployment, tmp_path: Path, queue: str) -> None:
+def test_taskiq_runs_tasks(up: Deployment, tmp_path: Path, queue: str) -> None:
     """The worker sends a failed task again. One task in the standard queue has a delay."""
     results = tmp_path / "results"
     fifo = queue.endswith(".fifo")
@@ -362,7 +362,7 @@ def test_sqs_extended_client(up: Deployment, tmp_path: Path) -> None:
 
 
 @pytest.mark.clients
-def test_airflow(up: Deployment, tmp_path: Path) -> None:
+def test_airflow_sends_and_receives_messages(up: Deployment, tmp_path: Path) -> None:
     """The sensor receives and deletes messages from a queue's hook, a topic's hook and an operator."""
     python = ROOT / ".tools/clients/clients-airflow/bin/python"
     assert python.exists(), f"{python} is missing: run `make clients`"

@@ -106,7 +106,7 @@ def test_go_sdk(up: Deployment, tmp_path: Path, generation: str, versions: str) 
 
 
 @pytest.mark.clients
-def test_pubsub(up: Deployment, tmp_path: Path) -> None:
+def test_pubsub_of_go_uses_queues_and_topics(up: Deployment, tmp_path: Path) -> None:
     """Tests gocloud.dev/pubsub over SQS and SNS. gocloud.dev encodes the bodies, because they are not UTF-8."""
     with client("sns", up) as sns, sqs_client(up) as sqs:
         direct, subscribed = (sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("go-pubsub", "go-subscribed"))
@@ -137,7 +137,7 @@ def seen(length: int, *, active: bool = True) -> dict[str, object]:
 
 
 @pytest.mark.clients
-def test_scaler(up: Deployment) -> None:
+def test_the_scaler_of_keda_counts_messages(up: Deployment) -> None:
     assert KEDA.exists(), f"{KEDA} is missing: run `make clients`"
     with sqs_client(up) as sqs:
         url = sqs.create_queue(QueueName="keda", Attributes={"VisibilityTimeout": "600"})["QueueUrl"]
@@ -217,7 +217,7 @@ def queue_url(up: Deployment, queue: str) -> str:
 
 
 @pytest.mark.clients
-def test_jms(up: Deployment) -> None:
+def test_jms_receives_messages_again(up: Deployment) -> None:
     """Tests a listener that fails once, bytes, recover(), and the redelivery of messages after a session closes."""
     create(up, "jms", "jms.fifo", VisibilityTimeout="600")
     text = ["grüße, 世界", "jms", 7, True]
@@ -269,7 +269,7 @@ def test_spring_cloud_aws(up: Deployment) -> None:
 
 
 @pytest.mark.clients
-def test_camel(up: Deployment) -> None:
+def test_camel_routes_messages_between_queues(up: Deployment) -> None:
     """Tests routes between queues. SQS moves a message that a route rejected once to the dead-letter queue."""
     create(up, "camel-dead")
     redrive = json.dumps({"deadLetterTargetArn": arn("camel-dead"), "maxReceiveCount": 1})
@@ -357,7 +357,7 @@ def test_symfony_messenger(up: Deployment) -> None:
 
 
 @pytest.mark.clients
-def test_ruby(up: Deployment) -> None:
+def test_ruby_uses_version_1_of_its_sdk(up: Deployment) -> None:
     """Version 1 uses Query, does not support FIFO queues, and sends a Host header without the port."""
     assert shutil.which("ruby"), "ruby is missing: see infra/local/install_debian_clients.sh"
     seen = printed(["ruby", str(SCRIPTS / "ruby/sdk.rb"), up.address, "ruby"])

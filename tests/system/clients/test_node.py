@@ -92,7 +92,7 @@ SCENARIO = {
         pytest.param("aws-sdk-query", CODES, id="version 2 of the Query protocol"),
     ],
 )
-def test_sdk(up: Deployment, package: str, errors: dict[str, str]) -> None:
+def test_each_sdk_of_javascript_uses_queues(up: Deployment, package: str, errors: dict[str, str]) -> None:
     found = run_node_script("sdk.cjs", package, up.address)
     refused: dict[str, Any] = {"countsWhenPurged": [0, 0], **errors}
     if os.environ.get("PENSTOCK_DEPLOYMENT") == "lambda":
@@ -134,7 +134,7 @@ def test_nestjs_sqs(up: Deployment) -> None:
 
 
 @pytest.mark.clients
-def test_squiss(up: Deployment) -> None:
+def test_squiss_receives_a_released_message_again(up: Deployment) -> None:
     """SQS redelivers a released message. Squiss sends 12 messages in two batches. The test also covers batch deletes
     and a FIFO queue's groups."""
     with sqs_client(up) as sqs:

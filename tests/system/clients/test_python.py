@@ -39,7 +39,7 @@ def facts(python: Path, module: str, up: Deployment) -> Any:
     return ast.literal_eval(done.stdout)
 
 
-def test_awscli(up: Deployment) -> None:
+def test_awscli_uses_queues(up: Deployment) -> None:
     assert facts(Path(sys.executable), "awscli_client", up) == {"standard": STANDARD, "fifo": FIFO}
 
 
@@ -54,7 +54,7 @@ def installed(name: str) -> Path:
     return ROOT / ".tools/clients" / name / "bin/python"
 
 
-def test_boto3(up: Deployment) -> None:
+def test_boto3_uses_queues(up: Deployment) -> None:
     seen = facts(Path(sys.executable), "boto3_client", up)
     assert seen == {"protocol": "json", "standard": STANDARD, "fifo": FIFO}
 
@@ -66,13 +66,13 @@ def test_boto3_of_the_query_protocol(up: Deployment) -> None:
 
 
 @pytest.mark.clients
-def test_aioboto3(up: Deployment) -> None:
+def test_aioboto3_uses_queues(up: Deployment) -> None:
     seen = facts(installed("clients"), "aioboto3_client", up)
     assert seen == {"protocol": "json", "standard": STANDARD, "fifo": FIFO}
 
 
 @pytest.mark.clients
-def test_anymail(container: Up) -> None:
+def test_anymail_confirms_its_subscription(container: Up) -> None:
     """django-anymail's webhook for Amazon SES requires a user and a password, and confirms the subscription by
     itself."""
     python = ROOT / ".tools/clients/clients/bin/python"

@@ -183,7 +183,7 @@ def test_no_text_of_a_message_runs(browser: Any, console: Service) -> None:
             assert page.evaluate("window.violations") == []
 
 
-def test_keys(browser: Any, console: Service) -> None:
+def test_keys_select_and_open_rows(browser: Any, console: Service) -> None:
     with opened(browser) as page:
         page.goto(f"{console.url}/console/queues?q=queue-")
         page.keyboard.press("j")

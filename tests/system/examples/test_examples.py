@@ -68,7 +68,7 @@ def test_producer_and_worker(up: Up, programs: dict[str, Program]) -> None:
     assert counts(up, "example-orders") == EMPTY
 
 
-def test_fifo(up: Up, programs: dict[str, Program]) -> None:
+def test_the_fifo_example_prints_the_same_in_a_second_run(up: Up, programs: dict[str, Program]) -> None:
     """A second run prints the same output, because the deduplication from the first run does not drop its messages."""
     for program in (programs["fifo"], run(up, "fifo")):
         assert printed(program) == [
@@ -96,7 +96,7 @@ def test_fan_out(up: Up, programs: dict[str, Program]) -> None:
     assert [counts(up, name) for name in sorted(names)] == [EMPTY, EMPTY]
 
 
-def test_webhook(up: Up, programs: dict[str, Program]) -> None:
+def test_the_webhook_example_receives_a_signed_message(up: Up, programs: dict[str, Program]) -> None:
     confirmed, received = printed(programs["webhook"])
     subscription = confirmed.removeprefix("confirmed ")
     assert received == "received, with a valid signature: it works"
@@ -106,7 +106,7 @@ def test_webhook(up: Up, programs: dict[str, Program]) -> None:
         assert sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] == []
 
 
-def test_schedule(up: Up, programs: dict[str, Program]) -> None:
+def test_the_schedule_example_receives_its_report(up: Up, programs: dict[str, Program]) -> None:
     scheduled, received = printed(programs["schedule"])
     assert scheduled.removeprefix("scheduled: ") == received.removeprefix("received: ")
     assert re.fullmatch(r"received: report of \d\d:\d\d:\d\d", received)
@@ -115,7 +115,7 @@ def test_schedule(up: Up, programs: dict[str, Program]) -> None:
     assert counts(up, "example-reports") == EMPTY
 
 
-def test_transaction(up: Up, programs: dict[str, Program]) -> None:
+def test_the_transaction_example_ships_only_the_committed_order(up: Up, programs: dict[str, Program]) -> None:
     assert printed(programs["transaction"]) == [
         "committed the order of a lamp, and its message",
         "rolled back: there is no chair",

@@ -130,7 +130,7 @@ def install(folder: Path, python: str, user: list[str]) -> Path:
 
 @pytest.mark.wheel
 @pytest.mark.parametrize("version", VERSIONS)
-def test_pip(folder: Path, version: str) -> None:
+def test_pip_installs_a_service_that_starts(folder: Path, version: str) -> None:
     programs = install(folder, interpreter(version), [])
     with running([programs / "penstock"], folder, environment(folder, programs)):
         pass
@@ -165,7 +165,7 @@ def test_the_fixtures_in_a_project_of_a_user(folder: Path) -> None:
 
 
 @pytest.mark.wheel
-def test_uvx(folder: Path) -> None:
+def test_uvx_starts_the_service(folder: Path) -> None:
     env = environment(folder)
     command: list[str | Path] = [uv(), "tool", "run", "--python", interpreter("3.11")]
     with running([*command, "--from", "penstock-queue", "penstock"], folder, env):
@@ -173,7 +173,7 @@ def test_uvx(folder: Path) -> None:
 
 
 @pytest.mark.wheel
-def test_pipx(folder: Path) -> None:
+def test_pipx_starts_the_service(folder: Path) -> None:
     env = environment(folder)
     command: list[str | Path] = [uv(), "tool", "run", "--python", interpreter("3.11"), "pipx", "run"]
     with running([*command, "--spec", "penstock-queue", "penstock"], folder, env):

@@ -120,7 +120,7 @@ async def test_failures_of_a_process_end_its_environment(
             await fleet.invoke(name, {})
 
 
-async def test_concurrency(code: Path) -> None:
+async def test_a_fleet_has_an_environment_for_each_concurrent_request(code: Path) -> None:
     """The number of environments equals the number of concurrent requests. The gateway reuses idle environments."""
     async with running(function(code, "waits"), most=3) as fleet:
         waited = [pid for _ in range(5) for pid in await asyncio.gather(*(call(fleet, "waits", {}) for _ in range(3)))]

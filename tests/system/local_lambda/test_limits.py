@@ -301,7 +301,7 @@ async def until(condition: Callable[[], bool]) -> None:
         ("host=db.example dbname=penstock", None),
     ],
 )
-def test_addresses(url: str, address: tuple[str, int] | None) -> None:
+def test_an_address_has_the_host_and_port_of_a_url(url: str, address: tuple[str, int] | None) -> None:
     assert address_of(url) == address
 
 

@@ -264,7 +264,9 @@ OPERATORS = [
 
 
 @pytest.mark.parametrize(("operator", "key", "wanted", "matching", "other"), OPERATORS)
-def test_operators(operator: str, key: str, wanted: object, matching: str, other: str) -> None:
+def test_each_operator_compares_with_its_variants(
+    operator: str, key: str, wanted: object, matching: str, other: str
+) -> None:
     negated = "Not" in operator
     for name in (operator, operator.lower(), f"{operator}IfExists", f"ForAllValues:{operator}"):
         condition = {name: {f"aws:{key}": wanted}}
@@ -277,7 +279,7 @@ def test_operators(operator: str, key: str, wanted: object, matching: str, other
     assert not holds(condition)
 
 
-def test_null() -> None:
+def test_null_asks_whether_the_request_has_the_key() -> None:
     """Null tests whether the request contains the key."""
     assert holds({"Null": {"aws:SourceArn": "true"}})
     assert not holds({"Null": {"aws:SourceArn": "true"}}, sourcearn=TOPIC)

@@ -199,7 +199,7 @@ async def test_missing_credentials_are_looked_for_again_once_lambda_refuses(
         (550, "15.1.1 of something else", True),
     ],
 )
-def test_bounces(code: int, text: str, expected: bool) -> None:
+def test_a_bounce_is_a_refusal_of_the_mailbox(code: int, text: str, expected: bool) -> None:
     assert is_bounce(code, text) is expected
 
 

@@ -70,7 +70,7 @@ def test_routes_and_statuses(action: AnyAction) -> None:
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_requests(action: AnyAction) -> None:
+def test_each_request_has_the_members_of_the_model(action: AnyAction) -> None:
     """The requests contain all members in the model, so the service ignores no member."""
     theirs = model().operation_model(action.name).input_shape
     ours = read_structure(action.request)
@@ -85,14 +85,14 @@ def test_requests(action: AnyAction) -> None:
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_results(action: AnyAction) -> None:
+def test_each_result_has_the_members_of_the_model(action: AnyAction) -> None:
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (theirs is None)
     if action.result is not None:
         same(read_structure(cast("type[Struct]", action.result)), theirs)
 
 
-def test_errors() -> None:
+def test_each_error_has_the_status_of_the_model() -> None:
     stated = {shape.name: shape.metadata["error"]["httpStatusCode"] for shape in model().error_shapes
               if "httpStatusCode" in shape.metadata.get("error", {})}  # fmt: skip
     for kind in vars(mapping_errors).values():
@@ -195,7 +195,7 @@ def test_ids_that_have_failed() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b" ", b"null", b"{}", b'{"batchItemFailures": null}', b'{"other": 1}'])
-def test_success(body: bytes) -> None:
+def test_a_response_without_failures_is_a_success(body: bytes) -> None:
     assert read_failed_ids(body, IDS) == frozenset()
 
 

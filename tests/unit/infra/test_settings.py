@@ -49,7 +49,7 @@ def test_no_accepted_value_is_a_default() -> None:
     assert [setting.name for setting in SETTINGS if EXPECTED[setting.name] == setting.default] == []
 
 
-def test_variables() -> None:
+def test_variables_set_every_setting() -> None:
     assert read_values(Settings.read(ACCEPTED)) == EXPECTED
 
 
@@ -60,7 +60,7 @@ def test_a_variable_with_a_value_that_no_way_takes(name: str, text: str) -> None
 
 
 @pytest.mark.parametrize("service", ["migrate", "penstock", "workers"])
-def test_compose(service: str) -> None:
+def test_compose_passes_on_every_setting(service: str) -> None:
     variables = yaml.safe_load(COMPOSE)["services"][service]["environment"]
     given = {name: interpolate(text, ACCEPTED) for name, text in variables.items()}
     assert read_values(Settings.read(given)) == EXPECTED

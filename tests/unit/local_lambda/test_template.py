@@ -144,7 +144,7 @@ def test_specific_routes_come_first() -> None:
     assert choose(Request("PUT", "/v1/x")) == "default"
 
 
-def test_rules() -> None:
+def test_the_first_matching_rule_chooses_the_function() -> None:
     rules = [
         Rule(1, "send", "X-Amz-Target", ("AmazonSQS.SendMessage",), (), ()),
         Rule(2, "schedules", "", (), ("/schedules*",), ("GET",)),
@@ -296,7 +296,7 @@ async def test_bodies_of_requests(kind: str, size: int, status: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "size", "status"), [("http_api", 6 * MB, 200), ("balancer", 1 * MB, 200), ("balancer", 1 * MB + 1, 502)]
 )
-async def test_results(kind: str, size: int, status: int) -> None:
+async def test_a_result_over_the_limit_is_refused(kind: str, size: int, status: int) -> None:
     """tests/system/local_lambda tests that a result of more than 6 MB makes the invocation fail."""
     outcome = result("x" * (size - len(result(""))))
     assert len(outcome) == size

@@ -69,7 +69,7 @@ def test_the_same_as_libpq(address: str) -> None:
         ("host=/tmp port=5433", [("/tmp", 5433)]),
     ],
 )
-def test_hosts(address: str, hosts: list[tuple[str, int]]) -> None:
+def test_an_address_lists_its_hosts_with_their_ports(address: str, hosts: list[tuple[str, int]]) -> None:
     assert list_hosts(parse_address(address)) == hosts
 
 

@@ -89,7 +89,7 @@ def test_every_action_is_there() -> None:
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_routes(action: AnyAction) -> None:
+def test_each_action_has_the_route_of_the_model(action: AnyAction) -> None:
     stated = model().operation_model(action.name).http
     assert action.route == f"{stated['method']} {stated['requestUri']}"
     assert stated["responseCode"] == 200
@@ -97,7 +97,7 @@ def test_routes(action: AnyAction) -> None:
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_requests(action: AnyAction) -> None:
+def test_each_request_has_the_members_of_the_model(action: AnyAction) -> None:
     theirs = model().operation_model(action.name).input_shape
     ours = read_structure(action.request)
     members(ours, theirs, judges_limits=True)
@@ -106,7 +106,7 @@ def test_requests(action: AnyAction) -> None:
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_results(action: AnyAction) -> None:
+def test_each_result_has_the_members_of_the_model(action: AnyAction) -> None:
     """The body of a result without members is empty, as in the API reference."""
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (not theirs.members)
@@ -119,7 +119,7 @@ def test_only_members_of_the_target_are_not_served() -> None:
     assert unread == NOT_SERVED
 
 
-def test_errors() -> None:
+def test_each_error_has_the_status_of_the_model() -> None:
     stated = {shape.name: shape.metadata["error"]["httpStatusCode"] for shape in model().error_shapes}
     ours = {
         kind.json_type: kind.status

@@ -234,7 +234,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         ("smtp://a%40b:c%2Fd%40@h:1025", MailServer("h", 1025, False, "a@b", "c/d@")),
     ],
 )
-def test_servers(url: str, server: MailServer) -> None:
+def test_a_url_of_a_mail_server_is_parsed(url: str, server: MailServer) -> None:
     assert parse_server(url) == server
 
 
@@ -247,7 +247,7 @@ def test_servers(url: str, server: MailServer) -> None:
         ("Grüße <a@example.com>", MailSender("Grüße", "a@example.com")),
     ],
 )
-def test_senders(text: str, sender: MailSender) -> None:
+def test_a_sender_of_mails_is_parsed(text: str, sender: MailSender) -> None:
     assert parse_sender(text) == sender
 
 

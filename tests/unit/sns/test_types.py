@@ -72,7 +72,7 @@ def test_the_service_is_called_as_in_the_model() -> None:
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_requests(action: AnyAction) -> None:
+def test_each_request_has_the_members_of_the_model(action: AnyAction) -> None:
     theirs = model().operation_model(action.name).input_shape
     ours = read_structure(action.request)
     members(ours, theirs)
@@ -89,14 +89,14 @@ CHECKED_BY_OPERATIONS = {
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_results(action: AnyAction) -> None:
+def test_each_result_has_the_members_of_the_model(action: AnyAction) -> None:
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (theirs is None)
     if action.result is not None:
         members(read_structure(cast("type[Struct]", action.result)), theirs)
 
 
-def test_errors() -> None:
+def test_each_error_has_the_code_and_status_of_the_model() -> None:
     """The model contains the code, status and required members of all errors except for one error, which is in "Common
     Errors".
     """
@@ -135,7 +135,7 @@ OTHERWISE = {"ValidationException": "ValidationError"}
 
 
 @pytest.mark.parametrize(("code", "status"), TABLE)
-def test_row(code: str, status: int) -> None:
+def test_each_error_of_the_table_has_its_status(code: str, status: int) -> None:
     (error,) = [e for e in SNS_ERRORS.values() if e.query_code == code]
     assert (error.status, error.sender_fault) == (status, status < 500)
 

@@ -36,7 +36,7 @@ RANGES = [
 
 
 @pytest.mark.parametrize(("name", "low", "high"), RANGES)
-def test_ranges(name: str, low: int, high: int) -> None:
+def test_an_attribute_outside_its_range_is_refused(name: str, low: int, high: int) -> None:
     for value in (low, high):
         assert check_queue_attributes({name: str(value)}, fifo=False) == {name: str(value)}
     for text in (str(low - 1), str(high + 1), "", "x", "1.5", " 60", "60 ", "\u0661", "0x50", "9" * 30):
@@ -75,7 +75,7 @@ def test_values_stay_as_they_were_written() -> None:
         ("KmsMasterKeyId", ("", "alias/aws/sqs"), ("\x00",)),
     ],
 )
-def test_choices(name: str, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
+def test_an_attribute_accepts_only_its_values(name: str, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
     for value in good:
         check_queue_attributes({name: value}, fifo=True)
     for value in bad:

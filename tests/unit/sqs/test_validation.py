@@ -130,7 +130,7 @@ def test_types_that_are_none(data_type: str) -> None:
     "number",
     ["0", "-1", "+1", "1.5", ".5", "5.", "1e10", "1E-5", "9" * 38, "0" * 50 + "1", "230.000000000000000001", "1e126"],
 )
-def test_numbers(number: str) -> None:
+def test_a_number_in_an_attribute_is_accepted(number: str) -> None:
     validation.check_message_attributes({"a": text(number, "Number"), "b": text(number, "Number.int")})
 
 
@@ -270,7 +270,7 @@ def test_texts_that_are_no_queue_names(name: str) -> None:
         ("MaxResults", 1, 1_000),
     ],
 )
-def test_ranges(parameter: str, low: int, high: int) -> None:
+def test_a_parameter_outside_its_range_is_refused(parameter: str, low: int, high: int) -> None:
     for value in (None, low, high):
         validation.check_range(parameter, value)
     for value in (low - 1, high + 1, 10**30):
@@ -292,7 +292,7 @@ def test_texts_about_ranges_as_aws_answered_them() -> None:
     )
 
 
-def test_tags() -> None:
+def test_invalid_tags_are_refused() -> None:
     validation.check_tags({"k" * 128: "v" * 256, "é": ""} | {f"k{n}": "v" for n in range(48)})
     for tags in ({f"k{n}": "v" for n in range(51)}, {"": "v"}, {"k" * 129: "v"}, {"k": "v" * 257}, {"k": "\x00"}):
         with pytest.raises(errors.InvalidParameterValue):
@@ -305,7 +305,7 @@ class Entry:
     id: str
 
 
-def test_batches() -> None:
+def test_invalid_batches_are_refused() -> None:
     validation.check_batch([Entry("a")])
     validation.check_batch([Entry(f"A-z_{n}") for n in range(10)])
     validation.check_batch([Entry("x" * 80)])

@@ -50,7 +50,7 @@ def test_a_complete_ledger_has_no_findings(ledger: Ledger, clock: Clock) -> None
     assert (ledger.findings().sent, ledger.findings().deliveries) == (3, 3)
 
 
-def test_lost(ledger: Ledger) -> None:
+def test_a_message_that_never_came_is_lost(ledger: Ledger) -> None:
     finish(ledger, "a")
     assert ledger.findings().violations == {"lost": 2}
 
@@ -93,7 +93,9 @@ def test_a_receive_that_began_before_the_delete_ended_is_none(ledger: Ledger, cl
 
 
 @pytest.mark.parametrize(("ended", "found"), [(9.9, {"overlapping": 1}), (10.1, {})])
-def test_overlapping(ledger: Ledger, clock: Clock, ended: float, found: dict[str, int]) -> None:
+def test_a_receive_before_the_timeout_ended_overlaps(
+    ledger: Ledger, clock: Clock, ended: float, found: dict[str, int]
+) -> None:
     clock.now = 1
     ledger.delivered(["c"], 0, 10)
     clock.now = ended

@@ -72,7 +72,7 @@ def test_the_path_names_the_queue(peek: Raw) -> None:
         assert error(peek.get(f"{PATH}/{place}", "")) == refused("AWS.SimpleQueueService.NonExistentQueue")
 
 
-def test_json(peek: Raw) -> None:
+def test_a_peek_shows_messages_as_json(peek: Raw) -> None:
     url = peek.sqs.create()
     assert look(peek, url) == []
     attributes = {"a": {"DataType": "String", "StringValue": "v"}}
@@ -201,7 +201,7 @@ def test_a_peek_needs_what_a_receive_needs(raw: Raw, keys: dict[str, tuple[str, 
     assert error(signed_get(deployment, PATH, query, keys[OWNER])) == refused("AccessDenied", 403)
 
 
-def test_presence(raw: Raw) -> None:
+def test_a_peek_needs_a_header_for_authorization(raw: Raw) -> None:
     deployment = raw._replace(sqs=raw.sqs.with_settings(PRESENCE | PEEK))
     url = deployment.sqs.create()
     query = urlencode({"QueueUrl": url})

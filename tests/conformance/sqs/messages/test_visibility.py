@@ -19,7 +19,7 @@ from tests.support.forged_receipt_handles import forgeries
 HALF_A_DAY = 43_200
 
 
-def test_zero_makes_it_visible_at_once(sqs: Sqs) -> None:
+def test_a_timeout_of_zero_makes_a_message_visible_at_once(sqs: Sqs) -> None:
     url = sqs.create()
     sent = sqs.send(url)
     sqs.hide(url, sqs.receive_one(url), 0)
@@ -28,7 +28,7 @@ def test_zero_makes_it_visible_at_once(sqs: Sqs) -> None:
     assert (again["MessageId"], again["Attributes"]["ApproximateReceiveCount"]) == (sent["MessageId"], "2")
 
 
-def test_longer(sqs: Sqs) -> None:
+def test_a_longer_timeout_replaces_the_previous_timeout(sqs: Sqs) -> None:
     """The new timeout starts with the call and replaces the previous timeout."""
     url = sqs.create(VisibilityTimeout="30")
     sqs.send(url)
@@ -41,7 +41,7 @@ def test_longer(sqs: Sqs) -> None:
     assert len(sqs.receive(url, 1)) == 1
 
 
-def test_shorter(sqs: Sqs) -> None:
+def test_a_shorter_timeout_replaces_the_previous_timeout(sqs: Sqs) -> None:
     url = sqs.create(VisibilityTimeout="600")
     sqs.send(url)
     sqs.hide(url, sqs.receive_one(url), 10)
@@ -49,7 +49,7 @@ def test_shorter(sqs: Sqs) -> None:
     assert len(sqs.receive(url, 1)) == 1
 
 
-def test_the_handle_stays_good(sqs: Sqs) -> None:
+def test_a_handle_deletes_its_message_after_changes_of_the_timeout(sqs: Sqs) -> None:
     """The handle of the last receive deletes the message, regardless of how often the visibility timeout changed."""
     url = sqs.create()
     sqs.send(url)
@@ -61,7 +61,7 @@ def test_the_handle_stays_good(sqs: Sqs) -> None:
     assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 0))
 
 
-def test_only_this_message(sqs: Sqs) -> None:
+def test_a_change_affects_only_the_message_of_the_handle(sqs: Sqs) -> None:
     """Each message of a receive has a separate visibility timeout."""
     url = sqs.create()
     sqs.send_all(url, "a", "b", "c")
@@ -71,7 +71,7 @@ def test_only_this_message(sqs: Sqs) -> None:
     assert sqs.receive_one(url)["Body"] == first["Body"]
 
 
-def test_after_the_timeout(sqs: Sqs) -> None:
+def test_a_change_after_the_timeout_hides_the_message_again(sqs: Sqs) -> None:
     """On a standard queue, ChangeMessageVisibility after the end of the visibility timeout returns 200 and takes
     effect."""
     url = sqs.create()
@@ -82,7 +82,7 @@ def test_after_the_timeout(sqs: Sqs) -> None:
     assert sqs.poll(url) == []
 
 
-def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
+def test_an_old_handle_changes_the_timeout_of_a_newer_receive(sqs: Sqs) -> None:
     """The old handle changes the timeout of the newer receive (recorded at AWS)."""
     url = sqs.create()
     sqs.send(url)
@@ -92,7 +92,7 @@ def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
     assert sqs.receive_one(url)["MessageId"] == new["MessageId"]
 
 
-def test_after_deletion(sqs: Sqs) -> None:
+def test_a_change_after_the_deletion_is_refused(sqs: Sqs) -> None:
     """The error is InvalidParameterValue, "Message does not exist or is not available for visibility timeout change"
     (recorded response: mapbox/ecs-watchbot issue 135).
     """
@@ -109,7 +109,7 @@ def test_after_deletion(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("cleaned", [False, True])
 @pytest.mark.parametrize("state", ["leased", "hidden", "received again", "fifo", "fifo, visible again"])
-def test_after_the_retention(sqs: Sqs, state: str, cleaned: bool) -> None:
+def test_a_change_after_the_retention_is_refused(sqs: Sqs, state: str, cleaned: bool) -> None:
     """The message does not exist any longer, whether or not a worker has cleaned the queue. DeleteMessage succeeds for
     a message that no longer exists.
     """

@@ -229,7 +229,7 @@ def test_booleans_in_any_letters(sqs: Sqs, value: str) -> None:
     assert sqs.attributes(url, "SqsManagedSseEnabled") == {"SqsManagedSseEnabled": "true"}
 
 
-def test_timestamps(sqs: Sqs) -> None:
+def test_a_change_of_attributes_changes_only_the_last_timestamp(sqs: Sqs) -> None:
     """CreatedTimestamp and LastModifiedTimestamp are in seconds since 1970. LastModifiedTimestamp changes when
     attributes change."""
     before = int(sqs.clock.now().timestamp())
@@ -244,7 +244,7 @@ def test_timestamps(sqs: Sqs) -> None:
     assert int(found["LastModifiedTimestamp"]) - int(found["CreatedTimestamp"]) >= 100
 
 
-def test_counts(sqs: Sqs) -> None:
+def test_a_queue_counts_visible_in_flight_and_delayed_messages(sqs: Sqs) -> None:
     """The queue counts available, in-flight (received, not deleted) and delayed messages."""
     url = sqs.create()
     sqs.send_all(url, "a", "b", "c")

@@ -74,7 +74,7 @@ def test_a_batch_returns_its_ids_in_order(db: Connection) -> None:
     assert rows == list(zip(ids, (1, 2, 3), strict=True))
 
 
-def test_fifo(db: Connection) -> None:
+def test_a_fifo_queue_drops_a_repeated_deduplication_id(db: Connection) -> None:
     assert value(db, "select queue.create_fifo('f')") == arn_of("f.fifo")
     first = value(db, "select queue.send_fifo('f.fifo', '1', 'g', 'same')")
     assert value(db, "select queue.send_fifo('f.fifo', '1', 'g', 'same')") == first
@@ -101,7 +101,7 @@ def test_fifo(db: Connection) -> None:
         ("send('f.fifo', '1')", "QU003"),
     ],
 )
-def test_errors(db: Connection, query: str, state: str) -> None:
+def test_a_refused_call_has_its_sqlstate(db: Connection, query: str, state: str) -> None:
     db.execute("select queue.create('q'), queue.create_fifo('f')")
     with pytest.raises(psycopg.Error) as refused:
         db.execute(f"select * from queue.{query}".encode())

@@ -65,7 +65,7 @@ def test_edges_of_the_calendar(db: Connection) -> None:
         check(db, canonical(db, form, expression), "UTC", after, expected, None)
 
 
-def test_rates(db: Connection) -> None:
+def test_sql_computes_the_next_times_of_a_rate(db: Connection) -> None:
     for expression, after, anchor, expected in RATES:
         check(db, canonical(db, "aws", expression), "America/New_York", after, expected, anchor)
 
@@ -166,7 +166,7 @@ def test_sql_refuses_the_expressions_that_python_refuses(db: Connection, written
         ("expression", "at(2199-01-01T00:00:00)", "at(2199-01-01T00:00:00)"),
     ],
 )
-def test_preview(db: Connection, argument: str, text: str, expected: str) -> None:
+def test_a_preview_lists_the_next_times(db: Connection, argument: str, text: str, expected: str) -> None:
     zone = "America/New_York"
     query = f"select canonical, next_fires, clock_timestamp() from queue.preview_schedule({argument} => %s,"
     row = db.execute(f"{query} timezone => %s, count => 3)".encode(), (text, zone)).fetchone()
@@ -204,7 +204,7 @@ def test_time_zones_of_the_iana_database_only(db: Connection, zone: str) -> None
         "queue.next_fires('0 9 * *')",
     ],
 )
-def test_refusals(db: Connection, query: str) -> None:
+def test_an_invalid_expression_is_refused(db: Connection, query: str) -> None:
     with pytest.raises(psycopg.Error) as refused:
         db.execute(f"select * from {query}".encode())
     assert refused.value.sqlstate == "QU003"

@@ -182,7 +182,7 @@ def test_the_list_has_filters_and_pages(db: Connection, hour: Hour) -> None:
     assert paged == names(db)
 
 
-def test_deleting(db: Connection, hour: Hour) -> None:
+def test_only_the_first_deletion_finds_the_schedule(db: Connection, hour: Hour) -> None:
     put(db, "s", hour(1))
     for expected in (True, False):
         assert call(db, DROP_SCHEDULE, ACCOUNT, REGION, GROUP, "s") == [(expected,)]

@@ -84,7 +84,9 @@ def test_the_scraper_chooses(service: Service, accept: str, openmetrics: bool) -
     ("encodings", "compressed"),
     [("gzip", True), ("deflate, gzip;q=0.5", True), ("*", True), ("gzip;q=0, *", False), ("br", False)],
 )
-def test_gzip(service: Service, encodings: str, compressed: bool) -> None:
+def test_metrics_are_compressed_for_clients_that_accept_gzip(
+    service: Service, encodings: str, compressed: bool
+) -> None:
     with (
         httpx.Client() as http,
         http.stream("GET", service.url + "/metrics", headers={"accept-encoding": encodings}) as response,

@@ -77,7 +77,7 @@ def test_changes_at_the_same_time_keep_each_others_members(harness: Harness) -> 
         }
 
 
-def test_defaults(harness: Harness) -> None:
+def test_a_new_mapping_has_the_defaults_of_aws(harness: Harness) -> None:
     """AWS's page says "The default value for SQS is 10" and "the default is 0 seconds". A new mapping is enabled."""
     _, arn = harness.queue()
     shown = harness.get(harness.map(arn, harness.function(lambda _: None)))
@@ -96,7 +96,7 @@ def test_lists_by_queue_by_function_and_page_by_page(harness: Harness) -> None:
     assert [mapping["UUID"] for mapping in found] == [made[1]]
 
 
-def test_tags(harness: Harness) -> None:
+def test_a_mapping_has_the_tags_that_requests_set_and_remove(harness: Harness) -> None:
     _, arn = harness.queue()
     made = harness.map(arn, harness.function(lambda _: None), Tags={"a": "1", "b": "2"})
     resource = harness.get(made)["EventSourceMappingArn"]

@@ -67,7 +67,7 @@ def test_an_event_reaches_the_queues_that_are_bound(http: httpx.Client) -> None:
         ("#.a.#.b", "x.a.a.b", True), ("#.a.#.b", "x.b.a", False), ("a", "A", False), ("a-_1", "a-_1", True),
     ],
 )  # fmt: skip
-def test_patterns(http: httpx.Client, pattern: str, key: str, matches: bool) -> None:
+def test_a_pattern_matches_routing_keys(http: httpx.Client, pattern: str, key: str, matches: bool) -> None:
     """As in AMQP: `*` matches one segment, and `#` matches any number of segments. A dry run lists the queues that a
     publish would reach.
     """

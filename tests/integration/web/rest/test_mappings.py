@@ -65,7 +65,7 @@ def test_a_mapping_of_rest_is_the_mapping_of_the_other_api(service: Service, htt
     assert error_code(http.delete(f"/v1/mappings/{shown['id']}")) == (404, "mapping_not_found")
 
 
-def test_lists(http: httpx.Client) -> None:
+def test_mappings_are_listed_in_pages(http: httpx.Client) -> None:
     new_queue(http, "listed")
     made = {
         http.post("/v1/mappings", json={"queue": "listed", "function": f"f{n}", "enabled": False}).json()["id"]

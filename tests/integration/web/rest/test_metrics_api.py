@@ -192,7 +192,7 @@ def test_no_such_queue(http: httpx.Client, name: str) -> None:
 
 
 # --- all queues ------------------------------------------------------------------------------------------------------
-def test_lag(http: httpx.Client) -> None:
+def test_the_lag_of_all_queues_has_its_period_and_percentiles(http: httpx.Client) -> None:
     response = http.get("/v1/metrics/lag")
     assert response.status_code == 200, response.text
     page = response.json()

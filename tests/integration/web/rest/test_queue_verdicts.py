@@ -309,7 +309,7 @@ def test_status_console_and_report_name_the_same(
 
 
 # --- GET /v1/queues/{name}/minutes -----------------------------------------------------------------------------------
-def test_minutes(http: httpx.Client, queues: Queues) -> None:
+def test_minutes_are_those_of_the_wanted_period(http: httpx.Client, queues: Queues) -> None:
     start = (queues.now - 11 * MINUTE).isoformat()
     response = http.get("/v1/queues/draining/minutes", params={"from": start, "to": queues.now.isoformat()})
     assert response.status_code == 200, response.text
@@ -350,7 +350,7 @@ def test_both_are_in_the_document(http: httpx.Client) -> None:
 
 
 # --- /metrics and the command line -----------------------------------------------------------------------------------
-def test_metrics(queues: Queues) -> None:
+def test_prometheus_shows_the_verdict_of_each_queue(queues: Queues) -> None:
     with running_service(queues.database.api_dsn) as service:
         found = scrape(service.url)
     for name, kind in KINDS.items():

@@ -148,7 +148,7 @@ def test_an_action_without_a_result() -> None:
     assert response("DeleteMessage", None) == {"DeleteMessageResponse": {"ResponseMetadata": METADATA}}
 
 
-def test_errors() -> None:
+def test_an_error_has_the_form_of_query_in_json() -> None:
     assert msgspec.json.decode(query_json.encode_error(QueueDoesNotExist(), ID)) == {
         "Error": {
             "Type": "Sender",

@@ -160,7 +160,7 @@ def test_other_refusals_name_what_is_wrong(policy: Any, named: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"healthyRetryPolicy":{"numRetries":5}}', '{"sicklyRetryPolicy":null}'])
-def test_allowed(text: str) -> None:
+def test_a_valid_delivery_policy_is_accepted(text: str) -> None:
     check_delivery_policy(text)
 
 

@@ -245,7 +245,7 @@ ONE, OTHER = "111111111111", "222222222222"
     ("host", "domain"),
     [("a.b.Example.com.", "example.com"), ("example.com", "example.com"), ("localhost", "localhost")],
 )
-def test_domains(host: str, domain: str) -> None:
+def test_a_host_belongs_to_its_last_two_labels(host: str, domain: str) -> None:
     assert find_domain(host) == domain
 
 

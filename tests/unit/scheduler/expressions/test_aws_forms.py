@@ -168,7 +168,9 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("at(2300-01-01T00:00:00)", 3, None),
     ],
 )  # fmt: skip
-def test_refused(written: str, position: int, suggestion: str | None) -> None:
+def test_a_refused_expression_names_the_position_and_a_suggestion(
+    written: str, position: int, suggestion: str | None
+) -> None:
     with pytest.raises(ScheduleInvalid) as raised:
         parse_aws(written)
     error = raised.value
@@ -207,7 +209,7 @@ def test_the_length_of_an_expression() -> None:
         ("cron", "0 0 13 * 5", "UTC", "At 00:00, on day 13 of the month, or on Friday"),
     ],
 )  # fmt: skip
-def test_rest(form: str, written: str, zone: str, text: str) -> None:
+def test_an_expression_of_rest_has_a_description(form: str, written: str, zone: str, text: str) -> None:
     assert parse(**{form: written}, timezone=zone).description() == text
 
 
@@ -225,7 +227,7 @@ def test_rest(form: str, written: str, zone: str, text: str) -> None:
         ("at(2022-11-20T13:00:00)", "America/New_York", "Once at 2022-11-20 13:00:00, America/New_York"),
     ],
 )
-def test_aws(expression: str, zone: str, text: str) -> None:
+def test_an_expression_of_aws_has_a_description(expression: str, zone: str, text: str) -> None:
     assert parse_aws(expression, zone).description() == text
 
 
@@ -432,7 +434,7 @@ def test_days_and_years_of_aws(expression: str, after: str, expected: list[str])
 
 
 @pytest.mark.parametrize(("expression", "after", "anchor", "expected"), RATES)
-def test_rates(expression: str, after: str, anchor: str, expected: list[str]) -> None:
+def test_a_rate_has_its_next_times(expression: str, after: str, anchor: str, expected: list[str]) -> None:
     check(parse_aws(expression, "America/New_York"), after, expected, anchor)
 
 

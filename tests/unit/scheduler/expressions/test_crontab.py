@@ -30,7 +30,7 @@ def refused(**form: str) -> ScheduleInvalid:
         ("0 9 * * fri#2", "0 9 * * FRI#2"),
     ],
 )
-def test_cron(written: str, canonical: str) -> None:
+def test_cron_has_a_canonical_form(written: str, canonical: str) -> None:
     parsed = parse(cron=written, timezone="Europe/Berlin")
     assert (parsed.form, parsed.written, parsed.canonical) == ("cron", written, canonical)
     assert parsed.timezone == "Europe/Berlin"
@@ -52,7 +52,7 @@ def test_cron(written: str, canonical: str) -> None:
         ("1d", "0 0 * * *"),
     ],
 )
-def test_every(written: str, canonical: str) -> None:
+def test_every_has_a_canonical_form(written: str, canonical: str) -> None:
     assert parse(every=written).canonical == canonical
 
 
@@ -80,7 +80,7 @@ def test_every(written: str, canonical: str) -> None:
         ("hourly at :05", "5 * * * *"),
     ],
 )
-def test_when(written: str, canonical: str) -> None:
+def test_when_has_a_canonical_form(written: str, canonical: str) -> None:
     assert parse(when=written).canonical == canonical
 
 

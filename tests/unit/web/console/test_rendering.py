@@ -60,7 +60,7 @@ def test_an_unknown_value_is_no_zero() -> None:
 @pytest.mark.parametrize(
     ("value", "text"), [(12.4, "12/s"), (1.04, "1.0/s"), (0.5, "30/min"), (0.1, "6.0/min"), (0.0001, "0")]
 )
-def test_rates(value: float, text: str) -> None:
+def test_a_rate_is_shown_as_a_text(value: float, text: str) -> None:
     assert rate(value) == text
 
 
@@ -70,7 +70,7 @@ def test_ago_has_the_moment_for_programs() -> None:
     )
 
 
-def test_addresses() -> None:
+def test_parts_of_addresses_are_escaped() -> None:
     assert query({"q": "a b", "sort": "", "page": None}, page=2) == "?q=a+b&page=2"
     assert query({}) == ""
     assert segment("a/b?c") == "a%2Fb%3Fc"

@@ -71,7 +71,7 @@ def test_good_values_and_those_that_this_version_has_not() -> None:
         (15, 3, 10, []),
     ],
 )
-def test_connections(available: int, used: int, of_process: int, words: list[str]) -> None:
+def test_too_few_connections_are_a_problem(available: int, used: int, of_process: int, words: list[str]) -> None:
     found = list(judge_connections(available, used, of_process))
     assert [finding.problem.startswith(text) for finding, text in zip(found, words, strict=True)] == [True] * len(words)
 
@@ -85,7 +85,7 @@ def test_connections(available: int, used: int, of_process: int, words: list[str
         (-900.0, 0.1, "900.0 s behind"),
     ],
 )
-def test_clocks(ahead: float, uncertain: float, words: str) -> None:
+def test_a_clock_that_differs_is_a_problem(ahead: float, uncertain: float, words: str) -> None:
     found = [finding.problem for finding in judge_clock(ahead, uncertain)]
     assert (words in found[0]) if words else found == []
 

@@ -150,7 +150,7 @@ def test_values_of_labels_are_escaped() -> None:
 
 
 @pytest.mark.parametrize(("value", "text"), [(3.0, "3"), (0.25, "0.25"), (1e15, "1000000000000000")])
-def test_numbers(value: float, text: str) -> None:
+def test_a_number_is_written_without_an_exponent(value: float, text: str) -> None:
     assert format_number(value) == text
 
 

@@ -333,7 +333,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_contrast() -> None:
+def test_texts_have_enough_contrast_in_both_themes() -> None:
     style = STYLE.read_text()
     light, dark = (
         dict(re.findall(r"--([a-z]+): (#[0-9a-f]+)", part))
@@ -413,11 +413,11 @@ def test_shades_grow_with_the_duration() -> None:
     [(None, "-"), (0, "0 µs"), (7, "7 µs"), (1_500, "1.5 ms"), (59_900_000, "60 s"), (90_000_000, "1.5 min"),
      (3_600_000_000, "1 h"), (864_000_000_000, "10 d")],
 )  # fmt: skip
-def test_durations(microseconds: int | None, text: str) -> None:
+def test_a_duration_is_shown_with_its_unit(microseconds: int | None, text: str) -> None:
     assert duration(microseconds) == text
 
 
-def test_shares() -> None:
+def test_a_share_is_shown_in_per_cent() -> None:
     assert [share(value) for value in (0, 0.0125, 0.5, 1)] == ["0 %", "1.2 %", "50 %", "100 %"]
 
 

@@ -196,7 +196,7 @@ def test_errors_of_expressions_help(
     assert same == problem
 
 
-def test_previews(http: httpx.Client) -> None:
+def test_a_preview_has_times_and_a_description(http: httpx.Client) -> None:
     """A preview contains the requested number of times, a time zone, and a description in words
     (docs/reference/schedules.md)."""
     response = http.post("/v1/previews", json={"cron": "0 9 * * 1-5", "timezone": "America/New_York", "count": 3})

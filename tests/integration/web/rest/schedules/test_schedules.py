@@ -190,7 +190,7 @@ def test_a_missing_schedule_is_404(http: httpx.Client, method: str, path: str, b
 
 
 # --- lists and syncs -------------------------------------------------------------------------------------------------
-def test_lists(http: httpx.Client) -> None:
+def test_a_list_has_the_schedules_that_its_filters_select(http: httpx.Client) -> None:
     create(http, name="b-1")
     create(http, name="a-1", status="paused")
     create(http, name="b-2", target={"topic": "orders.created", "message": 1})
