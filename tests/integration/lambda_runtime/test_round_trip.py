@@ -68,6 +68,7 @@ def test_errors_have_the_one_shape(http: httpx.Client) -> None:
     assert len(ids) == 2
 
 
+@pytest.mark.parametrize("deployment", ["psycopg"], indirect=True)  # Neither depends on the driver.
 def test_the_openapi_document_and_the_certificate_are_served(http: httpx.Client) -> None:
     assert "/v1/queues/{name}" in http.get(http.get("/v1").json()["openapi"]).json()["paths"]
     assert http.get("/v1/cert").status_code in (200, 404)

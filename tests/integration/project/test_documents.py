@@ -192,16 +192,16 @@ def test_there_are_queries() -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_query_runs(database: Database, query: str) -> None:
+def test_a_query_runs(shared_database: Database, query: str) -> None:
     """The query runs in a read-only transaction, as both roles that the pages name: the owner, and a member of
     penstock_reader and pg_monitor.
     """
-    with psycopg.connect(database.api_dsn) as connection:
+    with psycopg.connect(shared_database.api_dsn) as connection:
         connection.execute("select queue.create('a'), queue.create_fifo('b.fifo'), queue.send('a', '1')")
         connection.commit()
         connection.read_only = True
         assert connection.execute(query.encode()).description
-    with psycopg.connect(database.dsn) as connection:
+    with psycopg.connect(shared_database.dsn) as connection:
         connection.execute("create role dashboards in role penstock_reader, pg_monitor")
         connection.execute("set role dashboards")
         connection.execute("set transaction read only")

@@ -26,6 +26,9 @@ from penstock_metrics.transforms.forecasts.outlook import (
 from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, build_forecaster
 from tests.support.jobs.processes import DAY, PROCESSES, Made, Score, judge, series_at
 
+# Several tests use the same scores, so one process computes them.
+pytestmark = pytest.mark.xdist_group("forecasts")
+
 DAY_SECONDS = 86_400.0
 LAST = 500_000 * HOUR + 7 * MINUTE
 NEVER = Hours(np.zeros(0), np.zeros(0))
