@@ -945,6 +945,7 @@ create table queue.outgoing_delivery (
     last_error text,
     waits_for text,
     outgoing_id bigint,
+    given_up_at timestamptz,        -- when the delivery was first given up; null unless a user retried it after that
     carrier text not null generated always as (case
         when endpoint like 'arn:aws:lambda:%' then 'lambda'
         when endpoint like 'smtp:%' then 'mail'
@@ -957,6 +958,8 @@ create index outgoing_delivery_account_due on queue.outgoing_delivery (account_i
 create index outgoing_delivery_waits_for on queue.outgoing_delivery (waits_for, due_at, delivery_id)
     where state = 'pending' and waiting;
 create index outgoing_delivery_exhausted on queue.outgoing_delivery (account_id, delivery_id) where state = 'exhausted';
+create index outgoing_delivery_retried on queue.outgoing_delivery (account_id)
+    where state = 'pending' and given_up_at is not null;
 create index outgoing_delivery_notice on queue.outgoing_delivery (notice_id);
 comment on table queue.outgoing_delivery is
     'Deliveries that are under way or exhausted. Each row is a notice for an endpoint: a URL, a Lambda function, or a '
@@ -1597,13 +1600,13 @@ create table queue.alert (
     evaluations int not null,       -- the number of consecutive evaluations that contradict the state
     since timestamptz not null,
     reported_rank int not null,         -- the worst rank that was reported; a smaller number is worse
-    reported_number bigint not null,    -- the number of messages or deliveries that was reported
-    reported_at timestamptz,
+    reported_number bigint not null,    -- the number of messages or deliveries that was reported, or the smallest since
+    reported_at timestamptz,        -- when the last alert about the problem was sent, without its end
     primary key (account_id, region, subject, name)
 ) with (fillfactor = 70, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 comment on table queue.alert is
     'Problems that alerts report. pending: the problem exists, but not for long enough; firing: the alert was sent; '
-    'ended: the end was sent at reported_at, and the problem sends no new alert for a while.';
+    'ended: the end was sent, and the problem sends no new alert until the pause after reported_at is over.';
 
 
 -- Compression --------------------------------------------------------------------------------------------------------

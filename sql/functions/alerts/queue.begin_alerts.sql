@@ -41,11 +41,11 @@ begin
     return next;
 end $$;
 
--- queue.alert_scopes: returns the accounts and regions in which something may need attention, with the account's own
--- address for alerts. `region` is empty for the deliveries of the account. `url` is null if the account has no own
--- address. Reads the measurements of all queues once, one index entry for each account with given-up deliveries, and
--- the late deliveries and schedules. Uses the indexes outgoing_delivery_exhausted, outgoing_delivery_due,
--- schedule_due and event_source_mapping_troubled.
+-- queue.alert_scopes: returns the accounts and regions in which something may need attention or was told, with the
+-- account's own address for alerts. `region` is empty for the deliveries of the account. `url` is null if the account
+-- has no own address. Reads the measurements of all queues once, one index entry for each account with given-up
+-- deliveries, and the late deliveries and schedules. Uses the indexes outgoing_delivery_exhausted,
+-- outgoing_delivery_due, schedule_due and event_source_mapping_troubled.
 create or replace function queue.alert_scopes() returns table (account_id text, region text, url text)
 language sql stable set jit = off set enable_hashjoin = on set enable_seqscan = on as $$
 with recursive given_up as (
@@ -76,7 +76,9 @@ troubled as (
     select l.account_id, '' from queue.delivery_endpoint l
     where l.paused_until is not null or l.failing_since is not null
     union
-    select g.account_id, '' from given_up g where g.account_id is not null)
+    select g.account_id, '' from given_up g where g.account_id is not null
+    union
+    select a.account_id, a.region from queue.alert a where a.state = 'firing')
 select t.account_id, t.region, a.url
 from troubled t left join queue.alert_target a on a.account_id = t.account_id
 order by 1, 2

@@ -293,6 +293,16 @@ begin
     where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting
         and d.delivery_id <> all (v_ids)
     order by d.due_at limit 1;
+    if v_next is null and v_ids = '{}' and p_endpoint_key.failures > 0 and exists (
+        select from queue.outgoing_delivery d
+        where d.account_id = p_endpoint_key.account_id and d.state = 'exhausted'
+            and d.account_id || ' ' || d.endpoint_key = p_endpoint_key.endpoint_key)
+    then
+        -- The row stays, because a retry of the given-up deliveries is the continuation of the failure.
+        update queue.delivery_endpoint l set next_at = v_now + interval '1 hour'
+        where l.endpoint_key = p_endpoint_key.endpoint_key;
+        return v_ids;
+    end if;
     if v_next is null and v_ids = '{}' and v_paused_until > v_now - interval '1 hour' then
         -- The row stays, because retries can become due later.
         update queue.delivery_endpoint l set next_at = v_paused_until + interval '1 hour'

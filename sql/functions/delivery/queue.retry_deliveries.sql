@@ -20,7 +20,8 @@ begin
             and (p_endpoint is null or d.endpoint = p_endpoint) and d.due_at >= coalesce(p_since, '-infinity')
         order by d.delivery_id limit p_limit for update skip locked);
     update queue.outgoing_delivery d
-    set attempts = 0, state = 'pending', lease = null, due_at = clock_timestamp(), waiting = false
+    set attempts = 0, state = 'pending', lease = null, due_at = clock_timestamp(), waiting = false,
+        given_up_at = coalesce(d.given_up_at, d.due_at)
     where d.delivery_id = any (v_ids);
     update queue.outgoing o set state = 'waiting', error = null
     from queue.outgoing_delivery d where d.delivery_id = any (v_ids) and o.outgoing_id = d.outgoing_id

@@ -8,7 +8,8 @@ language plpgsql as $$
 begin
     update queue.outgoing_delivery d
     set attempts = case when d.state = 'exhausted' then 0 else d.attempts end, state = 'pending', lease = null,
-        due_at = clock_timestamp(), waiting = false
+        due_at = clock_timestamp(), waiting = false,
+        given_up_at = case when d.state = 'exhausted' then coalesce(d.given_up_at, d.due_at) else d.given_up_at end
     where d.delivery_id = p_delivery_id and d.account_id = p_account_id
         and (d.lease is null or d.due_at <= (select clock_timestamp()));
     update queue.outgoing o set state = 'waiting', error = null

@@ -152,6 +152,39 @@ def test_more_given_up_deliveries_are_told_again(
     assert count_changes(receiver) == Counter([BEGAN, ("grew", "given_up", PARTNER_HOOK)])
 
 
+@pytest.mark.parametrize("one", [False, True])
+def test_deliveries_that_are_retried_and_given_up_again_are_one_problem(
+    db: Connection, receiver: Receiver, evaluate: Evaluate, deliver: Callable[[Settings], None], one: bool
+) -> None:
+    """No alert says that the problem ended, while the retries wait and after they failed. The pause is over each time.
+
+    The account is not the installation's, and nothing else of it needs attention.
+    """
+    settings = read_settings(receiver)
+    give_up(db, OTHER)
+    assert evaluate(settings) == 1
+    for _ in range(2):
+        retry(db, one=one)
+        assert value(db, "select count(*) from queue.outgoing_delivery where state = 'exhausted'") == 0
+        assert [evaluate(settings) for _ in range(2)] == [0, 0]
+        db.execute("update queue.outgoing_delivery set state = 'exhausted', due_at = clock_timestamp() "
+                   "where endpoint not like 'alert:%'")  # fmt: skip
+        assert [evaluate(settings) for _ in range(2)] == [0, 0]
+    retry(db, one=one)
+    db.execute("delete from queue.outgoing_delivery where endpoint not like 'alert:%'")  # The retry succeeds.
+    assert [evaluate(settings) for _ in range(2)] == [1, 0]
+    deliver(settings)
+    assert count_changes(receiver) == Counter([BEGAN, ENDED])
+
+
+def retry(db: Connection, *, one: bool) -> None:
+    if one:
+        db.execute("select queue.retry_delivery(account_id, delivery_id) from queue.outgoing_delivery "
+                   "where state = 'exhausted'")  # fmt: skip
+    else:
+        db.execute("select queue.retry_deliveries(%s, null, null, null, 100)", (OTHER,))
+
+
 def test_an_account_with_its_own_url_is_told_there(
     db: Connection, receiver: Receiver, evaluate: Evaluate, deliver: Callable[[Settings], None]
 ) -> None:

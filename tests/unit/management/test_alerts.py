@@ -12,9 +12,19 @@ from penstock.delivery.http.alert import address_alert
 from penstock.documents.endpoint import EndpointInvalid, parse_endpoint
 from penstock.management.alerts.evaluation import find_outage
 from penstock.management.alerts.messages import Recipient, find_dedup_key, write_messages
-from penstock.management.alerts.state import Change, Place, Rules, decide, list_places
-from penstock.management.attention import Concern
+from penstock.management.alerts.state import (
+    Change,
+    Place,
+    Rules,
+    decide,
+    find_held_until,
+    list_included,
+    list_places,
+)
+from penstock.management.attention import Concern, describe_endpoint, describe_late_work
 from penstock.postgres.statements.alerts import AlertRow, BegunRow
+from penstock.postgres.statements.deliveries import FailedEndpointRow
+from penstock.postgres.statements.metrics import LateWorkRow
 from penstock.settings import Settings
 from penstock.settings.alert_url import parse_alert_url
 from tests.support.alerts import build_concern
@@ -31,14 +41,17 @@ class Told:
         self.rules = Rules(evaluations, timedelta(minutes=pause_minutes))
         self.rows: dict[Place, AlertRow] = {}
         self.now = NOW
+        self.changes: list[Change] = []
 
     def __call__(self, *concerns: Concern) -> list[tuple[str, str]]:
         found = dict(list_places(ACCOUNT, "us-east-1", list(concerns)))
-        decision = decide(self.rows, found, self.now, self.rules)
+        included = set(list_included(ACCOUNT, "us-east-1", list(concerns)))
+        decision = decide(self.rows, found, self.now, self.rules, included)
         self.rows |= {Place(*row[:4]): row for row in decision.changed}
         for place in decision.gone:
             del self.rows[place]
         self.now += timedelta(minutes=1)
+        self.changes = decision.changes
         return [(change.what, change.kind) for change in decision.changes]
 
 
@@ -63,7 +76,113 @@ def test_a_problem_that_comes_back_waits_for_the_pause() -> None:
     assert [told(stalled), told()] == [[("began", "stalled")], [("ended", "stalled")]]
     flapping = [told(*[stalled] * (minute % 2)) for minute in range(8)]
     assert flapping == [[]] * 8
-    assert [told(stalled), told(stalled), told(stalled)] == [[], [("began", "stalled")], []]
+    assert [told(stalled), told(stalled), told(stalled)] == [[("began", "stalled")], [], []]
+
+
+def test_the_pause_begins_with_the_alert_and_not_with_its_end() -> None:
+    """New dead letters that arrive soon after the end of old ones are told, because the last alert is long ago."""
+    told = Told(evaluations=2, pause_minutes=10)
+    old, new = (build_concern("dead_letters", "dead", number=number) for number in (1, 320))
+    assert [told(old) for _ in range(9)][1] == [("began", "dead_letters")]
+    assert [told(), told()] == [[], [("ended", "dead_letters")]]
+    assert [told(new), told(new)] == [[], [("began", "dead_letters")]]
+    assert told.changes[0].number == 320
+
+
+def test_a_problem_in_the_pause_is_held_until_a_time_that_the_page_shows() -> None:
+    told, letters = Told(evaluations=1, pause_minutes=10), build_concern("dead_letters", "dead", number=3)
+    began = told.now
+    assert [told(letters), told(), told(letters)] == [[("began", "dead_letters")], [("ended", "dead_letters")], []]
+    (row,) = told.rows.values()
+    assert find_held_until(row, letters, told.now, told.rules) == began + timedelta(minutes=10)
+    told.now = began + timedelta(minutes=10)
+    assert find_held_until(row, letters, told.now, told.rules) is None
+    assert told(letters) == [("began", "dead_letters")]
+
+
+def test_letters_that_come_after_some_were_sent_back_are_new() -> None:
+    """320 are told, 300 are sent back, and 250 come. The number is smaller than the one that was told."""
+    told = Told(evaluations=1, pause_minutes=0)
+    found = [told(build_concern("dead_letters", "dead", number=number)) for number in (320, 20, 270, 270)]
+    assert found == [[("began", "dead_letters")], [], [("grew", "dead_letters")], []]
+    told(build_concern("dead_letters", "dead", number=271))
+    assert (told.changes[0].number, told.changes[0].new) == (271, 1)
+    (message,) = write_messages(Recipient(ACCOUNT, mail="oncall@example.com"), told.changes, SETTINGS)
+    assert "More: dead: dead letters, 1 new." in json.loads(message.body)["text"]
+
+
+# --- endpoints -------------------------------------------------------------------------------------------------------
+HOOK = "http://127.0.0.1:9/"
+
+
+def endpoint(given_up: int = 0, *, again: int = 0, fails: bool = True, retried: int = 0, old: bool = False,
+             stopped: bool = False) -> list[Concern]:  # fmt: skip
+    """Returns the concerns about an endpoint. `old` given-up deliveries are from before the failure."""
+    since = NOW - timedelta(minutes=5)
+    row = FailedEndpointRow(
+        HOOK, given_up, NOW if given_up or again else None, "refused", NOW if stopped else None, stopped,
+        since if retried else None, retried, "refused", 0, again,
+        None if not given_up else since - timedelta(hours=1) if old else NOW, since if fails else None,
+    )  # fmt: skip
+    return list(describe_endpoint(row))
+
+
+def test_a_failure_does_not_end_when_its_deliveries_are_given_up_or_tried_again() -> None:
+    told = Told()
+    assert [told(*endpoint(retried=2)) for _ in range(2)][1] == [("began", "endpoint_fails")]
+    assert [told(*endpoint(2)) for _ in range(3)] == [[], [("began", "given_up")], []]
+    assert [told(*endpoint(again=2, retried=2)) for _ in range(3)] == [[]] * 3
+    assert [told(*endpoint(1, again=1, retried=1)) for _ in range(3)] == [[]] * 3
+    assert [told(*endpoint(2)) for _ in range(3)] == [[]] * 3
+    assert [told() for _ in range(2)][1] == [("ended", "endpoint_fails"), ("ended", "given_up")]
+
+
+def test_a_retry_whose_result_is_not_known_ends_nothing() -> None:
+    """The endpoint has no failure that is old enough, so only the retry shows that nothing is mended."""
+    told = Told()
+    assert [told(*endpoint(2, fails=False)) for _ in range(2)][1] == [("began", "given_up")]
+    assert [told(*endpoint(again=2, fails=False)) for _ in range(4)] == [[]] * 4
+    assert [told(*endpoint(2, fails=False)) for _ in range(2)] == [[]] * 2
+    assert [told() for _ in range(2)][1] == [("ended", "given_up")]
+
+
+def test_an_endpoint_that_responds_again_ends_its_failure_while_old_deliveries_stay_given_up() -> None:
+    told = Told(evaluations=1)
+    assert told(*endpoint(retried=1)) == [("began", "endpoint_fails")]
+    assert told(*endpoint(1)) == [("began", "given_up")]
+    assert told(*endpoint(1, fails=False)) == [("ended", "endpoint_fails")]
+
+
+def test_a_new_failure_is_told_beside_old_given_up_deliveries() -> None:
+    told = Told(evaluations=1)
+    assert told(*endpoint(1, fails=False)) == [("began", "given_up")]
+    assert told(*endpoint(1, retried=4, old=True)) == [("began", "endpoint_fails")]
+
+
+def test_an_endpoint_that_a_user_pauses_has_not_recovered() -> None:
+    told = Told(evaluations=1)
+    assert told(*endpoint(retried=1)) == [("began", "endpoint_fails")]
+    assert [told(*endpoint(stopped=True)) for _ in range(3)] == [[]] * 3
+    assert told() == [("ended", "endpoint_fails")]
+
+
+def test_one_failure_of_an_endpoint_has_one_row() -> None:
+    (row,) = endpoint(2, again=1, retried=1)
+    assert (row.kind, row.number) == ("given_up", 3)
+    assert row.text == (
+        "2 deliveries were given up: refused. 1 given-up delivery is tried again. The endpoint still fails."
+    )
+    assert [(one.kind, one.name) for one in row.includes] == [("endpoint_fails", HOOK)]
+
+
+def test_a_mapping_that_the_service_stops_has_not_recovered() -> None:
+    told = Told(evaluations=1)
+    rows = [LateWorkRow(kind, "q to f", 3, NOW, "error", "7") for kind in ("mapping_fails", "mapping_stopped")]
+    fails, stopped = map(describe_late_work, rows)
+    assert [told(fails), told(stopped), told()] == [
+        [("began", "mapping_fails")], [("began", "mapping_stopped")],
+        [("ended", "mapping_fails"), ("ended", "mapping_stopped")],
+    ]  # fmt: skip
 
 
 def test_a_problem_that_stays_away_is_forgotten_after_the_pause() -> None:

@@ -82,6 +82,13 @@ PAGES_OF_LATE_WORK: Final = {
 }
 
 
+class Included(Struct):
+    """Another concern with the same cause, which the text of a concern also describes."""
+
+    kind: str
+    name: str
+
+
 class Concern(Struct):
     """A queue, an endpoint or a schedule that needs attention, and the reason.
 
@@ -91,12 +98,15 @@ class Concern(Struct):
     `mapping_stopped`; for the database, `old_transaction` or `old_snapshot`. `state` is the word that all pages and
     commands show for the kind.
 
+    One fault is one concern: `includes` names the concerns that this concern replaces, because they have the same
+    cause.
+
     A queue's `number` counts messages that can be received, dead letters, or messages that expired in the last 15
-    minutes. An endpoint's `number` counts kept given-up deliveries, waiting deliveries or deliveries that are being
-    retried. Other numbers count late schedules or deliveries, failures in a row, failed invocations of a mapping, or
-    transactions. `since` is null if the beginning is unknown. `since_or_before` means that the concern began at that
-    time or earlier. `text` is the reason. `page` is the path of the console's page where a user can look at the concern
-    and mend it.
+    minutes. An endpoint's `number` counts given-up deliveries that are kept or tried again, waiting deliveries or
+    deliveries that are being retried. Other numbers count late schedules or deliveries, failures in a row, failed
+    invocations of a mapping, or transactions. `since` is null if the beginning is unknown. `since_or_before` means that
+    the concern began at that time or earlier. `text` is the reason. `page` is the path of the console's page where a
+    user can look at the concern and mend it.
     """
 
     kind: str
@@ -108,6 +118,7 @@ class Concern(Struct):
     text: str
     page: str
     state: str = ""
+    includes: list[Included] = []
 
     def __post_init__(self) -> None:
         """Names the state by the kind, unless the caller names it."""
@@ -280,17 +291,22 @@ def describe_endpoints(rows: Iterable[FailedEndpointRow]) -> Iterator[Concern]:
 
 
 def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
-    """Yields the concerns about an endpoint. The concern about a user's pause is only a reminder."""
+    """Yields the concerns about an endpoint. The concern about a user's pause is only a reminder.
+
+    If the present failure made deliveries be given up, their concern includes the failure. The concern stays while a
+    retry of these deliveries has no result, because nothing shows that the endpoint works.
+    """
     name, page = hide_secrets(row.endpoint), f"{CONSOLE}/deliveries"
-    if row.given_up:
-        noun = "delivery was" if row.given_up == 1 else "deliveries were"
-        text = f"{row.given_up:,} {noun} given up: {row.last_error or 'no response'}."
-        since = to_utc(row.given_up_at)
-        yield Concern(GIVEN_UP, "bad", name, since, False, row.given_up, text, f"{page}?view=given-up")
+    fails = [Included(FAILS, name)] if row.fails_since is not None else []
+    is_same = bool(fails) and (row.again > 0 or is_since(row.last_given_up_at, row.fails_since))
+    if row.given_up or row.again:
+        yield describe_given_up(row, name, fails if is_same and not row.stopped else [])
     if row.stopped:
         text = "A user paused the deliveries to this endpoint."
-        yield Concern(PAUSED, "info", name, to_utc(row.paused_at), False, row.waiting, text, page)
-    elif row.paused_at is not None:
+        yield Concern(PAUSED, "info", name, to_utc(row.paused_at), False, row.waiting, text, page, includes=fails)
+    if row.stopped or is_same:
+        return
+    if row.paused_at is not None:
         text = "The endpoint fails: its deliveries wait, and the service tries one at a time."
         yield Concern(FAILS, "warn", name, to_utc(row.paused_at), False, row.waiting, text, page)
     if row.failing_since is not None:
@@ -302,10 +318,34 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
         yield Concern(FAILS, "warn", name, to_utc(row.failing_since), False, row.retried, text, attempts)
 
 
+def is_since(moment: datetime | None, start: datetime | None) -> bool:
+    return moment is not None and start is not None and moment >= start
+
+
+def describe_given_up(row: FailedEndpointRow, name: str, fails: list[Included]) -> Concern:
+    """Returns the concern about an endpoint's given-up deliveries, and those of them that a user retries."""
+    error, parts = row.last_error or "no response", []
+    if row.given_up:
+        parts.append(
+            f"{row.given_up:,} {'delivery was' if row.given_up == 1 else 'deliveries were'} given up: {error}."
+        )
+    if row.again:
+        parts.append(f"{row.again:,} given-up {'delivery is' if row.again == 1 else 'deliveries are'} tried again")
+        parts[-1] += "." if row.given_up else f": {error}."
+    if fails:
+        parts.append("The endpoint still fails.")
+    view = "given-up" if row.given_up else "waiting"
+    return Concern(
+        GIVEN_UP, "bad", name, to_utc(row.given_up_at), False, row.given_up + row.again, " ".join(parts),
+        f"{CONSOLE}/deliveries?view={view}", includes=fails,
+    )  # fmt: skip
+
+
 def describe_late_work(row: LateWorkRow) -> Concern:
     """Returns the concern about late or failing work, or about an old transaction."""
     level: Level = "bad"
     name, page = "Database", CONSOLE + PAGES_OF_LATE_WORK.get(row.kind, "")
+    includes: list[Included] = []
     if row.kind == SCHEDULES_LATE:
         name, text = "Schedules", f"{name_first(row)} {'is' if row.number == 1 else 'are'} due and did not fire."
         text += " A process with QUEUE_SCHEDULE_ENABLED fires schedules."
@@ -325,11 +365,12 @@ def describe_late_work(row: LateWorkRow) -> Concern:
         name, page = f"{queue} to {hide_secrets(target)}", f"{CONSOLE}/mappings/{row.mapping_id}"
         what = "No invocation succeeds" if row.kind == MAPPING_FAILS else "The service stopped the mapping"
         text = f"{what}: {(row.error or 'no cause').removeprefix('PROBLEM: ').rstrip('.')}."
+        includes = [Included(MAPPING_FAILS, name)] if row.kind == MAPPING_STOPPED else []
     elif row.kind == OLD_TRANSACTION:
         level, text = "warn", "A transaction is open. PostgreSQL cannot remove deleted rows meanwhile."
     else:
         text = f"A snapshot is {row.number:,} transactions old. PostgreSQL cannot remove deleted rows meanwhile."
-    return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page)
+    return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page, includes=includes)
 
 
 def name_first(row: LateWorkRow) -> str:

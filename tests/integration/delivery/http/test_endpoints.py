@@ -290,6 +290,31 @@ def test_an_endpoint_that_has_failed_for_minutes_needs_attention(
     assert logged == [("an endpoint fails", BAD), ("an endpoint answers again", BAD)]
 
 
+def test_a_failure_outlives_the_deliveries_that_it_made_be_given_up(db: Connection, store: DeliveryStore) -> None:
+    """Hours later nothing has shown that the endpoint works. A response shows it, and a failed retry does not."""
+
+    def fails() -> list[tuple[object, ...]]:
+        return db.execute(
+            "select given_up, again, fails_since is not null from queue.list_failed_endpoints('000000000000', 10, 120)"
+        ).fetchall()
+
+    publish(db, BAD, copies=2)
+    settle(store, store.claim(50, {}), 503)
+    db.execute("update queue.delivery_endpoint set failing_since = failing_since - interval '50 minutes'")
+    db.execute("update queue.outgoing_delivery set state = 'exhausted'")
+    for _ in range(3):
+        pass_time(db, 3700)
+        assert store.claim(50, {}) == []
+        assert fails() == [(2, 0, True)]
+    db.execute("select queue.retry_deliveries('000000000000', null, null, null, 100)")
+    assert fails() == [(0, 2, True)]
+    first, second = store.claim(50, {})
+    settle(store, [first], 503)
+    assert fails() == [(0, 2, True)]
+    settle(store, [second], 200)
+    assert fails() == [(0, 1, False)]
+
+
 def measured(db: Connection, name: str) -> float:
     """Measures the installation. Returns the value of the given reading."""
     db.execute("select queue.measure_installation()")

@@ -18,7 +18,7 @@ from penstock.settings import Settings
 from penstock.settings.alert_url import parse_alert_url
 
 from .messages import Message, Recipient, write_messages
-from .state import Change, Place, Rules, decide, list_places
+from .state import Change, Place, Rules, decide, list_included, list_places
 
 OUTAGE_INTERVALS: Final = 3
 """An evaluation that comes later than this many intervals after the last one means an outage."""
@@ -32,10 +32,12 @@ def evaluate(settings: Settings, begun: BegunRow, interval_ms: int) -> Operation
     urls, scopes = yield from read_scopes(settings)
     has_default = bool(find_default_recipients(settings))
     concerns: dict[Place, Concern] = {}
+    included: set[Place] = set()
     for account_id, region in scopes:
         if has_default or urls.get(account_id):
             found = yield from read_attention(act_for(account_id, region, settings))
             concerns.update(list_places(account_id, region, found.concerns))
+            included.update(list_included(account_id, region, found.concerns))
     rows: dict[Place, AlertRow] = {}
     for row in (yield from Call(LIST_ALERTS, (None,))):
         if has_default or row.url is not None:
@@ -43,8 +45,7 @@ def evaluate(settings: Settings, begun: BegunRow, interval_ms: int) -> Operation
             urls[row.account_id] = row.url
     if not has_default:  # no address learns of the installation's problems
         concerns = {place: concern for place, concern in concerns.items() if place.account_id}
-    rules = Rules(settings.queue_alert_evaluations, timedelta(seconds=settings.queue_alert_pause_seconds))
-    decision = decide(rows, concerns, begun.now, rules)
+    decision = decide(rows, concerns, begun.now, read_rules(settings), included)
     changes = [*find_outage(begun, interval_ms), *decision.changes]
     messages = list(address_changes(changes, urls, settings)) if changes else []
     changed = [row._asdict() for row in decision.changed]
@@ -54,6 +55,10 @@ def evaluate(settings: Settings, begun: BegunRow, interval_ms: int) -> Operation
         STORE_ALERTS, (begun.round, default, encode_rows(changed), encode_rows(gone), encode_rows(messages))
     )
     return stored.deliveries
+
+
+def read_rules(settings: Settings) -> Rules:
+    return Rules(settings.queue_alert_evaluations, timedelta(seconds=settings.queue_alert_pause_seconds))
 
 
 def read_scopes(settings: Settings) -> Operation[tuple[dict[str, str | None], list[tuple[str, str]]]]:

@@ -134,7 +134,8 @@ class Writer:
         if change.what == "ended":
             return f"Ended: {subject}, after {_span(change.since, change.until)}."
         verb = {"worse": "Worse: ", "grew": "More: "}.get(change.what, "")
-        return f"{verb}{subject}. {_end(change.text)} Since {_clock(change.since)}."
+        new = f", {change.new:,} new" if change.new else ""
+        return f"{verb}{subject}{new}. {_end(change.text)} Since {_clock(change.since)}."
 
     def _place(self, change: Change) -> str:
         """Returns the account and the region, unless they are the reader's own."""

@@ -1,11 +1,11 @@
 """Decides which problems to tell: when a problem began, became worse, grew or ended.
 
 A problem is told after it has existed for some consecutive evaluations, and its end after the problem has been gone for
-as many. A problem that comes back soon after its end is told only after a pause, so a flapping queue sends few
-messages.
+as many. A problem that another concern includes goes on. A problem that grows, or that comes back after its end, is
+told again at most once in a pause, so a flapping queue sends few messages.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
@@ -18,6 +18,7 @@ from penstock.management.attention import (
     OLD_SNAPSHOT,
     OLD_TRANSACTION,
     PAUSED,
+    SCHEDULES_LATE,
     Concern,
 )
 from penstock.management.verdicts import ORDER
@@ -34,6 +35,8 @@ OF_ACCOUNT: Final = frozenset((GIVEN_UP, PAUSED, FAILS, DELIVERIES_LATE))
 """The kinds that belong to the account and not to one of its regions."""
 OF_INSTALLATION: Final = frozenset((OLD_TRANSACTION, OLD_SNAPSHOT))
 """The kinds that only the installation's operator can mend."""
+TOGETHER: Final = {SCHEDULES_LATE: "Schedules", DELIVERIES_LATE: "Deliveries"}
+"""The names of problems that late work has together."""
 OWN_ENDPOINTS: Final = ("alert://", "smtp://mail/alert")
 """The beginnings of the endpoints of alerts (queue.send_alerts)."""
 
@@ -52,7 +55,8 @@ class Place(NamedTuple):
 
 class Change(Struct, kw_only=True):
     """A change to tell. `state` is the word for the kind, and is empty for an end. `number` counts messages or
-    deliveries. `until` is the end of a problem or an outage.
+    deliveries, and `new` counts those that came since the last alert, if the problem grew. `until` is the end of a
+    problem or an outage.
     """
 
     what: What
@@ -66,6 +70,7 @@ class Change(Struct, kw_only=True):
     since: datetime | None = None
     until: datetime | None = None
     number: int = 0
+    new: int = 0
     text: str = ""
     page: str = ""
 
@@ -85,17 +90,25 @@ class Decision(NamedTuple):
     changes: list[Change]
 
 
-def decide(rows: Mapping[Place, AlertRow], concerns: Mapping[Place, Concern], now: datetime, rules: Rules) -> Decision:
-    """Compares stored alerts with the current concerns. `now` is the database's time."""
+def decide(
+    rows: Mapping[Place, AlertRow], concerns: Mapping[Place, Concern], now: datetime, rules: Rules,
+    included: Collection[Place] = frozenset(),
+) -> Decision:  # fmt: skip
+    """Compares stored alerts with the current concerns. `now` is the database's time. The problems in `included` exist,
+    but other concerns include them.
+    """
     decision = Decision([], [], [])
     for place, concern in concerns.items():
         row, what = advance(rows.get(place), place, concern, now, rules)
         if row != rows.get(place):
             decision.changed.append(row)
         if what is not None:
-            decision.changes.append(describe(what, place, concern, row))
+            decision.changes.append(describe(what, place, concern, row, rows.get(place)))
     for place, row in rows.items():
-        if place not in concerns:
+        if place in included and place not in concerns and row.state == "firing":
+            if row.evaluations:
+                decision.changed.append(row._replace(evaluations=0))
+        elif place not in concerns:
             _miss(place, row, now, rules, decision)
     return decision
 
@@ -114,17 +127,32 @@ def advance(
     if row.state == "firing":
         if rank < row.reported_rank:
             return reported._replace(reported_rank=rank), "worse"
-        paused = row.reported_at is not None and now - row.reported_at < rules.pause
-        if concern.kind in GROWING and concern.kind == row.kind and concern.number > row.reported_number and not paused:
+        if count_new(row, concern) and find_held_until(row, concern, now, rules) is None:
             return reported, "grew"
-        return row._replace(evaluations=0), None
+        least = min(row.reported_number, concern.number) if concern.kind in GROWING else row.reported_number
+        return row._replace(evaluations=0, reported_number=least), None
     held = min(row.evaluations + 1, rules.evaluations)
-    resting = row.state == "ended" and row.reported_at is not None and now - row.reported_at < rules.pause
-    if held < rules.evaluations or resting:
+    if held < rules.evaluations or find_held_until(row, concern, now, rules) is not None:
         return row._replace(evaluations=held), None
     return reported._replace(
         since=concern.since or now if row.state == "ended" else row.since, reported_rank=rank
     ), "began"
+
+
+def count_new(row: AlertRow, concern: Concern) -> int:
+    """Returns how many messages or deliveries came since the last alert. The number that was told decreases with the
+    problem, so new trouble is not hidden behind old trouble that is mended.
+    """
+    is_growing = concern.kind in GROWING and concern.kind == row.kind
+    return max(0, concern.number - row.reported_number) if is_growing else 0
+
+
+def find_held_until(row: AlertRow, concern: Concern, now: datetime, rules: Rules) -> datetime | None:
+    """Returns when the pause ends that delays an alert about a problem that came back or grew, or None."""
+    if row.reported_at is None or not (row.state == "ended" or count_new(row, concern)):
+        return None
+    until = row.reported_at + rules.pause
+    return until if now < until else None
 
 
 def _miss(place: Place, row: AlertRow, now: datetime, rules: Rules, decision: Decision) -> None:
@@ -134,7 +162,7 @@ def _miss(place: Place, row: AlertRow, now: datetime, rules: Rules, decision: De
         if missed < rules.evaluations:
             decision.changed.append(row._replace(evaluations=missed))
             return
-        decision.changed.append(row._replace(state="ended", evaluations=0, reported_at=now))
+        decision.changed.append(row._replace(state="ended", evaluations=0))
         decision.changes.append(
             Change(what="ended", account_id=row.account_id, region=row.region, subject=row.subject,
                    name=row.name, kind=row.kind, since=row.since, until=now)
@@ -145,25 +173,35 @@ def _miss(place: Place, row: AlertRow, now: datetime, rules: Rules, decision: De
         decision.changed.append(row._replace(evaluations=0))
 
 
-def describe(what: What, place: Place, concern: Concern, row: AlertRow) -> Change:
+def describe(what: What, place: Place, concern: Concern, row: AlertRow, before: AlertRow | None) -> Change:
     return Change(
-        what=what, account_id=place.account_id, region=place.region, subject=place.subject, name=concern.name,
+        what=what, account_id=place.account_id, region=place.region, subject=place.subject, name=place.name,
         kind=concern.kind, state=concern.state, level=concern.level, since=row.since, number=concern.number,
+        new=count_new(before, concern) if before is not None and what == "grew" else 0,
         text=concern.text, page=concern.page,
     )  # fmt: skip
 
 
-def list_places(account_id: str, region: str, concerns: list[Concern]) -> Iterator[tuple[Place, Concern]]:
+def list_places(account_id: str, region: str, concerns: Sequence[Concern]) -> Iterator[tuple[Place, Concern]]:
     """Yields the concerns that alerts tell, by key. A user's pause of an endpoint needs no alert. An address of alerts
     that fails sends no alert, because the alert about it would fail too.
     """
     for concern in concerns:
-        if concern.level == "info" or concern.name.startswith(OWN_ENDPOINTS):
-            continue
-        if concern.kind in OF_INSTALLATION:
-            yield Place("", "", concern.kind, concern.name), concern
-        elif concern.kind in OF_ACCOUNT:
-            yield Place(account_id, "", concern.kind, concern.name), concern
-        else:
-            subject = VERDICT if concern.kind in RANKS else concern.kind
-            yield Place(account_id, region, subject, concern.name), concern
+        if concern.level != "info" and not concern.name.startswith(OWN_ENDPOINTS):
+            yield find_place(account_id, region, concern.kind, concern.name), concern
+
+
+def list_included(account_id: str, region: str, concerns: Sequence[Concern]) -> Iterator[Place]:
+    """Yields the keys of the problems that other concerns include."""
+    for concern in concerns:
+        for one in concern.includes:
+            yield find_place(account_id, region, one.kind, one.name)
+
+
+def find_place(account_id: str, region: str, kind: str, name: str) -> Place:
+    """Returns the key of a problem. All late schedules are one problem, whichever is the first."""
+    if kind in OF_INSTALLATION:
+        return Place("", "", kind, name)
+    if kind in OF_ACCOUNT:
+        return Place(account_id, "", kind, TOGETHER.get(kind, name))
+    return Place(account_id, region, VERDICT if kind in RANKS else kind, TOGETHER.get(kind, name))

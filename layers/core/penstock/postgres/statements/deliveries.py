@@ -186,6 +186,10 @@ class FailedEndpointRow(NamedTuple):
     `paused_at` is None if the endpoint is not paused. `stopped` means that a user paused the endpoint. `failing_since`
     is the time of the first failure since the last response, or None. `retried` counts the endpoint's deliveries that
     are being retried. `waiting` counts the deliveries of a paused endpoint.
+
+    `again` counts the pending deliveries that were given up before a user retried them. `last_given_up_at` is the time
+    at which the last of the given-up deliveries was given up, or None. `fails_since` is the time of the first failure
+    since the last response, also of a paused endpoint, or None if the endpoint responded or has just failed.
     """
 
     endpoint: str
@@ -198,6 +202,9 @@ class FailedEndpointRow(NamedTuple):
     retried: int = 0
     retry_error: str | None = None
     waiting: int = 0
+    again: int = 0
+    last_given_up_at: datetime | None = None
+    fails_since: datetime | None = None
 
 
 LIST_FAILED_ENDPOINTS = Statement("queue.list_failed_endpoints", ("text", "int4", "int4"), FailedEndpointRow)
