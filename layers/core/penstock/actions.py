@@ -99,11 +99,13 @@ def is_always_served(_http: HttpRequest, _settings: Settings) -> bool:
 class Service(Struct, frozen=True):
     """Describes how a service's protocol differs from the protocols of other services.
 
+    `shape_name` is the name of the service's shape in AWS's Smithy model, or empty for a service without CBOR.
     `target_prefix` is the prefix of `X-Amz-Target`. `xml_namespace` is the namespace of XML responses. `version` is the
     `Version` parameter. A REST-JSON service has no prefix and no namespace, because its actions have routes.
     """
 
     name: str
+    shape_name: str
     target_prefix: str
     xml_namespace: str
     version: str
@@ -143,12 +145,14 @@ AnyAction: TypeAlias = Action[Struct, Struct | None]
 
 # fmt: off
 SERVICES = {
-    "sqs": Service("sqs", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/", "2012-11-05",
-                   has_validation_error=False),
-    "sns": Service("sns", "AmazonSNS", "http://sns.amazonaws.com/doc/2010-03-31/", "2010-03-31", as_sns_error),
-    "scheduler": Service("scheduler", "", "", "2021-06-30", as_scheduler_error),
-    "lambda": Service("lambda", "", "", "2015-03-31", as_lambda_error, is_served=polls_mappings),
-    "sts": Service("sts", "", "https://sts.amazonaws.com/doc/2011-06-15/", "2011-06-15"),
+    "sqs": Service("sqs", "AmazonSQS", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/",
+                   "2012-11-05", has_validation_error=False),
+    "sns": Service("sns", "AmazonSimpleNotificationService", "AmazonSNS", "http://sns.amazonaws.com/doc/2010-03-31/",
+                   "2010-03-31", as_sns_error),
+    "scheduler": Service("scheduler", "AWSChronosService", "", "", "2021-06-30", as_scheduler_error),
+    "lambda": Service("lambda", "", "", "", "2015-03-31", as_lambda_error, is_served=polls_mappings),
+    "sts": Service("sts", "AWSSecurityTokenServiceV20110615", "", "https://sts.amazonaws.com/doc/2011-06-15/",
+                   "2011-06-15"),
 }
 
 ACTIONS: tuple[Action[Any, Any], ...] = (
@@ -374,6 +378,15 @@ BY_NAME: dict[tuple[str, str], AnyAction] = {
 BY_TARGET: dict[bytes, AnyAction] = {
     f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action for action in ACTIONS if not action.route
 }
+
+
+SERVICE_OF_SHAPE = {
+    f"{namespace}{name}": service.name
+    for service in SERVICES.values()
+    for name in {service.shape_name, service.target_prefix} - {""}
+    for namespace in ("", f"com.amazonaws.{service.name}.")
+}
+"""The service of each name that a path of rpc-v2-cbor can contain."""
 
 
 def _route(text: str) -> tuple[str, str, bool]:

@@ -5,7 +5,8 @@
     response = encode(call, result)           # or encode_error(call.protocol, error, call.context.request_id)
 
 In AWS JSON, `X-Amz-Target` contains the action. In REST-JSON (EventBridge Scheduler, Lambda), the method and path
-determine the action. All other requests use the Query protocol, with parameters in the query string, a form body or
+determine the action. In rpc-v2-cbor, the header `smithy-protocol` selects the protocol, and the path the action. All
+other requests use the Query protocol, with parameters in the query string, a form body or
 both. The path of a Query request is `/` or the path of a queue, which is then the QueueUrl. A queue's path accepts
 GetQueueUrl and the actions with a QueueUrl (recorded at AWS).
 
@@ -16,23 +17,38 @@ other errors in its request.
 
 import logging
 import re
-from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import Any, NamedTuple, cast
-from urllib.parse import unquote_to_bytes
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
 
 from msgspec import Struct
 
 from .access.public_links import PUBLIC_ACTIONS, is_followed_in_browser
 from .access.request_rate import CHUNK_BYTES, count_response
-from .access.sigv4 import CredentialScope, query_pairs
-from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, REST_SERVICES, SERVICES, UNDECODED, AnyAction, Service
-from .aws.arn import is_account_id, is_region
-from .aws.codec import json, limits, query, query_json, rest_json, xml
+from .access.sigv4 import CredentialScope
+from .actions import (
+    BY_NAME,
+    BY_ROUTE,
+    BY_TARGET,
+    PEEK,
+    REST_SERVICES,
+    SERVICE_OF_SHAPE,
+    SERVICES,
+    UNDECODED,
+    AnyAction,
+    Service,
+)
+from .aws.codec import json, limits, query, query_json, rest_json, rpc_cbor, xml
 from .aws.codec.errors import UnknownOperationException
-from .aws.codec.protocol import Protocol, detect_protocol, find_rest_resource
+from .aws.codec.protocol import SMITHY_PROTOCOL, Protocol, detect_protocol, find_operation, find_rest_resource
 from .aws.queue_url import is_queue_path
 from .context import Context, find_client_address
+from .credential_scope import (
+    build_default_scope,
+    check_region,
+    read_any_scope,
+    read_header_scope,
+    read_query_scope,
+)
 from .effects import Operation
 from .environment import Environment
 from .errors import (
@@ -41,13 +57,13 @@ from .errors import (
     MissingAction,
     MissingParameter,
     RequestEntityTooLarge,
-    SignatureDoesNotMatch,
 )
 from .http import HttpRequest, HttpResponse
 from .observing.telemetry import AtMost
-from .settings import Settings
 from .sns import link_page
 from .sns.errors import ValidationError
+
+T = TypeVar("T")
 
 # The size of a batch of 1 MiB in which every character is escaped as \uXXXX, plus names and ids.
 MAX_BODY_BYTES = 6 * 1_048_576 + 262_144
@@ -55,10 +71,11 @@ MAX_BODY_BYTES = 6 * 1_048_576 + 262_144
 _log = logging.getLogger(__name__)
 _log.addFilter(AtMost(10))  # limits the length of records about refused requests
 
-MAX_SCOPE_BYTES = 512  # the cache holds scopes, and no client sends a longer scope
-
 # The path of the peek endpoint (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or the queue's region, account and name.
-_PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/]+))?/?").fullmatch
+# An SDK with CBOR appends the path of ReceiveMessage.
+_PEEK_PATH = re.compile(
+    r"/_aws/sqs/messages(?:/service/[^/]+/operation/[^/]+|/([a-z0-9-]{1,32})(/[0-9]{12}/[^/]+))?/?"
+).fullmatch
 
 
 class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the client
@@ -214,14 +231,33 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
     action = BY_TARGET.get(target)
     if action is None:
         raise InvalidAction.named(target.decode("latin-1").rpartition(".")[2])
+    request = _decode_checked(action, json.build_decoder(action.request), http.body)
+    scope = read_header_scope(http.headers, environment) or build_default_scope(environment)
+    return DecodedRequest(action, request, scope)
+
+
+def _decode_checked(action: AnyAction, decode_body: Callable[[T], Struct], body: T) -> Struct:
+    """Decodes the members of a Query service's action. Raises the service's errors for missing and too long members."""
     try:
-        request = json.build_decoder(action.request)(http.body)
+        request = decode_body(body)
     except MissingParameter as error:
         raise _build_missing_error(action, error) from error
     if SERVICES[action.service].has_validation_error:
         _check_limits(request)
-    scope = _read_header_scope(http.headers, environment) or _build_default_scope(environment)
-    return DecodedRequest(action, request, scope)
+    return request
+
+
+def _decode_cbor(http: HttpRequest, environment: Environment) -> DecodedRequest:
+    rpc_cbor.check_headers(http.headers)
+    service, name = find_operation(http.path) or ("", "")
+    action = BY_NAME.get((SERVICE_OF_SHAPE.get(service, ""), name))
+    if action is None or http.method != "POST":
+        raise UnknownOperationException
+    if action.route:
+        request = rpc_cbor.build_rest_decoder(action.request)(http.body)
+    else:
+        request = _decode_checked(action, rpc_cbor.build_decoder(action.request), http.body)
+    return DecodedRequest(action, request, read_any_scope(http, environment))
 
 
 def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
@@ -230,20 +266,15 @@ def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
     if action is None or not SERVICES[action.service].is_served(http, environment.settings):
         raise UnknownOperationException
     request = rest_json.build_decoder(action.request)(label, http.query, http.body)
-    scope = (
-        _read_header_scope(http.headers, environment)
-        or _read_presigned_scope(http, environment)
-        or _build_default_scope(environment)
-    )
-    return DecodedRequest(action, request, scope)
+    return DecodedRequest(action, request, read_any_scope(http, environment))
 
 
 def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest:
     tree = query.parse(http.query, b"" if http.method == "GET" else http.body)
     scope = (
-        _read_header_scope(http.headers, environment)
-        or _read_query_scope(tree, environment)
-        or _build_default_scope(environment)
+        read_header_scope(http.headers, environment)
+        or read_query_scope(tree, environment)
+        or build_default_scope(environment)
     )
     on_queue = http.path != "/" and is_queue_path(http.path)
     if on_queue and not tree.get("Action"):
@@ -253,12 +284,7 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
         raise InvalidAction.named(action.name)
     if http.path != "/":
         tree.setdefault("QueueUrl", http.path)
-    try:
-        request = query.build_decoder(action.request)(tree)
-    except MissingParameter as error:
-        raise _build_missing_error(action, error) from error
-    if SERVICES[action.service].has_validation_error:
-        _check_limits(request)
+    request = _decode_checked(action, query.build_decoder(action.request), tree)
     return DecodedRequest(action, request, scope)
 
 
@@ -278,6 +304,7 @@ def _build_missing_error(action: AnyAction, error: MissingParameter) -> AwsError
 _DECODERS = {
     Protocol.JSON: _decode_json,
     Protocol.REST_JSON: _decode_rest,
+    Protocol.CBOR: _decode_cbor,
     Protocol.QUERY: _decode_query,
     Protocol.QUERY_JSON: _decode_query,
 }
@@ -286,8 +313,11 @@ _DECODERS = {
 def guess_service(http: HttpRequest) -> str:
     """Returns the most likely service of an undecodable request, because each service has its own error format.
 
-    The function tries the target first, then the signature's scope, and then `Version`.
+    The function tries the path and the target first, then the signature's scope, and then `Version`.
     """
+    operation = find_operation(http.path)
+    if operation is not None and operation[0] in SERVICE_OF_SHAPE:
+        return SERVICE_OF_SHAPE[operation[0]]
     resource = find_rest_resource(http.path)
     if resource is not None:
         return REST_SERVICES.get(resource[0], "lambda")
@@ -327,89 +357,29 @@ def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
     """Decodes a GET with parameters, or an SDK's ReceiveMessage. Ignores the members of ReceiveMessage except
     QueueUrl."""
     protocol = detect_protocol(http.headers, http.path)
-    in_body = protocol is not Protocol.JSON and http.method != "GET"
+    decode_members = {Protocol.JSON: _decode_json, Protocol.CBOR: _decode_cbor}.get(protocol)
+    in_body = decode_members is None and http.method != "GET"
     tree = query.parse(http.query, http.body if in_body else b"")
-    if protocol is Protocol.JSON:
-        decoded = _decode_json(http, environment)
+    if decode_members is not None:
+        decoded = decode_members(http, environment)
         tree |= {"Action": decoded.action.name, "QueueUrl": getattr(decoded.request, "queue_url", "")}
     if tree.get("Action", PEEK.name) != PEEK.name:
         raise InvalidAction.named(str(tree["Action"])[:256])
     scope = (
-        _read_header_scope(http.headers, environment)
-        or _read_query_scope(tree, environment)
-        or _build_default_scope(environment)
+        read_header_scope(http.headers, environment)
+        or read_query_scope(tree, environment)
+        or build_default_scope(environment)
     )
     matched = _PEEK_PATH(http.path)
     if matched and matched[2]:
         tree["QueueUrl"] = f"/{matched[1]}{matched[2]}"
         scope = scope._replace(region=matched[1])
-        _check_region(scope.region, environment.settings)
+        check_region(scope.region, environment.settings)
     for name in ("ShowInvisible", "ShowDelayed"):
         if isinstance(tree.get(name), str):
             tree[name] = tree[name].lower()  # Python clients write True
     action: AnyAction = cast("AnyAction", PEEK)
     return DecodedRequest(action, query.build_decoder(PEEK.request)(tree), scope)
-
-
-# --- callers ---------------------------------------------------------------------------------------------------------
-def _read_header_scope(headers: Mapping[bytes, bytes], environment: Environment) -> CredentialScope | None:
-    """Reads Authorization: AWS4-HMAC-SHA256 Credential=<scope>, SignedHeaders=…, Signature=… (SigV4)."""
-    header = headers.get(b"authorization")
-    if header is None:
-        return None
-    _, separator, rest = header.partition(b"Credential=")
-    return _parse_known_scope(rest.partition(b",")[0].strip(), environment) if separator else None
-
-
-def _read_query_scope(tree: query.Tree, environment: Environment) -> CredentialScope | None:
-    """Reads X-Amz-Credential of a presigned URL."""
-    scope = tree.get("X-Amz-Credential")
-    return _parse_known_scope(scope.encode(), environment) if isinstance(scope, str) else None
-
-
-def _read_presigned_scope(http: HttpRequest, environment: Environment) -> CredentialScope | None:
-    """Reads X-Amz-Credential of a presigned URL of REST-JSON."""
-    scope = next((value for name, value in query_pairs(http.query) if name == b"X-Amz-Credential"), None)
-    return None if scope is None else _parse_known_scope(scope, environment)
-
-
-def _parse_known_scope(scope: bytes, environment: Environment) -> CredentialScope | None:
-    """Parses a scope. Raises SignatureDoesNotMatch for a region that the installation does not serve."""
-    settings = environment.settings
-    if len(scope) > MAX_SCOPE_BYTES:
-        return None
-    found = parse_scope(scope, settings.queue_account_id, settings.queue_region)
-    if found is not None:
-        _check_region(found.region, settings)
-    return found
-
-
-def _check_region(region: str, settings: Settings) -> None:
-    """Raises SignatureDoesNotMatch for another region's scope, as AWS's endpoints do (aws-sdk-ruby 508)."""
-    if settings.queue_regions and not settings.serves(region):
-        raise SignatureDoesNotMatch(
-            f"Credential should be scoped to a valid region, not '{region}'.",
-            f"This installation serves these regions (QUEUE_REGIONS): {settings.queue_regions}.",
-        )
-
-
-@lru_cache(maxsize=1024)
-def parse_scope(scope: bytes, default_account_id: str, default_region: str) -> CredentialScope | None:
-    """Parses `AKID/20250101/us-east-1/sqs/aws4_request`. An access key id of 12 digits is an account id.
-
-    Returns None if the text is not a scope. The function caches results, because a client sends the same scope with
-    every request.
-    """
-    parts = unquote_to_bytes(scope).decode("latin-1").rsplit("/", 4)
-    if len(parts) != 5:
-        return None
-    key, _, region, service, _ = parts
-    account_id = key if is_account_id(key) else default_account_id
-    return CredentialScope(account_id, region if is_region(region) else default_region, service)
-
-
-def _build_default_scope(environment: Environment) -> CredentialScope:
-    return CredentialScope(environment.settings.queue_account_id, environment.settings.queue_region, "")
 
 
 # --- responses --------------------------------------------------------------------------------------------------------
@@ -423,6 +393,8 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
         body = b"" if result is None else json.encode(result)
     elif protocol is Protocol.REST_JSON:
         content_type, body = rest_json.CONTENT_TYPE, rest_json.encode_result(result)
+    elif protocol is Protocol.CBOR:
+        content_type, body, headers = rpc_cbor.CONTENT_TYPE, rpc_cbor.encode_result(result), [_RPC_HEADER]
     elif protocol is Protocol.QUERY_JSON and action is not PEEK:
         content_type = query_json.CONTENT_TYPE
         body = query_json.encode_result(action.name, result, context.request_id)
@@ -449,12 +421,13 @@ def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: 
         _log.info("request refused", extra=extra)
     error = SERVICES[service].convert_error(error)
     if protocol is Protocol.JSON:
-        headers = _build_headers(json.CONTENT_TYPE, request_id)
-        headers.append((b"x-amzn-query-error", f"{error.query_code};{error.fault}".encode()))
+        headers = [*_build_headers(json.CONTENT_TYPE, request_id), _build_query_error(error)]
         body = json.encode_error(error)
     elif protocol is Protocol.REST_JSON:
         kind, body = rest_json.encode_error(error)
         headers = [*_build_headers(rest_json.CONTENT_TYPE, request_id), (rest_json.ERROR_HEADER, kind)]
+    elif protocol is Protocol.CBOR:
+        headers, body = _encode_cbor_error(error, request_id, service)
     elif isinstance(error, UnknownOperationException):
         headers, body = _build_headers(xml.CONTENT_TYPE, request_id), xml.UNKNOWN_OPERATION
     elif protocol is Protocol.QUERY_JSON:
@@ -466,6 +439,25 @@ def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: 
     if error.retry_after_seconds is not None:
         headers.append((b"retry-after", str(error.retry_after_seconds).encode()))
     return HttpResponse(error.status, headers, body)
+
+
+def _encode_cbor_error(error: AwsError, request_id: str, service: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """Returns the headers and the body of an error in CBOR.
+
+    A service with the Query protocol also sends the Query code, as the trait awsQueryCompatible demands for requests
+    with `x-amzn-query-mode`. Clients that do not send this header ignore the code.
+    """
+    headers = [*_build_headers(rpc_cbor.CONTENT_TYPE, request_id), _RPC_HEADER]
+    if not SERVICES[service].xml_namespace:
+        return headers, rpc_cbor.encode_rest_error(error)
+    return [*headers, _build_query_error(error)], rpc_cbor.encode_error(error)
+
+
+_RPC_HEADER = (SMITHY_PROTOCOL, rpc_cbor.VERSION)
+
+
+def _build_query_error(error: AwsError) -> tuple[bytes, bytes]:
+    return b"x-amzn-query-error", f"{error.query_code};{error.fault}".encode()
 
 
 def _build_headers(content_type: bytes, request_id: str) -> list[tuple[bytes, bytes]]:

@@ -1,7 +1,8 @@
 """Provides SDK clients.
 
 For SQS, botocore uses AWS JSON, or Query with the model of 1.31.80. For SNS, botocore uses Query, or JSON with a
-changed model. For EventBridge Scheduler, botocore uses REST-JSON.
+changed model. For EventBridge Scheduler, botocore uses REST-JSON. For all services, botocore also uses CBOR
+(smithy-rpc-v2-cbor) with a changed model, because no model of these services has CBOR yet.
 
 Every client stores the last raw response, because botocore omits parts of the response (`__type`).
 """
@@ -41,6 +42,43 @@ class JsonSns(Loader):  # type: ignore[misc]  # botocore has no types
         return model
 
 
+# The names of the services' shapes in AWS's Smithy models (github.com/aws/api-models-aws).
+SHAPE_NAMES = {
+    "sqs": "AmazonSQS",
+    "sns": "AmazonSimpleNotificationService",
+    "sts": "AWSSecurityTokenServiceV20110615",
+    "scheduler": "AWSChronosService",
+}
+# botocore's names of protocols, as far as they differ from the tests' names.
+PROTOCOL_NAMES = {"cbor": "smithy-rpc-v2-cbor"}
+_TRAITS_OF_OTHER_PROTOCOLS = ("location", "locationName", "flattened", "jsonvalue")
+
+
+def use_cbor(model: Any, service: str) -> Any:
+    """Returns a copy of a service's model with CBOR as its only protocol."""
+    model = _without_traits(model)
+    name = PROTOCOL_NAMES["cbor"]
+    model["metadata"] |= {"protocol": name, "protocols": [name], "targetPrefix": SHAPE_NAMES[service]}
+    return model
+
+
+def _without_traits(model: Any) -> Any:
+    """Returns a copy without the traits that rename members or move members out of the body."""
+    if isinstance(model, list):
+        return [_without_traits(item) for item in model]
+    if not isinstance(model, dict):
+        return model
+    is_reference = "shape" in model
+    kept = {name: value for name, value in model.items() if not (is_reference and name in _TRAITS_OF_OTHER_PROTOCOLS)}
+    return {name: _without_traits(value) for name, value in kept.items()}
+
+
+class Cbor(Loader):  # type: ignore[misc]  # botocore has no types
+    def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> Any:
+        model = super().load_service_model(service_name, type_name, api_version)
+        return use_cbor(model, service_name) if type_name == "service-2" and service_name in SHAPE_NAMES else model
+
+
 @cache
 def _session(service: str, protocol: str) -> Any:
     session = botocore.session.Session()
@@ -50,6 +88,8 @@ def _session(service: str, protocol: str) -> Any:
         session.register_component("data_loader", Loader(extra_search_paths=[str(QUERY_MODELS)]))
     if (service, protocol) == ("sns", "json"):
         session.register_component("data_loader", JsonSns())
+    if protocol == "cbor":
+        session.register_component("data_loader", Cbor())
     return session
 
 
@@ -81,7 +121,7 @@ def build_client(
         aws_secret_access_key=secret,
         config=_CONFIG.merge(Config(parameter_validation=validates)),
     )
-    assert client.meta.service_model.resolved_protocol == protocol
+    assert client.meta.service_model.resolved_protocol == PROTOCOL_NAMES.get(protocol, protocol)
     last = Response()
 
     def note(response_dict: Any, **_: Any) -> None:

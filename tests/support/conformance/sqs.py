@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from botocore.exceptions import ClientError
+from botocore.parsers import RpcV2CBORParser
 
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import DEFAULT, Deployments
@@ -210,6 +211,8 @@ def read_refusal(protocol: str, status: int, headers: Mapping[str, str], body: b
         kind = headers["x-amzn-errortype"]
         fault = "Sender" if status < 500 else "Receiver"
         return Refusal(kind, status, fault, kind, json.loads(body)["Message"])
+    if protocol == "cbor":
+        return _read_cbor_refusal(status, headers, body)
     if protocol == "json":
         document = json.loads(body)
         code, fault = headers["x-amzn-query-error"].split(";")
@@ -220,9 +223,26 @@ def read_refusal(protocol: str, status: int, headers: Mapping[str, str], body: b
     return Refusal(found["Code"][0], status, found["Type"][0], None, unescape(found["Message"][0]))
 
 
+def _read_cbor_refusal(status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
+    """Reads an error in CBOR. EventBridge Scheduler has no Query codes, and its message has another name."""
+    assert headers["smithy-protocol"] == "rpc-v2-cbor"
+    assert headers["content-type"] == "application/cbor"
+    document = read_cbor(body)
+    kind = document["__type"].rpartition("#")[2]
+    fault = "Sender" if status < 500 else "Receiver"
+    code, _, fault = headers.get("x-amzn-query-error", f"{kind};{fault}").partition(";")
+    return Refusal(code, status, fault, kind, document["message" if "message" in document else "Message"])
+
+
+def read_cbor(body: bytes) -> Any:
+    """Decodes a body with botocore's parser."""
+    parser = RpcV2CBORParser()
+    return parser.parse_data_item(parser.get_peekable_stream_from_bytes(body))
+
+
 def other_deployment(sqs: Sqs) -> Sqs:
     """Returns the same caller in the other deployment."""
     return Sqs(**{**sqs.__dict__, "deployment": "lambda" if sqs.deployment == "container" else "container"})
 
 
-__all__ = ["ACCOUNT", "REGION", "Message", "Refusal", "Sqs", "other_deployment", "read_refusal"]
+__all__ = ["ACCOUNT", "REGION", "Message", "Refusal", "Sqs", "other_deployment", "read_cbor", "read_refusal"]

@@ -357,7 +357,9 @@ class RequireSignature:
 
 def is_unsigned_token_request(http: HttpRequest) -> bool:
     """Returns whether a request is AssumeRoleWithWebIdentity. SDKs do not sign AssumeRoleWithWebIdentity."""
-    return b"authorization" not in http.headers and b"Action=AssumeRoleWithWebIdentity" in http.body[:4_096]
+    if b"authorization" in http.headers:
+        return False
+    return b"Action=AssumeRoleWithWebIdentity" in http.body[:4_096] or http.path.endswith("/AssumeRoleWithWebIdentity")
 
 
 def read_bearer_key(_: str, row: BearerKeyRow) -> Key:

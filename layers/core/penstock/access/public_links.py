@@ -7,6 +7,7 @@ open links without the user's intent.
 
 import re
 
+from penstock.aws.codec.protocol import SMITHY_PROTOCOL
 from penstock.http import HttpRequest
 
 PUBLIC_ACTIONS = frozenset(("sns:ConfirmSubscription", "sns:Unsubscribe"))
@@ -26,6 +27,8 @@ def is_public_link(http: HttpRequest) -> bool:
     A link that names several actions needs a second check, in `authentication.run_public_link`.
     """
     if b"authorization" in http.headers or b"X-Amz-" in http.query or b"x-amz-target" in http.headers:
+        return False
+    if SMITHY_PROTOCOL in http.headers:
         return False
     if _PUBLIC_LINK(http.query) is not None:
         return True

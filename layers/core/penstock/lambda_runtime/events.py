@@ -19,11 +19,12 @@ API Gateway and function URLs accept only their own host names, and report the n
 """
 
 import os
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
+from penstock.aws.codec import rpc_cbor
 from penstock.http import HttpRequest, HttpResponse
 from penstock.limits.response_limit import FUNCTION_BYTES, HEAD_BYTES, LOAD_BALANCER_BYTES, ResponseLimit
 
@@ -163,11 +164,16 @@ def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
+_CBOR = (b"content-type", rpc_cbor.CONTENT_TYPE)
+
+
 # --- responses --------------------------------------------------------------------------------------------------------
 def build_response(event: Event, response: HttpResponse) -> Response:
-    """Returns the response in the form that the event's source expects. The body is always text."""
+    """Returns the response in the form that the event's source expects. Only a body in CBOR is not text."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
-    result: Response = {"statusCode": response.status, "body": response.body.decode(), "isBase64Encoded": False}
+    is_binary = _CBOR in response.headers
+    body = b64encode(response.body) if is_binary else response.body
+    result: Response = {"statusCode": response.status, "body": body.decode(), "isBase64Encoded": is_binary}
     if "elb" in (event.get("requestContext") or {}) and "multiValueHeaders" in event:
         result["multiValueHeaders"] = {name: [value] for name, value in headers}
     else:

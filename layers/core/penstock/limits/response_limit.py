@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from penstock.aws.codec.protocol import Protocol
+
 # 4 MiB for four of the longest messages without escapes, plus the bytes around the messages.
 CONTAINER_BYTES = 4_200_000
 FUNCTION_BYTES = 6_000_000
@@ -78,11 +80,15 @@ _FUNCTION_GROWTH = 7
 
 
 @lru_cache(maxsize=16)
-def build_receive_limit(limit: ResponseLimit | None, *, is_xml: bool) -> ReceiveLimit:
-    """Returns the limit of a receive whose response is in XML or JSON. If `limit` is None, the container sends the
-    response."""
-    language = "xml" if is_xml else "json"
+def build_receive_limit(limit: ResponseLimit | None, protocol: Protocol) -> ReceiveLimit:
+    """Returns the limit of a receive. If `limit` is None, the container sends the response.
+
+    A response in CBOR is shorter than in JSON, and a function's result contains it as base64.
+    """
+    language = "xml" if protocol is Protocol.QUERY else "json"
     if limit is None:
         return _CONTAINER_LIMITS[language]
+    if protocol is Protocol.CBOR:
+        return ReceiveLimit((limit.max_bytes - HEAD_BYTES) // 4 * 3, "json", 2, limit.way)
     written = "-ascii" if limit.is_ascii else ""
     return ReceiveLimit(limit.max_bytes - HEAD_BYTES, f"function-{language}{written}", _FUNCTION_GROWTH, limit.way)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from penstock.aws.codec.names import Request, Result, name_map_entries
+from penstock.aws.codec.names import Blob, IsoTime, Request, Result, name_map_entries
 
 # --- texts and numbers -----------------------------------------------------------------------------------------------
 ResourceArn = Annotated[str, Meta(min_length=1, max_length=1011)]
@@ -31,7 +31,7 @@ class MessageAttributeValue(Result):
 
     data_type: str | None = None
     string_value: str | None = None
-    binary_value: str | None = None
+    binary_value: Blob | None = None
 
 
 MessageAttributes = Annotated[dict[str, MessageAttributeValue] | None, name_map_entries("Name", "Value")]
@@ -401,7 +401,7 @@ class OptInPhoneNumberResult(Result):
 class PhoneNumberInformation(Result):
     """A phone number that an account sends from."""
 
-    created_at: str | None = None
+    created_at: IsoTime | None = None
     phone_number: str | None = None
     status: str | None = None
     iso2_country_code: str | None = field(default=None, name="Iso2CountryCode")

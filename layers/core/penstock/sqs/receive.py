@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from penstock import errors
 from penstock.access.receipt_handle import ReceiptHandles
 from penstock.aws.arn import read_account
-from penstock.aws.codec.protocol import Protocol
 from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import LONG_DIGEST_BYTES, Compute, Operation, Pause, Receive, Wake
@@ -84,7 +83,7 @@ def build_receive(
         in_flight_limit=context.environment.settings.queue_in_flight_limit or None,  # 0: any number
         wait_seconds=wait_seconds,
         attempt_id=attempt_id,
-        limit=build_receive_limit(context.http.response_limit, is_xml=context.protocol is Protocol.QUERY),
+        limit=build_receive_limit(context.http.response_limit, context.protocol),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Struct, field
 
-from penstock.aws.codec.names import Request, Result, name_flat_list, name_flat_map
+from penstock.aws.codec.names import Blob, Request, Result, name_flat_list, name_flat_map
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
@@ -22,9 +22,9 @@ class MessageAttributeValue(Result):
 
     data_type: str = ""
     string_value: str | None = None
-    binary_value: str | None = None
+    binary_value: Blob | None = None
     string_list_values: Annotated[list[str] | None, name_flat_list("StringListValue")] = None
-    binary_list_values: Annotated[list[str] | None, name_flat_list("BinaryListValue")] = None
+    binary_list_values: Annotated[list[Blob] | None, name_flat_list("BinaryListValue")] = None
 
 
 class MessageSystemAttributeValue(MessageAttributeValue):

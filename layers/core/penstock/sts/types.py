@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from penstock.aws.codec.names import Request, Result
+from penstock.aws.codec.names import IsoTime, Request, Result
 
 # The model's limits and patterns. The error texts repeat the patterns.
 _TEXT = r"[\u0009\u000A\u000D\u0020-\u007E\u0085\u00A0-\uD7FF\uE000-\uFFFD\u10000-\u10FFFF]+"
@@ -23,7 +23,7 @@ class Credentials(Result):
     access_key_id: str
     secret_access_key: str
     session_token: str
-    expiration: str
+    expiration: IsoTime
 
 
 class AssumedRoleUser(Result):

@@ -10,11 +10,18 @@ from collections.abc import Iterable, Mapping
 
 from starlette.types import Scope
 
-from penstock.aws.codec.protocol import FORM, REST_METHODS, detect_protocol, find_rest_resource
+from penstock.aws.codec.protocol import (
+    FORM,
+    REST_METHODS,
+    SMITHY_PROTOCOL,
+    detect_protocol,
+    find_operation,
+    find_rest_resource,
+)
 from penstock.aws.queue_url import is_queue_path
 from penstock.environment import Environment
 from penstock.errors import AwsError, InternalFailure
-from penstock.gateway import ActionCall, RejectedRequest, encode_error, is_peek
+from penstock.gateway import ActionCall, RejectedRequest, encode_error, guess_service, is_peek
 from penstock.http import HttpRequest, HttpResponse
 from penstock_web.runtime.deadlines import Deadlines
 from penstock_web.runtime.driver import Resources
@@ -32,8 +39,11 @@ def is_sqs_path(method: str, path: str) -> bool:
 def names_action(scope: Scope) -> bool:
     """Returns whether a request on an unknown path names an action, so that the client gets AWS errors.
 
-    A client that knows only a queue's name sends a form to `/name`.
+    A client that knows only a queue's name sends a form to `/name`. Every request with `smithy-protocol` gets its
+    errors in CBOR.
     """
+    if any(name == SMITHY_PROTOCOL for name, _ in scope["headers"]):
+        return True
     if scope["method"] not in ("POST", "GET") or scope["path"].startswith("/v1/"):
         return False
     headers = dict(scope["headers"])
@@ -64,6 +74,8 @@ class AwsApplication:
     def handles(self, method: str, path: str) -> bool:
         """Returns whether this application answers the request."""
         if is_sqs_path(method, path) or is_rest_path(method, path):
+            return True
+        if method == "POST" and find_operation(path) is not None:
             return True
         return method in ("POST", "GET") and is_peek(path, self.environment)
 
@@ -98,7 +110,8 @@ class AwsApplication:
 
     def error_without_call(self, headers: Mapping[bytes, bytes], path: str, error: AwsError) -> HttpResponse:
         """Returns the error response to a request that does not name a known call."""
-        return encode_error(detect_protocol(headers, path), error, self.environment.request_ids())
+        service = guess_service(HttpRequest("", path, b"", headers, b""))
+        return encode_error(detect_protocol(headers, path), error, self.environment.request_ids(), service)
 
 
 def join_repeated_headers(header_pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:

@@ -236,7 +236,8 @@ class HttpConnection(asyncio.Protocol):
 
     def _write_refusal(self, status: int) -> None:
         """Writes the refusal. The reader has stopped reading an incomplete request."""
-        self._transport.write(refusal(status, self._state.date.line or self._state.date.renew()))
+        date = self._state.date
+        self._transport.write(refusal(status, date.line or date.renew(), self._reader.request_headers))
         self._reader.close()
         self._waiting.clear()
         self._linger()

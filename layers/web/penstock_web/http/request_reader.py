@@ -8,6 +8,7 @@ paths.
 
 import logging
 import re
+from collections.abc import Sequence
 from typing import Protocol
 from urllib.parse import unquote
 
@@ -83,12 +84,20 @@ class RequestReader:
         self._timer = timer
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._in_head = self._upgrades = False
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._request_headers = self._headers
         self._body: bytes | bytearray | None = None  # Contains the received bytes of a request that may be complete.
         self._read_bytes = 0  # Counts the bytes of this read that can belong to the current head or trailers.
         # Counts the bytes before this read, since the start of the head or since the last part of a body.
         self._stalled_bytes = 0
         self.accepts = True
         self.exchange: AsgiExchange | None = None
+
+    @property
+    def request_headers(self) -> Sequence[tuple[bytes, bytes]]:
+        """Returns the headers of the last request. If the reader has refused a head, returns the headers before the
+        refusal."""
+        return self._request_headers
 
     @property
     def in_request(self) -> bool:
@@ -142,7 +151,7 @@ class RequestReader:
         self._expects_continue = False
         self._hosts = 0
         self._url = b""
-        self._headers: list[tuple[bytes, bytes]] = []
+        self._headers = []
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -296,6 +305,8 @@ class RequestReader:
 
     def _refuse(self, status: int) -> None:
         exchange = self.exchange
+        if self._in_head:
+            self._request_headers = self._headers
         self.close()
         self._connection.refuse(status, exchange)
 

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.actions import AnyAction
+from penstock.aws.codec.protocol import find_operation
 from penstock.http import HttpResponse
 from penstock.observing.trace_context import CURRENT_TRACE, TraceContext, parse_trace_header, parse_traceparent
 from penstock_web.http.request_notes import KEY, RequestNotes
@@ -105,7 +106,7 @@ class OpenTelemetryTracer:
             return SpanOfRequest(caller.context, None) if caller.by_w3c else None
         parent, state = (None, "") if caller is None else (caller.context, caller.state)
         attributes = request_attributes(method, path, headers, peer)
-        span = self._tracing.start_request_span(initial_span_name(method, headers), attributes, parent, state)
+        span = self._tracing.start_request_span(initial_span_name(method, path, headers), attributes, parent, state)
         return SpanOfRequest(span.context, span)
 
 
@@ -178,9 +179,12 @@ def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | N
     return None
 
 
-def initial_span_name(method: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
-    """Returns the first name of a span: the action, or the method if the action is unknown. Paths would create too many
-    different names."""
+def initial_span_name(method: str, path: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
+    """Returns the first name of a span: the action, or the method if the action is unknown. Other paths would create
+    too many different names."""
+    operation = find_operation(path)
+    if operation is not None:
+        return operation[1][:128]
     for name, value in headers:
         if name == b"x-amz-target":
             return value[:128].decode("latin-1").rpartition(".")[2]

@@ -36,8 +36,9 @@ class ConstraintViolation(AwsError):
 
 
 class UnknownOperationException(AwsError):
-    """No action has this method and path."""
+    """No action has this method and path. In CBOR, all services have this error."""
 
+    namespace = errors.CORAL
     json_type = query_code = "UnknownOperationException"
     status = 404
     default_message = "No operation of this service has this method and path."

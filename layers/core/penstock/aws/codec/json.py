@@ -20,7 +20,7 @@ import msgspec
 from penstock.aws.json_text import decode_any_json
 from penstock.errors import AwsError, MissingParameter, RequestEntityTooLarge, SerializationException
 
-from .schema import List, Map, Scalar, Shape, Structure, build, query_name, read_structure
+from .schema import List, Map, Scalar, Shape, Structure, Timestamp, build, query_name, read_structure
 
 CONTENT_TYPE = b"application/x-amz-json-1.0"
 
@@ -85,19 +85,20 @@ def _find_type_error(body: bytes, shape: Structure) -> Any:
         value = decode_any_json(body.decode() or "{}")
     except (ValueError, RecursionError):
         raise SerializationException from None
-    return _decode_value(shape, value, "")
+    return decode_value(shape, value, "")
 
 
-def _decode_value(shape: Shape, value: Any, path: str) -> Any:
+def decode_value(shape: Shape, value: Any, path: str) -> Any:
+    """Returns the typed value for a decoded JSON value. Raises SerializationException or MissingParameter."""
     match shape:
         case Scalar(kind):
             return decode_scalar(kind, value)
         case List(item):
             _expect(list, value)
-            return [_decode_value(item, entry, f"{path}.{n}") for n, entry in enumerate(value, 1)]
+            return [decode_value(item, entry, f"{path}.{n}") for n, entry in enumerate(value, 1)]
         case Map(item):
             _expect(dict, value)
-            return {k: _decode_value(item, v, f"{path}.{k}") for k, v in value.items() if v is not None}
+            return {k: decode_value(item, v, f"{path}.{k}") for k, v in value.items() if v is not None}
         case Structure():
             _expect(dict, value)
             return build(shape, dict(_decode_members(shape, value, f"{path}." if path else "")))
@@ -108,13 +109,16 @@ def _decode_members(shape: Structure, value: dict[str, Any], prefix: str) -> lis
     for member in shape.members:
         member_value = value.get(member.name)
         if member_value is not None:
-            pairs.append((member.attribute, _decode_value(member.shape, member_value, prefix + query_name(member))))
+            pairs.append((member.attribute, decode_value(member.shape, member_value, prefix + query_name(member))))
         elif member.required:
             raise MissingParameter.named(prefix + member.name)
     return pairs
 
 
-_TOKENS: dict[type, str] = {str: "STRING_VALUE", int: "NUMBER_VALUE", float: "NUMBER_VALUE"}
+# JSON has neither blobs nor times, but decoded CBOR has.
+_TOKENS: dict[type, str] = {
+    str: "STRING_VALUE", int: "NUMBER_VALUE", float: "NUMBER_VALUE", bytes: "BLOB_VALUE", Timestamp: "TIMESTAMP_VALUE",
+}  # fmt: skip
 _TARGETS: dict[type, str] = {str: "a String", int: "an Integer", bool: "a Boolean"}
 
 
@@ -125,8 +129,12 @@ def decode_scalar(kind: type, value: Any) -> Any:
         return value
     if isinstance(value, list | dict):
         raise SerializationException(UNEXPECTED[type(value)])
-    token = _TOKENS.get(type(value), f"{value}_VALUE".upper())
-    raise SerializationException(f"{token} can not be converted to {_TARGETS[kind]}")
+    raise SerializationException(f"{name_token(value)} can not be converted to {_TARGETS[kind]}")
+
+
+def name_token(value: object) -> str:
+    """Returns the name of a scalar value's type in AWS's error texts, or of the value itself: `TRUE_VALUE`."""
+    return _TOKENS.get(type(value), f"{value}_VALUE".upper())
 
 
 UNEXPECTED: dict[type, str] = {

@@ -6,11 +6,13 @@ JSON uses the member's name. Query and XML need more names for lists and maps. S
 "Name", "Value")]`. A list or map without a declaration is wrapped. Source: the `flattened` and `locationName` traits of
 the Query models. The JSON responses of the Query protocol use the member's name, unless `json` contains another name.
 
+CBOR uses the member's name. `Blob` and `IsoTime` declare the texts that have other types in CBOR.
+
 REST-JSON sends some members outside the body: `Annotated[str, in_path()]`, `Annotated[str | None,
 in_query("State")]`. Source: the `location` and `locationName` traits of the models.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -60,6 +62,12 @@ def name_flat_map(tag: str, key: str = "Name", value: str = "Value") -> msgspec.
 def name_map_entries(key: str, value: str) -> msgspec.Meta:
     """Declares a map below `Member.entry.N` with special names for keys and values."""
     return msgspec.Meta(extra={"naming": Naming(flat=False, tag="entry", key=key, value=value)})
+
+
+Blob = Annotated[str, msgspec.Meta(extra={"wire": "blob"})]
+"""Binary data, which is base64 text here, in JSON and in Query. CBOR has byte strings."""
+IsoTime = Annotated[str, msgspec.Meta(extra={"wire": "time"})]
+"""A time in ISO 8601, as in Query. CBOR has timestamps."""
 
 
 class ParameterLocation(msgspec.Struct, frozen=True):

@@ -8,8 +8,8 @@ from urllib.parse import unquote_to_bytes
 
 
 class Protocol(Enum):
-    """JSON is AWS JSON 1.0 with `X-Amz-Target`. In REST_JSON, the method and the path determine the action. QUERY,
-    QUERY_JSON and PAGE send forms with `Action`.
+    """JSON is AWS JSON 1.0 with `X-Amz-Target`. In REST_JSON, the method and the path determine the action. CBOR is
+    Smithy's rpc-v2-cbor, whose path names the action. QUERY, QUERY_JSON and PAGE send forms with `Action`.
 
     QUERY responds with XML. QUERY_JSON responds with JSON, which the `Accept` header requests. PAGE responds with a
     page for a browser.
@@ -19,6 +19,7 @@ class Protocol(Enum):
     QUERY = "query"
     QUERY_JSON = "query-json"
     REST_JSON = "rest-json"
+    CBOR = "rpc-v2-cbor"
     PAGE = "page"
 
 
@@ -33,6 +34,10 @@ _RESOURCE = re.compile(
     re.DOTALL | re.ASCII,
 ).fullmatch
 _PREFIXES = ("/schedule", "/tags", "/20")
+# Only the last four segments of the path count ("Smithy RPC v2 CBOR protocol", Requests).
+_OPERATION = re.compile(r"(?:/.*)?/service/([^/]+)/operation/([^/]+)", re.DOTALL).fullmatch
+SMITHY_PROTOCOL = b"smithy-protocol"
+"""The header of requests and responses of Smithy's RPC protocols."""
 FORM = b"application/x-www-form-urlencoded"
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE", "PATCH"))
 """The methods that receive an error in AWS's format on a path of `find_rest_resource`. No action uses PATCH."""
@@ -52,13 +57,26 @@ def find_rest_resource(path: str) -> tuple[str, str | None] | None:
     return match[1], unquote_to_bytes(match[2].encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
 
 
+def find_operation(path: str) -> tuple[str, str] | None:
+    """Returns the service and the operation that a path of rpc-v2-cbor names, or None. `/service/AmazonSQS/operation/A`
+    returns `("AmazonSQS", "A")`."""
+    match = _OPERATION(path) if "/operation/" in path else None
+    return None if match is None else (match[1], match[2])
+
+
 def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
     """Returns the protocol that a request's path and headers (names in lower case) indicate.
 
-    A form uses the Query protocol even if the client adds X-Amz-Target, as some clients do.
+    A form uses the Query protocol even if the client adds X-Amz-Target, as some clients do. Every response to a request
+    with `smithy-protocol` is in CBOR, because the SDKs ignore the body of any other response.
     """
-    if path != "/" and find_rest_resource(path) is not None:
-        return Protocol.REST_JSON
+    if SMITHY_PROTOCOL in headers:
+        return Protocol.CBOR
+    if path != "/":
+        if find_rest_resource(path) is not None:
+            return Protocol.REST_JSON
+        if find_operation(path) is not None:
+            return Protocol.CBOR
     if b"x-amz-target" in headers and not headers.get(b"content-type", b"").startswith(FORM):
         return Protocol.JSON
     accept = headers.get(b"accept", b"*/*")

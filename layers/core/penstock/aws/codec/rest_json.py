@@ -53,18 +53,19 @@ def build_decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes,
     def decode(label: str | None, query: bytes, body: bytes) -> Any:
         document = _decode_document(body) if has_body else {}
         parameters = _parse_parameters(query)
-        problems: Problems = []
-        values = {
-            member.attribute: _decode_member(
-                member, _decode_parameter(member, label, parameters, document), "", problems
-            )
-            for member in shape.members
-        }
-        if problems:
-            raise ConstraintViolation(problems[:MAX_PROBLEMS])
-        return build(shape, {name: value for name, value in values.items() if value is not None})
+        return decode_members(shape, lambda member: _decode_parameter(member, label, parameters, document))
 
     return decode
+
+
+def decode_members(shape: Structure, read: Callable[[Member], object]) -> msgspec.Struct:
+    """Returns a request from the values that `read` returns for its members. Raises SerializationException or
+    ConstraintViolation."""
+    problems: Problems = []
+    values = {member.attribute: _decode_member(member, read(member), "", problems) for member in shape.members}
+    if problems:
+        raise ConstraintViolation(problems[:MAX_PROBLEMS])
+    return build(shape, {name: value for name, value in values.items() if value is not None})
 
 
 def _decode_document(body: bytes) -> dict[str, Any]:

@@ -28,11 +28,19 @@ class Limits(msgspec.Struct, frozen=True):
 NO_LIMITS = Limits()
 
 
+class Timestamp(float):
+    """A time in CBOR, in seconds since 1970. JSON has plain numbers."""
+
+    __slots__ = ()
+
+
 class Scalar(msgspec.Struct, frozen=True):
-    """`kind` is str, int, float, bool or object."""
+    """`kind` is str, int, float, bool or object. A float is a time. `wire` is the kind of a text in CBOR, if CBOR has
+    another type for it: blob or time."""
 
     kind: type
     limits: Limits = NO_LIMITS
+    wire: str = ""
 
 
 class List(msgspec.Struct, frozen=True):
@@ -84,6 +92,8 @@ _SCALARS: dict[type[inspect.Type], type] = {
 
 def _shape(info: inspect.Type, naming: Naming | None) -> Shape:
     match info:
+        case inspect.Metadata(extra={"wire": wire}):
+            return Scalar(str, _read_limits(info.type), wire)
         case inspect.Metadata():
             return _shape(info.type, (info.extra or {}).get("naming", naming))
         case inspect.UnionType():
@@ -127,6 +137,6 @@ def query_name(member: Member) -> str:
             return member.name
 
 
-def build(shape: Structure, values: dict[str, Any]) -> Any:
+def build(shape: Structure, values: dict[str, Any]) -> msgspec.Struct:
     """Returns an instance from values by attribute name. Absent members have their default values."""
     return shape.type(**values)
