@@ -535,6 +535,7 @@ create table queue.edited_message (
     earlier_receives int,           -- of the original before it became a dead letter
     first_sent_at_ms bigint,        -- when and to which queue the original was sent first (queue.first_send)
     first_sent_to text,
+    moves jsonb,                    -- the moves of the original (queue.add_move); null if it has not moved
     edited_at timestamptz not null default clock_timestamp()
 );
 create index edited_message_message_id on queue.edited_message (message_id);

@@ -333,8 +333,8 @@ begin
     cross join lateral jsonb_populate_record(m::queue.fifo_message, jsonb_build_object(
         'id', nextval('queue.fifo_id'), 'group_key', v_target_key, 'sent_at', p_now,
         'deduplication_id', m.message_id)
-        || queue.dead_letter_columns(p_queue_id, target_id, p_now, m.message_id, m.system, m.attributes,
-            m.receive_count, null)) r;
+        || queue.dead_letter_columns(p_queue_id, target_id, p_now, queue.public_id(queue.fifo_shard(), m.id),
+            m.message_id, m.sent_at, m.system, m.attributes, m.receive_count, null)) r;
     perform queue.update_groups(array[v_target_key]);
     messages := cardinality(v_ids);
     is_done := messages < 100;

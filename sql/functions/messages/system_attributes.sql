@@ -1,14 +1,14 @@
 -- The system attributes and the size of a message.
 
--- queue.client_system: returns the system attributes without EnteredBy (entered_by), MovedFrom, FirstSentAt and
--- FirstSentTo (move_system), which clients do not see. A message with one of these also has EnteredBy. PostgreSQL
--- inlines this function.
+-- queue.client_system: returns the system attributes without EnteredBy (entered_by), Moves, FirstSentAt and FirstSentTo
+-- (add_move), which clients do not see. A message with one of these also has EnteredBy. PostgreSQL inlines this
+-- function.
 create or replace function queue.client_system(p_system jsonb) returns jsonb
 language sql immutable parallel safe
 return case when p_system ? 'EnteredBy'
-    then nullif(p_system - array['EnteredBy', 'MovedFrom', 'FirstSentAt', 'FirstSentTo'], '{}') else p_system end;
+    then nullif(p_system - array['EnteredBy', 'Moves', 'FirstSentAt', 'FirstSentTo'], '{}') else p_system end;
 
--- queue.entered_by: returns how a message entered its queue, as dead_lettered or moved (move_system). Returns null for
+-- queue.entered_by: returns how a message entered its queue, as dead_lettered or moved (add_move). Returns null for
 -- a message that was sent. PostgreSQL inlines this function.
 create or replace function queue.entered_by(p_system jsonb) returns text
 language sql immutable parallel safe

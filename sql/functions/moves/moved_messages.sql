@@ -6,28 +6,48 @@ language sql immutable parallel safe
 return p_task.status = 'RUNNING' and p_task.continued_at is null and coalesce(p_task.moved >= p_task.canary, false);
 
 -- queue.first_send: returns the members FirstSentAt (milliseconds since 1970) and FirstSentTo (an ARN), which say when
--- and to which queue a message was sent first. Returns {} if that is not known. `p_sent_at_ms` is the time of sending
--- in the queue p_arn. In a FIFO queue, it is the time at which a dead letter entered the queue. A moved message has the
--- time of the move.
-create or replace function queue.first_send(p_system jsonb, p_sent_at_ms bigint, p_arn text) returns jsonb
-language sql immutable parallel safe as $$
+-- and to which queue a message was sent first. Returns {} if that is not known. `p_sent_at` is the time of sending in
+-- the queue p_arn, which is the first send only of a message that has not moved before.
+create or replace function queue.first_send(p_system jsonb, p_sent_at timestamptz, p_arn text) returns jsonb
+language sql stable parallel safe as $$
 select case
     when p_system ? 'FirstSentAt' then jsonb_build_object(
         'FirstSentAt', p_system ->> 'FirstSentAt', 'FirstSentTo', p_system ->> 'FirstSentTo')
-    when p_system ? 'EnteredBy' or p_system ? 'DeadLetterQueueSourceArn' and right(p_arn, 5) = '.fifo' then '{}'
-    else jsonb_build_object('FirstSentAt', p_sent_at_ms::text,
-        'FirstSentTo', coalesce(p_system ->> 'DeadLetterQueueSourceArn', p_arn)) end
+    when p_system ? 'EnteredBy' then '{}'
+    else jsonb_build_object('FirstSentAt', queue.epoch_ms(p_sent_at)::text, 'FirstSentTo', p_arn) end
 $$;
 
--- queue.move_system: returns the system attributes of a message that a move task takes out of a dead-letter queue and
--- gives a new message id. Removes the attributes about the dead-letter queue and the receives. Adds EnteredBy
--- (entered_by), MovedFrom with the message's former id, and the first send (first_send).
-create or replace function queue.move_system(p_system jsonb, p_message_id text, p_sent_at_ms bigint, p_arn text)
+-- queue.add_move: returns the system attributes that a message gets when it leaves a queue for another queue.
+--   `p_what` is dead_lettered or moved, which becomes EnteredBy (entered_by).
+--   `p_arn` is the queue that the message leaves. The next parameters describe the message in that queue. The number of
+--     receives and the time of the first receive can be null.
+-- The member Moves lists the message's last 40 moves, oldest first: `n` counts from 1, `from` is an ARN, and `id` is
+-- the message id before the move. FirstSentAt and FirstSentTo are the send before all moves (first_send).
+create or replace function queue.add_move(
+    p_what text, p_at timestamptz, p_arn text, p_public_id bigint, p_message_id text, p_sent_at timestamptz,
+    p_receive_count int, p_first_received_at timestamptz, p_system jsonb)
 returns jsonb
-language sql immutable parallel safe
+language sql stable parallel safe as $$
+select jsonb_build_object('EnteredBy', p_what, 'Moves',
+    case when jsonb_array_length(m.moves) >= 40 then m.moves - 0 else m.moves end || jsonb_strip_nulls(
+        jsonb_build_object('n', coalesce((m.moves -> -1 ->> 'n')::int, 0) + 1, 'what', p_what,
+            'at', queue.epoch_ms(p_at), 'from', p_arn, 'number', p_public_id, 'id', p_message_id,
+            'receives', p_receive_count, 'first', queue.epoch_ms(p_first_received_at))))
+    || queue.first_send(p_system, p_sent_at, p_arn)
+from (select coalesce(p_system -> 'Moves', '[]') as moves) m
+$$;
+
+-- queue.move_system: returns the system attributes of a message that a move task takes out of a queue and gives a new
+-- message id. Removes the attributes about the dead-letter queue and the receives. The parameters are those of
+-- add_move.
+create or replace function queue.move_system(
+    p_arn text, p_public_id bigint, p_message_id text, p_sent_at timestamptz, p_receive_count int,
+    p_first_received_at timestamptz, p_system jsonb)
+returns jsonb
+language sql volatile
 return coalesce(p_system, '{}') - 'DeadLetterQueueSourceArn' - 'ApproximateReceiveCount'
-    - 'ApproximateFirstReceiveTimestamp' || jsonb_build_object('EnteredBy', 'moved', 'MovedFrom', p_message_id)
-    || queue.first_send(p_system, p_sent_at_ms, p_arn);
+    - 'ApproximateFirstReceiveTimestamp' || queue.add_move('moved', clock_timestamp(), p_arn, p_public_id, p_message_id,
+        p_sent_at, p_receive_count, p_first_received_at, p_system);
 
 -- queue.move_target: returns the ARN of a message's target queue, or why the message cannot move. The target is the
 -- task's destination. If the task has no destination, the target is the queue that the message came from, unless that
@@ -42,15 +62,14 @@ from (select nullif(coalesce(p_destination, p_system ->> 'DeadLetterQueueSourceA
 left join queue.queues q on q.arn = a.arn
 $$;
 
--- queue.send_moved: sends the messages that a move task removed from the standard queue p_queue_id. The messages have
--- new ids and times, the target queue's delay, and no attribute PenstockError. Does not check the messages' size.
+-- queue.send_moved: sends the messages that a move task removed from a standard queue. The messages have new ids and
+-- times, the target queue's delay, and no attribute PenstockError. `p_systems` has the system attributes of each
+-- message (move_system), because `p_messages` omits those that clients do not see. Does not check the messages' size.
 -- Raises QU001 if another transaction has deleted a target. The caller then undoes the step, and the next step reports
 -- the missing target. Takes the locks of send_messages.
-create or replace function queue.send_moved(p_queue_id int, p_targets text[], p_messages queue.received_row[])
+create or replace function queue.send_moved(p_targets text[], p_messages queue.received_row[], p_systems jsonb[])
 returns void
 language plpgsql as $$
-declare
-    v_arn text := (select q.arn from queue.queues q where q.queue_id = p_queue_id);
 begin
     if cardinality(p_targets) <> (
         select count(*) from queue.send_messages(
@@ -61,9 +80,7 @@ begin
             p_attributes => array(
                 select queue.without_error(m.attributes::jsonb) from unnest(p_messages) with ordinality m
                 order by m.ordinality),
-            p_system => array(
-                select queue.move_system(m.system::jsonb, m.message_id, m.sent_at_ms, v_arn)
-                from unnest(p_messages) with ordinality m order by m.ordinality)) s
+            p_system => p_systems) s
         where s.error is null)
     then
         raise exception 'the queue to which the messages move was deleted' using errcode = 'QU001';
@@ -78,6 +95,7 @@ language plpgsql as $$
 declare
     v_taken record;
     v_now timestamptz := clock_timestamp();
+    v_arn text := (select q.arn from queue.queues q where q.queue_id = p_queue_id);
 begin
     with gone as (
         delete from queue.side s where s.ctid = any (p_places) returning s.*),
@@ -91,10 +109,12 @@ begin
         where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     select count(*)::int as moved, array_agg(
             coalesce(p_destination, g.system ->> 'DeadLetterQueueSourceArn') order by g.visible_at, g.id) as targets,
-        array_agg(d order by g.visible_at, g.id) as messages
+        array_agg(d order by g.visible_at, g.id) as messages,
+        array_agg(queue.move_system(v_arn, d.public_id, d.message_id, g.sent_at, g.receive_count, g.first_received_at,
+            g.system) order by g.visible_at, g.id) as systems
     into v_taken from gone g cross join lateral queue.build_received_row(p_side => g::queue.side) d;
     if v_taken.moved > 0 then
-        perform queue.send_moved(p_queue_id, v_taken.targets, v_taken.messages);
+        perform queue.send_moved(v_taken.targets, v_taken.messages, v_taken.systems);
     end if;
     return v_taken.moved;
 end $$;

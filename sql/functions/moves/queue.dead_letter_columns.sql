@@ -3,13 +3,15 @@
 -- message's values in the source queue. PostgreSQL inlines this function.
 -- This file also contains dead_letter_system and failure_columns.
 create or replace function queue.dead_letter_columns(
-    p_queue_id int, p_target_id int, p_moved_at timestamptz, p_message_id uuid, p_system jsonb, p_attributes jsonb,
-    p_receive_count int, p_first_received_at timestamptz)
+    p_queue_id int, p_target_id int, p_moved_at timestamptz, p_public_id bigint, p_message_id uuid,
+    p_sent_at timestamptz, p_system jsonb, p_attributes jsonb, p_receive_count int, p_first_received_at timestamptz)
 returns jsonb
 language sql stable as $$
 select jsonb_build_object('queue_id', p_target_id, 'visible_at', p_moved_at, 'receive_count', 0,
     'first_received_at', null, 'redelivered_at', null,
-    'system', queue.dead_letter_system(p_queue_id, p_system, p_receive_count, p_first_received_at))
+    'system', queue.dead_letter_system(p_queue_id, p_system, p_receive_count, p_first_received_at)
+        || queue.add_move('dead_lettered', p_moved_at, (select q.arn from queue.queues q where q.queue_id = p_queue_id),
+            p_public_id, p_message_id::text, p_sent_at, p_receive_count, p_first_received_at, p_system))
     || queue.failure_columns(p_queue_id, p_message_id, p_attributes)
 $$;
 

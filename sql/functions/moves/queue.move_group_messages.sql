@@ -36,8 +36,8 @@ begin
         'visible_at', v_now + v_target.delay_seconds * interval '1 second', 'sent_at', v_now,
         'message_id', gen_random_uuid(), 'receive_count', 0, 'first_received_at', null, 'redelivered_at', null,
         'attributes', queue.without_error(m.attributes), 'response_bytes', null,
-        'system', queue.move_system(
-            m.system, m.message_id::text, queue.epoch_ms(m.sent_at), v_arn))) r;
+        'system', queue.move_system(v_arn, queue.public_id(queue.fifo_shard(), m.id), m.message_id::text, m.sent_at,
+            m.receive_count, m.first_received_at, m.system))) r;
     perform queue.update_groups(array[v_key]);
     perform queue.update_groups(array[p_group_key]);
     perform queue.notify_watchers(v_target.queue_id, p_target_arn);

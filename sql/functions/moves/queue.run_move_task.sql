@@ -227,6 +227,7 @@ language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_taken queue.received_row[];
+    v_systems jsonb[];
 begin
     moved := 0;
     if p_limit = 0 or not exists (select from queue.ready_shards(p_queue_id, p_shards, v_now)) then
@@ -257,5 +258,11 @@ begin
     -- This statement undoes the count of redeliveries by take_expired.
     insert into queue.activity (queue_id, redelivered)
     select p_queue_id, -count(*) from unnest(v_taken) t where t.receive_count > 1 having count(*) > 0;
-    perform queue.send_moved(p_queue_id, array_fill(p_destination, array[moved]), v_taken);
+    v_systems := array(         -- The log still has the attributes that clients do not see.
+        select queue.move_system(q.arn, t.public_id, t.message_id, l.sent_at, t.receive_count - 1, null, l.system)
+        from unnest(v_taken) with ordinality t
+        left join queue.log l on l.queue_id = p_queue_id and l.shard = t.shard and l.id = t.id
+        join queue.queues q on q.queue_id = p_queue_id
+        order by t.ordinality);
+    perform queue.send_moved(array_fill(p_destination, array[moved]), v_taken, v_systems);
 end $$;

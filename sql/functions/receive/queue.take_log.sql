@@ -197,8 +197,9 @@ begin
                 order by l.id) l
             cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || jsonb_build_object(
                 'id', nextval('queue.side_id'), 'shard', queue.side_shard(), 'entered_at', v_moved_at)
-                || queue.dead_letter_columns(p_queue_id, v_target, v_moved_at, l.message_id, l.system, l.attributes,
-                    v_lease.receive_count, v_lease.first_received_at)) r;
+                || queue.dead_letter_columns(p_queue_id, v_target, v_moved_at, queue.public_id(l.shard, l.id),
+                    l.message_id, l.sent_at, l.system, l.attributes, v_lease.receive_count,
+                    v_lease.first_received_at)) r;
             get diagnostics v_rows = row_count;
             v_dead_lettered := v_dead_lettered + v_rows;
             update queue.lease x

@@ -6,7 +6,8 @@ returns table (archive_id bigint, public_id bigint, message_id text, sent_at_ms 
     receive_count int, body text, attributes text, system text)
 language sql stable as $$
 select a.archive_id, a.public_id, a.message_id::text, queue.epoch_ms(a.sent_at), queue.epoch_ms(a.archived_at),
-    a.receive_count, a.body, a.attributes::text, a.system::text
+    a.receive_count, a.body, a.attributes::text,
+    queue.client_system(a.system)::text
 from (
     select p.*, sum(octet_length(p.body) + queue.json_bytes(p.attributes))
         over (order by p.archive_id rows between unbounded preceding and 1 preceding) as bytes_before

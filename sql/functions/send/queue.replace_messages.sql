@@ -41,13 +41,13 @@ begin
                     using errcode = 'QU005', detail = coalesce(v_sent.detail, '');
             end if;
             insert into queue.edited_message (copy_id, copy_queue_id, message_id, queue_id, public_id, receive_count,
-                earlier_receives, first_sent_at_ms, first_sent_to)
+                earlier_receives, first_sent_at_ms, first_sent_to, moves)
             select p_message_ids[v_n], t.queue_id, m.message_id, v_queue.queue_id, p_public_ids[v_n], m.receive_count,
                 (m.system ->> 'ApproximateReceiveCount')::int, (f.first ->> 'FirstSentAt')::bigint,
-                f.first ->> 'FirstSentTo'
+                f.first ->> 'FirstSentTo', m.system -> 'Moves'
             -- Messages of FIFO queues have the same columns.
             from jsonb_populate_record(null::queue.side, v_taken.message) m
-            cross join lateral queue.first_send(m.system, queue.epoch_ms(m.sent_at), v_queue.arn) f(first)
+            cross join lateral queue.first_send(m.system, m.sent_at, v_queue.arn) f(first)
             join queue.queues t on t.arn = p_queues[v_n];
             perform queue.record_deletion(v_queue.queue_id, p_public_ids[v_n], v_taken.message, clock_timestamp());
             id := v_sent.id;

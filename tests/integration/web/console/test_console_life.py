@@ -7,6 +7,7 @@ import re
 import psycopg
 import pytest
 
+from tests.support.wait import wait_until
 from tests.support.web.console import Console, barriers, table
 
 pytestmark = pytest.mark.xdist_group("console")
@@ -84,6 +85,28 @@ def test_a_life_without_a_trace_says_what_is_not_known(console: Console) -> None
     assert 'href="/console/queues/untraced/attributes"' in text
 
 
+def test_a_redriven_message_that_died_again_was_not_edited(console: Console) -> None:
+    dead = console.queue("twice-dead")
+    arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    url = console.queue("twice", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1}))
+    console.sqs.send_message(QueueUrl=url, MessageBody="m")
+    with console.service.http() as http:
+        for turn in range(2):
+            for _ in range(2):
+                console.sqs.receive_message(QueueUrl=url, VisibilityTimeout=0)
+            (letter,) = http.get("/v1/queues/twice-dead/messages/peek").json()
+            if turn == 0:
+                http.post("/v1/queues/twice-dead/moves", json={"ids": [letter["id"]]}).raise_for_status()
+                wait_until(lambda: http.get("/v1/queues/twice").json()["visible"] == 1)
+    text = console.page(f"/queues/twice-dead/messages/{letter['id']}/life")
+    assert "Id before the redrive" in text
+    assert "Id before the edit" not in text
+    details = [row["Details"] for row in table(text, "life") if row["Event"] in ("became a dead letter", "moved")]
+    sources = [re.match("from ([a-z-]+)", detail) for detail in details]
+    assert [source and source[1] for source in sources] == ["twice", "twice-dead", "twice"]
+    assert "In twice-dead since" in text
+
+
 @pytest.mark.parametrize("message", ["0", NEVER, "0x1", "%3Cscript%3E", "%00", "-1", "9" * 20])
 def test_lives_of_no_message(console: Console, message: str) -> None:
     console.queue("lifeless")
@@ -122,3 +145,4 @@ def test_the_life_of_an_edited_message_links_to_the_copy(console: Console) -> No
     shown = console.page(found.removeprefix("/console"))
     assert "edited copy" in [row["Event"] for row in table(shown, "life")]
     assert "Id before the edit" in shown
+    assert "sent the original" in [row["Event"] for row in table(shown, "life")]

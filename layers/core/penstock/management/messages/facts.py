@@ -13,8 +13,22 @@ LIVE: Final = ("visible", "in_flight", "delayed")
 ENDS: Final[dict[str, What]] = {"deleted": "deleted", "purged": "purged", "expired": "expired"}
 EVENTS: Final[dict[str, What]] = {
     "received": "received", "failed": "failed", "archived": "archived", "selected": "selected", "acted": "acted",
-    "edited": "edited", "edited_from": "edited_from", "first_sent": "sent",
+    "edited": "edited", "edited_from": "edited_from", "first_sent": "sent", "dead_lettered": "dead_lettered",
+    "moved": "moved",
 }  # fmt: skip
+
+MOVES: Final = ("dead_lettered", "moved")
+Receive = tuple[str, str | None, int | None]
+"""A receive: the queue's ARN, the message id, and the number of the receive."""
+
+
+class Move(msgspec.Struct):
+    """A move of the message from the queue `source`, where it had the message id `id`. `n` counts from 1."""
+
+    n: int
+    what: str
+    id: str
+    source: str = msgspec.field(name="from")
 
 
 class Facts(msgspec.Struct):
@@ -22,7 +36,8 @@ class Facts(msgspec.Struct):
 
     message_id: str
     public_id: int | None = None
-    moved_from: str | None = None
+    moves: list[Move] = []
+    is_known: bool = False
     first_sent_ms: int | None = None
     first_sent_to: str | None = None
     group_id: str | None = None
@@ -45,6 +60,11 @@ class Facts(msgspec.Struct):
     keeps_history: bool | None = None
     source_keeps_history: bool | None = None
     traces: bool | None = None
+
+    @property
+    def former_id(self) -> str | None:
+        """Returns the message id before the last move that gave the message a new id."""
+        return next((move.id for move in reversed(self.moves) if move.what == "moved"), None)
 
     def count_receives(self) -> int | None:
         """Returns the number of receives in all queues."""
@@ -74,7 +94,7 @@ class Facts(msgspec.Struct):
 
 
 class Event(NamedTuple):
-    """An event. `receive` is the number of the receive in the queue `arn`."""
+    """An event. `receive` is the number of the receive in the queue `arn`. `message_id` is the id at that time."""
 
     what: What
     at_ms: int | None
@@ -83,23 +103,35 @@ class Event(NamedTuple):
     by: str | None = None
     agent: str | None = None
     detail: str | None = None
+    message_id: str | None = None
+    source_arn: str | None = None
+    is_original: bool = False
 
 
 def list_events(arn: str, facts: Facts, rows: Sequence[LifeRow], *, shows_source: bool) -> list[Event]:
     """Returns the events in the order of time. Events at an unknown time follow the event that precedes them."""
     source = facts.source_arn if shows_source else None
-    events = [*_list_sends(arn, facts, rows, source)]
-    traced = {(row.arn, row.receive_count) for row in rows if row.kind == "received"}
+    events: list[Event] = []
+    if facts.first_sent_to is None and facts.entered_by not in ("moved", "dead_lettered") and facts.sent_ms is not None:
+        events.append(Event("sent", facts.sent_ms, arn))
+    known = _find_traced(rows)
     if source is not None:
-        events += _list_receives(source, facts.source_times, traced)
-    events += _list_receives(arn, facts.own_times, traced)
+        events += _list_receives(source, facts, facts.source_times, known)
+    events += _list_receives(arn, facts, facts.own_times, known)
+    known |= {(event.arn, event.message_id, event.receive) for event in events}
     events += [
-        Event(EVENTS[row.kind], row.at_ms, row.arn, row.receive_count, row.actor, row.agent, row.detail)
-        for row in rows
+        Event(
+            EVENTS[row.kind], row.at_ms, row.arn, None if row.kind in MOVES else row.receive_count, row.actor,
+            row.agent, row.detail, _id(row), row.source_arn, bool(row.is_original),
+        )
+        for row in sorted(rows, key=lambda row: row.at_ms or 0)
         if row.kind in EVENTS
+    ]  # fmt: skip
+    events += [
+        Event("received", row.at_ms, row.arn, 1, message_id=_id(row), is_original=bool(row.is_original))
+        for row in rows
+        if row.kind == "first_received" and (row.arn, _id(row), 1) not in known
     ]
-    if facts.entered_by == "dead_lettered":
-        events.append(Event("dead_lettered", facts.entered_ms, arn))
     if facts.state in ("dead_lettered", "moved"):
         events.append(Event("dead_lettered" if facts.state == "dead_lettered" else "moved", facts.ended_ms, arn))
     elif facts.state in ENDS:
@@ -112,19 +144,19 @@ def find_unknown(arn: str, facts: Facts, rows: Sequence[LifeRow], *, shows_sourc
     name = arn.rpartition(":")[2]
     if facts.sent_ms is None:
         yield "When the message was sent is not known."
-    if facts.moved_from is None and facts.entered_by == "moved":
-        yield "The id that the message had before the move is not known."
-    traced = {(row.arn, row.receive_count) for row in rows if row.kind == "received"}
+    traced = _find_traced(rows)
+    yield from _find_unknown_moves(facts)
+    yield from _find_unknown_before(facts, rows, traced)
     if shows_source and facts.source_arn is not None:
         yield from _find_unknown_times(
-            facts.source_arn, facts.source_times, traced, keeps_history=facts.source_keeps_history
+            facts.source_arn, facts, facts.source_times, traced, keeps_history=facts.source_keeps_history
         )
     if facts.receives is None:
         yield f"How often {name} delivered the message is not known."
-    yield from _find_unknown_times(arn, facts.own_times, traced, keeps_history=None)
+    yield from _find_unknown_times(arn, facts, facts.own_times, traced, keeps_history=None)
     if shows_source and facts.source_arn is not None:
-        yield from _find_unknown_receivers(facts.source_arn, len(facts.source_times), rows)
-    yield from _find_unknown_receivers(arn, facts.receives or 0, rows)
+        yield from _find_unknown_receivers(facts.source_arn, facts, len(facts.source_times), rows)
+    yield from _find_unknown_receivers(arn, facts, facts.receives or 0, rows)
     if facts.state is None:
         yield _explain_end(name, facts)
     elif facts.state not in LIVE and facts.ended_ms is None:
@@ -142,19 +174,39 @@ def _explain_end(name: str, facts: Facts) -> str:
     return f"{how}: the history of {name} does not have the message, or does not have it yet."
 
 
-def _list_sends(arn: str, facts: Facts, rows: Sequence[LifeRow], source: str | None) -> Iterator[Event]:
-    """Yields how the message began: by a send, or by a move, which gives it a new id."""
-    if facts.moved_from is None and facts.first_sent_to is not None:
-        return  # A row of the kind `first_sent` names the queue.
-    if facts.moved_from is None and facts.entered_by != "moved":
-        if facts.sent_ms is not None or facts.entered_by is not None:
-            first = source if facts.entered_by == "dead_lettered" else arn
-            if first is not None:
-                yield Event("sent", facts.sent_ms, first)
-        return
-    task = next((row for row in rows if row.kind == "moving"), None)
-    first = source if facts.entered_by == "dead_lettered" and source is not None else arn
-    yield Event("moved", facts.sent_ms, first, detail=None if task is None else task.detail)
+def _find_unknown_moves(facts: Facts) -> Iterator[str]:
+    if not facts.is_known:
+        yield "Whether the message moved from another queue is not known: no row of the message is left."
+    elif facts.moves and facts.moves[0].n > 1:
+        which = "move" if facts.moves[0].n == 2 else f"{facts.moves[0].n - 1:,} moves"
+        yield f"The first {which} of the message cannot be shown: a message keeps its last 40."
+
+
+def _find_unknown_before(facts: Facts, rows: Sequence[LifeRow], traced: set[Receive]) -> Iterator[str]:
+    """Yields a sentence for the receives before the last move whose times or callers are unknown. Receives in the last
+    source queue of a dead letter have other sentences."""
+    last = facts.moves[-1] if facts.entered_by == "dead_lettered" and facts.moves else None
+    left = {
+        (row.source_arn or "", _id(row)): row.receive_count or 0
+        for row in rows
+        if row.kind in MOVES and (last is None or (row.source_arn, _id(row)) != (last.source, last.id))
+    }
+    known = [sum(receive[:2] == place for receive in traced) for place in left]
+    first = {(row.arn, _id(row)) for row in rows if row.kind == "first_received"}
+    total = sum(left.values())
+    times = sum(max(number, place in first) for place, number in zip(left, known, strict=True))
+    if times < total:
+        yield f"When {total - times} of the {total} receives before the last move happened is not known."
+    if sum(known) < total:
+        yield f"The receivers of {total - sum(known)} of the {total} receives before the last move are not known."
+
+
+def _find_traced(rows: Sequence[LifeRow]) -> set[Receive]:
+    return {(row.arn, _id(row), row.receive_count) for row in rows if row.kind == "received"}
+
+
+def _id(row: LifeRow) -> str | None:
+    return None if row.message_id is None else str(row.message_id)
 
 
 def _list_times(number: int | None, first: int | None, again: list[int] | None) -> list[int | None]:
@@ -164,18 +216,20 @@ def _list_times(number: int | None, first: int | None, again: list[int] | None) 
     return [first, *later, *[None] * (number - 1 - len(later))]
 
 
-def _list_receives(arn: str, times: Sequence[int | None], traced: set[tuple[str, int | None]]) -> Iterator[Event]:
+def _list_receives(arn: str, facts: Facts, times: Sequence[int | None], traced: set[Receive]) -> Iterator[Event]:
     """Yields the receives whose times are known and that no trace has."""
     for number, at in enumerate(times, 1):
-        if at is not None and (arn, number) not in traced:
-            yield Event("received", at, arn, number)
+        if at is not None and (arn, facts.message_id, number) not in traced:
+            yield Event("received", at, arn, number, message_id=facts.message_id)
 
 
 def _find_unknown_times(
-    arn: str, times: Sequence[int | None], traced: set[tuple[str, int | None]], *, keeps_history: bool | None
+    arn: str, facts: Facts, times: Sequence[int | None], traced: set[Receive], *, keeps_history: bool | None
 ) -> Iterator[str]:
     """Yields a sentence if the times of some receives are unknown."""
-    missing = [number for number, at in enumerate(times, 1) if at is None and (arn, number) not in traced]
+    missing = [
+        number for number, at in enumerate(times, 1) if at is None and (arn, facts.message_id, number) not in traced
+    ]
     if not missing:
         return
     name = arn.rpartition(":")[2]
@@ -184,9 +238,9 @@ def _find_unknown_times(
     yield f"When {which} of {len(times)} in {name} happened is not known{why}."
 
 
-def _find_unknown_receivers(arn: str, number: int, rows: Sequence[LifeRow]) -> Iterator[str]:
+def _find_unknown_receivers(arn: str, facts: Facts, number: int, rows: Sequence[LifeRow]) -> Iterator[str]:
     """Yields a sentence if the callers of some receives are unknown."""
-    missing = number - len({row.receive_count for row in rows if row.kind == "received" and row.arn == arn})
+    missing = number - sum(receive[:2] == (arn, facts.message_id) for receive in _find_traced(rows))
     name = arn.rpartition(":")[2]
     if 0 < missing < number:
         yield f"The receivers of {missing} of {number} receives in {name} are not known."

@@ -121,12 +121,19 @@ def _build(arn: str, facts: Facts, rows: list[LifeRow], context: Context) -> Ope
     if facts.first_sent_to is not None:
         rows = [*rows, LifeRow("first_sent", facts.first_sent_ms, facts.first_sent_to, None, None, None, None)]
     allowed = {arn: True}
-    for other in {*(row.arn for row in rows), *([] if source is None else [source])} - {arn}:
-        allowed[other] = yield from _may_receive(other, context)
-    shown = [row for row in rows if allowed[row.arn]]
+    for other in {*(row.arn for row in rows), *(row.source_arn for row in rows), source} - {arn, None}:
+        allowed[other or ""] = yield from _may_receive(other or "", context)
+    shown = [
+        row if allowed.get(row.source_arn or "") else row._replace(source_arn=None) for row in rows if allowed[row.arn]
+    ]
     shows_source = source is not None and allowed[source]
     events = list_events(arn, facts, shown, shows_source=shows_source)
-    times = [event.at_ms for event in events if event.what == "received" and event.at_ms is not None]
+    entered_from = source or (facts.moves[-1].source if facts.moves else None)
+    times = [
+        event.at_ms
+        for event in events
+        if event.what == "received" and event.at_ms is not None and event.message_id == facts.message_id
+    ]
     receives = facts.count_receives()
     is_complete = receives is not None and len(times) >= receives
     return MessageLife(
@@ -137,22 +144,32 @@ def _build(arn: str, facts: Facts, rows: list[LifeRow], context: Context) -> Ope
         sent_at=_time(facts.sent_ms),
         entered_at=_time(facts.entered_ms),
         entered_by=facts.entered_by,
-        source_queue=_name(source) if source is not None and shows_source else None,
+        source_queue=_name(entered_from) if allowed.get(entered_from or "") else None,
         receive_count=receives,
         first_received_at=_time(min(times) if is_complete and times else facts.first_earlier_ms or facts.first_ms),
         last_received_at=_time(facts.last_known_receive(times)),
         visible_at=_time(facts.visible_ms) if facts.state in ("in_flight", "delayed") else None,
         ended_at=None if facts.state in LIVE else _time(facts.ended_ms),
         group_id=facts.group_id,
-        former_message_id=facts.moved_from or next((row.detail for row in shown if row.kind == "edited_from"), None),
-        events=list(map(_show_event, events)),
+        former_message_id=facts.former_id or _find_original(shown),
+        events=[_show_event(event, facts.message_id) for event in events],
         unknown=list(find_unknown(arn, facts, shown, shows_source=shows_source)),
     )
 
 
-def _show_event(event: Event) -> LifeEvent:
+def _find_original(rows: list[LifeRow]) -> str | None:
+    """Returns the id of the message of which the message is an edited copy."""
+    return next((row.detail for row in rows if row.kind == "edited_from" and not row.is_original), None)
+
+
+def _show_event(event: Event, message_id: str) -> LifeEvent:
     at, name = _time(event.at_ms), _name(event.arn)
-    return LifeEvent(event.what, at, name, event.receive, event.by, event.agent or None, event.detail)
+    source = None if event.source_arn is None else _name(event.source_arn)
+    former = event.message_id if event.message_id != message_id else None
+    return LifeEvent(
+        event.what, at, name, event.receive, event.by, event.agent or None, event.detail, source, former,
+        event.is_original,
+    )  # fmt: skip
 
 
 def _may_receive(arn: str, context: Context) -> Operation[bool]:

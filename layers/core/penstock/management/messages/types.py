@@ -124,6 +124,8 @@ class LifeEvent(msgspec.Struct, omit_defaults=True):
     `receive` is the number of the receive in `queue`, from 1. `by` is the caller: an ARN, or a database role. `detail`
     is the error of a failure, the id of a move task, the action of a person, or a message id: the event `edited` of an
     original has the copy's id and queue, and the event `edited_from` of a copy has the original's.
+    `source_queue` is the queue from which the message moved to `queue`. `message_id` is the id that the message had, if
+    it has another now. `is_original` is true for an event of the original of an edited copy.
     """
 
     what: What
@@ -133,6 +135,9 @@ class LifeEvent(msgspec.Struct, omit_defaults=True):
     by: str | None = None
     user_agent: str | None = None
     detail: str | None = None
+    source_queue: str | None = None
+    message_id: str | None = None
+    is_original: bool = False
 
 
 class MessageLife(msgspec.Struct):
@@ -141,9 +146,10 @@ class MessageLife(msgspec.Struct):
 
     `message_id` is the id that SQS clients see, and `id` is the message's number in `queue`. `state` is visible,
     in_flight or delayed for a message in the queue, and otherwise says how the message left the queue: deleted, purged,
-    expired, dead_lettered or moved. `entered_by` is sent, dead_lettered or moved. `receive_count` includes the receives
-    in the queues before a dead-letter queue. `visible_at` belongs to a message in flight or delayed. A move gives a
-    message a new id, and so does an edit; `former_message_id` is the id before.
+    expired, dead_lettered or moved. `sent_at` is the first send, before all moves. `entered_by` is sent, dead_lettered
+    or moved, and `source_queue` is the queue before. `receive_count` counts the receives since the last redrive, also
+    those in the queues before a dead-letter queue. `visible_at` belongs to a message in flight or delayed. A redrive
+    gives a message a new id, and so does an edit; `former_message_id` is the id before.
     """
 
     message_id: str

@@ -1,6 +1,7 @@
 """Statements for the life of one message."""
 
 from typing import NamedTuple
+from uuid import UUID
 
 from penstock.postgres.statement import Statement
 
@@ -42,6 +43,9 @@ class LifeRow(NamedTuple):
     actor: str | None
     agent: str | None
     detail: str | None
+    message_id: UUID | None = None
+    source_arn: str | None = None
+    is_original: bool | None = None
 
 
 READ_MESSAGE = Statement("queue.read_message", ("text", "int8", "uuid", "bool"), LifeRow)
