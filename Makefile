@@ -73,7 +73,7 @@ test-slow: .venv/test.stamp .tools/lambda/bin/python ## run only the tests that 
 test-metrics: .venv/test.stamp ## run the tests of the metrics job that start Spark, and with it a Java VM
 	@$(BIN)/python -m pytest -q -m "metrics and not slow" --timeout $(TEST_SECONDS) tests/integration/jobs $(ARGS)
 
-test-browser: .venv/browser.stamp ## run the tests of the console in a real browser, Debian's Chromium (CHROMIUM=PATH)
+test-browser: .venv/browser.stamp site ## run the tests of the console in a real browser, Debian's Chromium (CHROMIUM=PATH)
 	@$(BIN)/python -m pytest -q -m "browser and not slow" tests/system/console $(ARGS)
 
 screenshots: .venv/browser.stamp ## take the pictures of docs/console again, in a real browser

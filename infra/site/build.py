@@ -41,6 +41,7 @@ VERSION_MARK: Final = "VERSION."
 _UNSEARCHED_HEAD: Final = "---\nsearch:\n  exclude: true\n---\n"
 # An address of the site in the program or an alert, such as /docs/operate/poison/.
 _ADDRESS: Final = re.compile(r"(?<![\w.])/docs/([a-z0-9_/-]+/)(?:#([\w-]+))?")
+_SEARCH: Final = "assets/javascripts/workers/search.*.js"
 _ISSUES: Final = re.compile(r"(\d+) issues? found")
 
 
@@ -62,6 +63,7 @@ def build_site(root: Path) -> Path:
         (folder / "zensical.toml").write_text(settings.replace(VERSION_MARK, f"{describe_version(root)}."))
         _run_zensical(folder)
         add_words(folder / "html/search.json", parsed["words"])
+        replace_search(folder / "html")
         if missing := list(find_missing_addresses(root, folder / "html")):
             raise SiteError(f"the site does not have {', '.join(missing)}")
         return pack(folder / "html", folder / "site.zip").replace(root / "build/site.zip")
@@ -86,6 +88,8 @@ def collect_pages(root: Path, pages: Path, navigation: list[Any]) -> None:
         if place not in generated and not place.startswith(_UNLINKED):
             text = link_names(text, place, names)
         page.write_text(f"{_UNSEARCHED_HEAD}{text}" if place.startswith(_UNSEARCHED) else text)
+    for place, text in render_indexes(pages, navigation):
+        (pages / place).write_text(f"{_UNSEARCHED_HEAD}{text}")
     (pages / "llms.txt").write_text(render_llms(pages, navigation))
 
 
@@ -135,14 +139,39 @@ def render_examples(folder: Path) -> Iterator[str]:
 
 
 def list_pages(navigation: list[Any]) -> Iterator[tuple[str, str]]:
-    """Yields each page of a navigation with its sections and title, such as `Operate / Scaling`."""
+    """Yields each page of a navigation with its sections and title, such as `Operate / Scale / Standbys`.
+
+    The page without a title is the index of its section.
+    """
     for entry in navigation:
+        if isinstance(entry, str):
+            yield entry, "All pages"
+            continue
         for title, content in entry.items():
             if isinstance(content, str):
                 yield content, title
             else:
                 for page, inner in list_pages(content):
                     yield page, f"{title} / {inner}"
+
+
+def render_indexes(pages: Path, navigation: list[Any]) -> Iterator[tuple[str, str]]:
+    """Yields the index of each section that has no file for it: its pages in their groups, with their tasks."""
+    for section, content in ((title, content) for entry in navigation for title, content in entry.items()):
+        index = f"{section.lower()}/index.md"
+        if (pages / index).exists() or all(page != index for page, _ in list_pages(content)):
+            continue
+        lines, former = [f"# {section}", "", f"For everybody: find a page of the section {section}."], None
+        for page, title in list_pages(content):
+            if page == index:
+                continue
+            group, _, name = title.rpartition(" / ")
+            if group != former:
+                former = group
+                lines += ["", *([f"## {group}", ""] if group else []), "| page | task |", "| --- | --- |"]
+            task = read_task((pages / page).read_text())
+            lines.append(f"| [{name}]({os.path.relpath(page, section.lower())}) | {task} |")
+        yield index, "\n".join(lines) + "\n"
 
 
 def read_task(text: str) -> str:
@@ -167,17 +196,23 @@ def render_llms(pages: Path, navigation: list[Any]) -> str:
 
 
 def add_words(index: Path, words: Mapping[str, str]) -> None:
-    """Adds words to the titles of pages in the index of the search. Raises SiteError if the index lacks a page.
-
-    The search finds texts that have all words of a query. Texts whose title has the words come first.
-    """
+    """Adds other words for pages to the index of the search. Raises SiteError if the index lacks a page."""
     content = json.loads(index.read_text())
     pages = {item["location"].rstrip("/"): item for item in content["items"]}
     for page, added in words.items():
         if page not in pages:
             raise SiteError(f"the search has no page {page}, which zensical.toml gives words")
-        pages[page]["title"] += f" ({added})"
+        pages[page]["words"] = added
     index.write_text(json.dumps(content))
+
+
+def replace_search(html: Path) -> None:
+    """Replaces zensical's search, which finds only texts with every word of a query. Raises SiteError if zensical has
+    its search in another place."""
+    found = list(html.glob(_SEARCH))
+    if len(found) != 1:
+        raise SiteError(f"zensical's site has {len(found)} files {_SEARCH}, and not one")
+    shutil.copyfile(Path(__file__).with_name("search.js"), found[0])
 
 
 def find_missing_addresses(root: Path, site: Path) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -15,6 +16,7 @@ from infra.site.build import (
     find_missing_addresses,
     list_pages,
     render_examples,
+    render_indexes,
     render_llms,
     rewrite_links,
 )
@@ -22,6 +24,7 @@ from infra.site.names import link_names, read_names
 from infra.site.recording import LARGEST_BYTES, PICTURE, draw
 from infra.site.screen import COLUMNS, ROWS, Film, Screen, Shown
 
+ROOT = Path(__file__).parents[3]
 NAVIGATION = [{"Start": [{"Home": "index.md"}, {"Install": "start/install.md"}]}, {"Changes": "project/changelog.md"}]
 
 
@@ -94,6 +97,25 @@ def test_each_page_has_a_line_in_llms_txt(tmp_path: Path) -> None:
         render_llms(tmp_path, NAVIGATION)
 
 
+def test_a_section_has_an_index_of_its_pages_in_groups(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    for name in ("a", "b", "c"):
+        (tmp_path / f"run/{name}.md").write_text(f"# Title\n\nFor operators:\nread {name}.\n")
+    pages = ["run/index.md", {"A": "run/a.md"}, {"Mend": [{"B": "run/b.md"}, {"C": "run/c.md"}]}]
+    [(place, text)] = render_indexes(tmp_path, [{"Run": pages}, {"Other": [{"A": "run/a.md"}]}])
+    assert place == "run/index.md"
+    assert [line for line in text.splitlines() if line.startswith(("#", "| ["))] == [
+        "# Run", "| [A](a.md) | For operators: read a. |", "## Mend", "| [B](b.md) | For operators: read b. |",
+        "| [C](c.md) | For operators: read c. |",
+    ]  # fmt: skip
+
+
+def test_every_section_of_the_site_has_an_index() -> None:
+    navigation = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
+    for section, content in ((title, content) for entry in navigation for title, content in entry.items()):
+        assert f"{section.lower()}/index.md" in dict(list_pages(content)), section
+
+
 def test_an_address_that_the_program_shows_has_its_page_and_section(tmp_path: Path) -> None:
     (tmp_path / "layers").mkdir()
     (tmp_path / "layers/advice.py").write_text('A = "/docs/a/#there"; B = "/docs/a/#gone"; C = "/docs/b/"\n')
@@ -107,7 +129,10 @@ def test_the_search_finds_other_words_for_a_page(tmp_path: Path) -> None:
         '{"items": [{"location": "a/", "title": "A"}, {"location": "a/#b"}]}'
     )
     add_words(index, {"a": "one, two"})
-    assert json.loads(index.read_text())["items"] == [{"location": "a/", "title": "A (one, two)"}, {"location": "a/#b"}]
+    assert json.loads(index.read_text())["items"] == [
+        {"location": "a/", "title": "A", "words": "one, two"},
+        {"location": "a/#b"},
+    ]
     with pytest.raises(SiteError, match="no page gone"):
         add_words(index, {"gone": "three"})
 

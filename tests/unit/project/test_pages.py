@@ -22,6 +22,7 @@ from penstock.scheduler import errors as errors_scheduler
 from penstock.scheduler.errors import SchedulerError
 from penstock.settings import SETTINGS
 from penstock.sns import errors as errors_sns
+from penstock_web.console.responses import TABS
 from penstock_web.rest.schedules import routes
 from tests.support.hostile.counts import counts
 from tests.support.metrics_page import families, table
@@ -375,3 +376,54 @@ def test_measurements_and_their_decision_name_each_other() -> None:
     naming = {int(path.stem[:4]) for path in DECISIONS if "../performance/log.md#decision" in path.read_text()}
     assert naming == MEASURED
     assert linked >= MEASURED
+
+
+# --- names of the console ---------------------------------------------------------------------------------------------
+CONSOLE = ROOT / "layers/web/penstock_web/console"
+TEMPLATE_TEXT = re.compile(r"<[^>]*>|\{[{%#].*?[}%#]\}|[\"']", re.DOTALL)
+CONSOLE_NAME = re.compile(r'\b(?:tab|button|press|view|field|click)s?\s+"([^"]+)"', re.IGNORECASE)
+TAB = re.compile(r'\btabs?\s+"([^"]+)"', re.IGNORECASE)
+# Pages write names of the console in quotes, and not as emphasis.
+EMPHASIZED = re.compile(r"\b(?:open|then|press|choose|tab|button) \*([A-Z][\w ]+)\*")
+QUOTED = re.compile(r'"([A-Z][^"]+)"')
+
+
+def console_names() -> set[str]:
+    """Returns every text of the console's templates, scripts and Python modules that can be the name of an element."""
+    found: set[str] = set()
+    for file in CONSOLE.rglob("*"):
+        if file.suffix == ".html":
+            found.update(" ".join(text.split()) for text in TEMPLATE_TEXT.split(file.read_text()))
+        elif file.suffix == ".py":
+            found.update(text for _, text in texts(ast.parse(file.read_text())))
+        elif file.suffix == ".js":
+            found.update(re.findall(r"[\"'`]([^\"'`\n]+)[\"'`]", file.read_text()))
+    return found
+
+
+def unknown_names(page: str, text: str, known: set[str]) -> set[str]:
+    """Returns the names of tabs, buttons and fields on a page that the console does not have."""
+    prose = " ".join(re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL).split())
+    named = set(CONSOLE_NAME.findall(prose))
+    if page == "guides/console.md":
+        named.update(QUOTED.findall(prose))
+    tabs = set(TAB.findall(prose)) - set(TABS.values())
+    starts = tuple(f"{text} " for text in known if " " in text)  # "Test the {{ what }}" is "Test the filter", too
+    return (
+        {name for name in named if name not in known and not name.startswith(starts)}
+        | tabs
+        | set(EMPHASIZED.findall(prose))
+    )
+
+
+def test_tabs_and_buttons_that_pages_name_are_in_the_console() -> None:
+    known = console_names()
+    pages = {path.relative_to(DOCS).as_posix(): path.read_text() for path in DOCS.rglob("*.md")}
+    assert {name: unknown for name, text in pages.items() if (unknown := unknown_names(name, text, known))} == {}
+
+
+@pytest.mark.parametrize(
+    "text", ['open the tab "Failures"', "open it, then *Failures*", 'press "Redrive them"', 'the\nbutton "Go on"']
+)
+def test_a_name_that_the_console_lacks_is_found(text: str) -> None:
+    assert len(unknown_names("start/tutorial.md", text, console_names())) == 1
