@@ -87,7 +87,7 @@ def run_program(main: Callable[[list[str]], int], bench: Bench) -> Findings:
 
 
 PROGRAMS = [
-    Study("fairness", "waits of quiet tenants beside a noisy tenant", partial(run_program, fairness.main), alone=True),
+    Study("fairness", "waits of quiet groups beside a noisy group", partial(run_program, fairness.main), alone=True),
     Study(
         "schedules",
         "lag of schedules, and cost of idle schedules",

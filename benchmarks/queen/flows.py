@@ -46,7 +46,7 @@ def produce(app: Application, owner: int) -> Flow:
     """Publishes batches until the push phase ends.
 
     A batch is due when its last message is due. A late batch is sent immediately. Each FIFO group has only one
-    producer, which preserves the order. For a fair queue, all producers send messages for all tenants.
+    producer, which preserves the order. For a fair queue, all producers send messages for all groups.
     """
     profile, rng = app.profile, random.Random(owner)
     ordered = profile.groups == "fifo"

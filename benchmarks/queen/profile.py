@@ -25,7 +25,7 @@ class Profile:
     duration, which suit two cores that the load generator also uses.
 
     If `groups` is "fifo", the topic and queues are FIFO, a session is a message group, and the audit checks the order.
-    If `groups` is "fair", the topic and queues are standard, and a session is a tenant of a fair queue. If `rate` is 0,
+    If `groups` is "fair", the topic and queues are standard, and a session is a group of a fair queue. If `rate` is 0,
     the rate is `over_rate` times the consumption in the last seconds.
     """
 

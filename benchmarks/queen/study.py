@@ -165,7 +165,7 @@ def series(samples: list[Sample]) -> dict[str, list[tuple[float, float]]]:
 
 STUDIES = [
     Study("queen_fifo", "Queen's application mode, sessions as FIFO groups", partial(measure, "fifo"), alone=True),
-    Study("queen_fair", "Queen's application mode, sessions as tenants of fair queues", partial(measure, "fair")),
+    Study("queen_fair", "Queen's application mode, sessions as groups of fair queues", partial(measure, "fair")),
 ]
 
 

@@ -1,16 +1,16 @@
-"""Measures how long messages of quiet tenants wait while a noisy tenant sends a hundred times as many messages.
+"""Measures how long messages of quiet groups wait while a noisy group sends a hundred times as many messages.
 
     python -m benchmarks.studies.fairness                     # three phases, repeated, on a separate service
 
 A fixed number of consumers receive one message at a time, handle the message for a while, and delete the message. The
-quiet tenants alone keep the consumers busy for two thirds of the time. The noisy tenant sends as many messages as all
-quiet tenants together, so a backlog grows. With more consumers, the processors become the bottleneck. On a small
+quiet groups alone keep the consumers busy for two thirds of the time. The noisy group sends as many messages as all
+quiet groups together, so a backlog grows. With more consumers, the processors become the bottleneck. On a small
 machine, the processors become the bottleneck with 200 consumers and 800 messages a second.
 
-The phase `quiet` is without the noisy tenant. The phase `fair` has the noisy tenant and uses MessageGroupId, and the
-phase `unfair` has the noisy tenant but no MessageGroupId. Each phase has a separate queue. A wait is the time from the
+The phase `quiet` is without the noisy group. The phase `fair` has the noisy group and uses MessageGroupId, and the
+phase `unfair` has the noisy group but no MessageGroupId. Each phase has a separate queue. A wait is the time from the
 due time of a send until a consumer has the message, so the delay of a late send counts (open loop). All waits count,
-including waits when the noisy tenant starts.
+including waits when the noisy group starts.
 """
 
 import argparse
@@ -51,12 +51,12 @@ PHASES = ("quiet", "fair", "unfair")
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Describes the load. Rates are messages a second. The noisy tenant sends `noise` times as many messages as a quiet
-    tenant.
+    """Describes the load. Rates are messages a second. The noisy group sends `noise` times as many messages as a quiet
+    group.
     """
 
-    tenants: int = 100
-    tenant_rate: float = 2.0
+    groups: int = 100
+    group_rate: float = 2.0
     noise: float = 100.0
     consumers: int = 12
     handler_seconds: float = 0.04
@@ -84,8 +84,8 @@ class Phase:
     complete: asyncio.Event = field(default_factory=asyncio.Event)
 
     def received(self, body: str, now: float) -> None:
-        tenant, due = body.split("|")
-        (self.noisy_waits if tenant == NOISY else self.quiet_waits).append(now - float(due))
+        group, due = body.split("|")
+        (self.noisy_waits if group == NOISY else self.quiet_waits).append(now - float(due))
         if self.all_sent and self.quiet_missing == 0:
             self.complete.set()
 
@@ -122,17 +122,17 @@ def request_flow(request: Request) -> Flow:
 
 
 def due_times(workload: Workload, noise: bool) -> Iterator[tuple[float, str]]:
-    """Yields the times at which a tenant sends (in seconds from the start), and the tenant.
+    """Yields the times at which a group sends (in seconds from the start), and the group.
 
     The arrivals are independent of each other, as if they came from many customers.
     """
     rng = random.Random(1)
-    quiet = workload.tenants * workload.tenant_rate
-    total = quiet + (workload.tenant_rate * workload.noise if noise else 0.0)
+    quiet = workload.groups * workload.group_rate
+    total = quiet + (workload.group_rate * workload.noise if noise else 0.0)
     at = 0.0
     while (at := at + rng.expovariate(total)) < workload.seconds:
-        tenant = f"tenant{rng.randrange(workload.tenants)}" if rng.random() < quiet / total else NOISY
-        yield at, tenant
+        group = f"group{rng.randrange(workload.groups)}" if rng.random() < quiet / total else NOISY
+        yield at, group
 
 
 async def produce(phase: Phase, connections: list[Connection]) -> None:
@@ -142,30 +142,28 @@ async def produce(phase: Phase, connections: list[Connection]) -> None:
         free.put_nowait(connection)
     start = perf_counter()
     tasks: set[asyncio.Task[None]] = set()
-    for at, tenant in due_times(phase.workload, phase.name != "quiet"):
+    for at, group in due_times(phase.workload, phase.name != "quiet"):
         if (pause := start + at - perf_counter()) > 0:
             await asyncio.sleep(pause)
-        task = asyncio.create_task(send(phase, await free.get(), free, tenant, start + at))
+        task = asyncio.create_task(send(phase, await free.get(), free, group, start + at))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
     await asyncio.gather(*tasks)
 
 
-async def send(
-    phase: Phase, connection: Connection, free: "asyncio.Queue[Connection]", tenant: str, due: float
-) -> None:
-    payload = {"QueueUrl": phase.address.queue_url, "MessageBody": f"{tenant}|{due!r}"}
+async def send(phase: Phase, connection: Connection, free: "asyncio.Queue[Connection]", group: str, due: float) -> None:
+    payload = {"QueueUrl": phase.address.queue_url, "MessageBody": f"{group}|{due!r}"}
     if phase.name != "unfair":
-        payload["MessageGroupId"] = tenant
+        payload["MessageGroupId"] = group
     connection.start(request_flow(Requests(phase.address).of(Action.SEND, msgspec.json.encode(payload))))
     await connection.finished
     phase.sent += 1
-    phase.quiet_sent += tenant != NOISY
+    phase.quiet_sent += group != NOISY
     free.put_nowait(connection)
 
 
 async def run(phase: Phase) -> None:
-    """Runs the phase until all messages from quiet tenants have arrived, or 30 s after the last send."""
+    """Runs the phase until all messages from quiet groups have arrived, or 30 s after the last send."""
     loop = asyncio.get_running_loop()
     host, port = phase.address.host, phase.address.port
     count = phase.workload.consumers + SENDERS
@@ -221,7 +219,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints each phase, and the ratio of the p99 of the quiet tenants in the phases `fair` and `quiet`. Returns 1 if
+    """Prints each phase, and the ratio of the p99 of the quiet groups in the phases `fair` and `quiet`. Returns 1 if
     the ratio is more than 2."""
     options = arguments(argv)
     workload = Workload(**{name: getattr(options, name) for name in asdict(Workload())})
@@ -243,7 +241,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         write_results("fairness", [document], asdict(workload), machine(), load)
     if not ratios:
         return 0
-    print(f"p99 of quiet tenants, fair : quiet = {statistics.median(ratios):.2f} (goal: at most 2)")
+    print(f"p99 of quiet groups, fair : quiet = {statistics.median(ratios):.2f} (goal: at most 2)")
     return 0 if statistics.median(ratios) <= 2 else 1
 
 

@@ -216,7 +216,7 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PenstockDeadLettersWait": ({verdict("dead_letters"): ONE}, {"queue": "q"}),
     "PenstockEndpointsPaused": ({"penstock_delivery_paused_endpoints": ONE}, {}),
     "PenstockEndpointsFail": ({"penstock_delivery_failing_endpoints": ONE}, {}),
-    "PenstockNoisyTenant": ({'penstock_queue_noisy_groups{queue="q"}': "1+0x200"}, {"queue": "q"}),
+    "PenstockNoisyGroup": ({'penstock_queue_noisy_groups{queue="q"}': "1+0x200"}, {"queue": "q"}),
     "PenstockNoVerdicts": ({"penstock_queues_measured": ONE}, {}),
     "PenstockNotMeasured": ({"penstock_queue_measurement_age_seconds": OLDER}, {}),
     "PenstockWorkerFails": (

@@ -22,7 +22,7 @@ answer=response aloud=reported breath=pause
 crowded=limited deed=action drive=run farewell=close glance=check guest=caller
 handles_of=list_handles hang_up=disconnect happenings=events hears=is_notified held_snapshot=old_snapshot
 joins_a_line=waits letterhead=head letters=messages lines_up=waits party=account pluck=take
-refuses_caller=denies sealer=cipher sight=view skimmed=sampled stay=call tenants=groups told=reported
+refuses_caller=denies sealer=cipher sight=view skimmed=sampled stay=call tenant=group tenants=groups told=reported
 unsaid=omitted
 unsealable=undecryptable visit=call world=installation
     """.split()  # noqa: SIM905

@@ -324,8 +324,8 @@ def check(outcome: Outcome, plan: Plan) -> None:
     [
         pytest.param(Plan(1500), id="standard"),
         pytest.param(Plan(600, maximum=2), id="standard-dead-letters"),
-        pytest.param(Plan(1500, tenants=20), id="fair"),
-        pytest.param(Plan(600, tenants=3, shards=1, maximum=2), id="fair-dead-letters"),
+        pytest.param(Plan(1500, fair_groups=20), id="fair"),
+        pytest.param(Plan(600, fair_groups=3, shards=1, maximum=2), id="fair-dead-letters"),
         pytest.param(Plan(500, groups=20, receivers=8, crash_rate=0.01), id="fifo-20-groups"),
         pytest.param(Plan(100, groups=1, receivers=8, crash_rate=0.01), id="fifo-1-group"),
         pytest.param(Plan(300, groups=20, receivers=8, maximum=2, crash_rate=0.03), id="fifo-dead-letters"),
@@ -341,7 +341,7 @@ def test_nothing_is_lost_doubled_or_disordered(database: Database, plan: Plan) -
     [
         pytest.param(Plan(100_000, senders=6, receivers=6, shards=4), id="standard"),
         pytest.param(Plan(20_000, senders=6, receivers=8, shards=2, maximum=2), id="standard-dead-letters"),
-        pytest.param(Plan(60_000, senders=6, receivers=6, shards=2, tenants=20), id="fair"),
+        pytest.param(Plan(60_000, senders=6, receivers=6, shards=2, fair_groups=20), id="fair"),
         pytest.param(Plan(20_000, groups=20, receivers=8, crash_rate=0.005), id="fifo-20-groups"),
         pytest.param(Plan(5_000, groups=20, receivers=8, maximum=2, crash_rate=0.02), id="fifo-dead-letters"),
     ],

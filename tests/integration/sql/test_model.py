@@ -67,7 +67,7 @@ class Queue:
     arn: str
     dead: str
     maximum: int | None
-    tenants: bool = False
+    is_fair: bool = False
     messages: dict[int, Message] = field(default_factory=dict)
     handles: list[Delivery] = field(default_factory=list)
 
@@ -88,7 +88,7 @@ class Queue:
         assert calls.counts(self.db, self.arn) == expected
 
     def send(self, number: int, choice: int) -> None:
-        group = f"g{choice % 3}" if self.fifo or (self.tenants and choice % 7) else None
+        group = f"g{choice % 3}" if self.fifo or (self.is_fair and choice % 7) else None
         delay = HIDDEN // 4 if choice % 5 == 0 and not self.fifo else 0
         for row in calls.send(self.db, self.arn, *["m"] * number, delay=delay, group=group):
             assert row.id is not None
@@ -102,8 +102,8 @@ class Queue:
 
     def receive(self, number: int, choice: int) -> None:
         ready = self.ready()
-        if self.tenants:
-            calls.check_tenants_again(self.db, self.arn)
+        if self.is_fair:
+            calls.check_groups_again(self.db, self.arn)
         seconds, lease_size = (0, HIDDEN, HIDDEN)[choice % 3], (1, 3, 10)[choice % 7 % 3]
         deliveries = calls.receive(self.db, self.arn, number, seconds, lease_size)
         received = [self.messages[d.public_id] for d in deliveries]
@@ -254,11 +254,11 @@ CAREFULLY = settings(
 Steps = list[tuple[Callable[[Queue, int, int], None], int, int]]
 
 
-def play(db: Connection, suffix: str, shards: int, maximum: int | None, steps: Steps, tenants: bool = False) -> None:
+def play(db: Connection, suffix: str, shards: int, maximum: int | None, steps: Steps, is_fair: bool = False) -> None:
     number = next(_numbers)
     dead = calls.create(db, f"dead{number}{suffix}")
     policy = {"RedrivePolicy": calls.redrive(dead, maximum)} if maximum else {}
-    queue = Queue(db, calls.create(db, f"q{number}{suffix}", shards, **policy), dead, maximum, tenants)
+    queue = Queue(db, calls.create(db, f"q{number}{suffix}", shards, **policy), dead, maximum, is_fair)
     for operation, size, choice in steps:
         operation(queue, size, choice)
         queue.check()
@@ -280,8 +280,8 @@ def test_a_standard_queue_is_like_its_model(db: Connection, steps: Steps, shards
 
 @CAREFULLY
 @given(steps=STEPS, shards=st.integers(1, 2), maximum=st.sampled_from((None, 2)))
-def test_a_queue_with_tenants_is_like_its_model(db: Connection, steps: Steps, shards: int, maximum: int | None) -> None:
-    play(db, "", shards, maximum, steps, tenants=True)
+def test_a_fair_queue_is_like_its_model(db: Connection, steps: Steps, shards: int, maximum: int | None) -> None:
+    play(db, "", shards, maximum, steps, is_fair=True)
 
 
 @CAREFULLY

@@ -51,7 +51,7 @@ def fill(db: Connection, arn: str) -> None:
 
 def group_of(arn: str, number: int) -> str | None:
     """Only FIFO queues have groups in these tests, because receives read ahead in a full standard queue with
-    tenants."""
+    groups."""
     return f"g{number}" if arn.endswith(".fifo") else None
 
 

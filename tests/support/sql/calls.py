@@ -255,8 +255,8 @@ def history(connection: Connection, arn: str) -> dict[str, int]:
     return dict(rows.fetchall())
 
 
-def check_tenants_again(connection: Connection, arn: str) -> None:
-    """Resets the time of a queue's last tenant check, because Penstock makes at most one check in a quarter of a
+def check_groups_again(connection: Connection, arn: str) -> None:
+    """Resets the time of a queue's last group check, because Penstock makes at most one check in a quarter of a
     second.
     """
     connection.execute(

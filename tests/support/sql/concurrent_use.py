@@ -37,7 +37,7 @@ class Plan:
     """Defines the numbers of actors and calls. A `groups` of 0 means a standard queue. `maximum` is maxReceiveCount in
     a redrive policy.
 
-    With `tenants`, messages in a standard queue have groups. The first tenant sends four of five messages.
+    With `fair_groups`, messages in a standard queue have groups. The first group sends four of five messages.
     """
 
     messages: int = 4000
@@ -45,7 +45,7 @@ class Plan:
     receivers: int = 6
     shards: int = 3
     groups: int = 0
-    tenants: int = 0
+    fair_groups: int = 0
     maximum: int | None = None
     crash_rate: float = 0.05
     seed: int = 1
@@ -152,16 +152,16 @@ def build_entries(plan: Plan, rnd: random.Random, bodies: list[str]) -> list[Ent
     """
     if not plan.groups:
         delay = 1 if rnd.random() < 0.03 else None
-        return [Entry(body, delay, system=choose_tenant(plan, rnd)) for body in bodies]
+        return [Entry(body, delay, system=choose_group(plan, rnd)) for body in bodies]
     groups = [f"g{rnd.randrange(plan.groups)}" for _ in range(3 if rnd.random() < 0.3 else 1)]
     return [Entry(body, None, rnd.choice(groups), body) for body in bodies]
 
 
-def choose_tenant(plan: Plan, rnd: random.Random) -> str | None:
-    if not plan.tenants:
+def choose_group(plan: Plan, rnd: random.Random) -> str | None:
+    if not plan.fair_groups:
         return None
-    number = 0 if rnd.random() < 0.8 else rnd.randrange(plan.tenants)
-    return json.dumps({"MessageGroupId": f"tenant{number}"})
+    number = 0 if rnd.random() < 0.8 else rnd.randrange(plan.fair_groups)
+    return json.dumps({"MessageGroupId": f"group{number}"})
 
 
 def receive_until_stopped(state: SharedState, number: int) -> None:
@@ -304,7 +304,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--receivers", type=int, default=Plan.receivers)
     parser.add_argument("--shards", type=int, default=Plan.shards)
     parser.add_argument("--groups", type=int, default=0, help="message groups of a FIFO queue; 0: standard")
-    parser.add_argument("--tenants", type=int, default=0, help="message groups of a standard queue")
+    parser.add_argument("--fair-groups", type=int, default=0, help="message groups of a standard queue")
     parser.add_argument("--maximum", type=int, default=None, help="maxReceiveCount")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--dsn", help="a migrated database; without it, a new server")

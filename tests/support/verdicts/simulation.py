@@ -350,7 +350,7 @@ SCENARIOS: dict[str, Scenario] = {
         ),
         spans((500, 525, frozenset()), (525, 1440, frozenset({Kind.POISONED}))),
     ),
-    "one tenant": Scenario(
+    "one group": Scenario(
         Plan(lambda m: 900 if between(m, 600, 660) else 200, lambda *_: 8, lambda _: 1.2),
         spans(
             (600, 607, frozenset()), (607, 660, frozenset({Kind.FALLING_BEHIND})), (660, 664, frozenset()),

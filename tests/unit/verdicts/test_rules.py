@@ -282,8 +282,8 @@ def test_handlers_that_all_fail() -> None:
     ("minutes", "facts", "cause"),
     [
         (growing(20, 200, sent=500), {}, Cause.ARRIVALS_ROSE),
-        (growing(20, 200, sent=500), {"noisy_groups": 1}, Cause.ONE_TENANT),
-        (growing(20, 200, sent=500), {"top_group_share": 0.6}, Cause.ONE_TENANT),
+        (growing(20, 200, sent=500), {"noisy_groups": 1}, Cause.ONE_GROUP),
+        (growing(20, 200, sent=500), {"top_group_share": 0.6}, Cause.ONE_GROUP),
         (growing(20, 200, received=100, deleted=100, in_flight=2), {}, Cause.CONSUMERS_FELL),
         (growing(20, 200, received=100, deleted=100, in_flight=5), {}, Cause.SLOW_HANDLERS),
     ],

@@ -109,7 +109,7 @@ def show(reading: Operation[T]) -> Operation[T | None]:
         return None
 
 
-def authorize_at_door(right: Right, names: Sequence[str], context: Context) -> Operation[None]:
+def authorize_request(right: Right, names: Sequence[str], context: Context) -> Operation[None]:
     """Raises AccessDenied unless the caller has the right. `names` are the parameters in the request's path.
 
     If the operation checks a right on a resource, this function refuses only callers whose policies do not allow the

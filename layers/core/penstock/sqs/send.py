@@ -227,7 +227,7 @@ def build_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
 
 
 def encode_system_attributes(entry: Entry, trace_header: str | None) -> bytes:
-    """Returns the system attributes to store: the trace header, and the group (tenant) on a standard queue.
+    """Returns the system attributes to store: the trace header, and the message group on a standard queue.
 
     The trace header in a message "overrides the HTTP trace header" ("Amazon SQS and AWS X-Ray", X-Ray Developer
     Guide).

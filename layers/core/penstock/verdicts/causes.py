@@ -18,7 +18,7 @@ SLOWER: Final = 1.3
 """The multiple of the earlier handling time above which handlers count as slow. If handlers are faster, some consumers
 have left.
 """
-TENANT_SHARE: Final = 0.5
+GROUP_SHARE: Final = 0.5
 """The fraction of all messages above which one group is the cause of risen arrivals."""
 
 
@@ -55,13 +55,13 @@ def find_cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | No
     """
     change = change_since(series, start)
     if change is None or not change.arrivals_before:
-        return Cause.ONE_TENANT if has_one_tenant(facts) else Cause.ARRIVALS_ROSE if change else None
+        return Cause.ONE_GROUP if has_one_group(facts) else Cause.ARRIVALS_ROSE if change else None
     if change.drain < FELL * change.drain_before and change.drain < FELL * change.arrivals:
         return Cause.SLOW_HANDLERS if is_slower(change) else Cause.CONSUMERS_FELL
     if change.arrivals > ROSE * change.arrivals_before:
-        return Cause.ONE_TENANT if has_one_tenant(facts) else Cause.ARRIVALS_ROSE
-    if has_one_tenant(facts):
-        return Cause.ONE_TENANT
+        return Cause.ONE_GROUP if has_one_group(facts) else Cause.ARRIVALS_ROSE
+    if has_one_group(facts):
+        return Cause.ONE_GROUP
     return Cause.ARRIVALS_ROSE if change.arrivals > change.arrivals_before else None
 
 
@@ -73,9 +73,9 @@ def is_slower(change: RateChange) -> bool:
     return change.in_flight / change.drain > SLOWER * change.in_flight_before / change.drain_before
 
 
-def has_one_tenant(facts: Facts) -> bool:
+def has_one_group(facts: Facts) -> bool:
     """Returns whether one group sends most of the messages."""
-    return facts.noisy_groups > 0 or (facts.top_group_share is not None and facts.top_group_share > TENANT_SHARE)
+    return facts.noisy_groups > 0 or (facts.top_group_share is not None and facts.top_group_share > GROUP_SHARE)
 
 
 CAUSES: Final[dict[Cause, str]] = {
@@ -88,7 +88,7 @@ CAUSES: Final[dict[Cause, str]] = {
     Cause.POISON_GROUP: "Consumers receive some messages again and again, and never delete them.",
     Cause.HANDLERS_FAIL: "Consumers receive messages but delete hardly any, because handlers fail.",
     Cause.DEAD_LETTERS_WAIT: "Failed messages wait here until somebody redrives or deletes them.",
-    Cause.ONE_TENANT: "One message group causes most of the work.",
+    Cause.ONE_GROUP: "One message group causes most of the work.",
     Cause.CONSUMERS_FELL: "Consumers process fewer messages than before, although each message takes as long. Some "
     "consumers have stopped.",
     Cause.SLOW_HANDLERS: "Consumers process fewer messages than before, because each message takes longer.",

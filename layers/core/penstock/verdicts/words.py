@@ -1,4 +1,4 @@
-"""The words for the states of queues, endpoints, schedules and mappings. Each door shows a state by its word here."""
+"""The words for the states of queues, endpoints, schedules and mappings. Each interface shows a state by its word."""
 
 from typing import Final
 

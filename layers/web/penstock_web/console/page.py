@@ -9,7 +9,7 @@ from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
 from penstock.context import Context, Interface
 from penstock.effects import Operation
-from penstock.management.rights import BUILDERS, Right, authorize, authorize_at_door
+from penstock.management.rights import BUILDERS, Right, authorize, authorize_request
 from penstock_web.routing.runner import OperationRunner
 
 from .forms import Form, Query
@@ -70,7 +70,7 @@ class Page:
         result that another user read.
         """
         names = tuple(self.request.path_params.values())
-        ask = authorize if self.request.method in READS else authorize_at_door
+        ask = authorize if self.request.method in READS else authorize_request
         await self.run(ask(right, names, self.context))
 
     async def authorize(self) -> None:

@@ -19,7 +19,7 @@ from penstock import __version__
 from penstock.context import Interface
 from penstock.documents.decoding import decode_document
 from penstock.errors import AwsError, InvalidParameterValue
-from penstock.management.rights import SIGNED_IN, authorize_at_door
+from penstock.management.rights import SIGNED_IN, authorize_request
 from penstock_web.routing.openapi import build_schema
 from penstock_web.routing.routes import Routes
 from penstock_web.routing.runner import RUNNER_KEY, OperationRunner
@@ -85,7 +85,7 @@ async def _result(call: types.CallToolRequestParams, runner: OperationRunner) ->
     arguments = decode_document(msgspec.json.Decoder(tool.arguments), msgspec.json.encode(call.arguments or {}))
     if runner.context.environment.access is not None:
         names = (getattr(arguments, "queue", ""),)
-        await runner.run(authorize_at_door(tool.right, names, runner.context))
+        await runner.run(authorize_request(tool.right, names, runner.context))
     return await runner.run(tool.read(arguments, runner.context))
 
 

@@ -338,7 +338,7 @@ QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]
         Family(
             "penstock_queue_noisy_groups",
             "gauge",
-            "Noisy tenants of a fair queue, whose messages are delivered after other tenants' messages.",
+            "Noisy groups of a fair queue, whose messages are delivered after other groups' messages.",
         ),
         lambda row: row.noisy_groups,
     ),

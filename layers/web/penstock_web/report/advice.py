@@ -43,8 +43,8 @@ BY_CAUSE: Final[dict[Cause, Advice]] = {
     Cause.DEAD_LETTERS_WAIT: Advice(
         "Find the reason for the failures. Then redrive the messages or delete them", "/docs/guides/dead_letters/"
     ),
-    Cause.ONE_TENANT: Advice(
-        "Slow down the group's sender, or run more consumers", "/docs/operate/waiting/#a-noisy-tenant"
+    Cause.ONE_GROUP: Advice(
+        "Slow down the group's sender, or run more consumers", "/docs/operate/waiting/#a-noisy-group"
     ),
     Cause.CONSUMERS_FELL: Advice("Restart the stopped consumers, or start more consumers", _BEHIND),
     Cause.SLOW_HANDLERS: Advice("Find the reason why handlers are slow, or run more consumers", _BEHIND),

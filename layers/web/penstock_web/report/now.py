@@ -114,7 +114,7 @@ def _why(queue: QueueState) -> str:
     more = []
     if facts.noisy_groups:
         more.append(f"{plural(facts.noisy_groups, 'noisy group')}")
-    if verdict.cause == "one_tenant" and facts.top_group_share:
+    if verdict.cause == "one_group" and facts.top_group_share:
         more.append(f"the busiest group has {100 * facts.top_group_share:.0f} % of the messages")
     return escape(explain_verdict(verdict)) + small("; ".join(more))
 

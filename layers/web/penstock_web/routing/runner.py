@@ -16,7 +16,7 @@ from penstock.effects import LONG_COMPUTATION_BYTES, Compute, Operation
 from penstock.environment import Environment
 from penstock.errors import InvalidParameterValue
 from penstock.http import HttpRequest
-from penstock.management.rights import Right, authorize_at_door
+from penstock.management.rights import Right, authorize_request
 from penstock.settings import Settings
 
 from .errors import UnsupportedMediaType
@@ -92,7 +92,7 @@ class OperationRunner:
     def _check(self, access: AccessRule, right: Right) -> Operation[None]:
         yield from access.check_rest_request(self.context)
         names = self._scope.get("path_params", {})  # `run_route` sets no path parameters.
-        yield from authorize_at_door(right, tuple(names.values()), self.context)
+        yield from authorize_request(right, tuple(names.values()), self.context)
 
     async def read(self, reader: Callable[[bytes], T]) -> T:
         """Reads the body of the request with `reader`. Reads a long body in a thread, so that other requests run."""

@@ -288,20 +288,20 @@ def test_a_mib_goes_in_and_out(sqs: Sqs, character: str) -> None:
     assert message["Body"] == body
 
 
-def test_quiet_tenants_come_before_the_backlog_of_a_noisy_one(sqs: Sqs) -> None:
-    """The noisy tenant has far more than a tenth of the messages in flight, and more than 30 messages."""
+def test_quiet_groups_come_before_the_backlog_of_a_noisy_one(sqs: Sqs) -> None:
+    """The noisy group has far more than a tenth of the messages in flight, and more than 30 messages."""
     url = sqs.create()
     sqs.send_all(url, *(f"noisy {n}" for n in range(200)), MessageGroupId="noisy")
     sqs.receive(url, 40)
     sqs.send_all(url, "quiet", "quiet", MessageGroupId="quiet")
-    sqs.send_all(url, "on its own")  # without a group, the message is a separate tenant
-    sqs.clock.advance(1)  # the service determines noisy tenants four times a second
+    sqs.send_all(url, "on its own")  # without a group, the message is a separate group
+    sqs.clock.advance(1)  # the service determines noisy groups four times a second
     bodies = [message["Body"].split()[0] for message in sqs.poll(url, 10)]
     assert (sorted(bodies[:3]), bodies[3:]) == (["on", "quiet", "quiet"], ["noisy"] * 7)
 
 
-def test_noisy_tenants_lose_nothing(sqs: Sqs) -> None:
-    """A receive returns a noisy tenant's message once, as soon as no other tenant has messages, and the response
+def test_noisy_groups_lose_nothing(sqs: Sqs) -> None:
+    """A receive returns a noisy group's message once, as soon as no other group has messages, and the response
     contains the group.
     """
     url = sqs.create()

@@ -223,7 +223,7 @@ def test_a_deduplication_id_is_for_fifo_queues(sqs: Sqs) -> None:
     assert code == "InvalidParameterValue"
 
 
-def test_a_group_on_a_standard_queue_is_a_tenant(sqs: Sqs) -> None:
+def test_a_standard_queue_returns_the_group(sqs: Sqs) -> None:
     """Developer Guide, "Fair queues": MessageGroupId on a standard queue names the tenant. ReceiveMessage returns the
     name."""
     url = sqs.create()

@@ -1,4 +1,4 @@
-"""Tests fair queues: receives skip noisy tenants while other tenants wait, and lose no message.
+"""Tests fair queues: receives skip noisy groups while other groups wait, and lose no message.
 
 The source is the SQS Developer Guide, "How Amazon SQS fair queues work"
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
@@ -24,7 +24,7 @@ from tests.support.sql.calls import (
     call,
     change,
     change_by_id,
-    check_tenants_again,
+    check_groups_again,
     counts,
     create,
     delete,
@@ -43,19 +43,19 @@ from tests.support.sql.calls import (
 )
 
 
-def send_as(db: Connection, arn: str, tenant: str | None, count: int, start: int = 0) -> list[int]:
-    """Sends messages of one tenant, with the name and a number as the body. Returns the public ids of the messages."""
-    sent = send(db, arn, *(f"{tenant} {start + i}" for i in range(count)), group=tenant)
+def send_as(db: Connection, arn: str, group: str | None, count: int, start: int = 0) -> list[int]:
+    """Sends messages of one group, with the name and a number as the body. Returns the public ids of the messages."""
+    sent = send(db, arn, *(f"{group} {start + i}" for i in range(count)), group=group)
     return [row.id for row in sent if row.id is not None]
 
 
-def tenants(deliveries: list[Delivery]) -> list[str]:
+def groups(deliveries: list[Delivery]) -> list[str]:
     return [body.split()[0] for body in bodies(deliveries)]
 
 
 def crowd(db: Connection, arn: str, messages: int = 200, in_flight: int = 40) -> list[Delivery]:
-    """Sends many messages as one tenant and receives twice, which leaves some in flight. The first receive only detects
-    the noisy tenant."""
+    """Sends many messages as one group and receives twice, which leaves some in flight. The first receive only detects
+    the noisy group."""
     send_as(db, arn, "noisy", messages)
     return [*receive(db, arn, 10), *receive(db, arn, in_flight - 10)]
 
@@ -67,15 +67,15 @@ def drain(db: Connection, arn: str) -> list[Delivery]:
     return taken
 
 
-def test_a_quiet_tenant_overtakes_the_backlog_of_a_noisy_one(db: Connection) -> None:
+def test_a_quiet_group_overtakes_the_backlog_of_a_noisy_one(db: Connection) -> None:
     arn = create(db)
     crowd(db, arn)
     send_as(db, arn, "quiet", 3)
     send_as(db, arn, None, 2)
-    assert tenants(receive(db, arn, 10)) == ["quiet"] * 3 + ["None"] * 2 + ["noisy"] * 5
+    assert groups(receive(db, arn, 10)) == ["quiet"] * 3 + ["None"] * 2 + ["noisy"] * 5
 
 
-def test_quiet_tenants_overtake_from_any_depth_of_the_backlog(db: Connection) -> None:
+def test_quiet_groups_overtake_from_any_depth_of_the_backlog(db: Connection) -> None:
     arn = create(db)
     crowd(db, arn)
     for number in range(4):
@@ -84,7 +84,7 @@ def test_quiet_tenants_overtake_from_any_depth_of_the_backlog(db: Connection) ->
     assert bodies(receive(db, arn, 4)) == [f"quiet {number}" for number in range(4)]
 
 
-def test_the_noisy_tenant_gets_what_is_left_in_its_order(db: Connection) -> None:
+def test_the_noisy_group_gets_what_is_left_in_its_order(db: Connection) -> None:
     arn = create(db)
     seen = crowd(db, arn, messages=500)
     seen += drain(db, arn)
@@ -93,12 +93,12 @@ def test_the_noisy_tenant_gets_what_is_left_in_its_order(db: Connection) -> None
     assert {d.receive_count for d in seen} == {1}
 
 
-def test_of_noisy_tenants_the_one_with_the_fewest_in_flight_comes_first(db: Connection) -> None:
+def test_of_noisy_groups_the_one_with_the_fewest_in_flight_comes_first(db: Connection) -> None:
     arn = create(db)
     send_as(db, arn, "loud", 100)
     receive(db, arn, 60)
     send_as(db, arn, "louder", 100)
-    assert tenants(receive(db, arn, 1)) == [
+    assert groups(receive(db, arn, 1)) == [
         "louder"
     ]  # Receives return messages of a quiet group before messages of the noisy group "loud".
 
@@ -109,30 +109,30 @@ def test_one_message_in_flight_makes_no_noise(db: Connection, in_flight: int, fi
     send_as(db, arn, "many", 100)
     receive(db, arn, in_flight)
     send_as(db, arn, "quiet", 1)
-    assert tenants(receive(db, arn, 1)) == [first]
+    assert groups(receive(db, arn, 1)) == [first]
 
 
-def test_tenants_without_a_backlog_keep_their_order(db: Connection) -> None:
+def test_groups_without_a_backlog_keep_their_order(db: Connection) -> None:
     arn = create(db)
     crowd(db, arn, messages=40)
     send_as(db, arn, "noisy", 2)
     send_as(db, arn, "quiet", 2)
-    assert tenants(receive(db, arn, 4)) == ["noisy", "noisy", "quiet", "quiet"]
+    assert groups(receive(db, arn, 4)) == ["noisy", "noisy", "quiet", "quiet"]
     assert rows_of(db, "deferred", arn) == 0
 
 
 def test_a_tenth_and_thirty(db: Connection) -> None:
     """35 of 380 messages are fewer than a tenth of the messages in flight, and 45 of 390 are more than a tenth."""
     arn = create(db)
-    for tenant in range(69):
-        send_as(db, arn, f"t{tenant}", 5)
+    for group in range(69):
+        send_as(db, arn, f"t{group}", 5)
     receive(db, arn, 345)
     send_as(db, arn, "many", 200)
     receive(db, arn, 35)
     send_as(db, arn, "quiet", 1)
-    assert tenants(receive(db, arn, 10)) == ["many"] * 10
-    check_tenants_again(db, arn)
-    assert tenants(receive(db, arn, 1)) == ["quiet"]
+    assert groups(receive(db, arn, 10)) == ["many"] * 10
+    check_groups_again(db, arn)
+    assert groups(receive(db, arn, 1)) == ["quiet"]
 
 
 def test_a_message_that_was_passed_over_is_visible(db: Connection) -> None:
@@ -177,20 +177,20 @@ def test_everything_is_cleaned_and_recorded_once(db: Connection) -> None:
 
 
 def mixed(db: Connection, arn: str, dice: random.Random, count: int, start: int = 0) -> None:
-    """Sends a noisy tenant's messages, a sixth of all messages, between the messages of a hundred other tenants."""
+    """Sends a noisy group's messages, a sixth of all messages, between the messages of a hundred other groups."""
     for number in range(start, start + count):
         send_as(db, arn, "noisy" if dice.random() < 1 / 6 else f"t{dice.randrange(100)}", 1, number)
 
 
 def test_messages_of_quiet_groups_are_leased_together(db: Connection) -> None:
-    """Receives skip the noisy tenant's messages between the quiet groups' messages, and do not write the skipped rows
+    """Receives skip the noisy group's messages between the quiet groups' messages, and do not write the skipped rows
     again."""
     arn, dice = create(db), random.Random(1)
     crowd(db, arn, messages=41)
     slow = rows_of(db, "side", arn)
     mixed(db, arn, dice, 100)
     quiet = receive(db, arn, 50, lease_size=10)
-    assert "noisy" not in tenants(quiet)
+    assert "noisy" not in groups(quiet)
     assert [int(body.split()[1]) for body in bodies(quiet)] == sorted(int(body.split()[1]) for body in bodies(quiet))
     assert len({d.pos for d in quiet}) == 5
     assert rows_of(db, "side", arn) == slow
@@ -281,7 +281,7 @@ def test_far_behind_the_cursor_it_stays_in_the_log(db: Connection) -> None:
 
 
 def test_a_backlog_that_was_passed_over_keeps_nothing_else(db: Connection) -> None:
-    """Maintenance cleans quiet tenants' finished messages behind a noisy tenant's message, but keeps that message."""
+    """Maintenance cleans quiet groups' finished messages behind a noisy group's message, but keeps that message."""
     arn = create(db)
     crowd(db, arn, messages=300)
     for number in range(6):
@@ -296,7 +296,7 @@ def test_a_backlog_that_was_passed_over_keeps_nothing_else(db: Connection) -> No
     received_seconds_ago(db, 0)
     maintain(db, arn)
     assert rows_of(db, "side", arn) == 0
-    # the noisy tenant's messages, and too few others for a sweep
+    # the noisy group's messages, and too few others for a sweep
     assert rows_of(db, "log", arn) <= 4_000 + 420
 
 
@@ -315,15 +315,15 @@ def test_a_move_task_takes_what_was_passed_over(db: Connection) -> None:
     assert counts(db, arn).visible == 60
 
 
-def test_a_noisy_tenant_is_not_starved(db: Connection) -> None:
+def test_a_noisy_group_is_not_starved(db: Connection) -> None:
     arn = create(db)
     crowd(db, arn, messages=300)
     send_as(db, arn, "quiet", 1)
     receive(db, arn, 1)
     db.execute("update queue.deferred set deferred_at = deferred_at - interval '11 seconds'")
     send_as(db, arn, "quiet", 400)
-    served = tenants([d for _ in range(200) for d in receive(db, arn, 1)])
-    # Each receive serves skipped tenants first with a probability of a tenth, so 200 receives all miss them with a
+    served = groups([d for _ in range(200) for d in receive(db, arn, 1)])
+    # Each receive serves skipped groups first with a probability of a tenth, so 200 receives all miss them with a
     # probability of 1 in a billion.
     assert set(served) == {"noisy", "quiet"}
 
@@ -339,15 +339,15 @@ def test_a_receive_takes_no_message_twice(db: Connection) -> None:
     db.execute("update queue.deferred set deferred_at = deferred_at - interval '11 seconds'")
     starved_first(db)
     taken = receive(db, arn, 100, visibility=0)
-    assert tenants(taken) == ["noisy"] * 20
+    assert groups(taken) == ["noisy"] * 20
     assert len({d.message_id for d in taken}) == 20
-    # a quiet tenant's message that a consumer received earlier
+    # a quiet group's message that a consumer received earlier
     assert counts(db, dead).visible == 1
 
 
 def starved_first(db: Connection) -> None:
-    """Makes the next receive start with the tenants that receives have skipped for longest. A tenth of all receives
-    start with the skipped tenants."""
+    """Makes the next receive start with the groups that receives have skipped for longest. A tenth of all receives
+    start with the skipped groups."""
     for number in range(1000):
         db.execute("select setseed(%s)", (number / 1000,))
         if value(db, "select random()") < 0.1:
@@ -379,7 +379,7 @@ def test_a_rolled_back_receive_gives_it_back(db: Connection, connect: Connect) -
     send_as(db, arn, "quiet", 1)
     other = connect()
     other.execute("begin")
-    assert tenants(receive(other, arn, 2)) == ["quiet", "noisy"]
+    assert groups(receive(other, arn, 2)) == ["quiet", "noisy"]
     other.execute("rollback")
     assert counts(db, arn) == Counts(21, 40, 0)
-    assert tenants(drain(db, arn)) == ["quiet"] + ["noisy"] * 20
+    assert groups(drain(db, arn)) == ["quiet"] + ["noisy"] * 20

@@ -31,7 +31,7 @@ from tests.support.sql.calls import (
     bodies,
     call,
     change,
-    check_tenants_again,
+    check_groups_again,
     counts,
     create,
     delete,
@@ -327,7 +327,7 @@ def test_a_purge_across_the_gap(db: Connection) -> None:
     assert bodies(receive(db, arn)) == ["5"]
 
 
-def test_noisy_tenants_across_the_gap(db: Connection) -> None:
+def test_noisy_groups_across_the_gap(db: Connection) -> None:
     arn = create(db)
     for _ in range(40):
         send(db, arn, "noisy", group="noisy")
@@ -337,7 +337,7 @@ def test_noisy_tenants_across_the_gap(db: Connection) -> None:
     jump(db)
     send(db, arn, "noisy", group="noisy")
     send(db, arn, "quiet", group="quiet")
-    check_tenants_again(db, arn)
+    check_groups_again(db, arn)
     assert bodies(receive(db, arn, 2)) == ["quiet", "quiet"]
     assert bodies(receive(db, arn, 10)) == ["noisy", "noisy"]
 

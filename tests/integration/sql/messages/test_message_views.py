@@ -20,7 +20,7 @@ from tests.support.sql.calls import (
     call,
     change,
     change_by_id,
-    check_tenants_again,
+    check_groups_again,
     create,
     delete,
     delete_by_id,
@@ -142,14 +142,14 @@ def test_the_key_of_the_history_writes_few_bytes(db: Connection) -> None:
     assert with_key - written() <= 8 * 1000
 
 
-def test_messages_of_a_noisy_tenant_that_were_passed_over(db: Connection) -> None:
+def test_messages_of_a_noisy_group_that_were_passed_over(db: Connection) -> None:
     arn = create(db)
     send(db, arn, *["m"] * 50, group="noisy")
     first = receive(db, arn, 10)
-    check_tenants_again(db, arn)
+    check_groups_again(db, arn)
     first += receive(db, arn, 10)
     send(db, arn, "m", group="quiet")
-    check_tenants_again(db, arn)
+    check_groups_again(db, arn)
     (overtook,) = receive(db, arn, 1)
     assert rows_of(db, "deferred", arn) == 1
     assert seen(db, arn) == {

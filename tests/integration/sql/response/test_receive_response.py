@@ -222,7 +222,7 @@ def test_one_of_a_lease_is_passed_over(db: Connection) -> None:
     assert counts(db, arn) == Counts(0, 0, 0)
 
 
-def test_a_message_of_a_noisy_tenant_is_passed_over(db: Connection) -> None:
+def test_a_message_of_a_noisy_group_is_passed_over(db: Connection) -> None:
     """The lease of the message has no consumer (fair queues)."""
     arn = create(db)
     send(db, arn, *[SHORT] * 60, group="noisy")

@@ -94,7 +94,7 @@ def test_a_queue_that_falls_behind() -> None:
         ({"kind": Kind.STALLED, "since_or_before": True}, "Since", "before 17:30 10 min"),
         ({"kind": Kind.STALLED, "since": NOW - timedelta(days=1)}, "Since", "25 Nov 17:40 1 d"),
         ({"kind": Kind.STALLED, "since": None}, "Since", "-"),
-        ({"kind": Kind.FALLING_BEHIND, "cause": Cause.ONE_TENANT, "top_group_share": 0.72, "noisy_groups": 1},
+        ({"kind": Kind.FALLING_BEHIND, "cause": Cause.ONE_GROUP, "top_group_share": 0.72, "noisy_groups": 1},
          "Why", ("More messages arrive than consumers process. 1 noisy group; "
                  "the busiest group has 72 % of the messages")),
     ],

@@ -140,7 +140,7 @@ def count_earlier_receives(system: str | None) -> int:
 
 
 def read_group(system: str | None) -> str | None:
-    """Returns the message group, or the tenant, from the system attributes."""
+    """Returns the message group from the system attributes."""
     if system is None:
         return None
     values: Mapping[str, Any] = _loads(system)
