@@ -3,6 +3,8 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,12 +23,13 @@ from penstock.management.alerts.state import (
     list_included,
     list_places,
 )
-from penstock.management.attention import Concern, describe_endpoint, describe_late_work
+from penstock.management.attention import Concern, describe_endpoint, describe_late_work, describe_queue
 from penstock.postgres.statements.alerts import AlertRow, BegunRow
 from penstock.postgres.statements.deliveries import FailedEndpointRow
 from penstock.postgres.statements.metrics import LateWorkRow
 from penstock.settings import Settings
 from penstock.settings.alert_url import parse_alert_url
+from penstock.verdicts import Facts, Minute, judge
 from tests.support.alerts import build_concern
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -109,6 +112,20 @@ def test_letters_that_come_after_some_were_sent_back_are_new() -> None:
     assert (told.changes[0].number, told.changes[0].new) == (271, 1)
     (message,) = write_messages(Recipient(ACCOUNT, mail="oncall@example.com"), told.changes, SETTINGS)
     assert "More: dead: dead letters, 1 new." in json.loads(message.body)["text"]
+
+
+def test_late_schedules_are_one_problem_whichever_is_the_first() -> None:
+    """The text names the first, and the name that identifies the problem stays."""
+    told = Told(evaluations=1)
+    first, second = (describe_late_work(LateWorkRow("schedules_late", name, 2, NOW, None, None)) for name in "ab")
+    assert [told(first), told(second), told()] == [[("began", "schedules_late")], [], [("ended", "schedules_late")]]
+    told(first)
+    assert {place.name for place in told.rows} == {"Schedules"}
+
+
+def test_late_deliveries_are_told_even_if_an_alert_is_the_first() -> None:
+    late = describe_late_work(LateWorkRow("deliveries_late", "alert://a.test", 2, NOW, None, None))
+    assert Told(evaluations=1)(late) == [("began", "deliveries_late")]
 
 
 # --- endpoints -------------------------------------------------------------------------------------------------------
@@ -328,6 +345,22 @@ def test_json_has_every_change_and_a_text() -> None:
     ]
     assert "Ended: 111122223333 eu-1 <!channel>" in body["text"]
     assert "after 12 minutes." in body["text"]
+
+
+def test_the_example_of_the_documentation_is_what_arrives() -> None:
+    page = (Path(__file__).parents[3] / "docs/operate/alerts.md").read_text()
+    (example,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    since = datetime(2030, 1, 31, 9, tzinfo=UTC)
+    minutes = [Minute(since - timedelta(minutes=1), received=1, deleted=1, visible=0, in_flight=0),
+               Minute(since, sent=200, visible=200, in_flight=0, oldest_at=since)]  # fmt: skip
+    verdict = judge(minutes, Facts(), since + timedelta(minutes=5))
+    facts = SimpleNamespace(dead_letters=False, failing_since=None)
+    queue: Any = SimpleNamespace(row=SimpleNamespace(name="orders"), seen=SimpleNamespace(verdict=verdict, facts=facts))
+    rows = dict(list_places(ACCOUNT, "eu-central-1", list(describe_queue(queue))))
+    changes = decide({}, rows, NOW, Rules(1, timedelta(0))).changes
+    (message,) = write_messages(Recipient(ACCOUNT, address=parse_alert_url("https://a.test/")), changes,
+                                SETTINGS.replace(queue_region="eu-central-1"))  # fmt: skip
+    assert json.loads(message.body) == json.loads(example)
 
 
 def test_slack_gets_one_text_without_control_characters() -> None:

@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
@@ -37,9 +38,7 @@ QUEUE_LEVELS: Final[dict[Kind, Level]] = {
     Kind.FALLING_BEHIND: "warn",
     Kind.DEAD_LETTERS: "warn",
 }
-"""The verdicts that need attention. A queue that still receives dead letters counts as bad, and a queue that a user
-paused counts as a warning.
-"""
+"""The verdicts that need attention, and their usual levels (find_level)."""
 GIVEN_UP: Final = "given_up"
 PAUSED: Final = "endpoint_paused"
 FAILS: Final = "endpoint_fails"
@@ -94,9 +93,9 @@ class Concern(Struct):
 
     `kind` is the kind of the queue's verdict, or `messages_expire`. For the endpoint `name`, `kind` is `given_up`,
     `endpoint_paused` or `endpoint_fails`. For all schedules or deliveries together, `kind` is `schedules_late` or
-    `deliveries_late`; for the schedule `name`, `schedule_fails`; for the mapping `name`, `mapping_fails` or
-    `mapping_stopped`; for the database, `old_transaction` or `old_snapshot`. `state` is the word that all pages and
-    commands show for the kind.
+    `deliveries_late`, and `name` names the first one and the number of the others; for the schedule `name`,
+    `schedule_fails`; for the mapping `name`, `mapping_fails` or `mapping_stopped`; for the database, `old_transaction`
+    or `old_snapshot`. `state` is the word that all pages and commands show for the kind.
 
     One fault is one concern: `includes` names the concerns that this concern replaces, because they have the same
     cause.
@@ -213,6 +212,7 @@ def find_concerns(queues: Iterable[JudgedQueue], others: Iterable[Concern] = ())
     losing = [(queue.row.name or "", queue.seen.verdict) for queue in ranked if queue.seen.verdict.expired]
     found += [describe_loss(name, verdict) for name, verdict in sorted(losing, key=lambda queue: -queue[1].expired)]
     found += others
+    found = join_causes(found)
     seen: set[tuple[str, Level]] = set()
     places: list[tuple[int, bool]] = []
     for concern in found:
@@ -220,6 +220,39 @@ def find_concerns(queues: Iterable[JudgedQueue], others: Iterable[Concern] = ())
         places.append((LEVELS.index(concern.level), first in seen))
         seen.add(first)
     return [found[number] for number in sorted(range(len(found)), key=places.__getitem__)]
+
+
+def join_causes(concerns: Sequence[Concern]) -> list[Concern]:
+    """Returns the concerns without those about queues whose messages wait only because of a mapping. The mapping's
+    concern, which begins first, describes the queue too.
+    """
+    waiting = {one.name: one for one in concerns if one.page.startswith(f"{CONSOLE}/mappings?")}
+    found: list[Concern] = []
+    for one in concerns:
+        queue = waiting.get(one.name.partition(" to ")[0]) if one.kind in (MAPPING_FAILS, MAPPING_STOPPED) else None
+        found.append(one if queue is None else include_queue(one, queue))
+    joined = {(other.kind, other.name) for one in found for other in one.includes}
+    return [one for one in found if waiting.get(one.name) is not one or (one.kind, one.name) not in joined]
+
+
+def include_queue(mapping: Concern, queue: Concern) -> Concern:
+    noun = "message" if queue.number == 1 else "messages"
+    text = f"{mapping.text} The queue is {queue.state}: {queue.number:,} {noun} can be received."
+    return replace(mapping, text=text, includes=[*mapping.includes, Included(queue.kind, queue.name)])
+
+
+def find_level(verdict: Verdict) -> Level | None:
+    """Returns how severe a verdict is, for all pages and alerts, or None if the verdict needs no attention.
+
+    A queue that still receives dead letters is bad, and a queue that a user paused is a warning.
+    """
+    if verdict.kind is Kind.DEAD_LETTERS:
+        return rate_dead_letters(verdict)
+    return "warn" if verdict.cause is Cause.QUEUE_PAUSED else QUEUE_LEVELS.get(verdict.kind)
+
+
+def rate_dead_letters(verdict: Verdict) -> Level:
+    return "bad" if verdict.arrival_rate else QUEUE_LEVELS[Kind.DEAD_LETTERS]
 
 
 def needs_attention(verdict: Verdict) -> bool:
@@ -234,9 +267,8 @@ def describe_queue(queue: JudgedQueue) -> Iterator[Concern]:
         yield describe_dead_letters(queue)
     if needs_attention(verdict) and verdict.kind is not Kind.DEAD_LETTERS:
         text = verdict.cause_text or "More messages arrive than are deleted."
-        level = "warn" if verdict.cause is Cause.QUEUE_PAUSED else QUEUE_LEVELS[verdict.kind]
         yield Concern(
-            kind=verdict.kind.value, level=level, name=name, since=to_utc(verdict.since),
+            kind=verdict.kind.value, level=find_level(verdict) or "warn", name=name, since=to_utc(verdict.since),
             since_or_before=verdict.since_or_before, number=verdict.backlog, text=text, page=find_page(queue),
             state=name_state(verdict.kind, verdict.cause),
         )  # fmt: skip
@@ -250,7 +282,7 @@ def describe_dead_letters(queue: JudgedQueue) -> Concern:
     number = seen.messages
     arrived = f"{queue.arrived:,}" if queue.arrived else "none"
     return Concern(
-        kind=Kind.DEAD_LETTERS.value, level="bad" if seen.verdict.arrival_rate else "warn", name=name,
+        kind=Kind.DEAD_LETTERS.value, level=rate_dead_letters(seen.verdict), name=name,
         since=to_utc(seen.facts.oldest_at), since_or_before=False, number=number,
         text=f"{number:,} dead {'letter' if number == 1 else 'letters'}; {arrived} arrived in the last hour.",
         page=f"{queue_page(name)}/failures",
@@ -347,13 +379,16 @@ def describe_late_work(row: LateWorkRow) -> Concern:
     name, page = "Database", CONSOLE + PAGES_OF_LATE_WORK.get(row.kind, "")
     includes: list[Included] = []
     if row.kind == SCHEDULES_LATE:
-        name, text = "Schedules", f"{name_first(row)} {'is' if row.number == 1 else 'are'} due and did not fire."
+        name = name_first(row.name, row.number) or "Schedules"
+        text = f"{name} {'is' if row.number == 1 and row.name else 'are'} due and did not fire."
         text += " A process with QUEUE_SCHEDULE_ENABLED fires schedules."
         page += f"/{quote(row.name or '', safe='')}" if row.number == 1 and row.name else ""
     elif row.kind == DELIVERIES_LATE:
         number = f"{row.number:,} or more" if row.number >= MAX_COUNTED else f"{row.number:,}"
-        name, text = "Deliveries", f"{number} due {'delivery waits' if row.number == 1 else 'deliveries wait'}"
-        text += f", the first to {hide_secrets(row.name)}" if row.name else ""
+        endpoint = hide_secrets(row.name) if row.name else ""
+        name = name_first(endpoint, row.number) or "Deliveries"
+        text = f"{number} due {'delivery waits' if row.number == 1 else 'deliveries wait'}"
+        text += f", the first to {endpoint}" if endpoint else ""
         text += ". A process with QUEUE_HTTP_DELIVERY_ENABLED makes them."
     elif row.kind == SCHEDULE_FAILS:
         level, name, page = "warn", row.name or "", f"{CONSOLE}/schedules/{quote(row.name or '', safe='')}"
@@ -373,8 +408,8 @@ def describe_late_work(row: LateWorkRow) -> Concern:
     return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page, includes=includes)
 
 
-def name_first(row: LateWorkRow) -> str:
-    """Names the first of the late schedules, and the number of the others."""
-    if row.number == 1 or not row.name:
-        return row.name or f"{row.number:,}"
-    return f"{row.name} and {'at least ' if row.number >= MAX_COUNTED else ''}{row.number - 1:,} more"
+def name_first(name: str | None, number: int) -> str:
+    """Names the first of the late schedules or deliveries, and the number of the others."""
+    if number == 1 or not name:
+        return name or ""
+    return f"{name} and {'at least ' if number >= MAX_COUNTED else ''}{number - 1:,} more"

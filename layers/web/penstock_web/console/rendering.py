@@ -15,6 +15,7 @@ from jinja2 import Environment as Templates
 from jinja2 import PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from penstock.management.attention import find_level
 from penstock.verdicts.words import name_state
 from penstock_web.report import formats
 from penstock_web.report.formats import duration
@@ -165,6 +166,7 @@ FILTERS: Final[dict[str, Callable[..., object]]] = {
     "exact_duration": exact_duration,
     "facts": list_facts,
     "in_words": in_words,
+    "level": find_level,
     "minute": formats.moment,
     "moment": moment,
     "plural": plural,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from html import escape
 
-from penstock.management.attention import QUEUE_LEVELS, Concern
+from penstock.management.attention import QUEUE_LEVELS, Concern, find_level
 from penstock.verdicts import TARGET_LAG_SECONDS, Kind
 from penstock.verdicts.words import name_kind, name_state
 
@@ -86,7 +86,7 @@ def _row(queue: QueueState) -> str:
     rates = queue.rates or (None, None)
     in_flight = queue.series.now.in_flight if queue.series else 0
     cells = (
-        f'<span class="badge {verdict.kind}">{name_state(verdict.kind, verdict.cause)}</span>',
+        f'<span class="badge {find_level(verdict) or verdict.kind}">{name_state(verdict.kind, verdict.cause)}</span>',
         clip_name(queue.name), _since(queue), _why(queue),
         count(verdict.backlog) + small(f"{count(in_flight)} in flight" if in_flight else ""),
         ABSENT if queue.oldest_at is None else between(queue.oldest_at, now),

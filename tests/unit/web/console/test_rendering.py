@@ -21,8 +21,9 @@ from fastapi import APIRouter, FastAPI, Response
 
 import penstock_web.console
 from penstock.errors import InvalidParameterValue
+from penstock.management.attention import find_concerns
 from penstock.management.rights import PUBLIC, SIGNED_IN, require
-from penstock.verdicts import Minute
+from penstock.verdicts import Cause, Kind, Minute, Verdict
 from penstock_web.console import readings
 from penstock_web.console.charts import depths
 from penstock_web.console.console import list_screens
@@ -290,14 +291,29 @@ def test_a_last_response_is_shown_once(file: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "shown"), [("queue_paused", '<span class="badge warn">paused</span>'), ("in_flight_limit", "throttled")]
-)
+    ("cause", "shown"),
+    [("queue_paused", '<span class="badge warn">paused</span>'),
+     ("in_flight_limit", '<span class="badge bad">throttled</span>')],
+)  # fmt: skip
 def test_a_paused_queue_has_one_state(cause: str, shown: str) -> None:
     """The verdict is `throttled`. The page names only the cause."""
-    queue = SimpleNamespace(kind="throttled", verdict=SimpleNamespace(cause=cause, cause_text=""))
+    queue = SimpleNamespace(kind="throttled", verdict=Verdict(Kind.THROTTLED, cause=Cause(cause)))
     text = templates().get_template("macros.html").module.verdict(queue)  # type: ignore[attr-defined]
     assert shown in text
     assert ("throttled" in text) == (cause != "queue_paused")
+
+
+@pytest.mark.parametrize("verdict", [*map(Verdict, Kind), Verdict(Kind.DEAD_LETTERS, arrival_rate=0.1),
+                                      Verdict(Kind.THROTTLED, cause=Cause.QUEUE_PAUSED)])  # fmt: skip
+def test_a_queue_has_one_colour_on_all_pages(verdict: Verdict) -> None:
+    """The badge in lists and on the queue's page has the colour of "Needs attention"."""
+    facts = SimpleNamespace(dead_letters=verdict.kind is Kind.DEAD_LETTERS, failing_since=None, oldest_at=None)
+    seen = SimpleNamespace(kind=verdict.kind.value, verdict=verdict, facts=facts, messages=1)
+    queue: Any = SimpleNamespace(row=SimpleNamespace(name="q"), seen=seen, arrived=0)
+    text = templates().get_template("macros.html").module.verdict(seen)  # type: ignore[attr-defined]
+    levels = [concern.level for concern in find_concerns([queue])]
+    assert [f'<span class="badge {level}">' in text for level in levels] == [True] * len(levels)
+    assert bool(levels) == ("badge bad" in text or "badge warn" in text)
 
 
 # --- documentation ---------------------------------------------------------------------------------------------------

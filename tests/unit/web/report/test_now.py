@@ -164,18 +164,21 @@ def test_a_concern_leads_to_the_page_where_it_is_mended(kind: Kind, cause: Cause
 @pytest.mark.parametrize(
     ("row", "level", "name", "text", "page"),
     [
-        (("schedules_late", None, 1, None), "bad", "Schedules", "1 is due and did not fire.", "/schedules"),
-        (("schedules_late", "night:<a>", 1, None), "bad", "Schedules", "night:<a> is due and did not fire.",
+        (("schedules_late", None, 1, None), "bad", "Schedules", "Schedules are due and did not fire.",
+         "/schedules"),
+        (("schedules_late", "night:<a>", 1, None), "bad", "night:<a>", "night:<a> is due and did not fire.",
          "/schedules/night%3A%3Ca%3E"),
-        (("schedules_late", "a", 3, None), "bad", "Schedules", "a and 2 more are due and did not fire.", "/schedules"),
-        (("schedules_late", "a", 10_000, None), "bad", "Schedules", "a and at least 9,999 more are due", "/schedules"),
+        (("schedules_late", "a", 3, None), "bad", "a and 2 more", "a and 2 more are due and did not fire.",
+         "/schedules"),
+        (("schedules_late", "a", 10_000, None), "bad", "a and at least 9,999 more",
+         "a and at least 9,999 more are due", "/schedules"),
         (("mapping_fails", "q to https://u:p@a.test/x?k=1", 2, "PROBLEM: the target cannot be reached"), "bad",
          "q to https://a.test/x", "No invocation succeeds: the target cannot be reached.", "/mappings/7"),
         (("mapping_stopped", "q to f", 2, "its user was deleted."), "bad", "q to f",
          "The service stopped the mapping: its user was deleted.", "/mappings/7"),
         (("schedule_fails", "<a>/b", 2, "no queue"), "warn", "<a>/b", "The schedule failed 2 times: no queue.",
          "/schedules/%3Ca%3E%2Fb"),
-        (("deliveries_late", "https://a.test/x?k=1", 2, None), "bad", "Deliveries",
+        (("deliveries_late", "https://a.test/x?k=1", 2, None), "bad", "https://a.test/x and 1 more",
          "2 due deliveries wait, the first to https://a.test/x.", "/deliveries?view=waiting"),
         (("old_transaction", None, 1, None), "warn", "Database", "A transaction is open.", "/system"),
         (("old_snapshot", None, 12_000_000, None), "bad", "Database", "A snapshot is 12,000,000 transactions old.",
@@ -224,6 +227,33 @@ def test_a_queue_that_a_user_paused_is_less_severe_than_one_that_messages_return
     assert [(one.name, one.level, one.state) for one in found] == [
         ("c", "bad", "throttled"), ("b", "bad", "poisoned"), ("a", "warn", "paused"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verdict", "known"),
+    [(Verdict(Kind.POISONED, cause=Cause.FUNCTION_FAILS, cause_text="A function fails.", backlog=3), {}),
+     (Verdict(Kind.POISONED, cause=Cause.HANDLERS_FAIL, backlog=3), {"failing_since": NOW}),
+     (Verdict(Kind.STALLED, cause=Cause.MAPPING_STOPPED, backlog=3), {})],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["mapping_fails", "mapping_stopped"])
+def test_a_queue_and_its_failing_mapping_are_one_row(verdict: Verdict, known: dict[str, Any], kind: str) -> None:
+    """The mapping's row names the queue's state. Other queues, and dead letters of the same queue, keep their rows."""
+    mapping = describe_late_work(LateWorkRow(kind, "q to f", 9, NOW, "boom", "7"))
+    queues = [judged("q", verdict, dead_letters=True, **known), judged("q to f", verdict), judged("p", verdict)]
+    found = find_concerns(queues, [mapping])
+    assert sorted((one.kind, one.name) for one in found) == sorted(
+        [(kind, "q to f"), ("dead_letters", "q"), (verdict.kind, "p"), (verdict.kind, "q to f")]
+    )
+    (row,) = (one for one in found if one.kind == kind)
+    assert row.text.endswith(f"boom. The queue is {verdict.kind}: 3 messages can be received.")
+    assert ("q", verdict.kind) in [(one.name, one.kind) for one in row.includes]
+    assert mapping.text.endswith("boom.")  # Requests share the concern, so it must not change.
+
+
+def test_a_queue_that_waits_for_another_reason_keeps_its_row() -> None:
+    mapping = describe_late_work(LateWorkRow("mapping_fails", "q to f", 9, NOW, "boom", "7"))
+    queue = judged("q", Verdict(Kind.STALLED, cause=Cause.NOBODY_RECEIVES, backlog=3))
+    assert {one.kind for one in find_concerns([queue], [mapping])} == {"stalled", "mapping_fails"}
 
 
 def test_messages_that_return_lead_to_the_mapping_that_fails() -> None:

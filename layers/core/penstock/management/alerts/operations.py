@@ -1,6 +1,7 @@
 """Shows an account's alerts, changes their address, and sends a test."""
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated
 
 import msgspec
@@ -10,19 +11,28 @@ from penstock.context import Context
 from penstock.delivery import DELIVERIES
 from penstock.effects import Call, Operation, Wake
 from penstock.errors import InvalidParameterValue
+from penstock.management.attention import LEVELS, Concern, Level, read_attention
 from penstock.management.errors import AlertsNotSet
 from penstock.management.metrics.views import to_utc
 from penstock.management.rights import needs
 from penstock.postgres.statements.alerts import CHANGE_ALERT_URL, FIND_ALERT_URL, LIST_ALERTS, SEND_ALERTS, AlertRow
 from penstock.settings.alert_url import parse_alert_url
+from penstock.verdicts.words import name_kind
 
-from .evaluation import encode_rows, find_default_recipients, find_own_recipient
+from .evaluation import act_for, encode_rows, find_default_recipients, find_own_recipient, read_rules
 from .messages import Recipient, find_console, write_messages
-from .state import Change
+from .state import Change, Place, Rules, find_held_until, list_included, list_places
 
 
 class FiringAlert(msgspec.Struct):
-    """A problem that an alert told, and that still exists. `region` is empty for a problem of the whole account."""
+    """A problem that an alert told, and that still exists or came back. `region` is empty for a problem of the whole
+    account.
+
+    `name`, `state`, `level`, `number` and `page` are those of `GET /v1/metrics/attention` now. `reported_number` is the
+    number that the last alert told at `reported_at`, or the smallest since, and 0 after an end. `held_until` is the
+    time until which an alert waits, because the problem came back or its number rose soon after the last alert, and
+    otherwise null. If the problem is over, but its end was not told yet, `number` is 0, and `level` is `info`.
+    """
 
     kind: str
     name: str
@@ -30,10 +40,15 @@ class FiringAlert(msgspec.Struct):
     since: datetime | None
     reported_at: datetime | None
     number: int
+    reported_number: int
+    held_until: datetime | None
+    state: str
+    level: Level
+    page: str
 
 
 class AlertSettings(msgspec.Struct):
-    """The address of an account's alerts, and the problems that were told.
+    """The address of an account's alerts, and the problems that were told. The most severe problems come first.
 
     `url` is the account's own address without its secret parts. If `url` is null, the alerts go to the installation's
     address, or nowhere if `installation` is false. `links` is false if alerts have no links to the console, because
@@ -71,12 +86,46 @@ def read_alerts(context: Context) -> Operation[AlertSettings]:
         url=mask_address(own[0].url) if own else None,
         installation=bool(find_default_recipients(settings)),
         links=bool(find_console(settings)),
-        firing=[describe_alert(row) for row in rows if row.state == "firing"],
+        firing=(yield from _compare(rows, context)),
     )
 
 
-def describe_alert(row: AlertRow) -> FiringAlert:
-    return FiringAlert(row.kind, row.name, row.region, to_utc(row.since), to_utc(row.reported_at), row.reported_number)
+def _compare(rows: Sequence[AlertRow], context: Context) -> Operation[list[FiringAlert]]:
+    """Returns the problems that were told, with the concerns that exist now."""
+    settings = context.environment.settings
+    concerns: dict[Place, Concern] = {}
+    included: set[Place] = set()
+    for region in {row.region or context.region: None for row in rows}:
+        found = yield from read_attention(act_for(context.account_id, region, settings))
+        concerns.update(list_places(context.account_id, region, found.concerns))
+        included.update(list_included(context.account_id, region, found.concerns))
+    ranks = {place: (LEVELS.index(concern.level), rank) for rank, (place, concern) in enumerate(concerns.items())}
+    known = {Place(row.account_id, row.region, row.subject, row.name): row for row in rows}
+    shown = [place for place in known if place in ranks or place not in included]
+    now, rules = datetime.now(UTC), read_rules(settings)
+    shown.sort(key=lambda place: ranks.get(place, (len(LEVELS), 0)))
+    alerts = (describe_alert(known[place], concerns.get(place), now, rules) for place in shown)
+    return [alert for alert in alerts if alert is not None]
+
+
+def describe_alert(row: AlertRow, concern: Concern | None, now: datetime, rules: Rules) -> FiringAlert | None:
+    """Returns a problem that was told, or None if it is not told, or is over and was told to be over."""
+    held = None if concern is None else find_held_until(row, concern, now, rules)
+    if row.state != "firing" and held is None:
+        return None
+    return FiringAlert(
+        kind=row.kind if concern is None else concern.kind,
+        name=row.name if concern is None else concern.name,
+        region=row.region,
+        since=to_utc(row.since) if row.state == "firing" or concern is None else concern.since,
+        reported_at=to_utc(row.reported_at),
+        number=0 if concern is None else concern.number,
+        reported_number=row.reported_number if row.state == "firing" else 0,
+        held_until=to_utc(held),
+        state=name_kind(row.kind) if concern is None else concern.state,
+        level="info" if concern is None else concern.level,
+        page="" if concern is None else concern.page,
+    )
 
 
 def mask_address(text: str | None) -> str:

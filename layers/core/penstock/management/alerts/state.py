@@ -187,7 +187,8 @@ def list_places(account_id: str, region: str, concerns: Sequence[Concern]) -> It
     that fails sends no alert, because the alert about it would fail too.
     """
     for concern in concerns:
-        if concern.level != "info" and not concern.name.startswith(OWN_ENDPOINTS):
+        is_own = concern.kind not in TOGETHER and concern.name.startswith(OWN_ENDPOINTS)
+        if concern.level != "info" and not is_own:
             yield find_place(account_id, region, concern.kind, concern.name), concern
 
 

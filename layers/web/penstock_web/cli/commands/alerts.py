@@ -50,7 +50,7 @@ def show(endpoint: Endpoint = None, json: Json = False) -> None:
     print_fields({"alerts go to": found["url"] or nobody, "links": links, "firing": len(firing)})
     if firing:
         print()
-        print_table(firing, json, ("kind", "name", "region", "since", "reported_at", "number"))
+        print_table(firing, json, ("state", "name", "region", "since", "reported_at", "number", "held_until"))
 
 
 @group.command("set", help="send the account's alerts to this URL")

@@ -8,38 +8,19 @@ from fastapi import Response
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.alerts import operations as alerts
 from penstock.management.alerts.operations import FiringAlert, SentAlert
-from penstock.management.alerts.state import RANKS
-from penstock.management.attention import (
-    CONSOLE,
-    FAILS,
-    GIVEN_UP,
-    MAPPING_FAILS,
-    MAPPING_STOPPED,
-    PAGES_OF_LATE_WORK,
-    PAUSED,
-    SCHEDULE_FAILS,
-)
 from penstock.management.rights import right_of
 from penstock.settings.alert_url import MAX_CHARACTERS
-from penstock.verdicts import Kind
-from penstock.verdicts.words import name_kind
 from penstock_web.console.forms import Form
 from penstock_web.console.page import CurrentPage, Page
-from penstock_web.console.rendering import query, segment
+from penstock_web.console.rendering import query
 from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 
-PAGES = PAGES_OF_LATE_WORK | {
-    GIVEN_UP: "/deliveries?view=given-up", PAUSED: "/deliveries", FAILS: "/deliveries?view=attempts&failed=1",
-    MAPPING_FAILS: "/mappings", MAPPING_STOPPED: "/mappings",
-}  # fmt: skip
-
 
 class ShownAlert(NamedTuple):
-    """A reported problem with the texts of the page. `page` is empty for a queue of another region."""
+    """A reported problem. `page` is empty for a problem of another region."""
 
     alert: FiringAlert
-    what: str
     page: str
 
 
@@ -104,17 +85,5 @@ async def show_alerts(page: Page, form: Form, refusal: Refusal) -> Response:
 
 
 def describe(alert: FiringAlert, region: str) -> ShownAlert:
-    """Adds the words and the page of a problem."""
-    return ShownAlert(alert, name_kind(alert.kind), find_page(alert, region))
-
-
-def find_page(alert: FiringAlert, region: str) -> str:
-    """Returns the page where a user can mend a problem. The console shows queues and schedules of one region."""
-    if alert.kind in PAGES:
-        return CONSOLE + PAGES[alert.kind]
-    if alert.region not in ("", region):
-        return ""
-    if alert.kind == SCHEDULE_FAILS:
-        return f"{CONSOLE}/schedules/{segment(alert.name)}"
-    tab = "/failures" if alert.kind == Kind.DEAD_LETTERS.value else ""
-    return f"{CONSOLE}/queues/{segment(alert.name)}{tab}" if tab or alert.kind in RANKS else ""
+    """Adds the page where a user can mend a problem. The console shows one region."""
+    return ShownAlert(alert, alert.page if alert.region in ("", region) else "")
