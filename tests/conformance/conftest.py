@@ -1,5 +1,5 @@
 """The fixture `sqs` runs every scenario over {container, Lambda} x {JSON, Query}, with one installation for each
-process.
+process. Tests with the marker `cbor` also run in CBOR.
 
 Tests share the installation, but not queues: `sqs.create()` creates a new queue.
 """
@@ -69,7 +69,26 @@ CANCELLED = "ERROR:  canceling statement due to user request"
 HARMLESS = (CLOCK_AT_WORK, LONG_MESSAGE, CANCELLED)
 
 
-@pytest.fixture(params=[f"{deployment}-{protocol}" for deployment in DEPLOYMENTS for protocol in PROTOCOLS])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Gives the fixtures `sqs` and `scheduler` their deployments and protocols, unless the test names them."""
+    in_cbor = [f"{name}-cbor" for mark in metafunc.definition.iter_markers("cbor") for name in mark.args]
+    forms = {
+        "sqs": [f"{deployment}-{protocol}" for deployment in DEPLOYMENTS for protocol in PROTOCOLS],
+        "scheduler": list(DEPLOYMENTS),
+    }
+    named = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    for fixture, params in forms.items():
+        if fixture in metafunc.fixturenames and fixture not in named and takes_forms(metafunc, fixture):
+            metafunc.parametrize(fixture, [*params, *in_cbor], indirect=True)
+
+
+def takes_forms(metafunc: pytest.Metafunc, fixture: str) -> bool:
+    """Returns whether the test uses the fixture of this file, and no module's own fixture of the same name."""
+    found = metafunc.definition._fixtureinfo.name2fixturedefs[fixture][-1]
+    return found.func.__code__.co_filename == __file__
+
+
+@pytest.fixture
 def sqs(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Sqs:
     """Returns an SQS client for one deployment and one protocol."""
     deployment, _, protocol = request.param.partition("-")
@@ -82,10 +101,11 @@ def sns(sqs: Sqs) -> Sns:
     return Sns(sqs)
 
 
-@pytest.fixture(params=DEPLOYMENTS)
+@pytest.fixture
 def scheduler(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Scheduler:
-    """Returns a client of EventBridge Scheduler, which has one protocol, for each deployment."""
-    return Scheduler(Sqs(deployments, clock, request.param, "json"))
+    """Returns a client of EventBridge Scheduler, in REST-JSON or CBOR, for each deployment."""
+    deployment, _, protocol = request.param.partition("-")
+    return Scheduler(Sqs(deployments, clock, deployment, protocol or "json"))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,6 +13,8 @@ import pytest
 from tests.support.conformance.scheduler import OFF, ROLE, Scheduler
 from tests.support.conformance.sdk_clients import ACCOUNT, REGION
 
+pytestmark = pytest.mark.cbor("container")
+
 CONFLICT, MISSING, INVALID = (
     ("ConflictException", 409),
     ("ResourceNotFoundException", 404),

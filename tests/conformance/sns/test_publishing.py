@@ -14,6 +14,8 @@ import pytest
 
 from tests.support.conformance.sns import Sns
 
+pytestmark = pytest.mark.cbor("container")
+
 ATTRIBUTES = {
     "text": {"DataType": "String", "StringValue": "ü"},
     "number": {"DataType": "Number", "StringValue": "1.5"},

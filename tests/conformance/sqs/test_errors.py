@@ -21,6 +21,8 @@ from tests.support.conformance.access_keys import OWNER, SIGV4
 from tests.support.conformance.requests import FORM, Raw, is_lambdas_refusal
 from tests.support.conformance.sqs import Sqs
 
+pytestmark = pytest.mark.cbor("container")
+
 LEGACY = "AWS.SimpleQueueService."
 MIB = 1_048_576
 
@@ -108,7 +110,7 @@ ELSEWHERE = {"RequestThrottled": "tests/conformance/access/test_quotas.py"}
 def test_an_error_has_awss_form(sqs: Sqs, row: Row) -> None:
     method, parameters = row.provoke(sqs)
     refusal = sqs.refusal(method, **parameters)
-    expected_type = row.type if sqs.protocol == "json" else None
+    expected_type = None if sqs.protocol == "query" else row.type
     assert refusal[:4] == (row.code, row.status, "Sender", expected_type)
     assert refusal.message
 
@@ -130,9 +132,12 @@ def test_texts_that_clients_look_for(sqs: Sqs) -> None:
 def test_the_whole_type(sqs: Sqs) -> None:
     """The type is `com.amazonaws.sqs#QueueDoesNotExist`, and every response has x-amzn-RequestId."""
     sqs.refusal("receive_message", QueueUrl=f"{sqs.create()}-none")
-    marker = b'"com.amazonaws.sqs#QueueDoesNotExist"' if sqs.protocol == "json" else b"<RequestId>"
+    marker, content_type = {
+        "json": (b'"com.amazonaws.sqs#QueueDoesNotExist"', "application/x-amz-json-1.0"),
+        "query": (b"<RequestId>", "text/xml"),
+        "cbor": (b"com.amazonaws.sqs#QueueDoesNotExist", "application/cbor"),
+    }[sqs.protocol]
     assert marker in sqs.response.body
-    content_type = "application/x-amz-json-1.0" if sqs.protocol == "json" else "text/xml"
     assert sqs.response.headers is not None
     assert sqs.response.headers["content-type"] == content_type
 

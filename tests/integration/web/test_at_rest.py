@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar, cast
 import psycopg
 import pytest
 
+from penstock.aws.codec.protocol import Protocol
 from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Operation, Receive
 from penstock.limits.response_limit import build_receive_limit
@@ -184,7 +185,7 @@ def test_the_service_rests_while_a_client_waits_for_long_messages(database: Data
     with somebody_else(database) as db:
         arn = create(db)
     queue = NamedQueue(arn)
-    limit = build_receive_limit(None, is_xml=False)
+    limit = build_receive_limit(None, Protocol.JSON)
     poll = Receive(RECEIVE_MESSAGES, queue, 10, None, wait_seconds=1, limit=limit)
     with process(database, HOUR_MS) as there:
         with somebody_else(database) as db:

@@ -17,6 +17,7 @@ from urllib.parse import urlencode, urlsplit
 import botocore.serialize
 import httpx
 
+from penstock.aws.codec import cbor
 from tests.support import client_setup
 from tests.support.conformance.sdk_clients import service_model
 from tests.support.conformance.sqs import Sqs, read_refusal
@@ -64,13 +65,24 @@ class Raw(NamedTuple):
         given = {"content-type": FORM, **headers}
         return self.http.post(self.sqs.endpoint_url + path, content=content, headers=given)
 
+    def cbor(
+        self, action: str, body: bytes | Mapping[str, Any], service: str = "AmazonSQS", prefix: str = "", **headers: str
+    ) -> httpx.Response:
+        """Sends a CBOR request. `headers` with underscores in place of hyphens replace the request's own headers."""
+        content = body if isinstance(body, bytes) else cbor.encode(dict(body))
+        given = {"smithy-protocol": "rpc-v2-cbor", "content-type": "application/cbor", "accept": "application/cbor"}
+        given |= {name.replace("_", "-"): value for name, value in headers.items()}
+        url = f"{self.sqs.endpoint_url}{prefix}/service/{service}/operation/{action}"
+        return self.http.post(url, content=content, headers=given)
+
     def get(self, path: str, query: str, **headers: str) -> httpx.Response:
         return self.http.get(f"{self.sqs.endpoint_url}{path}?{query}", headers=headers)
 
 
 def error(response: httpx.Response) -> tuple[int, str, str]:
     """Returns an error's status, Query code and fault in any protocol."""
-    protocol = "json" if response.headers["content-type"].endswith("json-1.0") else "query"
+    kind = response.headers["content-type"]
+    protocol = "cbor" if kind == "application/cbor" else "json" if kind.endswith("json-1.0") else "query"
     refusal = read_refusal(protocol, response.status_code, response.headers, response.content)
     return refusal.status, refusal.code, refusal.fault
 

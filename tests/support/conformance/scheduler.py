@@ -35,7 +35,11 @@ class Scheduler:
     def _made(self, *, validates: bool = True) -> Any:
         at = self.sqs
         place = at.endpoint_url, at.account, at.region, at.secret
-        return _client("rest-json", *place, "scheduler", validates=validates)
+        return _client(self.protocol, *place, "scheduler", validates=validates)
+
+    @property
+    def protocol(self) -> str:
+        return "cbor" if self.sqs.protocol == "cbor" else "rest-json"
 
     def other_deployment(self) -> Scheduler:
         deployment = "lambda" if self.sqs.deployment == "container" else "container"
@@ -104,7 +108,7 @@ class Scheduler:
         except ClientError:
             assert self.sqs.clock.schedules() == before
             assert response.headers["x-amzn-requestid"]
-            return read_refusal("rest-json", response.status, response.headers, response.body)
+            return read_refusal(self.protocol, response.status, response.headers, response.body)
         raise AssertionError(f"{method} was not refused: {given}")
 
     def refused(self, method: str, **parameters: Any) -> tuple[str, int]:

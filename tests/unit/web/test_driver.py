@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from penstock import drivers
+from penstock.aws.codec.protocol import Protocol
 from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Operation, Pause, Receive, Wake, Woken, compute
 from penstock.limits.response_limit import build_receive_limit
@@ -321,7 +322,7 @@ async def test_a_receiver_woken_for_a_long_message_asks_again_at_once() -> None:
         return queue(statement, arguments)
 
     resources = build_resources(FakeDatabase(reply))
-    limit = build_receive_limit(None, is_xml=False)
+    limit = build_receive_limit(None, Protocol.JSON)
     effect = Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 10, None, wait_seconds=20, limit=limit)
     loop = asyncio.get_running_loop()
     first, second = [loop.create_task(run_operation(receive_messages(effect, CLIENT), resources)) for _ in range(2)]
@@ -348,7 +349,7 @@ async def test_a_receiver_of_a_known_empty_queue_makes_no_call(is_long: bool) ->
     resources = build_resources(database)
     effect = Receive(
         RECEIVE_MESSAGES, NamedQueue(ORDERS), 10, None, wait_seconds=20,
-        limit=build_receive_limit(None, is_xml=False),
+        limit=build_receive_limit(None, Protocol.JSON),
     )  # fmt: skip
     loop = asyncio.get_running_loop()
     polls = []

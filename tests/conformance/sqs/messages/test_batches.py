@@ -10,6 +10,8 @@ import pytest
 from tests.support.conformance.requests import md5_of_attributes, md5_of_body
 from tests.support.conformance.sqs import Sqs
 
+pytestmark = pytest.mark.cbor("container")
+
 MIB = 1_048_576
 PREFIX = "AWS.SimpleQueueService."
 HALF = "x" * (MIB // 2)

@@ -8,16 +8,15 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import botocore.session
 import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
-from botocore.config import Config
 from botocore.credentials import Credentials
 
 from penstock_web.rest.errors import HTTP_CODES
 from tests.support.conformance.access_keys import OWNER, PARTNER, PRESENCE, SIGV4, allow
 from tests.support.conformance.requests import Raw, error, refused
+from tests.support.conformance.sdk_clients import build_client
 from tests.support.conformance.sqs import ACCOUNT, REGION
 
 PATH = "/_aws/sqs/messages"
@@ -128,17 +127,14 @@ def test_more_than_a_page(peek: Raw) -> None:
     assert sorted(int(message["Body"]) for message in look(peek, url)) == list(range(130))
 
 
-@pytest.mark.parametrize("protocol", ["json", "query"])
+@pytest.mark.parametrize("protocol", ["json", "query", "cbor"])
 def test_an_sdk_peeks_by_its_endpoint(peek: Raw, protocol: str) -> None:
     """`boto3.client("sqs", endpoint_url=".../_aws/sqs/messages").receive_message(QueueUrl=…)`."""
     caller = peek.sqs
     caller.protocol = protocol
     url = caller.create()
     caller.send(url, "hello")
-    client = botocore.session.get_session().create_client(
-        "sqs", region_name=REGION, endpoint_url=caller.endpoint_url + PATH,
-        aws_access_key_id="test", aws_secret_access_key="secret", config=Config(retries={"total_max_attempts": 1}),
-    )  # fmt: skip
+    client, _ = build_client(protocol, caller.endpoint_url + PATH)
     seen = [client.receive_message(QueueUrl=url)["Messages"] for _ in range(2)]
     ((message,), (again,)) = seen
     assert (message["Body"], message["Attributes"]["ApproximateReceiveCount"]) == ("hello", "0")

@@ -19,6 +19,8 @@ from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
 
+pytestmark = pytest.mark.cbor("container")
+
 POLICY = '{ "Version":"2012-10-17",  "Statement":[{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*"}] }'
 
 # Lists the lowest and highest values of each attribute, from the API reference.

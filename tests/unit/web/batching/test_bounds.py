@@ -8,6 +8,7 @@ from typing import Any, cast
 import psycopg
 import pytest
 
+from penstock.aws.codec.protocol import Protocol
 from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Receive
 from penstock.errors import ServiceUnavailable
@@ -162,7 +163,7 @@ async def test_receives_that_found_a_long_message_are_made_again_and_the_next_ar
             raise LongMessageFound
         return queue(statement, arguments)
 
-    limit = build_receive_limit(None, is_xml=False)
+    limit = build_receive_limit(None, Protocol.JSON)
     receive = Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 10, None, limit=limit)
 
     async def receive_at_once() -> list[Sequence[Row]]:
