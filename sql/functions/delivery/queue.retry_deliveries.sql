@@ -7,6 +7,7 @@
 --   `last_id` is the `p_after` of the next call. The value is null if no more deliveries match.
 -- Locks the deliveries in the order of their ids and skips locked deliveries, then locks outgoing messages. Uses the
 -- index outgoing_delivery_exhausted.
+-- This file also contains count_exhausted.
 create or replace function queue.retry_deliveries(
     p_account_id text, p_endpoint text, p_since timestamptz, p_after bigint, p_limit int)
 returns table (retried int, last_id bigint)
@@ -33,3 +34,15 @@ begin
     end if;
     return next;
 end $$;
+
+-- queue.count_exhausted: returns how many deliveries queue.retry_deliveries would retry with these parameters, up to
+-- p_limit. Uses the index outgoing_delivery_exhausted.
+create or replace function queue.count_exhausted(p_account_id text, p_endpoint text, p_since timestamptz, p_limit int)
+returns table (number int)
+language sql stable as $$
+select count(*)::int from (
+    select from queue.outgoing_delivery d
+    where d.account_id = p_account_id and d.state = 'exhausted'
+        and (p_endpoint is null or d.endpoint = p_endpoint) and d.due_at >= coalesce(p_since, '-infinity')
+    limit p_limit) x
+$$;

@@ -19,6 +19,7 @@ from .page import Page
 from .rendering import render
 from .screen import SCREENS, list_navigation
 from .sign_in import cookie_name, is_https
+from .undo import find_undo
 
 SIGN_IN: Final = "/console/sign-in"
 QUEUE: Final = "/console/queues/{name}"
@@ -73,6 +74,7 @@ def build_frame(page: Page) -> dict[str, object]:
         "is_full": page.is_full,
         "has_documentation": getattr(page.request.app.state, "has_documentation", False),
         "banner": find_banner(page),
+        "undo": find_undo(page),
         "navigation": [screen for screen in list_navigation() if page.viewer is not None and page.may_open(screen)],
         "tabs": partial(list_tabs, page),
         "title": page.screen.title,

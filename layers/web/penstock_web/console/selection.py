@@ -28,9 +28,13 @@ from .rendering import query, segment
 from .responses import redirect
 
 MAX_IDS: Final = 1_000
+SAMPLES: Final = 3
+"""The number of messages that a page shows before an act."""
 MAX_GROUPS: Final = 20
 MAX_SEARCHES: Final = 12
 LAST_ID: Final = 2**63 - 1
+MAX_HERE_LENGTH: Final = 160
+GROUPS: Final = "groups"
 NAMES_IN_WORDS: Final = {
     "text": "text", "path": "JSON path", "value": "value", "attr": "attribute", "attr_value": "its value",
     "group": "message group", "min_receives": "receives at least", "max_receives": "receives at most", "source": "from",
@@ -41,13 +45,15 @@ NAMES_IN_WORDS: Final = {
 class Selection(NamedTuple):
     """The selected messages: `ids`, or the messages that match `filter`, or every message if only `is_all` is set.
 
-    `given` contains the fields of the filter, with the state.
+    `given` contains the fields of the filter, with the state. `here` is the place at which the user's page begins, or
+    `groups` for the page of the groups.
     """
 
     ids: list[int]
     filter: MessageFilter | None
     given: dict[str, str]
     is_all: bool
+    here: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -74,6 +80,14 @@ class Selection(NamedTuple):
             return [("id", str(number)) for number in self.ids]
         return [*((name, value) for name, value in self.given.items() if value), *[("all", "yes")] * self.is_all]
 
+    def build_path(self, name: str, **more: object) -> str:
+        """Returns the address of the page of a queue on which the user selected the messages."""
+        own = f"/console/queues/{segment(name)}"
+        if self.here == GROUPS:
+            return f"{own}/failures{query({}, **more)}"
+        place = "place" if any(self.given[field] for field in NAMES) else "after"
+        return f"{own}/messages{query({**self.given, place: self.here}, **more)}"
+
 
 def read_selection(given: Query | Form, *, by_filter: bool = False) -> Selection:
     """Reads a selection. Raises InvalidParameterValue for an id that is not a number, and for an invalid filter.
@@ -86,7 +100,8 @@ def read_selection(given: Query | Form, *, by_filter: bool = False) -> Selection
     is_all = given.get("all") == "yes"
     ids = [] if is_all else parse_ids(texts)
     takes_filter = is_all or (by_filter and not ids and given.get("selected") != "yes")
-    return Selection(ids, parse_filter(values, list_states(values)) if takes_filter else None, values, is_all)
+    wanted = parse_filter(values, list_states(values)) if takes_filter else None
+    return Selection(ids, wanted, values, is_all, (given.get("here") or "")[:MAX_HERE_LENGTH])
 
 
 def list_states(values: Mapping[str, str]) -> list[str]:
@@ -149,12 +164,7 @@ def parse_id(text: str) -> int:
 
 def nothing_selected(name: str, selection: Selection) -> Response:
     """Redirects to the messages, and says that no message is selected."""
-    return redirect(build_path(name, selection, done="none"))
-
-
-def build_path(name: str, selection: Selection, **more: object) -> str:
-    """Returns the address of the messages that the user has seen before an act."""
-    return f"/console/queues/{segment(name)}/messages{query({**selection.given, **more})}"
+    return redirect(selection.build_path(name, done="none"))
 
 
 # --- in words --------------------------------------------------------------------------------------------------------
@@ -165,7 +175,10 @@ async def describe(name: str, selection: Selection, page: Page) -> dict[str, str
     if selection.filter is None or selection.filter.shape is None:
         return selection.facts
     titled = await page.run(show(read_title(name, selection.filter, page.context)))
-    return {**(titled or {"shape": "as in one group"}), **selection.facts}
+    facts = {**(titled or {}), **selection.facts}
+    if facts.get("cause", "none") in facts.get("group", ""):  # The title of a group begins with its cause.
+        del facts["cause"]
+    return facts
 
 
 @needs("queue", "sqs:ReceiveMessage")
@@ -180,7 +193,7 @@ def read_title(name: str, wanted: MessageFilter, context: Context) -> Operation[
         return {"group": alike[0].title}
     found = yield from group_failures(Grouping(arn, ["shape"], None, None, GROUPED, 1, wanted), context)
     samples = [sample for group in found.groups for sample in group.samples]
-    return {"messages like": Seen(samples[0], samples[0].state).preview} if samples else {"messages like": "none"}
+    return {"messages like": Seen(samples[0], samples[0].state).preview} if samples else {}
 
 
 def is_part(group: FailureGroup, wanted: MessageFilter) -> bool:

@@ -128,7 +128,8 @@ def _time_chart(
             if marks.filled and len(segment) > 1:
                 content.append(element("path", d=area(segment, axis.scale.start), class_=f"area {kind}"))
             content.append(element("path", d=line(segment), class_=f"line {kind}{' dot' if len(segment) == 1 else ''}"))
-    return picture(text, period.width, period.height, *content, marks.hits)
+    focusable = {"tabindex": 0} if marks.hits else {}
+    return picture(text, period.width, period.height, *content, marks.hits, **focusable)
 
 
 def list_samples(lines: Mapping[str, Series], period: ChartPeriod) -> list[tuple[datetime, dict[str, float]]]:

@@ -3,7 +3,6 @@
 import html
 import json
 import re
-import time
 from typing import Any
 
 import httpx
@@ -294,62 +293,6 @@ def test_chosen_messages_are_replaced_and_others_stay(console: Console) -> None:
     assert visible(console, url) == 3
 
 
-# --- delete and undo -------------------------------------------------------------------------------------------------
-def delete(console: Console, name: str, **form: Any) -> dict[str, str]:
-    """Deletes messages. Returns the parameters of the page that follows."""
-    response = console.browser.post(f"/console/queues/{name}/messages/delete", **form, confirmed="yes")
-    return dict(httpx.URL(response.headers["location"]).params)
-
-
-def undo(console: Console, name: str, deletion: str) -> httpx.Response:
-    return console.browser.post(f"/console/queues/{name}/messages/undo", deletion=deletion, state="visible")
-
-
-def test_a_deletion_asks_with_the_number_and_can_be_undone(console: Console) -> None:
-    url = console.queue("undone")
-    for n in range(3):
-        console.sqs.send_message(QueueUrl=url, MessageBody=str(n))
-    receive(console, url)
-    chosen = ids(console, "undone")[:2]
-    asked = console.browser.post("/console/queues/undone/messages/delete", id=chosen, state="visible")
-    assert (asked.status_code, visible(console, url)) == (200, 3)
-    assert "Delete 2 messages of undone?" in asked.text
-    assert re.findall(r"<pre[^>]*>(\d)</pre>", asked.text) == ["0", "1"]
-    assert re.search(r"<a [^>]*autofocus>Cancel</a>", asked.text)
-    done = delete(console, "undone", id=chosen, state="visible")
-    assert (done["done"], done["n"], visible(console, url)) == ("deleted", "2", 1)
-    assert console.audit("sqs:DeleteMessage")[2:5] == (
-        f"{QUEUES}undone", {"deletion": done["undo"], "ids": [int(n) for n in chosen]}, 2
-    )  # fmt: skip
-    page = console.page(f"/queues/undone/messages?{httpx.QueryParams(done)}")
-    assert "Deleted: 2 messages." in page
-    assert f'name="deletion" value="{done["undo"]}"' in page
-    assert chosen[0] not in page
-    assert undo(console, "undone", done["undo"]).headers["location"].endswith("state=visible&done=undone&n=2")
-    assert console.audit("penstock:UndoDeletion")[3:5] == ({"undone": done["undo"]}, 2)
-    assert sorted(ids(console, "undone")) == sorted({*ids(console, "undone"), *chosen})
-    assert [message["Attributes"]["ApproximateReceiveCount"] for message in receive(console, url)] == ["2"] * 3
-    again = undo(console, "undone", done["undo"])
-    assert (again.status_code, visible(console, url)) == (404, 3)
-    assert "once, within 30 seconds" in again.text
-
-
-def test_the_undo_shows_the_seconds_that_remain(console: Console) -> None:
-    console.queue("counted-undo")
-    until = int(time.time()) + 20
-    fields = {"done": "deleted", "n": "2", "undo": "x", "text": "a&b"}
-    notice = console.page(f"/queues/counted-undo/messages/undo?{httpx.QueryParams({**fields, 'until': until})}")
-    (seconds,) = re.findall(r"for (\d+) more seconds?</span>", notice)
-    assert 1 <= int(seconds) <= 20
-    assert 'name="text" value="a&amp;b"' in notice
-    assert re.search("<button data-undo>Undo <kbd>u</kbd>", notice)
-    assert f"until={until}" in html.unescape(re.findall('hx-get="([^"]+)"', notice)[0])
-    for until in (1, 2**62):
-        late = console.page(f"/queues/counted-undo/messages/undo?{httpx.QueryParams({**fields, 'until': until})}")
-        assert ("<button data-undo" in late, "hx-get" in late.partition("<main")[2]) == (until > 1,) * 2
-    assert "The 30 seconds to undo are over." in console.page("/queues/counted-undo/messages?done=deleted&n=2&undo=x")
-
-
 def test_no_page_names_a_group_by_a_hash(console: Console) -> None:
     """The pages that ask about a group name it by its title, or by a body if it has no title."""
     bodies = ('{"a": 1}', '{"error": "a <b>"}', "not json")
@@ -367,34 +310,6 @@ def test_no_page_names_a_group_by_a_hash(console: Console) -> None:
             assert digest not in str(facts)
             assert facts.get("group") in titles or facts["messages like"] in map(html.escape, bodies)
             assert facts["cause"] == "none"
-
-
-def test_an_undo_after_30_seconds_is_too_late(console: Console) -> None:
-    url = console.queue("late-undo")
-    console.sqs.send_message(QueueUrl=url, MessageBody="x")
-    done = delete(console, "late-undo", id=ids(console, "late-undo"))
-    with psycopg.connect(console.database.dsn) as db:
-        db.execute("update queue.pending_deletion set deleted_at = deleted_at - interval '31 seconds'")
-    assert undo(console, "late-undo", done["undo"]).status_code == 404
-    assert undo(console, "late-undo", "no uuid").status_code == 400
-    assert visible(console, url) == 0
-
-
-def test_all_messages_of_a_filter_are_deleted_only_on_request(console: Console) -> None:
-    url = console.queue("delete-all")
-    for n in range(4):
-        console.sqs.send_message(QueueUrl=url, MessageBody=f"{'keep' if n % 2 else 'drop'} {n}")
-    path = "/console/queues/delete-all/messages/delete"
-    nothing = console.browser.post(path, text="drop", confirmed="yes", state="")
-    assert nothing.headers["location"].endswith("/messages?text=drop&done=none")
-    assert "No message is selected" in console.page("/queues/delete-all/messages?text=drop&done=none")
-    assert visible(console, url) == 4
-    asked = console.browser.post(path, text="drop", all="yes", confirmed="yes")
-    assert "Delete 2 messages of delete-all?" in asked.text
-    assert "<dt>text</dt><dd>drop</dd>" in asked.text
-    assert visible(console, url) == 4
-    delete(console, "delete-all", id=re.findall('name="id" value="([0-9]+)"', asked.text))
-    assert sorted(message["Body"] for message in receive(console, url)) == ["keep 1", "keep 3"]
 
 
 def test_nothing_selected_does_nothing(console: Console) -> None:

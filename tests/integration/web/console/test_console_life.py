@@ -124,7 +124,7 @@ def test_an_undone_deletion_is_in_the_life(console: Console) -> None:
     number = re.findall('name="id" value="([0-9]+)"', console.page("/queues/undone-life/messages"))[0]
     path = "/console/queues/undone-life/messages"
     gone = console.browser.post(f"{path}/delete", id=number, confirmed="yes")
-    deletion = re.findall("undo=([0-9a-f-]+)", gone.headers["location"])[0]
+    deletion = re.findall("deletion=([0-9a-f-]+)", gone.headers["set-cookie"])[0]
     assert console.browser.post(f"{path}/undo", deletion=deletion).status_code == 303
     rows = table(console.page(f"/queues/undone-life/messages/{number}/life"), "life")
     details = [row["Details"] for row in rows if html.unescape(row["Event"]) == "a person's act"]

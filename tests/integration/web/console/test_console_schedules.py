@@ -127,6 +127,48 @@ def test_a_mistake_has_its_place_and_a_suggestion(console: Console) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sentence", "stored"),
+    [
+        ("every weekday at 9am", "cron(0 9 ? * MON-FRI *)"), ("Every Weekend at 21:30", "cron(30 21 ? * SUN,SAT *)"),
+        ("every sunday at noon", "cron(0 12 ? * SUN *)"), ("daily at 21:00", "cron(0 21 * * ? *)"),
+        ("hourly at :15", "cron(15 * * * ? *)"), ("every 5 minutes", "cron(*/5 * * * ? *)"),
+    ],
+)  # fmt: skip
+def test_a_schedule_is_written_in_words(console: Console, sentence: str, stored: str) -> None:
+    """The form accepts the sentences of the command line. The preview shows the same times as the stored schedule."""
+    console.queue("words")
+    form = {**FORM, "target": "words", "name": re.sub("[^A-Za-z0-9]+", "-", f"words {sentence}")}
+    preview = console.browser.post("/console/schedules-preview", **{**form, "expression": sentence}).text
+    same = console.browser.post("/console/schedules-preview", **{**form, "expression": stored}).text
+    times = r"<th scope=\"row\">([^<]+)</th>"
+    assert len(re.findall(times, preview)) == 10
+    assert re.findall(times, preview) == re.findall(times, same)
+    made = console.browser.post("/console/schedules", **{**form, "expression": sentence})
+    assert made.status_code == 303, made.text
+    scheduler = console.service.client("scheduler")
+    assert scheduler.get_schedule(Name=form["name"])["ScheduleExpression"] == stored
+    scheduler.close()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "problem"),
+    [
+        ("every wekday at 9am", "is not a day or unit"), ("every weekday at 25:00", "25:00"),
+        ("daily", "at and a time"),
+        ("every 30 seconds", "at most once a minute"), ("every 7 minutes", "divide"), ("every <b>", "&lt;b&gt;"),
+    ],
+)  # fmt: skip
+def test_wrong_words_are_explained(console: Console, sentence: str, problem: str) -> None:
+    console.queue("words")
+    form = {**FORM, "target": "words", "name": "wrong-words", "expression": sentence}
+    for path in ("schedules-preview", "schedules"):
+        refused = console.browser.post(f"/console/{path}", **form)
+        assert refused.status_code == 400
+        assert problem in refused.text
+    assert "wrong-words" not in console.page("/schedules")
+
+
+@pytest.mark.parametrize(
     ("expression", "texts"),
     [
         ("cron(30 2 * * ? *)", ("forward from 02:00 to 03:00. The schedule skips 02:30", "02:30 occurs twice")),

@@ -41,6 +41,9 @@ def test_a_dead_letter_queue_that_grew_needs_attention(console: Console) -> None
     console.sqs.receive_message(QueueUrl=url, VisibilityTimeout=0)
     console.sqs.receive_message(QueueUrl=url)
     wait_until(lambda: "1 dead letter; 1 arrived in the last hour." in console.page(""))
+    acts = '<a href="/console/queues/triage-dead/failures">Redrive or delete them</a>'
+    assert acts in console.page("/queues/triage-dead")
+    assert acts not in console.page("/queues/triage")
     text = console.page("/queues?q=TRIAGE")
     assert text.count("data-row") == 2
     assert 'to <a class="name" href="/console/queues/triage-dead">' in text
@@ -270,13 +273,59 @@ def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
     assert console.browser.post("/console/mappings", **form | {"filters": "{"}).status_code == 400
 
 
+def wait_for_row(console: Console, endpoint: str, text: str, view: str = "waiting") -> str:
+    """Returns the row of an endpoint's delivery as soon as the row has a text."""
+
+    found: list[str] = []
+
+    def find() -> bool:
+        rows = console.page(f"/deliveries?view={view}").split("<tr")
+        found[:] = [row for row in rows if endpoint in row and text in row]
+        return bool(found)
+
+    wait_until(find)
+    return found[0]
+
+
+def give_up(console: Console) -> None:
+    with psycopg.connect(console.database.dsn) as db:
+        db.execute("update queue.outgoing_delivery set state = 'exhausted', lease = null, waiting = false")
+
+
+def test_the_waiting_deliveries_never_show_a_past_time(console: Console) -> None:
+    """The next attempt is now, later, or after the pause of the endpoint. A time in the past would say nothing."""
+    endpoint = "https://127.0.0.1:1/late"
+    binding = {"protocol": "https", "endpoint": endpoint}
+    assert console.browser.http.post("/v1/events/late.*/subscriptions", json=binding).status_code == 201
+    console.browser.http.post("/v1/events/late.a", json={"message": 1})
+    wait_for_row(console, endpoint, "in ")
+    with psycopg.connect(console.database.dsn) as db:
+        db.execute(
+            "update queue.outgoing_delivery set due_at = now() - interval '10 minutes', lease = null, waiting = true,"
+            " waits_for = 'x' where endpoint = %s", (endpoint,)
+        )  # fmt: skip
+    assert "due now" in wait_for_row(console, endpoint, "due now")
+    with psycopg.connect(console.database.dsn) as db:
+        db.execute(
+            "insert into queue.delivery_endpoint (endpoint_key, account_id, host, next_at, paused_until)"
+            " select '000000000000 ' || %s, '000000000000', 'x', at, at"
+            " from (select now() + interval '9 minutes') x(at) on conflict (endpoint_key)"
+            " do update set paused_until = excluded.paused_until, next_at = excluded.next_at",
+            (endpoint,),
+        )
+    assert ">in " in wait_for_row(console, endpoint, "fails: the service tries one delivery at a time")
+    (found,) = [one for one in console.browser.http.get("/v1/deliveries").json() if one["endpoint"] == endpoint]
+    assert found["waits_for"] == "endpoint_fails"
+    with psycopg.connect(console.database.dsn) as db:
+        db.execute("delete from queue.outgoing_delivery where endpoint = %s", (endpoint,))
+
+
 def test_a_delivery_that_waits_is_shown_and_retried(console: Console) -> None:
     http = console.browser.http
     binding = {"protocol": "https", "endpoint": "https://127.0.0.1:1/hook"}
     assert http.post("/v1/events/hooks.*/subscriptions", json=binding).status_code == 201
     http.post("/v1/events/hooks.a", json={"message": 1})
-    text = console.page("/deliveries?view=waiting")
-    assert "https://127.0.0.1:1/hook" in text
+    text = wait_for_row(console, "https://127.0.0.1:1/hook", "")
     number = text.partition("/console/deliveries/")[2].partition("/")[0]
     assert console.browser.post(f"/console/deliveries/{number}/retry").status_code == 303
     assert console.audit("penstock:RetryDelivery")[2:5] == (number, {}, 1)
@@ -291,8 +340,18 @@ def test_a_delivery_that_waits_is_shown_and_retried(console: Console) -> None:
     assert console.audit("penstock:PauseEndpoint")[2:5] == (hook["endpoint"], {}, 1)
     wait_until(lambda: "Resume" in console.page("/deliveries"))
     wait_until(lambda: f'href="/console/deliveries">{hook["endpoint"]}</a>' in console.page(""))
-    assert console.browser.post("/console/deliveries/retry", **hook, since="hour").status_code == 303
+    wait_for_row(console, hook["endpoint"], "after somebody resumes the")
+    give_up(console)
+    asked = console.browser.post("/console/deliveries/retry", **hook, since="hour")
+    assert (asked.status_code, "Retry 1 delivery?" in asked.text) == (200, True)
+    assert "given up" not in wait_for_row(console, hook["endpoint"], "", "given-up")
+    assert console.audit("penstock:RetryDelivery")[2] != hook["endpoint"], "the question retries nothing"
+    nothing = console.browser.post("/console/deliveries/retry", endpoint="https://other.example/", since="any time")
+    assert "No given-up delivery matches" in nothing.text
+    retried = console.browser.post("/console/deliveries/retry", **hook, since="hour", confirmed="yes")
+    assert retried.headers["location"].endswith("&count=1")
     assert console.audit("penstock:RetryDelivery")[2] == hook["endpoint"]
+    assert "There are no deliveries that the service has given up." in console.page("/deliveries?view=given-up")
     assert console.browser.post("/console/deliveries/pause", **hook, status="gone").status_code == 400
     assert console.browser.post("/console/deliveries/999999/retry").status_code == 404
 

@@ -1,7 +1,7 @@
 """Lists pending and given-up deliveries to URLs, and retries them."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -15,6 +15,7 @@ from penstock.management.errors import DeliveryNotFound
 from penstock.management.messages.types import MessageId
 from penstock.management.rights import needs
 from penstock.postgres.statements.deliveries import (
+    COUNT_EXHAUSTED,
     LIST_DELIVERIES,
     RETRY_DELIVERIES,
     RETRY_DELIVERY,
@@ -24,11 +25,18 @@ from penstock.postgres.statements.deliveries import (
 
 from .attempts import URL
 
+WAITS_FOR: Final[dict[str | None, Literal["endpoint_paused", "endpoint_fails"]]] = {
+    "paused": "endpoint_paused",
+    "fails": "endpoint_fails",
+}
+
 
 class DeliveryDescription(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A delivery.
 
-    `attempts` counts the attempts with a known outcome. `last_status` is absent if the last attempt had no response.
+    `waits_for` is `endpoint_paused` if a user paused the endpoint, and `endpoint_fails` if the service pauses the
+    endpoint after failures. `attempts` counts the attempts with a known outcome. `last_status` is absent if the last
+    attempt had no response.
     """
 
     id: int
@@ -42,6 +50,7 @@ class DeliveryDescription(msgspec.Struct, kw_only=True, omit_defaults=True):
     attempts: int
     under_way: bool
     next_attempt_at: str | None = None
+    waits_for: Literal["endpoint_paused", "endpoint_fails"] | None = None
     last_status: int | None = None
     last_error: str | None = None
     dead_letter_arn: str | None = None
@@ -84,6 +93,14 @@ def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDelive
     return row
 
 
+@needs("account", "penstock:RetryDelivery")
+def count_given_up(wanted: GivenUp, context: Context) -> Operation[int]:
+    """Returns how many deliveries `retry_given_up` would retry, and at most `limit` + 1."""
+    endpoint = None if wanted.endpoint is None else mask_password(wanted.endpoint)
+    (row,) = yield from Call(COUNT_EXHAUSTED, (context.account_id, endpoint, wanted.since, wanted.limit + 1))
+    return row.number
+
+
 @needs("account", "penstock:ListDeliveries")
 def find_deliveries(
     state: str, after: int | None, limit: int, context: Context
@@ -105,9 +122,10 @@ def retry_delivery(delivery_id: int, context: Context) -> Operation[int]:
 
 
 def describe_delivery(row: OutgoingDeliveryRow) -> DeliveryDescription:
-    """Returns a delivery as a document. `next_attempt_at` is absent while an attempt is running or after the last
-    attempt."""
+    """Returns a delivery as a document. `next_attempt_at` is absent while an attempt is running, after the last
+    attempt, and while a user pauses the endpoint."""
     waits = row.state == "pending" and not row.under_way
+    reason = WAITS_FOR.get(row.endpoint_state) if waits else None
     return DeliveryDescription(
         id=row.delivery_id,
         state=row.state,
@@ -119,7 +137,8 @@ def describe_delivery(row: OutgoingDeliveryRow) -> DeliveryDescription:
         endpoint=row.endpoint,
         attempts=row.attempts,
         under_way=row.under_way,
-        next_attempt_at=format_timestamp(row.due_at_ms) if waits else None,
+        next_attempt_at=format_timestamp(row.due_at_ms) if waits and reason != "endpoint_paused" else None,
+        waits_for=reason,
         last_status=row.last_status,
         last_error=row.last_error,
         dead_letter_arn=row.dead_letter_arn,

@@ -161,8 +161,8 @@ def _delete_with_undo(
         "penstock:UndoDeletion", build_queue_arn(name, context), {"undone": str(deletion)}, counted="*"
     )
 )
-def undo_deletion(name: str, deletion: UUID, context: Context) -> Operation[int]:
-    """Brings the messages of a deletion back, with their ids and receive counts. Returns their number. The audit log
+def undo_deletion(name: str, deletion: UUID, context: Context) -> Operation[list[int]]:
+    """Brings the messages of a deletion back, with their ids and receive counts. Returns the ids. The audit log
     records the undo.
 
     Raises UndoOver if the deletion is more than 30 seconds old or was undone before, and QueueDoesNotExist.
@@ -173,7 +173,7 @@ def undo_deletion(name: str, deletion: UUID, context: Context) -> Operation[int]
         yield from handles.check_queue(arn)
         raise UndoOver
     yield Wake(arn, len(rows))
-    return len(rows)
+    return [row.id for row in rows]
 
 
 def _delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:

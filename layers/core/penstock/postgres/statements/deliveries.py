@@ -86,8 +86,10 @@ EXPIRE_DELIVERIES = Statement("queue.expire_deliveries", ("int4",), ExpiredDeliv
 class OutgoingDeliveryRow(NamedTuple):
     """A pending or given-up delivery.
 
-    `under_way` means that a process is sending the delivery. Another process can send the delivery after `due_at_ms`.
-    `last_status` and `last_error` come from the last attempt. An attempt without a response has no status.
+    `endpoint_state` is `paused` if a user paused the endpoint, and `fails` if the service pauses it after failures. The
+    attempt is due at `due_at_ms`, which is not before the end of the service's pause. `under_way` means that a process
+    is sending the delivery. Another process can send the delivery after `due_at_ms`. `last_status` and `last_error`
+    come from the last attempt. An attempt without a response has no status.
     """
 
     delivery_id: int
@@ -105,6 +107,7 @@ class OutgoingDeliveryRow(NamedTuple):
     last_error: str | None
     dead_letter_arn: str | None
     created_at_ms: int
+    endpoint_state: Literal["paused", "fails"] | None
 
 
 LIST_DELIVERIES = Statement("queue.list_deliveries", ("text", "text", "int8", "int4"), OutgoingDeliveryRow)
@@ -128,6 +131,15 @@ class RetriedDeliveriesRow(NamedTuple):
 RETRY_DELIVERIES = Statement(
     "queue.retry_deliveries", ("text", "text", "timestamptz", "int8", "int4"), RetriedDeliveriesRow, is_audited=True
 )
+
+
+class ExhaustedNumberRow(NamedTuple):
+    """The number of given-up deliveries that a retry would take, up to a limit."""
+
+    number: int
+
+
+COUNT_EXHAUSTED = Statement("queue.count_exhausted", ("text", "text", "timestamptz", "int4"), ExhaustedNumberRow)
 
 
 class DeliveryAttemptRow(NamedTuple):

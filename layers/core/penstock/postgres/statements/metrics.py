@@ -216,12 +216,15 @@ READ_LATE_WORK = Statement("queue.read_late_work", ("text", "text", "int4", "flo
 
 
 class AccountMinuteRow(NamedTuple):
-    """The number of messages that entered and left all queues of an account in a minute."""
+    """The number of messages that entered and left all queues of an account in a minute. `known_from` is when the
+    oldest of the queues was created.
+    """
 
     starts_at: datetime
     entered: int
     finished: int
     read_at: datetime
+    known_from: datetime | None
 
 
 READ_ACCOUNT_MINUTES = Statement("queue.read_account_minutes", ("text", "text", "timestamptz"), AccountMinuteRow)

@@ -100,6 +100,11 @@ def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
     return Expression(form, expression, _READERS[form](expression, zone), timezone)
 
 
+def convert_sentence(text: str) -> str:
+    """Returns AWS's expression for a sentence of `when`. Returns any other text unchanged. Raises ScheduleInvalid."""
+    return raise_flaw(text, when.convert_to_aws, when.EXAMPLES) if when.is_sentence(text) else text
+
+
 @lru_cache(maxsize=8192)
 def read_stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
     """Returns a row's expression without checks. An invalid expression raises an error only when a caller evaluates

@@ -27,6 +27,7 @@ _DAYS = {
     "saturday": "6",
     "sunday": "0",
 }
+_AWS_DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _ALONE = {"minute": "* * * * *", "hour": "0 * * * *", "day": "0 0 * * *"}
 _NUMBERS = dict(zip(("one", "two", "three", "four", "five", "six", "ten"), (1, 2, 3, 4, 5, 6, 10), strict=True))
 _FIRST = ("every", "daily", "hourly")
@@ -46,6 +47,21 @@ def convert_when(text: str) -> str:
     if first.text == "hourly":
         return _convert_hourly(rest, end)
     raise first.flaw(f'when starts with every, daily or hourly, not "{first.text}"', _find_first_meant(first.text))
+
+
+def is_sentence(text: str) -> bool:
+    """Returns whether a text begins as a sentence does, and not as an expression of AWS does."""
+    return text.lower().startswith(_FIRST)
+
+
+def convert_to_aws(text: str) -> str:
+    """Returns AWS's expression for a sentence. Raises Flaw, also for a number of seconds."""
+    fields = convert_when(text).split()
+    if len(fields) > 5:
+        raise Flaw("EventBridge Scheduler fires at most once a minute", 0, len(text))
+    minute, hour, _, month, weekdays = fields
+    names = "".join(_AWS_DAYS[int(sign)] if sign.isdigit() else sign for sign in weekdays)
+    return f"cron({minute} {hour} {'* ' if weekdays == '*' else '? '}{month} {'?' if weekdays == '*' else names} *)"
 
 
 def _convert_every(words: list[Part], end: Part) -> str:

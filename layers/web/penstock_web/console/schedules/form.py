@@ -17,8 +17,10 @@ from penstock.context import Context
 from penstock.documents.times import format_time
 from penstock.errors import AccessDenied, AwsError
 from penstock.management.errors import ScheduleUnusable
+from penstock.management.schedules.checks import to_schedule_unusable
 from penstock.management.schedules.types import PreviewRequest, SchedulePatch, read_patch, show_target
 from penstock.scheduler.errors import ConflictException, ResourceNotFoundException
+from penstock.scheduler.expressions.expression import convert_sentence
 from penstock.scheduler.expressions.invalid import ScheduleInvalid
 from penstock.scheduler.expressions.zones import find_first_instant, find_zone
 from penstock.scheduler.rows import StoredSchedule
@@ -157,8 +159,13 @@ def _read_local(field: str, text: str, zone: tzinfo, problems: Problems) -> date
 
 
 def build_preview(values: Values, period: Mapping[str, datetime | None]) -> PreviewRequest:
-    """Returns the request for the next ten times."""
-    given = {values["kind"] if values["kind"] in KINDS else "expression": values["expression"]}
+    """Returns the request for the next ten times. Raises ScheduleUnusable for a wrong sentence."""
+    is_rest = values["kind"] in KINDS
+    try:
+        written = values["expression"] if is_rest else convert_sentence(values["expression"])
+    except ScheduleInvalid as invalid:
+        raise to_schedule_unusable(invalid) from invalid
+    given = {values["kind"] if is_rest else "expression": written}
     times = {f"{field}_at": _format_moment(at) for field, at in period.items()}
     document = {**given, **times, "timezone": values["timezone"] or "UTC", "count": PREVIEWED}
     return msgspec.convert(document, PreviewRequest)
@@ -189,7 +196,7 @@ def build_members(
         target["DeadLetterConfig"] = {"Arn": name_resource("sqs", values["dead"], context)}
     return {
         "GroupName": values["group"] or None,
-        "ScheduleExpression": values["expression"],
+        "ScheduleExpression": read_expression(values, problems),
         "ScheduleExpressionTimezone": values["timezone"] or None,
         "StartDate": None if period["start"] is None else period["start"].timestamp(),
         "EndDate": None if period["end"] is None else period["end"].timestamp(),
@@ -202,6 +209,18 @@ def build_members(
         "Description": values["description"] or None,
         "KmsKeyArn": None if before is None else before.kms_key_arn,
     }
+
+
+def read_expression(values: Values, problems: Problems) -> str:
+    """Returns AWS's expression. Converts a sentence such as `every weekday at 9am`, and adds the problem of a wrong
+    sentence.
+    """
+    text = values["expression"]
+    try:
+        return convert_sentence(text)
+    except ScheduleInvalid as invalid:
+        problems["expression"] = FieldProblem(invalid.message, text[: invalid.position], text[invalid.position or 0 :])
+        return text
 
 
 def build_patch(values: Values, row: StoredSchedule, problems: Problems) -> SchedulePatch:

@@ -13,7 +13,13 @@ from penstock.errors import InvalidParameterValue
 from penstock.management.deliveries import endpoints
 from penstock.management.deliveries.attempts import URL, list_attempts
 from penstock.management.deliveries.endpoint_test import send_test
-from penstock.management.deliveries.operations import GivenUp, find_deliveries, retry_delivery, retry_given_up
+from penstock.management.deliveries.operations import (
+    GivenUp,
+    count_given_up,
+    find_deliveries,
+    retry_delivery,
+    retry_given_up,
+)
 from penstock.management.errors import DeliveryNotFound
 from penstock.management.rights import right_of
 from penstock_web.console.page import CurrentPage, Page
@@ -81,15 +87,21 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
 
 @act("/console/deliveries/retry", right=right_of(retry_given_up))
 async def retry_failed(page: CurrentPage) -> Response:
-    """Retries exhausted deliveries to one endpoint or to all endpoints. Selects deliveries of the last hour, of the
-    last day, or of any time.
+    """Asks with the number, and then retries exhausted deliveries to one endpoint or to all endpoints. Selects
+    deliveries of the last hour, of the last day, or of any time.
     """
     hours = HOURS.get(page.form.get("since"))
     wanted = GivenUp(
-        endpoint=page.form.get("endpoint") or None,
+        endpoint=page.form.get("endpoint").strip() or None,
         since=None if hours is None else datetime.now(UTC) - timedelta(hours=hours),
         limit=MAX_RETRIED,
     )
+    if page.form.get("confirmed") != "yes":
+        found = await page.run(count_given_up(wanted, page.context))
+        return show_page(
+            page, "deliveries_retry.html", title="Retry deliveries", number=min(found, MAX_RETRIED),
+            more=found > MAX_RETRIED, endpoint=wanted.endpoint or "", since=page.form.get("since"), known=HOURS,
+        )  # fmt: skip
     row = await page.act(retry_given_up(wanted, page.context))
     return redirect(f"/console/deliveries?view=waiting&done=replayed&count={row.retried}")
 

@@ -2,6 +2,7 @@
 are deleted in the same transaction. The REST API offers the same acts below /v1/queues/{name}/messages.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -13,7 +14,7 @@ from penstock.management.errors import BodyNotJson
 from penstock.management.messages import editing
 from penstock.management.messages.editing import Edit, Replacement, ReplacementResult
 from penstock.management.messages.json_edit import is_json
-from penstock.management.rights import right_of
+from penstock.management.rights import right_of, show
 from penstock.postgres.statements.stored_messages import FoundRow
 from penstock.sqs.failures import ATTRIBUTE
 from penstock_web.console.filters import parse_value
@@ -27,11 +28,20 @@ from penstock_web.console.message_form import (
     indent,
     read_written,
 )
-from penstock_web.console.messages import ComparedLine, Seen, mark_lines
+from penstock_web.console.messages import ComparedLine, Seen, find, mark_lines, read_samples
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.responses import find_status, redirect, show_page
 from penstock_web.console.screen import act, screen
-from penstock_web.console.selection import Selection, describe, nothing_selected, parse_id, read_selection
+from penstock_web.console.selection import (
+    SAMPLES,
+    Count,
+    Selection,
+    count_matches,
+    describe,
+    nothing_selected,
+    parse_id,
+    read_selection,
+)
 
 MAX_SAMPLE_LENGTH: Final = 16_384
 
@@ -126,13 +136,27 @@ async def show_replace(
     page: Page, name: str, selection: Selection, result: ReplacementResult | None = None,
     error: AwsError | None = None, *, is_done: bool = False,
 ) -> Response:  # fmt: skip
-    """Shows the form, with a preview or a result."""
+    """Shows the form with the messages as they are, with a preview, or with a result."""
+    number = Count(len(selection.ids)) if selection.ids else None
+    before: Sequence[Seen] = ()
+    if result is None:
+        before = await read_first(page, name, selection)
+        number = number or await page.run(show(count_matches(name, selection.wanted, page.context)))
     values = {key: page.form.get(key) for key in ("new_path", "new_value", "new_to")}
     return show_page(
         page, "replace.html", find_status(error), title=f"Edit messages of {name}", name=name, selection=selection,
         facts=await describe(name, selection, page), values=values, result=result, is_done=is_done, error=error,
+        number=number, before=before,
         samples=compare_samples(result) if result else [], most=editing.MAX_REPLACED,
     )  # fmt: skip
+
+
+async def read_first(page: Page, name: str, selection: Selection) -> Sequence[Seen]:
+    """Returns up to three of the selected messages. A user who may not read messages sees none."""
+    if selection.ids:
+        return await page.run(show(read_samples(name, selection.ids[:SAMPLES], page.context))) or ()
+    found = await page.run(show(find(name, selection.wanted, None, page.context)))
+    return found.messages[:SAMPLES] if found else ()
 
 
 def compare_samples(result: ReplacementResult) -> list[tuple[editing.ReplacedSample, list[list[ComparedLine]]]]:

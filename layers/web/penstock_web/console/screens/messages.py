@@ -1,8 +1,8 @@
 """Shows, sends, copies and deletes a queue's messages."""
 
 from collections.abc import Sequence
-from time import time
 from typing import Final, NamedTuple
+from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import Response
@@ -20,14 +20,15 @@ from penstock_web.console.message_form import MAX_ATTRIBUTES, Written, build_att
 from penstock_web.console.messages import STATES, Seen, export_found, find, find_acts, look_at, look_for, read_samples
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE, cut_page
+from penstock_web.console.rendering import segment
 from penstock_web.console.responses import HEADERS, find_status, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.selection import (
     LAST_ID,
     MAX_IDS,
+    SAMPLES,
     Count,
     Selection,
-    build_path,
     count_matches,
     describe,
     find_ids,
@@ -36,10 +37,8 @@ from penstock_web.console.selection import (
     read_selection,
 )
 from penstock_web.console.snippets import as_markdown, message_snippets
+from penstock_web.console.undo import end_undo, find_undo, offer_undo
 
-SAMPLES: Final = 3
-UNDO_SECONDS: Final = 30
-"""As in `queue.undo_deletion`, which decides whether an undo is too late."""
 MAX_PLACE_LENGTH = 160
 DELETE: Final = require_on("queue", "sqs:DeleteMessage")
 """The right to delete. The operation checks it again after the user has confirmed the number."""
@@ -69,7 +68,7 @@ async def messages(name: str, page: CurrentPage) -> Response:
     return show_page(
         page, "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES, after=after,
         messages=shown, more=more, found=None, given=dict.fromkeys(NAMES, ""), selected=selected,
-        acts=find_acts(name, page), pending=read_undo(page),
+        acts=find_acts(name, page), done=page.query.get("done", ""),
     )  # fmt: skip
 
 
@@ -82,7 +81,7 @@ async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Respons
         page, "messages.html", title=f"Messages of {name}", name=name, state=state, states=STATES,
         after=place, messages=found.messages, more=False, found=found,
         given={name: page.query.get(name, "") for name in NAMES}, selected=selected, acts=find_acts(name, page),
-        pending=read_undo(page),
+        done=page.query.get("done", ""),
     )  # fmt: skip
 
 
@@ -112,24 +111,8 @@ async def export(name: str, page: CurrentPage) -> Response:
 
 @screen("/console/queues/{name}/messages/undo", right=right_of(undo_deletion))
 async def undo_form(name: str, page: CurrentPage) -> Response:
-    """Shows how many seconds a deletion can still be undone. The page after a deletion polls this page."""
-    return show_page(page, "undo.html", title=f"Undo in {name}", name=name, pending=read_undo(page))
-
-
-class Undo(NamedTuple):
-    """A deletion that the page offers to undo, the seconds that remain, and the fields of the page's filter."""
-
-    deletion: str
-    until: int
-    seconds: int
-    given: dict[str, str]
-
-
-def read_undo(page: Page) -> Undo:
-    """Reads a deletion and the second in which its undo ends."""
-    until = page.query.read_number("until", 0, LAST_ID)
-    seconds = max(0, min(UNDO_SECONDS, until - int(time())))
-    return Undo(page.query.get("undo", ""), until, seconds, read_selection(page.query).given)
+    """Shows how many seconds a deletion can still be undone. The bar of every page polls this page."""
+    return show_page(page, "undo.html", title=f"Undo in {name}")
 
 
 @screen("/console/queues/{name}/messages/{message_id}", right=right_of(look_for))
@@ -218,8 +201,10 @@ async def delete_messages(name: str, page: CurrentPage) -> Response:
     if page.form.get("confirmed") != "yes" or not ids:
         return await ask_before_deletion(name, selection, page)
     deleted = await page.act(delete_with_undo(name, ids, page.context))
-    undo = {"undo": deleted[0].deletion_id, "until": int(time()) + UNDO_SECONDS} if deleted else {}
-    return redirect(build_path(name, selection, done="deleted", n=len(deleted), **undo))
+    if not deleted:
+        return redirect(selection.build_path(name, done="gone"))
+    cookie = offer_undo(page, name, str(deleted[0].deletion_id), len(deleted), selection.build_path(name))
+    return redirect(selection.build_path(name, done="deleted"), cookie)
 
 
 async def ask_before_deletion(name: str, selection: Selection, page: Page) -> Response:
@@ -235,10 +220,17 @@ async def ask_before_deletion(name: str, selection: Selection, page: Page) -> Re
 
 @act("/console/queues/{name}/messages/undo", right=right_of(undo_deletion))
 async def undo(name: str, page: CurrentPage) -> Response:
-    """Brings the messages of a deletion back. Raises UndoOver after 30 seconds."""
+    """Brings the messages of a deletion back, and shows them selected, as before the deletion. Raises UndoOver after 30
+    seconds.
+    """
     try:
         deletion = UUID(page.form.get("deletion"))
     except ValueError as error:
         raise InvalidParameterValue("The id of a deletion must be a UUID.") from error
-    number = await page.act(undo_deletion(name, deletion, page.context))
-    return redirect(build_path(name, read_selection(page.form), done="undone", n=number))
+    found = find_undo(page)
+    ids = await page.act(undo_deletion(name, deletion, page.context))
+    is_offered = found is not None and found.deletion == str(deletion)
+    back = found.back if found is not None and is_offered else f"/console/queues/{segment(name)}/messages"
+    chosen = [("id", str(number)) for number in ids] if "/messages" in back else []
+    restored = urlencode([("done", "undone"), ("n", str(len(ids))), *chosen])
+    return redirect(f"{back}{'&' if '?' in back else '?'}{restored}", end_undo(page) if is_offered else None)

@@ -75,14 +75,18 @@ async def overview(page: CurrentPage) -> Response:
 
 
 def draw_traffic(rows: Sequence[AccountMinuteRow], end: datetime) -> Traffic:
-    """Draws the full minutes of the last hour. A minute without a row had no messages."""
+    """Draws the full minutes of the last hour. A minute without a row had no messages. The lines begin with the first
+    queue, because nothing is known about the time before.
+    """
     end = end.replace(second=0, microsecond=0)
     known = {row.starts_at: row for row in rows}
-    times = [end - number * MINUTE for number in range(MINUTES, 0, -1)]
+    first = min((at for row in rows for at in (row.starts_at, row.known_from) if at is not None), default=end)
+    hour = [end - number * MINUTE for number in range(MINUTES, 0, -1)]
+    times = [at for at in hour if at > first - MINUTE]
     into = [(at, known[at].entered if at in known else 0) for at in times]
     out = [(at, known[at].finished if at in known else 0) for at in times]
     entered, finished = sum(count for _, count in into), sum(count for _, count in out)
-    period = ChartPeriod(times[0], times[-1], 2 * MINUTE, *SIZE)
+    period = ChartPeriod(hour[0], hour[-1], 2 * MINUTE, *SIZE)
     lines: dict[str, Series] = {"first": into, "second": out}
     chart = draw_counts("Messages a minute", lines, period, ("in", "out")) if entered or finished else None
     return Traffic(entered, finished, chart)

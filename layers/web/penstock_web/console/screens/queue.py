@@ -13,6 +13,7 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Compute, Operation
 from penstock.errors import AwsError, InvalidParameterValue, QueueDoesNotExist
+from penstock.management.attention import CONSOLE, PAGES_OF_CAUSES
 from penstock.management.bindings import EventSubscription, list_queue_bindings
 from penstock.management.queues import (
     Attributes,
@@ -29,11 +30,13 @@ from penstock.management.rights import needs, right_of
 from penstock.management.verdicts import Observed, group_by_queue
 from penstock.postgres.statements.metrics import READ_MINUTES, READ_QUEUE_HISTORY
 from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
+from penstock.verdicts import Cause
 from penstock_web.console.charts import Chart, History, build_charts, build_history
 from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.rendering import segment
 from penstock_web.console.resources import observe
 from penstock_web.console.responses import explain_refusal, redirect, show_page
-from penstock_web.console.screen import act, screen
+from penstock_web.console.screen import SCREENS, act, screen
 from penstock_web.console.snippets import queue_snippets
 from penstock_web.report.advice import advice_on
 
@@ -46,6 +49,17 @@ NEW_WORDS: Final = {
     "ContentBasedDeduplication": "content",
 }  # fmt: skip
 """The fields of the form of a new queue by the words of errors."""
+
+
+REMEDIES: Final = {
+    Cause.DEAD_LETTERS_WAIT: "Redrive or delete them",
+    Cause.HANDLERS_FAIL: "Show the messages",
+    Cause.POISON_GROUP: "Show the messages",
+    Cause.ENDPOINT_DOWN: "Show the endpoints",
+    Cause.MAPPING_STOPPED: "Show the mappings",
+    Cause.FUNCTION_FAILS: "Show the mappings",
+}
+"""The texts of links to the pages on which a user can mend a cause."""
 
 
 class QueueNow(NamedTuple):
@@ -115,11 +129,22 @@ async def queue(name: str, page: CurrentPage) -> Response:
         charts = await page.read(("charts", name, span), lambda: read_charts(name, SPANS[span], context))
     return show_page(
         page, "queue.html", title=name, queue=now.queue, seen=now.seen, charts=charts, span=span, spans=[*SPANS, MONTH],
-        history=history, advice=advice_on(now.seen.verdict), done=page.query.get("done", ""),
+        history=history, remedy=find_remedy(page, name, now.seen.verdict.cause),
+        advice=advice_on(now.seen.verdict), done=page.query.get("done", ""),
         count=page.query.get("n", ""), at=now.seen.facts.measured_at,
         may_send=page.may("sqs:SendMessage", now.queue.arn), paused=dict(now.queue.attributes).get("paused") == "true",
         may_pause=page.may("penstock:PauseQueue", now.queue.arn), may_map=page.may("lambda:ListEventSourceMappings"),
     )  # fmt: skip
+
+
+def find_remedy(page: Page, name: str, cause: Cause | None) -> tuple[str, str] | None:
+    """Returns the text and the address of a link to the page on which the viewer can mend a cause, or None."""
+    if cause not in REMEDIES:
+        return None
+    path = CONSOLE + PAGES_OF_CAUSES.get(cause, "/queues/{queue}/failures")
+    known = {screen.path: screen for screen in SCREENS if screen.method == "GET"}
+    is_shown = page.may_open(known[path.partition("?")[0].replace("{queue}", "{name}")], name)
+    return (REMEDIES[cause], path.format(queue=segment(name))) if is_shown else None
 
 
 @screen("/console/queues/{name}/receivers", right=right_of(list_receivers))

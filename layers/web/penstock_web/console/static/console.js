@@ -81,6 +81,54 @@
     if (row && row !== current() && !isSwapping) mark(row);
   });
 
+  // --- charts: a label shows the values below the pointer, or at the place that the arrow keys choose ---
+  let read = null;  // the plot and the number of the column whose values the page shows
+  const columnsOf = (plot) => [...plot.querySelectorAll(".hit")];
+  const showValues = (plot, number) => {
+    const columns = columnsOf(plot);
+    const column = columns[number];
+    if (!column) return;
+    read = { plot: plot.dataset.plot, number };
+    // The script shows the title, so the browser need not.
+    const title = column.querySelector("title");
+    if (title) { column.dataset.values = title.textContent; title.remove(); }
+    columns.forEach((each) => each.classList.toggle("read", each === column));
+    const label = plot.querySelector("output");
+    label.hidden = false;
+    label.textContent = column.dataset.values;
+    const [all, own] = [plot, column].map((each) => each.getBoundingClientRect());
+    const middle = own.left + own.width / 2 - all.left;
+    label.style.left = `${Math.max(0, Math.min(middle - label.offsetWidth / 2, all.width - label.offsetWidth))}px`;
+  };
+  const hideValues = (plot) => {
+    read = null;
+    plot.querySelector("output").hidden = true;
+    columnsOf(plot).forEach((each) => each.classList.remove("read"));
+  };
+  const plotOf = (event) => event.target.closest?.("[data-plot]");
+  document.addEventListener("pointerover", (event) => {
+    const plot = plotOf(event);
+    const number = plot ? columnsOf(plot).indexOf(event.target) : -1;
+    if (number >= 0) showValues(plot, number);
+  });
+  document.addEventListener("pointerout", (event) => {
+    const plot = plotOf(event);
+    if (plot && !plot.contains(event.relatedTarget) && !plot.contains(document.activeElement)) hideValues(plot);
+  });
+  document.addEventListener("focusin", (event) => { const plot = plotOf(event); if (plot) showValues(plot, columnsOf(plot).length - 1); });
+  document.addEventListener("focusout", (event) => { const plot = plotOf(event); if (plot && !isSwapping) hideValues(plot); });
+  document.addEventListener("keydown", (event) => {
+    const plot = plotOf(event);
+    const by = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (!plot || !by) return;
+    event.preventDefault();
+    showValues(plot, Math.max(0, Math.min(columnsOf(plot).length - 1, (read?.number ?? 0) + by)));
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    const plot = read && document.querySelector(`[data-plot="${CSS.escape(read.plot)}"]`);
+    if (plot) showValues(plot, Math.min(read.number, columnsOf(plot).length - 1));
+  });
+
   // --- copy ---
   const offerCopies = () => document.querySelectorAll("[data-copy][hidden]").forEach((button) => { button.hidden = false; });
   if (navigator.clipboard) {

@@ -1,0 +1,72 @@
+"""Offers the undo of the browser's newest deletion on every page for 30 seconds. A cookie names the deletion, so the
+bar needs neither a script nor a read of the database. The undo itself checks the user's rights and the time.
+"""
+
+import re
+from time import time
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+from penstock.documents.queue_names import build_queue_arn
+
+from .page import Page
+from .sign_in import cookie_name, is_https
+
+UNDO_SECONDS: Final = 30
+"""As in `queue.undo_deletion`, which decides whether an undo is too late."""
+MAX_BACK_LENGTH: Final = 2_000
+"""Browsers keep cookies of at most 4,096 bytes. After a longer address, the undo leads to the first page."""
+_BACK = re.compile(r"/console/queues/[!-~]+").fullmatch
+_QUEUE = re.compile(r"[A-Za-z0-9_-]{1,80}(\.fifo)?").fullmatch
+
+
+class Undo(NamedTuple):
+    """A deletion that the user can undo until the Unix time `until`. `back` is the page on which the user selected the
+    messages, and `number` is their number.
+    """
+
+    queue: str
+    deletion: str
+    until: int
+    number: int
+    back: str
+
+    @property
+    def seconds(self) -> int:
+        """Returns the seconds that remain. A wrong cookie never offers an undo for more than 30 seconds."""
+        return max(0, min(UNDO_SECONDS, self.until - int(time())))
+
+
+def offer_undo(page: Page, queue: str, deletion: str, number: int, back: str) -> str:
+    """Returns the cookie of a deletion that the user has just made."""
+    kept = back if len(back) <= MAX_BACK_LENGTH else f"/console/queues/{queue}/messages"
+    return _build_cookie(page, urlencode(Undo(queue, deletion, int(time()) + UNDO_SECONDS, number, kept)._asdict()))
+
+
+def end_undo(page: Page) -> str:
+    """Returns the cookie that removes the bar."""
+    return _build_cookie(page, "")
+
+
+def find_undo(page: Page) -> Undo | None:
+    """Returns the deletion that the page offers to undo, or None. Ignores a cookie that the console did not write."""
+    if page.viewer is None:
+        return None
+    given = dict(parse_qsl(page.request.cookies.get(_name(page), "")[:4_096]))
+    numbers = [text for name in ("until", "number") if (text := given.get(name, "")).isascii() and text.isdigit()]
+    queue, back = given.get("queue", ""), given.get("back", "")
+    if len(numbers) != 2 or max(map(len, numbers)) > 12 or not _QUEUE(queue) or not _BACK(back):
+        return None
+    found = Undo(queue, given.get("deletion", ""), int(numbers[0]), int(numbers[1]), back)
+    may_undo = found.seconds and page.may("sqs:DeleteMessage", build_queue_arn(queue, page.context))
+    return found if may_undo else None
+
+
+def _name(page: Page) -> str:
+    return cookie_name(page.context.http.headers) + "_undo"
+
+
+def _build_cookie(page: Page, value: str) -> str:
+    age = UNDO_SECONDS if value else 0
+    secure = "; Secure" if is_https(page.context) else ""
+    return f"{_name(page)}={value}; Path=/console; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
