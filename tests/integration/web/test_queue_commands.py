@@ -18,6 +18,7 @@ from penstock_web.cli.commands.client import RefusedError, RestClient
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
 from tests.support.programs.terminal import program_on_terminal
+from tests.support.wait import wait_until
 
 Command = Callable[..., str]
 
@@ -92,7 +93,7 @@ def test_a_peek_at_all_states_has_the_oldest_first(penstock: Command) -> None:
     penstock("receive", "states", "--hide", "600")
     shown = lines(penstock("peek", "states", "--state", "all", "--json"))
     assert [row["message"] for row in shown] == ["first", "second", "third"]
-    assert len(lines(penstock("peek", "states", "--state", "all", "--limit", "2", "--json"))) == 2
+    assert len(lines(penstock("peek", "states", "--state", "all", "--max", "2", "--json"))) == 2
     assert len(lines(penstock("peek", "states", "--json"))) == 1
 
 
@@ -100,8 +101,7 @@ def test_a_message_a_line_of_standard_input(penstock: Command, monkeypatch: pyte
     penstock("create", "lines")
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{number}\n" for number in range(250))))
     assert penstock("send", "lines", "-") == "sent 250 messages to lines\n"
-    shown = penstock("queue", "lines")
-    assert "visible " in shown
+    wait_until(lambda: {"visible", "verdict"} <= {*penstock("queue", "lines").split()})
     assert json.loads(penstock("queue", "lines", "--json"))["visible"] == 250
     header, *rows = penstock("queues").splitlines()
     assert header.split() == ["name", "visible", "in_flight", "delayed", "oldest_age_seconds", "paused"]

@@ -313,3 +313,31 @@ def test_controls_above_a_list_do_not_touch_it(browser: Any, console: Service) -
         page.goto(f"{console.url}/console/queues/orders-dead/failures")
         controls, card = page.locator("main > .line").bounding_box(), page.locator(".failure").first.bounding_box()
         assert card["y"] - controls["y"] - controls["height"] >= 10
+
+
+def test_a_chart_shows_the_values_of_a_time(browser: Any, console: Service) -> None:
+    """The pointer and the arrow keys choose the time. A poll keeps the label."""
+    with opened(browser, viewport={"width": 1280, "height": 900}) as page:
+        page.goto(f"{console.url}/console/queues/empty")
+        plot = page.locator("[data-plot='Messages a minute']")
+        label = plot.locator("output")
+        assert not label.is_visible()
+        plot.locator(".hit").nth(3).hover()
+        pointed = label.inner_text()
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC\nin \d+, out \d+", pointed)
+        page.mouse.move(0, 0)
+        assert not label.is_visible()
+        plot.locator("svg").focus()
+        newest = label.inner_text()
+        page.keyboard.press("ArrowLeft")
+        earlier = label.inner_text()
+        page.keyboard.press("Home")
+        assert len({newest, earlier, label.inner_text()}) == 3
+        with page.expect_response(lambda response: "/console/queues/empty" in response.url):
+            page.evaluate("document.body.dispatchEvent(new Event('again'))")
+        assert label.is_visible()
+        page.keyboard.press("End")
+        box, around = label.bounding_box(), plot.bounding_box()
+        assert box["x"] + box["width"] <= around["x"] + around["width"] + 1
+        page.keyboard.press("Tab")
+        assert not label.is_visible()

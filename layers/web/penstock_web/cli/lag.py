@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -20,9 +20,10 @@ from penstock.management.verdicts import list_queue_names, rank_badness, read_ve
 from penstock.verdicts import TARGET_LAG_SECONDS, Emptying, Kind, Verdict
 from penstock.verdicts.words import name_state
 from penstock_web.local.terminal_text import to_printable
+from penstock_web.report.formats import rate_with_unit
 
 from .commands import printing
-from .commands.client import RestClient
+from .commands.client import RefusedError, RestClient
 
 if TYPE_CHECKING:
     from penstock.postgres.database import Database
@@ -71,6 +72,25 @@ def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str
     return sorted(found, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
 
 
+class Reading(NamedTuple):
+    """The queues, and the number of the concerns that the console's overview and `penstock status` show. The number is
+    None if the caller's policies do not allow to read the concerns.
+    """
+
+    queues: list[ListedQueue]
+    concerns: int | None
+
+
+def read_all_queues(client: RestClient) -> Reading:
+    """Returns the caller's queues in the order of their names, and the number of concerns."""
+    queues = list_queues(client)
+    try:
+        concerns = client.call("GET", "/metrics/attention")["concerns"]
+    except RefusedError:
+        return Reading(queues, None)
+    return Reading(queues, len(concerns) if isinstance(concerns, list) else None)
+
+
 def list_queues(client: RestClient, target_lag_seconds: int = TARGET_LAG_SECONDS) -> list[ListedQueue]:
     """Returns the caller's queues in the order of their names. Reads over the REST API, 200 queues in a request."""
     path = f"/metrics/lag?limit=200&target_lag_seconds={target_lag_seconds}"
@@ -106,7 +126,7 @@ def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> No
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("queue", "verdict", "since", "why"):
         table.add_column(title, overflow="fold")
-    for title in ("backlog", "in/s", "out/s", "empty", "consumers"):
+    for title in ("backlog", "in", "out", "empty", "consumers"):
         table.add_column(title, justify="right", no_wrap=True)
     for name, verdict in queues:
         table.add_row(*cells(name, verdict))
@@ -122,8 +142,8 @@ def cells(name: str, verdict: Verdict) -> Iterator[Text]:
     yield Text(("before " if verdict.since_or_before else "") + moment(verdict.since))
     yield Text(to_printable(verdict.cause_text))
     yield Text(f"{verdict.backlog:,}")
-    yield Text(rate(verdict.arrival_rate))
-    yield Text(rate(verdict.drain_rate))
+    yield Text(rate_with_unit(verdict.arrival_rate))
+    yield Text(rate_with_unit(verdict.drain_rate))
     yield Text(emptying(verdict))
     yield Text(consumers(verdict))
 
@@ -137,10 +157,6 @@ def show_state(verdict: Verdict) -> Text:
 def moment(at: datetime | None) -> str:
     """Formats a time in UTC, or returns an empty string for None."""
     return "" if at is None else at.astimezone(UTC).strftime("%d %b %H:%M")
-
-
-def rate(per_second: float) -> str:
-    return f"{per_second:.3g}" if per_second < 1000 else f"{per_second:,.0f}"
 
 
 def emptying(verdict: Verdict) -> str:

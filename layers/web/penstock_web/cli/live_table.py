@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import termios
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from select import select
@@ -20,7 +20,7 @@ from rich.live import Live
 from penstock_web.local_error import LocalError
 
 from .commands import printing
-from .lag import ListedQueue
+from .lag import Reading
 from .queue_table import QueueTable
 
 _DRAW_SECONDS: Final = 1.0
@@ -35,7 +35,7 @@ _NAMES: Final = {
 }  # fmt: skip
 """Maps what terminals send to names of keys. Terminals differ."""
 
-Read = Callable[[], Sequence[ListedQueue]]
+Read = Callable[[], Reading]
 
 
 def show(table: QueueTable, read: Read, interval: int) -> None:
@@ -72,7 +72,7 @@ class Reader:
         self._read = read
         self._interval = interval
         self._due, self._ended = Event(), False
-        self._result: Sequence[ListedQueue] | str = ""
+        self._result: Reading | str = ""
         self.changed, self._signal = os.pipe()
 
     def __enter__(self) -> Self:
@@ -94,7 +94,7 @@ class Reader:
         if isinstance(result, str):
             table.error = result
         else:
-            table.take(result)
+            table.take(*result)
 
     def _run(self) -> None:
         """Waits at least as long as a request took, so that many queues do not keep the service busy."""

@@ -14,8 +14,9 @@ from penstock.management.attention import needs_attention
 from penstock.management.verdicts import rank_badness
 from penstock.verdicts import Verdict
 from penstock_web.local.terminal_text import to_printable
+from penstock_web.report.formats import rate_with_unit
 
-from .lag import ListedQueue, emptying, rate, show_state, verdict_in
+from .lag import ListedQueue, emptying, show_state, verdict_in
 
 _HEAD_LINES: Final = 4
 """The lines above the first queue: the summary, the keys, an empty line or an error, and the titles."""
@@ -48,13 +49,13 @@ COLUMNS: Final = {
     "in_flight": Column("f", "in flight", lambda row: (row.queue.now.in_flight,)),
     "delayed": Column("d", "delayed", lambda row: (row.queue.now.delayed,)),
     "oldest": Column("a", "oldest", lambda row: (row.queue.now.oldest_age_us,)),
-    "in": Column("i", "in/s", lambda row: (row.verdict.arrival_rate if row.verdict else 0.0,)),
-    "out": Column("o", "out/s", lambda row: (row.verdict.drain_rate if row.verdict else 0.0,)),
+    "in": Column("i", "in", lambda row: (row.verdict.arrival_rate if row.verdict else 0.0,)),
+    "out": Column("o", "out", lambda row: (row.verdict.drain_rate if row.verdict else 0.0,)),
 }
 _TITLES: Final = {name: column.title for name, column in COLUMNS.items()} | {"empty": "empty", "why": "why"}
-_DISPENSABLE: Final = ("why", "empty", "delayed", "in_flight", "out", "in", "oldest")
+_DISPENSABLE: Final = ("empty", "delayed", "in_flight", "why", "out", "in", "oldest")
 """The columns that a narrow terminal does not show, in the order in which they disappear."""
-_LEAST: Final = {"queue": 24, "why": 24}
+_LEAST: Final = {"queue": 16, "why": 20}
 """The least widths of columns that are shortened."""
 _GAP: Final = 2
 KEYS: Final = {column.key: name for name, column in COLUMNS.items()}
@@ -75,9 +76,11 @@ class QueueTable:
         self.rows: list[Row] = []
         self.read_at = datetime.now(UTC)
         self.error = ""
+        self.concerns: int | None = None
 
-    def take(self, queues: Sequence[ListedQueue]) -> None:
-        """Replaces the queues."""
+    def take(self, queues: Sequence[ListedQueue], concerns: int | None = None) -> None:
+        """Replaces the queues. `concerns` is the number of everything that needs attention, or None if unknown."""
+        self.concerns = concerns
         self.rows = [Row(queue, verdict_in(queue.verdict) if queue.verdict else None) for queue in queues]
         self.read_at, self.error = datetime.now(UTC), ""
 
@@ -164,13 +167,15 @@ class QueueTable:
 
     def _summary(self) -> Text:
         verdicts = [row.verdict for row in self.rows if row.verdict]
-        bad = sum(map(needs_attention, verdicts))
+        queues = sum(map(needs_attention, verdicts))
+        bad = queues if self.concerns is None else self.concerns
+        what = " queues" if self.concerns is None else ""
         arrivals, drained = (sum(getattr(verdict, name) for verdict in verdicts) for name in _RATES)
         parts = [
             Text(to_printable(self.endpoint), "bold"),
             Text(f"{len(self.rows):,} queues"),
-            Text(f"{bad:,} need attention", "red" if bad else "green"),
-            Text(f"in {rate(arrivals)}/s  out {rate(drained)}/s"),
+            Text(f"{bad:,}{what} need attention", "red" if bad else "green"),
+            Text(f"in {rate_with_unit(arrivals)}  out {rate_with_unit(drained)}"),
             Text(f"{self.read_at:%H:%M:%S} UTC"),
         ]
         shown = Text("   ").join(parts)
@@ -193,7 +198,8 @@ def _cells(row: Row) -> dict[str, Text]:
     }
     shown = ("", "", "", "")
     if verdict is not None:
-        shown = (rate(verdict.arrival_rate), rate(verdict.drain_rate), emptying(verdict), verdict.cause_text)
+        rates = (rate_with_unit(verdict.arrival_rate), rate_with_unit(verdict.drain_rate))
+        shown = (*rates, emptying(verdict), verdict.cause_text)
     return cells | dict(zip(("in", "out", "empty", "why"), map(Text, map(to_printable, shown)), strict=True))
 
 

@@ -34,19 +34,19 @@ def top(
     json: Json = False,
 ) -> None:
     """Shows the table until the user presses q. If standard input or output is not a terminal, prints it once."""
-    from .lag import list_queues
+    from .lag import read_all_queues
     from .queue_table import QueueTable, describe_row
 
     client = RestClient(endpoint)
     table = QueueTable(client.endpoint, sort)
-    table.take(list_queues(client))
+    table.take(*read_all_queues(client))
     if json:
         for row in table.sort():
             print_json(row.queue)
     elif sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         from .live_table import show
 
-        show(table, lambda: list_queues(client), interval)
+        show(table, lambda: read_all_queues(client), interval)
     else:
         rows = [describe_row(row) for row in table.sort()]
         print_table(rows, False, ("queue", "verdict", "visible", "in_flight", "delayed", "oldest_seconds", "in", "out",

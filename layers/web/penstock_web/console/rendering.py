@@ -125,15 +125,7 @@ def moment(at: datetime | None) -> str:
 
 def rate(value: float | None) -> str:
     """Formats a rate as messages per second, or as messages per minute if the rate is low."""
-    if value is None:
-        return NOT_KNOWN
-    if value >= 9.95:
-        return f"{value:,.0f}/s"
-    if value >= 1:
-        return f"{value:.1f}/s"
-    if value * 60 >= 9.95:
-        return f"{value * 60:.0f}/min"
-    return f"{value * 60:.1f}/min" if value * 60 >= 0.05 else "0"
+    return NOT_KNOWN if value is None else formats.rate_with_unit(value)
 
 
 def words(name: str) -> str:

@@ -40,6 +40,17 @@ def rate(value: float | None) -> str:
     return ABSENT if value is None else f"{value:,.2f}" if value < 10 else f"{value:,.0f}"
 
 
+def rate_with_unit(value: float) -> str:
+    """Formats a rate as messages per second, or as messages per minute if the rate is low."""
+    if value >= 9.95:
+        return f"{value:,.0f}/s"
+    if value >= 1:
+        return f"{value:.1f}/s"
+    if value * 60 >= 9.95:
+        return f"{value * 60:.0f}/min"
+    return f"{value * 60:.1f}/min" if value * 60 >= 0.05 else "0"
+
+
 def share(value: float) -> str:
     """Formats a fraction as a percentage."""
     return f"{digits(100 * value)} %"

@@ -389,7 +389,7 @@ def check_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert {line["name"]: line["verdict"]["kind"] for line in lines} == KINDS
     assert main(["metrics", "lag", "--limit", "1"]) == 0
     title, stopped, rest = capsys.readouterr().out.splitlines()
-    assert title.split() == ["queue", "verdict", "since", "why", "backlog", "in/s", "out/s", "empty", "consumers"]
+    assert title.split() == ["queue", "verdict", "since", "why", "backlog", "in", "out", "empty", "consumers"]
     assert stopped.split()[:2] == ["stopped", "stalled"]
     assert "Messages wait and no consumer receives them." in stopped
     assert rest == "5 more queues"

@@ -8,7 +8,7 @@ from rich.console import Console
 from penstock.management.metrics.types import Now
 from penstock.management.metrics.views import show_verdict
 from penstock.verdicts import Kind, Verdict
-from penstock_web.cli.lag import ListedQueue
+from penstock_web.cli.lag import ListedQueue, Reading
 from penstock_web.cli.live_table import Reader
 from penstock_web.cli.queue_table import KEYS, QueueTable, describe_row, show_age
 from penstock_web.local_error import LocalError
@@ -93,7 +93,9 @@ def test_the_place_is_kept_until_the_queues_are_gone(table: QueueTable) -> None:
 
 def test_the_summary_counts_what_needs_attention(table: QueueTable) -> None:
     """docs/reference/verdicts.md lists the verdicts that need attention."""
-    assert shown(table)[0].startswith("http://127.0.0.1:9324   4 queues   2 need attention   in 3/s  out 0/s")
+    assert shown(table)[0].startswith("http://127.0.0.1:9324   4 queues   2 queues need attention   in 3.0/s  out 0 ")
+    table.take(QUEUES, 10)
+    assert "4 queues   10 need attention   in" in shown(table)[0], "the overview also counts endpoints"
 
 
 def test_an_error_stays_until_the_next_queues(table: QueueTable) -> None:
@@ -113,9 +115,17 @@ def test_a_line_is_at_most_as_wide_as_the_terminal(table: QueueTable, width: int
 
 
 def test_a_narrow_terminal_shows_whole_columns(table: QueueTable) -> None:
-    assert shown(table, 50)[3].split() == ["queue", "verdict▲", "visible", "oldest", "in/s", "out/s"]
+    assert shown(table, 50)[3].split() == ["queue", "verdict▲", "visible", "oldest", "in", "out"]
     table.press("d", HEIGHT)
     assert "delayed▼" in shown(table, 50)[3]
+
+
+def test_a_terminal_of_100_columns_shows_why(table: QueueTable) -> None:
+    table.take([*QUEUES, queue("x" * 80, 1_234_567_890, Kind.FALLING_BEHIND, arrivals=0.00417)])
+    lines = shown(table, 100)
+    assert "why" in lines[3].split()
+    assert all("Nobody receives." in line for line in lines[4:8])
+    assert any("…" in line and "0.3/min" in line for line in lines)
 
 
 def test_a_file_gets_seconds_and_no_control_characters(table: QueueTable) -> None:
@@ -132,7 +142,7 @@ def test_an_age_has_its_largest_unit(seconds: int, text: str) -> None:
 
 
 def test_an_unreachable_service_is_shown_above_the_last_queues(table: QueueTable) -> None:
-    def read() -> list[ListedQueue]:
+    def read() -> Reading:
         raise LocalError("no service responds")
 
     with Reader(read, interval=3_600) as reader:

@@ -56,10 +56,18 @@ def queues(endpoint: Endpoint = None, json: Json = False) -> None:
     print_table(rows, json, ("name", "visible", "in_flight", "delayed", "oldest_age_seconds", "paused"))
 
 
-@app.command("queue", help="show a queue's counts, attributes and tags")
+@app.command("queue", help="show a queue's counts, verdict, attributes and tags")
 def queue(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Shows one queue."""
-    print_described(RestClient(endpoint).call("GET", queue_path(name)), json)
+    """Shows one queue with its verdict, as far as the caller may read the verdict."""
+    client = RestClient(endpoint)
+    found = client.call("GET", queue_path(name))
+    try:
+        verdict = client.call("GET", queue_path(name, "/lag"))["verdict"]
+    except RefusedError:
+        verdict = None
+    if not json:
+        verdict = _describe_verdict(verdict)
+    print_described(found | ({"verdict": verdict} if verdict is not None else {}), json)
 
 
 @app.command("create", help="create a queue")
@@ -191,7 +199,10 @@ def peek(  # noqa: PLR0913, PLR0917 - each is an option
         ),
     ] = "visible",
     limit: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to show")
+        int,
+        typer.Option(
+            "--max", "--limit", metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to show"
+        ),
     ] = 10,
     text: BodyText = None,
     attribute: AttributeValue = None,
@@ -333,6 +344,16 @@ def receivers(name: Name, endpoint: Endpoint = None, json: Json = False) -> None
     if not json:
         rows = [row | {"user_agent": shorten(str(row["user_agent"]), _AGENT_SIGNS)} for row in rows]
     print_table(rows, json, ("caller", "user_agent", "address", "last_received_at", "messages"))
+
+
+def _describe_verdict(verdict: object) -> str | None:
+    """Returns the state of a queue with its cause, or None if the queue has no verdict yet."""
+    from penstock.verdicts.words import name_state
+
+    if not isinstance(verdict, dict):
+        return None
+    cause = verdict.get("cause_text")
+    return name_state(verdict["kind"], verdict.get("cause")) + (f": {cause}" if cause else "")
 
 
 def _is_paused(queue: Document) -> bool:
