@@ -87,11 +87,11 @@ def test_a_deletion_asks_with_the_number_and_can_be_undone(console: Console) -> 
     assert "once, within 30 seconds" in again.text
 
 
-def bar(console: Console, queue: str = "counted-undo", **changes: object) -> str:
+def bar(console: Console, **changes: object) -> str:
     """Returns the bar of the undo, for a browser with this cookie."""
     cookie = {
-        "queue": queue, "deletion": "x", "until": int(time.time()) + 20, "number": 2,
-        "back": f"/console/queues/{queue}/messages", **changes,
+        "queue": "counted-undo", "deletion": "x", "until": int(time.time()) + 20, "number": 2,
+        "back": "/console/queues/counted-undo/messages", **changes,
     }  # fmt: skip
     name = f"penstock_console_{httpx.URL(console.service.url).port}_undo"
     own = {"cookie": f"{name}={urlencode(cookie)}", "accept": "text/html"}
