@@ -51,7 +51,7 @@ def kind(minutes: list[Minute], **facts: Any) -> Kind:
 
 # --- nothing wrong ---------------------------------------------------------------------------------------------------
 def test_without_minutes_it_is_idle() -> None:
-    assert verdict([]) == Verdict(Kind.IDLE, rate_minutes=15)
+    assert verdict([]) == Verdict(Kind.IDLE, rate_minutes=1)
 
 
 def test_consumers_that_keep_up() -> None:
@@ -74,6 +74,45 @@ def test_a_queue_that_is_used_since_this_minute_is_not_idle() -> None:
 def test_rates_of_a_slow_queue_are_those_of_a_quarter_of_an_hour() -> None:
     found = verdict(steady(60, sent=3, received=3, deleted=3))
     assert (found.rate_minutes, found.arrival_rate) == (15, 3 / 60)
+
+
+@pytest.mark.parametrize("history", [[], steady(120, 61, sent=1, received=1, deleted=1), steady(60, 31)])
+@pytest.mark.parametrize("ago", [4, 6, 9, 14, 16, 29])
+def test_a_queue_that_falls_behind_says_what_the_chart_shows(ago: int, history: list[Minute]) -> None:
+    """30 messages came at once, a consumer received one of them, and nothing has happened since then."""
+    still: dict[str, Any] = {
+        "received": 0,
+        "deleted": 0,
+        "last_received_at": NOON - ago * MINUTE,
+        "visible": 29,
+        "in_flight": 1,
+    }
+    came = minute(ago, **{**still, "sent": 30, "received": 1})
+    found = verdict([*history, came, *steady(ago - 1, sent=0, **still)], fifo=True)
+    if found.kind is Kind.STALLED:
+        assert ago >= 10
+        return
+    assert found.kind is Kind.FALLING_BEHIND
+    assert found.cause is not Cause.ARRIVALS_ROSE or ago <= 5
+    shown = 30 if ago <= found.rate_minutes else 0
+    assert round(found.arrival_rate * 60 * found.rate_minutes) >= shown
+    if found.cause is None:
+        assert f"In the last {found.rate_minutes} minutes, " in found.cause_text
+        assert ("no message arrived and none left the queue" in found.cause_text) == (found.arrival_rate == 0)
+
+
+def test_a_backlog_without_a_known_cause_counts_what_came_and_left() -> None:
+    still: dict[str, Any] = {
+        "received": 0,
+        "deleted": 0,
+        "last_received_at": NOON - 8 * MINUTE,
+        "visible": 29,
+        "in_flight": 1,
+    }
+    found = verdict([minute(8, **{**still, "sent": 30, "received": 1}), *steady(7, sent=0, **still)], fifo=True)
+    assert (found.kind, found.cause, found.rate_minutes) == (Kind.FALLING_BEHIND, None, 8)
+    assert found.cause_text == "In the last 8 minutes, 30 messages arrived and none left the queue."
+    assert found.arrival_rate == 30 / 480
 
 
 # --- stalled ---------------------------------------------------------------------------------------------------------

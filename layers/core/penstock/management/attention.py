@@ -266,11 +266,10 @@ def describe_queue(queue: JudgedQueue) -> Iterator[Concern]:
     if queue.seen.facts.dead_letters and queue.seen.messages:
         yield describe_dead_letters(queue)
     if needs_attention(verdict) and verdict.kind is not Kind.DEAD_LETTERS:
-        text = verdict.cause_text or "More messages arrive than are deleted."
         yield Concern(
             kind=verdict.kind.value, level=find_level(verdict) or "warn", name=name, since=to_utc(verdict.since),
-            since_or_before=verdict.since_or_before, number=verdict.backlog, text=text, page=find_page(queue),
-            state=name_state(verdict.kind, verdict.cause),
+            since_or_before=verdict.since_or_before, number=verdict.backlog, text=verdict.cause_text,
+            page=find_page(queue), state=name_state(verdict.kind, verdict.cause),
         )  # fmt: skip
 
 

@@ -65,6 +65,13 @@ def find_cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | No
     return Cause.ARRIVALS_ROSE if change.arrivals > change.arrivals_before else None
 
 
+def describe_growth(arrived: int, left: int, minutes: int) -> str:
+    """Returns the sentence about a queue that falls behind for an unknown cause. The charts show the same numbers."""
+    window = "minute" if minutes == 1 else f"{minutes} minutes"
+    came = f"{arrived:,} {'message' if arrived == 1 else 'messages'}" if arrived else "no message"
+    return f"In the last {window}, {came} arrived and {f'{left:,}' if left else 'none'} left the queue."
+
+
 def is_slower(change: RateChange) -> bool:
     """Returns whether a message takes longer than before. A message's time is the number of messages in flight divided
     by the completion rate."""

@@ -26,7 +26,8 @@ class Rates(NamedTuple):
 
 def measure_rates(series: Series) -> Rates:
     minutes = next((n for n in RATE_MINUTES if sum_messages(series, n) >= ENOUGH_MESSAGES), RATE_MINUTES[-1])
-    seconds = 60 * max(1, min(minutes, len(series)))
+    minutes = max(1, min(minutes, len(series)))
+    seconds = 60 * minutes
     return Rates(minutes, sum(series.sent[-minutes:]) / seconds, sum(series.left[-minutes:]) / seconds)
 
 

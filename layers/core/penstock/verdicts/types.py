@@ -110,14 +110,14 @@ class Verdict:
 
     `since` is the beginning of the state, or None if all known minutes have the same state. `since_or_before` means
     that the state began at `since` or earlier, before the first given minute. `cause_text` is a text in plain English,
-    or empty if no cause is known. `empties` is None if there is no backlog, or if the backlog does not drain at the
-    current rates. Rates are messages a second over the last `rate_minutes` (5 to 15). `backlog` counts messages that
-    consumers can receive now. `consumers_now` counts concurrently handled messages, which is the number of busy
-    consumers if each consumer takes one message. `expired` counts the messages that expired in the last 15 minutes.
-    `expiring_since` is the time since which messages have expired in every 15 minutes, or None. `is_received` says
-    whether a consumer received a message in the last 15 minutes.
-    `consumers_needed` is the number of consumers that keeps the lag at `target_lag_seconds` at the current rates. None
-    means unknown.
+    or empty if no cause is known. For a queue that falls behind, it then counts arrivals and departures. `empties` is
+    None if there is no backlog, or if the backlog does not drain at the current rates. Rates are messages a second over
+    the last `rate_minutes` (1 to 15). `backlog` counts messages that consumers can receive now. `consumers_now` counts
+    concurrently handled messages, which is the number of busy consumers if each consumer takes one message. `expired`
+    counts the messages that expired in the last 15 minutes. `expiring_since` is the time since which messages have
+    expired in every 15 minutes, or None. `is_received` says whether a consumer received a message in the last 15
+    minutes. `consumers_needed` is the number of consumers that keeps the lag at `target_lag_seconds` at the current
+    rates. None means unknown.
     """
 
     kind: Kind

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from . import backlog, poison, stalls
-from .causes import describe_cause, find_cause_of_growth
+from .causes import describe_cause, describe_growth, find_cause_of_growth
 from .consumers import estimate_consumers
 from .drain import estimate_emptying, measure_flow
 from .rates import Rates, measure_rates
@@ -24,6 +24,8 @@ STANDING_MINUTES: Final = 3
 BATCH_SHARE: Final = 0.5
 """The minimum fraction of minutes without sends in a queue whose producers send in batches. In a queue whose consumers
 receive in batches, messages wait without a receive in at least the same fraction of minutes."""
+ARRIVING_MINUTES: Final = 5
+"""If no message arrived in this time, arrivals are not the cause of a backlog."""
 BATCHES_TO_KNOW: Final = 3
 """The number of similar backlogs that consumers must have processed before a backlog does not count."""
 
@@ -66,7 +68,7 @@ def judge(
     verdict = Verdict(
         found.kind,
         cause=found.cause,
-        cause_text=describe_cause(found.cause, facts),
+        cause_text=describe_cause(found.cause, facts) or describe_backlog(found.kind, case),
         empties=found.empties,
         arrival_rate=case.rates.arrivals,
         drain_rate=case.rates.drain,
@@ -81,6 +83,14 @@ def judge(
         is_received=any(series.received[-RECENT_MINUTES:]),
     )
     return add_start(verdict, found, series)
+
+
+def describe_backlog(kind: Kind, case: Case) -> str:
+    """Returns the numbers of the window of the rates for a queue that falls behind, and otherwise an empty string."""
+    if kind is not Kind.FALLING_BEHIND:
+        return ""
+    minutes, series = case.rates.minutes, case.series
+    return describe_growth(sum(series.sent[-minutes:]), sum(series.left[-minutes:]), minutes)
 
 
 def is_asking_for_more(verdict: Verdict) -> bool:
@@ -197,9 +207,10 @@ def find_backlog(case: Case) -> RuleFinding | None:
     if backlog.count_backlog_minutes(series, case.rates.drain) < STANDING_MINUTES or can_cope_with(series):
         return None
     start = backlog.start_of_growth(series)
-    return RuleFinding(
-        Kind.FALLING_BEHIND, start, find_cause_of_growth(series, start, case.facts), empties=_find_emptying(case)
-    )
+    cause = find_cause_of_growth(series, start, case.facts)
+    if cause is Cause.ARRIVALS_ROSE and not any(series.sent[-ARRIVING_MINUTES:]):
+        cause = None  # The messages arrived earlier, and the chart shows that none arrives now.
+    return RuleFinding(Kind.FALLING_BEHIND, start, cause, empties=_find_emptying(case))
 
 
 def can_cope_with(series: Series) -> bool:

@@ -55,7 +55,7 @@ BY_KIND: Final[dict[Kind, Advice]] = {
     Kind.DRAINING: Advice("Nothing. The queue recovers"),
 }
 REASONS: Final[dict[Kind, str]] = {
-    Kind.FALLING_BEHIND: "More messages arrive than consumers process.",
+    Kind.FALLING_BEHIND: "The backlog does not shrink.",
     Kind.DRAINING: "Consumers process more messages than arrive.",
     Kind.OK: "Consumers keep up.",
     Kind.IDLE: "No messages arrive or wait.",

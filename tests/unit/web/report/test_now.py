@@ -88,14 +88,14 @@ def test_a_queue_that_falls_behind() -> None:
     [
         ({"kind": Kind.STALLED}, "Empty at", "no receives"),
         ({"kind": Kind.FALLING_BEHIND}, "Empty at", "not at these rates"),
-        ({"kind": Kind.FALLING_BEHIND}, "Why", "More messages arrive than consumers process."),
+        ({"kind": Kind.FALLING_BEHIND}, "Why", "The backlog does not shrink."),
         ({"kind": Kind.DRAINING, "consumers_now": 1, "consumers_needed": 9}, "What to do",
          "Nothing. The queue recovers."),
         ({"kind": Kind.STALLED, "since_or_before": True}, "Since", "before 17:30 10 min"),
         ({"kind": Kind.STALLED, "since": NOW - timedelta(days=1)}, "Since", "25 Nov 17:40 1 d"),
         ({"kind": Kind.STALLED, "since": None}, "Since", "-"),
         ({"kind": Kind.FALLING_BEHIND, "cause": Cause.ONE_GROUP, "top_group_share": 0.72, "noisy_groups": 1},
-         "Why", ("More messages arrive than consumers process. 1 noisy group; "
+         "Why", ("The backlog does not shrink. 1 noisy group; "
                  "the busiest group has 72 % of the messages")),
     ],
 )  # fmt: skip
