@@ -152,7 +152,7 @@ generate: .venv/test.stamp ## write generated files: entry points and templates 
 site: .venv/test.stamp ## build the documentation, check its links, and pack it into build/site.zip, which the service shows at /docs
 	@$(BIN)/python -m infra.site
 
-recording: .venv/test.stamp ## record docs/assets/first-minutes.svg again, in a terminal (port 9324 must be free)
+recording: .venv/test.stamp ## record docs/assets/first-minutes.svg again, in a terminal
 	@$(BIN)/python -m infra.site.recording
 
 cases: .venv/test.stamp ## write build/compatibility_cases.md: the responses to 3,700 unusual requests, with their sources

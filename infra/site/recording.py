@@ -23,6 +23,8 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
+from penstock_web.local.postgres import free_port
+
 from .screen import COLUMNS, ROWS, Film, Screen, Shown
 
 ROOT: Final = Path(__file__).parents[2]
@@ -30,6 +32,7 @@ PICTURE: Final = ROOT / "docs/assets/first-minutes.svg"
 LARGEST_BYTES: Final = 400_000
 PROMPT: Final = "$ "
 SERVICE: Final = "penstock up --ephemeral"
+SHOWN_PORT: Final = 9324
 COMMANDS: Final = (
     "penstock create orders-failed",
     "penstock create orders --dead-letters orders-failed --max-receives 1",
@@ -60,7 +63,7 @@ _TITLE: Final = "A terminal: Penstock starts, delivers a message, and sends a de
 class Terminal:
     """A program in a pseudo-terminal."""
 
-    def __init__(self, command: Sequence[str], home: Path) -> None:
+    def __init__(self, command: Sequence[str], home: Path, port: int) -> None:
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         environment = {
@@ -71,8 +74,9 @@ class Terminal:
             "TERM": "xterm",
             "LANG": "C.UTF-8",
             "LOG_LEVEL": "warning",
-            # The address is explicit, because another service may run on this machine.
-            "PENSTOCK_ENDPOINT": "http://127.0.0.1:9324",
+            # Another service may use the usual port. The picture shows the usual port.
+            "QUEUE_ADDRESS": f"127.0.0.1:{port}",
+            "PENSTOCK_ENDPOINT": f"http://127.0.0.1:{port}",
         }
         self.process = subprocess.Popen(
             command,
@@ -87,6 +91,7 @@ class Terminal:
         )
         os.close(slave)
         self.master = master
+        self._port = port
 
     def read_until(self, end: str, seconds: float) -> str:
         """Returns the program's output until it ends with `end` (a pattern). Raises TimeoutError."""
@@ -96,7 +101,11 @@ class Terminal:
             if left <= 0 or not select.select([self.master], [], [], left)[0]:
                 raise TimeoutError(f"{end!r} did not come, but {read!r}")
             read += os.read(self.master, 65_536).decode()
-        return read
+        return read.replace(f"127.0.0.1:{self._port}", f"127.0.0.1:{SHOWN_PORT}")
+
+    def read_start(self) -> str:
+        """Returns the lines that `penstock up` prints until it is ready. Raises TimeoutError."""
+        return self.read_until(r"docs     \S+\s+", _START_SECONDS)
 
     def write(self, text: str) -> None:
         """Types text."""
@@ -117,11 +126,11 @@ def record() -> Film:
     """Runs the commands. Returns the film of both terminals."""
     film = Film()
     with tempfile.TemporaryDirectory(prefix="recording-") as folder:
-        home = Path(folder)
-        service = Terminal(["penstock", *SERVICE.split()[1:]], home)
+        home, port = Path(folder), free_port()
+        service = Terminal(SERVICE.split(), home, port)
         try:
-            show_service(film, service.read_until(r"console  \S+\s+", _START_SECONDS))
-            shell = Terminal(["sh", "-i"], home)
+            show_service(film, service.read_start())
+            shell = Terminal(["sh", "-i"], home, port)
             try:
                 show_shell(film, shell)
             finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from infra.site.recording import PICTURE, SERVICE, Terminal
 from penstock import __version__
 from penstock.postgres.migrations import find_sql_directory, read_migrations
 from penstock_web.doctor.service import check_service
@@ -174,6 +176,18 @@ def test_the_start_says_what_it_does(tmp_path: Path) -> None:
         "penstock: warning: --data-dir starts a new database and ignores DATABASE_URL",
         f"penstock: starting PostgreSQL in {file / 'new'}, a new database: this takes some seconds",
     ]
+
+
+def test_the_picture_of_the_documents_shows_the_lines_of_the_start(tmp_path: Path) -> None:
+    """`make recording` draws the picture again. Addresses and folders differ in each start."""
+    service = Terminal(SERVICE.split(), tmp_path, free_port())
+    try:
+        lines = [line[:16] for line in service.read_start().splitlines() if line]
+    finally:
+        service.close()
+    assert [line.split()[0] for line in lines][-5:] == ["database", "boto3", "awscli", "console", "docs"]
+    picture = html.unescape(PICTURE.read_text()).replace("\xa0", " ")
+    assert [line for line in lines if f">{line}" not in picture] == []
 
 
 @pytest.mark.parametrize("name", ["DATABASE_URL", "DATABASE_URL_FILE"])

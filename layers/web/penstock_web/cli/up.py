@@ -48,7 +48,7 @@ ManifestFile = Annotated[
 FirstKey = Annotated[bool, typer.Option("--first-key", help="create and show the first key, with QUEUE_ACCESS=sigv4")]
 
 
-@app.command("up", help="start the service, and a database if DATABASE_URL is not set")
+@app.command("up", help="start the service with its console and /docs/, and a database if DATABASE_URL is not set")
 def up(  # noqa: PLR0913, PLR0917 - options of the command
     host: Host = None,
     port: Port = None,

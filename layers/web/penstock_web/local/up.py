@@ -268,6 +268,7 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
     ]
     if settings.console != "off":
         lines.append(f"console  {address}/console")
+    lines.append(f"docs     {address}/docs/")
     # With unbuffered output, `print` writes the end of a line separately, and lines of several processes could mix.
     # Writing all lines in a single call prevents mixed lines.
     sys.stdout.write("\n".join([*lines, ""]))
