@@ -216,12 +216,12 @@ def replace_search(html: Path) -> None:
 
 
 def find_missing_addresses(root: Path, site: Path) -> Iterator[str]:
-    """Yields each address in a file of the layers or of infra/container that the built site lacks."""
+    """Yields each address in the program, or in a file that it prints, that the built site lacks."""
     shown = {
         address.groups(default="")
-        for folder in ("layers", "infra/container")
+        for folder in ("layers", "infra/container", "infra/systemd")
         for file in (root / folder).rglob("*")
-        if file.suffix in (".py", ".html", ".yaml", ".json")
+        if file.suffix in (".py", ".html", ".yaml", ".json", ".service", ".timer")
         for address in _ADDRESS.finditer(file.read_text())
     }
     for place, anchor in sorted(shown):

@@ -393,6 +393,7 @@ def test_files_that_the_documents_name_are_printed(
         shutil.copytree(root / "infra/container/grafana/dashboards", tmp_path / "penstock_web/files/dashboards")
         shutil.copytree(root / "infra/systemd", tmp_path / "penstock_web/files/systemd")
         shutil.copy(root / "infra/container/prometheus/alerts.yaml", tmp_path / "penstock_web/files")
+        shutil.copy(root / "requirements/service.lock", tmp_path / "penstock_web/files")
         shutil.copy(root / "examples/penstock.yaml", tmp_path / "penstock_web/files")
         monkeypatch.setattr(files, "__file__", str(tmp_path / "penstock_web/cli/files.py"))
     for command, file in {
@@ -400,6 +401,7 @@ def test_files_that_the_documents_name_are_printed(
         "example": "examples/penstock.yaml",
         "dashboards penstock-queue": "infra/container/grafana/dashboards/penstock-queue.json",
         "systemd penstock.service": "infra/systemd/penstock.service",
+        "systemd service.lock": "requirements/service.lock",
     }.items():
         assert main(command.split()) == 0
         assert capsys.readouterr().out == (root / file).read_text()
@@ -410,10 +412,10 @@ def test_files_that_the_documents_name_are_printed(
     assert main(["dashboards"]) == 0
     assert capsys.readouterr().out.split() == ["penstock", "penstock-queue"]
     assert main(["systemd"]) == 0
-    units = ["penstock-metrics.service", "penstock-metrics.timer", "penstock.service"]
-    assert capsys.readouterr().out.split() == units
+    printed = ["penstock-metrics.service", "penstock-metrics.timer", "penstock.service", "service.lock"]
+    assert capsys.readouterr().out.split() == printed
     assert main(["systemd", "other"]) == 1
-    assert f"The units are {', '.join(units)}" in capsys.readouterr().err
+    assert f"The files are {', '.join(printed)}" in capsys.readouterr().err
     assert main(["dashboards", "other"]) == 1
     assert "The dashboards are penstock, penstock-queue" in capsys.readouterr().err
 

@@ -100,6 +100,7 @@ HOW: dict[str, How] = {
     "helm install penstock infra/helm": Elsewhere("Makefile", "-m tools tests/system/helm"),
     "python3 -m venv build/venv": Run(),
     "build/venv/bin/pip wheel": Run(),
+    "sudo -u postgres psql": Elsewhere("docs/guides/your_database.md", "create role penstock login createrole"),
     "sudo python3 -m venv /opt/penstock": Run(instead=MACHINE),
     "sudo /opt/penstock/bin/pip": Run(instead=MACHINE),
     "/opt/penstock/bin/penstock systemd": Run(instead=MACHINE),

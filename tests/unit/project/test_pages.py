@@ -70,6 +70,13 @@ def test_no_message_sends_to_a_page_of_the_checkout() -> None:
     assert found == []
 
 
+def test_no_printed_file_sends_to_a_page_of_the_checkout() -> None:
+    """Commands such as `penstock systemd` print these files on a machine that has only the wheel."""
+    printed = [*(ROOT / "infra/systemd").iterdir(), *(ROOT / "infra/container/grafana/dashboards").iterdir()]
+    printed += [ROOT / "infra/container/prometheus/alerts.yaml", ROOT / "examples/penstock.yaml"]
+    assert [path.name for path in printed if re.search(r"(?<!/)docs/|infra/", path.read_text())] == []
+
+
 # --- docs/reference/prometheus.md -------------------------------------------------------------------------------------
 # Checks that the page and the code describe the same metrics.
 PROMETHEUS_PAGE = (DOCS / "reference" / "prometheus.md").read_text()

@@ -21,11 +21,12 @@ def dashboards(
     print_one("dashboard", name, {path.stem: path for path in folder.glob("*.json")})
 
 
-@app.command("systemd", help="list the units for systemd, or print a unit")
+@app.command("systemd", help="list the units for systemd and service.lock, the tested packages, or print one of them")
 def systemd(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="name of the unit to print")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="name of the file to print")] = None,
 ) -> None:
-    print_one("unit", name, {path.name: path for path in find_file("infra", "systemd").iterdir()})
+    files = [*find_file("infra", "systemd").iterdir(), find_file("requirements", "service.lock")]
+    print_one("file", name, {path.name: path for path in files})
 
 
 @app.command("example", help="print a penstock.yaml with every kind of resource")
