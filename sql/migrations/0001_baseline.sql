@@ -75,7 +75,7 @@ create table queue.new_queue_default (
 insert into queue.new_queue_default (shards, visibility_timeout_seconds) values (4, 30);
 comment on table queue.new_queue_default is
     'Defaults of queues that the SQL interface creates. `penstock migrate` stores QUEUE_SHARDS and '
-    'QUEUE_DEFAULT_VISIBILITY_TIMEOUT_SECONDS here.';
+    'QUEUE_DEFAULT_VISIBILITY_TIMEOUT here.';
 
 create table queue.dropped_queue (
     queue_id int primary key,

@@ -1,8 +1,8 @@
 -- queue.create: creates a standard queue. Returns the queue's ARN. `penstock migrate` stores QUEUE_SHARDS and
--- QUEUE_DEFAULT_VISIBILITY_TIMEOUT_SECONDS for this function. If a queue with this name and these attributes exists,
--- only returns the queue's ARN. The attributes are those of CreateQueue. The values of attributes are texts. The
--- dead-letter queue must exist and belong to the same account. Raises QU002 if the existing queue has other attributes.
--- Raises QU003 if the name, the dead-letter queue, an attribute or a value is invalid. SQL interface.
+-- QUEUE_DEFAULT_VISIBILITY_TIMEOUT for this function. If a queue with this name and these attributes exists, only
+-- returns the queue's ARN. The attributes are those of CreateQueue. The values of attributes are texts. The dead-letter
+-- queue must exist and belong to the same account. Raises QU002 if the existing queue has other attributes. Raises
+-- QU003 if the name, the dead-letter queue, an attribute or a value is invalid. SQL interface.
 create or replace function queue.create(name text, attributes jsonb default '{}') returns text
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

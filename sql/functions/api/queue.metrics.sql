@@ -2,7 +2,7 @@
 -- seconds. Raises QU001 if the queue does not exist. SQL interface.
 create or replace function queue.metrics(name text)
 returns table (queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint,
-    newest_age_seconds bigint, oldest_age_seconds bigint, total_messages bigint, scrape_time timestamptz)
+    newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamptz)
 language plpgsql stable security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin
     return query

@@ -230,7 +230,7 @@ def test_a_database_of_another_encoding_is_refused(postgres: TestServer) -> None
 
 def test_the_defaults_of_new_queues_are_stored(empty_database: Database) -> None:
     stored = "select shards, visibility_timeout_seconds from queue.new_queue_default"
-    variables = {"QUEUE_SHARDS": "8", "QUEUE_DEFAULT_VISIBILITY_TIMEOUT_SECONDS": "45"}
+    variables = {"QUEUE_SHARDS": "8", "QUEUE_DEFAULT_VISIBILITY_TIMEOUT": "45"}
     for service, expected in ((None, (4, 30)), (Settings.read(variables), (8, 45)), (None, (8, 45))):
         migrate(empty_database.api_dsn, service=service)
         assert rows(empty_database.dsn, stored) == [expected]

@@ -104,7 +104,7 @@ def test_a_message_a_line_of_standard_input(penstock: Command, monkeypatch: pyte
     wait_until(lambda: {"visible", "verdict"} <= {*penstock("queue", "lines").split()})
     assert json.loads(penstock("queue", "lines", "--json"))["visible"] == 250
     header, *rows = penstock("queues").splitlines()
-    assert header.split() == ["name", "visible", "in_flight", "delayed", "oldest_age_seconds", "paused"]
+    assert header.split() == ["name", "visible", "in_flight", "delayed", "oldest_msg_age_sec", "paused"]
     assert ["lines", "250", "0", "0"] in [row.split()[:4] for row in rows]
     assert penstock("purge", "lines", "--yes") == "deleted 250 messages of lines\n"
     assert penstock("delete", "lines", "--yes") == "deleted lines\n"
@@ -169,14 +169,16 @@ def test_commands_manage_mappings(penstock: Command) -> None:
     penstock("create", "mapped")
     url = "http://127.0.0.1:1/handle"
     put = ("mappings", "put", "mapped", url)
-    made = lines(penstock(*put, "--batch-size", "20", "--window-seconds", "1", "--disabled", "--json"))[0]
+    made = lines(penstock(*put, "--batch-size", "20", "--window", "1", "--disabled", "--json"))[0]
     name = str(made["id"])
     assert penstock(*put, "--filter", '{"body": ["a"]}', "--max-concurrency", "2", "--report-failures") == (
         f"{name}: mapped invokes {url} (disabled)\n"
     )
     (found,) = lines(penstock("mappings", "list", "--queue", "mapped", "--function", url, "--json"))
-    changed = {"batch_size": 10, "window_seconds": 0, "filters": [{"body": ["a"]}], "max_concurrency": 2}
-    assert found == made | changed | {"report_failures": True, "updated_at": found["updated_at"]}
+    changed = {
+        "batch_size": 10, "window_secs": 0, "filters": [{"body": ["a"]}], "max_concurrency": 2, "report_failures": True
+    }  # fmt: skip
+    assert found == made | changed | {"updated_at": found["updated_at"]}
     assert penstock("mappings", "list").split()[:3] == ["id", "queue", "function"]
     assert penstock("mappings", "enable", name) == f"enabled {name}\n"
     assert ("state", "enabled") in [tuple(line.split()) for line in penstock("mappings", "show", name).splitlines()]

@@ -149,7 +149,7 @@ def schedules(rng: Random, queue: str) -> Native:
     bad: dict[str, Any] = rng.choice((
         {**{key: value for key, value in good.items() if key != "cron"}, **expression}, {"name": "never-made"}, {},
         {**good, "name": values.text(rng, lambda text: SCHEDULE_NAME.fullmatch(text) is None)}, {**good, "name": 1},
-        {**good, "jitter_seconds": rng.choice((-1, 86_401, "1", 1.5, 10**30))}, {**good, "catchup": "x"},
+        {**good, "jitter_secs": rng.choice((-1, 86_401, "1", 1.5, 10**30))}, {**good, "catchup": "x"},
         {**good, "more": 1}, {**good, "catchup_limit": rng.choice((0, 1_001, "x"))},
         {**good, "failure_threshold": rng.choice((0, 1_001, None))},
         {**good, "overlap": values.text(rng, lambda text: text not in {"allow", "skip"})}, {**good, "status": "x"},

@@ -202,7 +202,7 @@ def typical(there: PicturedInstallation) -> None:
     there.http.post("/v1/events/order.*/subscriptions", json=hook).raise_for_status()
     there.http.post("/v1/events/order.paid", json={"message": order(1)}).raise_for_status()
     for queue, more in (
-        ("thumbnails", {"batch_size": 100, "window_seconds": 5, "filters": [{"body": {"kind": ["photo", "scan"]}}]}),
+        ("thumbnails", {"batch_size": 100, "window_secs": 5, "filters": [{"body": {"kind": ["photo", "scan"]}}]}),
         ("invoices", {"report_failures": True, "max_concurrency": 20}),
         ("imports.fifo", {}),
     ):

@@ -59,7 +59,7 @@ def set_hostile(database: Database, place: Place, setting: Setting) -> dict[str,
 def normalize(responses: Any) -> str:
     """Removes ids, times and receipt handles from the responses' text."""
     text = json.dumps(responses, default=str, sort_keys=True, ensure_ascii=False)
-    text = re.sub(r'"ReceiptHandle": "[^"]*"|age_seconds\W+\d+', "*", text)
+    text = re.sub(r'"ReceiptHandle": "[^"]*"|age_sec\W+\d+', "*", text)
     return _VOLATILE.sub("*", text)
 
 

@@ -268,7 +268,7 @@ def test_a_policy_has_at_most_8192_bytes() -> None:
 # --- defaults and reading --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("fifo", [False, True])
 def test_defaults_are_those_of_aws_and_valid(fifo: bool) -> None:
-    values = attributes.build_defaults(fifo, Settings.read({"QUEUE_DEFAULT_VISIBILITY_TIMEOUT_SECONDS": "45"}))
+    values = attributes.build_defaults(fifo, Settings.read({"QUEUE_DEFAULT_VISIBILITY_TIMEOUT": "45"}))
     assert check_queue_attributes(values, fifo, creating=True) == values
     assert values["VisibilityTimeout"] == "45"
     assert values["MessageRetentionPeriod"] == "345600"

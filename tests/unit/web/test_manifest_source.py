@@ -83,14 +83,13 @@ def test_all_mistakes_are_named() -> None:
             "Maximum batch window", "mappings.0.filters.0", "mappings.0.filters.2", "mappings.0.tags.",
             "mappings.0.function)",
         ]),
-        (("schedules:\n s:\n  {every: 1y, timezone: Mars, jitter_seconds: -1, start_at: x, nope: 1, target: {queue: b "
-          "c, message: m, headers: 1, x: 1}}"), [
-            "(schedules.s.target.headers)", "(schedules.s.target.x)",
-            "expected `int` >= 0 (schedules.s.jitter_seconds)",
+        (("schedules:\n s:\n  {every: 1y, timezone: Mars, jitter_secs: -1, start_at: x, nope: 1, target: {queue: b c, "
+          "message: m, headers: 1, x: 1}}"), [
+            "(schedules.s.target.headers)", "(schedules.s.target.x)", "expected `int` >= 0 (schedules.s.jitter_secs)",
             "'nope' is not allowed here", "(schedules.s.every)", "(schedules.s.timezone)", "(schedules.s.start_at)",
             "(schedules.s.target.queue)",
         ]),
-        ("schedules: {s: {every: 5, jitter_seconds: 0}, t: {every: 1h, cron: '* * * * *', target: {}}}", [
+        ("schedules: {s: {every: 5, jitter_secs: 0}, t: {every: 1h, cron: '* * * * *', target: {}}}", [
             "(schedules.s.every)", "target: required (schedules.s)", "exactly one of cron, every",
             "(schedules.t.target)",
         ]),

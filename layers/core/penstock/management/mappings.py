@@ -37,16 +37,16 @@ State = Literal["enabled", "disabled"]
 class NewMapping(Struct, forbid_unknown_fields=True):
     """A new mapping from a queue of the account to a function or URL.
 
-    `window_seconds` is the time for which a batch collects messages. `max_concurrency` is the maximum number of
-    concurrent invocations; null means 5. A message must match one of the patterns in `filters`. `report_failures` means
-    that the function's response names the messages that failed.
+    `window_secs` is the time for which a batch collects messages. `max_concurrency` is the maximum number of concurrent
+    invocations; null means 5. A message must match one of the patterns in `filters`. `report_failures` means that the
+    function's response names the messages that failed.
     """
 
     queue: Queue
     function: Function
     enabled: bool = True
     batch_size: BatchSize = DEFAULT_BATCH
-    window_seconds: WindowSeconds = 0
+    window_secs: WindowSeconds = 0
     max_concurrency: Concurrency | None = None
     filters: Filters = []
     report_failures: bool = False
@@ -59,7 +59,7 @@ class MappingPatch(Struct, forbid_unknown_fields=True):
     function: Function | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
     batch_size: BatchSize | UnsetType = UNSET
-    window_seconds: WindowSeconds | UnsetType = UNSET
+    window_secs: WindowSeconds | UnsetType = UNSET
     max_concurrency: Concurrency | UnsetType | None = UNSET
     filters: Filters | UnsetType = UNSET
     report_failures: bool | UnsetType = UNSET
@@ -82,7 +82,7 @@ class ShownMapping(Struct):
     reason: str
     last_result: str
     batch_size: int
-    window_seconds: int
+    window_secs: int
     max_concurrency: int | None
     filters: list[Filter]
     report_failures: bool
@@ -221,7 +221,7 @@ def show_mapping(mapping: StoredMapping) -> ShownMapping:
         reason=mapping.reason,
         last_result=mapping.last_result,
         batch_size=mapping.batch_size,
-        window_seconds=mapping.window_seconds,
+        window_secs=mapping.window_seconds,
         max_concurrency=scaling.maximum_concurrency if scaling is not None else None,
         filters=[_pattern_of.decode(given.pattern or "{}") for given in filters],
         report_failures=mapping.reports_items,
@@ -241,7 +241,7 @@ def create_request(new: NewMapping, queue_arn: str) -> aws.CreateEventSourceMapp
         event_source_arn=queue_arn,
         enabled=new.enabled,
         batch_size=new.batch_size,
-        maximum_batching_window_in_seconds=new.window_seconds,
+        maximum_batching_window_in_seconds=new.window_secs,
         scaling_config=_build_scaling(new.max_concurrency),
         filter_criteria=_build_criteria(new.filters),
         function_response_types=_list_response_types(new.report_failures),
@@ -261,8 +261,8 @@ def _update_request(mapping_id: str, patch: MappingPatch) -> aws.UpdateEventSour
         request.enabled = patch.enabled
     if patch.batch_size is not msgspec.UNSET:
         request.batch_size = patch.batch_size
-    if patch.window_seconds is not msgspec.UNSET:
-        request.maximum_batching_window_in_seconds = patch.window_seconds
+    if patch.window_secs is not msgspec.UNSET:
+        request.maximum_batching_window_in_seconds = patch.window_secs
     if patch.max_concurrency is not msgspec.UNSET:
         request.scaling_config = aws.ScalingConfig(patch.max_concurrency)
     if patch.filters is not msgspec.UNSET:

@@ -61,8 +61,8 @@ class QueueDescription(QueueName):
     visible: int
     in_flight: int
     delayed: int
-    newest_age_seconds: int | None
-    oldest_age_seconds: int | None
+    newest_msg_age_sec: int | None
+    oldest_msg_age_sec: int | None
     total_messages: int
     scrape_time: str
     attributes: dict[str, str]
@@ -139,8 +139,8 @@ def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
         visible=visible,
         in_flight=in_flight,
         delayed=delayed,
-        newest_age_seconds=queue.newest_age_seconds,
-        oldest_age_seconds=queue.oldest_age_seconds,
+        newest_msg_age_sec=queue.newest_age_seconds,
+        oldest_msg_age_sec=queue.oldest_age_seconds,
         total_messages=queue.total_messages or 0,
         scrape_time=format_timestamp(int(time() * 1000)),
         attributes=decode_texts(queue.attributes),

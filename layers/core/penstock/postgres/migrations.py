@@ -207,7 +207,7 @@ def migrate(
         applied = _apply_missing(connection, directory)
         applied.missing_roles = missing_roles
         if service:
-            defaults = (service.queue_shards, service.queue_default_visibility_timeout_seconds)
+            defaults = (service.queue_shards, service.queue_default_visibility_timeout)
             connection.execute(_STORE_DEFAULTS.encode(), (*defaults, *defaults))
         if role:
             tune_role(connection, role)

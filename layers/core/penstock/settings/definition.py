@@ -3,6 +3,7 @@ type.
 
 From these declarations `make generate` writes docs/reference/settings.md, the Helm chart's schema, Terraform's
 `settings` and the variables of compose.yaml. A name ends with the setting's unit, as in `_SECONDS`, `_MS` and `_BYTES`.
+The specification of Penstock gives QUEUE_DEFAULT_VISIBILITY_TIMEOUT and QUEUE_HTTP_DELIVERY_TIMEOUT_SECS their names.
 """
 
 from __future__ import annotations
@@ -114,9 +115,9 @@ class Settings:
         "LocalStack. The request needs no credentials.")
 
     _queues = Subject("Queues")
-    queue_default_visibility_timeout_seconds = Setting(30, unit="seconds", minimum=0,
-        maximum=MAX_VISIBILITY_SECONDS, help="The default VisibilityTimeout of new queues. `penstock migrate` stores "
-        "the number for the SQL function `queue.create`.")
+    queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=MAX_VISIBILITY_SECONDS, help=
+        "The default VisibilityTimeout of new queues. `penstock migrate` stores the number for the SQL function "
+        "`queue.create`.")
     queue_in_flight_limit = Setting(120_000, unit="messages", minimum=0, help="The approximate maximum number of a "
         "queue's messages in flight, as on AWS. Beyond the limit, short polls of a standard queue fail with "
         "`OverLimit`, and a FIFO queue returns no messages. If the limit is below 100,000, every receive counts the "
@@ -185,9 +186,9 @@ class Settings:
         "([Webhooks](webhooks.md)), functions, the gateway and the mail server.")
     queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="The maximum pause between two queries for "
         "due deliveries. The next retry ends the pause. Where LISTEN works, a publish also ends the pause.")
-    queue_http_delivery_timeout_seconds = Setting(5, unit="seconds", minimum=1, maximum=15, help="The maximum time "
-        "that the endpoint of an event can take to respond, including the time to connect. For subscriptions of SNS "
-        "topics the maximum is 15 seconds, as on AWS.")
+    queue_http_delivery_timeout_secs = Setting(5, unit="seconds", minimum=1, maximum=15, help="The maximum time that "
+        "the endpoint of an event can take to respond, including the time to connect. For subscriptions of SNS topics "
+        "the maximum is 15 seconds, as on AWS.")
     queue_http_delivery_batch_size = Setting(50, unit="deliveries", minimum=1, maximum=1000, help="The maximum number "
         "of deliveries that a process claims at once, and the maximum number of its concurrent requests.")
     webhook_allow_cidrs = Setting("", unit="networks", help="The private networks that webhooks can reach, separated "

@@ -197,7 +197,7 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
 
 def build_defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES) -> dict[str, str]:
     """Returns the defaults of a new queue's attributes."""
-    values = {**DEFAULTS, "VisibilityTimeout": str(settings.queue_default_visibility_timeout_seconds)}
+    values = {**DEFAULTS, "VisibilityTimeout": str(settings.queue_default_visibility_timeout)}
     if supplied.get("KmsMasterKeyId"):
         values["SqsManagedSseEnabled"] = "false"
         values["KmsDataKeyReusePeriodSeconds"] = DEFAULT_KEY_REUSE_SECONDS

@@ -133,7 +133,7 @@ class Deliverer:
         client = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
         functions = FunctionCarrier(settings, client)
         secrets = read_secrets(settings.webhook_signing_secret)
-        seconds = float(settings.queue_http_delivery_timeout_seconds)
+        seconds = float(settings.queue_http_delivery_timeout_secs)
         urls = HttpCarrier(sender, secrets, seconds)
         carriers: dict[str, Carrier] = {
             **dict.fromkeys(URL_KINDS, urls),

@@ -189,7 +189,7 @@ class CurrentMapping(msgspec.Struct):
     function: str
     state: str
     batch_size: int
-    window_seconds: int
+    window_secs: int
     max_concurrency: int | None
     filters: list[Document]
     report_failures: bool
@@ -209,7 +209,7 @@ def _read_mappings(found: Current, rest: Rest, names: References) -> None:
             function = names.function(shown.function)
             found.mapping_ids[shown.queue, function] = shown.id
             row = ManifestMapping(
-                function, shown.state == "enabled", shown.batch_size, shown.window_seconds, shown.max_concurrency,
+                function, shown.state == "enabled", shown.batch_size, shown.window_secs, shown.max_concurrency,
                 shown.filters, shown.report_failures, shown.tags,
             )  # fmt: skip
             mapped.mappings = sorted([*(mapped.mappings or ()), row], key=lambda row: row.function)
@@ -223,7 +223,7 @@ class CurrentSchedule(msgspec.Struct):
     name: str
     expression: str
     timezone: str
-    jitter_seconds: int
+    jitter_secs: int
     catchup: bool
     catchup_limit: int
     failure_threshold: int
@@ -239,7 +239,7 @@ class CurrentSchedule(msgspec.Struct):
 
 SCHEDULE_DEFAULTS: Final[Document] = {
     "timezone": "UTC",
-    "jitter_seconds": 0,
+    "jitter_secs": 0,
     "catchup": False,
     "catchup_limit": 100,
     "failure_threshold": 3,

@@ -42,7 +42,7 @@ class ManifestMapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
     function: Function
     enabled: bool = True
     batch_size: BatchSize = DEFAULT_BATCH
-    window_seconds: WindowSeconds = 0
+    window_secs: WindowSeconds = 0
     max_concurrency: Concurrency | None = None
     filters: list[Document] = field(default_factory=list)
     report_failures: bool = False

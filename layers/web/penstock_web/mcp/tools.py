@@ -95,7 +95,7 @@ def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
     queue = yield from describe_queue(wanted.queue, context)
     minutes = yield from read_minutes(wanted.queue, None, None, context)
     counts = {"visible": queue.visible, "in flight": queue.in_flight, "delayed": queue.delayed}
-    facts = {**counts, "oldest message (s)": queue.oldest_age_seconds}
+    facts = {**counts, "oldest message (s)": queue.oldest_msg_age_sec}
     heads = ("minute", "sent", "received", "received again", "deleted", "dead-lettered", "visible")
     rows = (
         (row.starts_at, row.sent, row.received, row.redelivered, row.deleted, row.dead_lettered, row.visible)

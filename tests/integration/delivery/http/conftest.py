@@ -24,7 +24,7 @@ def store(db: Connection) -> DeliveryStore:
 
 @pytest.fixture
 def deliver(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deliver]:
-    """Runs a worker until no delivery is due: `deliver(queue_http_delivery_timeout_seconds=1)`."""
+    """Runs a worker until no delivery is due: `deliver(queue_http_delivery_timeout_secs=1)`."""
     monkeypatch.setattr(run_module, "WAIT_FOR_MORE_MS", 0)
     with psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection:
 

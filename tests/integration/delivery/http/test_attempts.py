@@ -184,7 +184,7 @@ def test_a_body_that_never_ends_takes_nothing_from_the_status(
     monkeypatch.setattr(sender_module, "is_public", lambda _: True)
     receiver.responses["/half"] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
     publish(db, receiver.url("/half"), kind="event", raw=True)
-    deliver(webhook_log_responses=True, queue_http_delivery_timeout_seconds=1)
+    deliver(webhook_log_responses=True, queue_http_delivery_timeout_secs=1)
     assert [row[2:6] for row in logged(db)] == [("delivered", 200, None, "half")]
 
 

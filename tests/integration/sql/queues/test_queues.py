@@ -100,7 +100,7 @@ def test_the_sql_interface_refuses_attributes_of_fifo_queues(db: Connection) -> 
 def test_queues_of_the_sql_interface_have_the_stored_defaults(db: Connection) -> None:
     settings = Settings.read({})
     stored = "select array[shards, visibility_timeout_seconds] from queue.new_queue_default"
-    assert value(db, stored) == [settings.queue_shards, settings.queue_default_visibility_timeout_seconds]
+    assert value(db, stored) == [settings.queue_shards, settings.queue_default_visibility_timeout]
     db.execute("update queue.new_queue_default set shards = 3, visibility_timeout_seconds = 45")
     db.execute("select queue.create('q')")
     assert value(db, "select array[shards, visibility_timeout_seconds] from queue.queues where name = 'q'") == [3, 45]

@@ -110,7 +110,7 @@ def test_no_count_has_a_message_past_its_retention(db: Connection, name: str, st
     delayed = state == "delayed" and not group(name)
     arn = prepare(db, name, state, sent="old, young 1, young 2")
     assert counts(db, arn) == (Counts(0, 0, 2) if delayed else Counts(2, 0, 0))
-    oldest = value(db, "select oldest_age_seconds from queue.metrics(%s)", arn)
+    oldest = value(db, "select oldest_msg_age_sec from queue.metrics(%s)", arn)
     assert oldest < 60
 
 

@@ -194,18 +194,17 @@ def test_a_schedule_of_the_rest_api_is_changed(console: Console) -> None:
     assert http.post("/v1/schedules", json=new).status_code == 201
     form = typed(console.page("/schedules/rest/change"))
     assert (form["kind"], form["expression"], form["input"]) == ("when", "every weekday at 9am", '{"n":1.1}')
-    changes = {"expression": "every weekday at 10am", "input": '{"n": 1e400}', "overlap": "skip", "jitter_seconds": "9"}
+    changes = {"expression": "every weekday at 10am", "input": '{"n": 1e400}', "overlap": "skip", "jitter": "9"}
     changed = console.browser.post("/console/schedules/rest/change", **form | changes)
     assert changed.headers["location"] == "/console/schedules/rest?done=rescheduled"
     text = http.get("/v1/schedules/rest").text
     assert '"n":1e400' in text
     shown = http.get("/v1/schedules/rest").json()
-    assert (shown["cron"], shown["overlap"], shown["jitter_seconds"]) == ("0 10 * * 1-5", "skip", 9)
+    assert (shown["cron"], shown["overlap"], shown["jitter_secs"]) == ("0 10 * * 1-5", "skip", 9)
     assert shown["target"]["headers"] == {"team": "blue"}
     form = typed(console.page("/schedules/rest/change"))
     for given, field in (
-        ({"input": "{"}, "input"), ({"jitter_seconds": "86401"}, "jitter_seconds"),
-        ({"expression": "evry day"}, "expression"),
+        ({"input": "{"}, "input"), ({"jitter": "86401"}, "jitter"), ({"expression": "evry day"}, "expression"),
         ({"end": "2020-01-01T00:00", "start": "2021-01-01T00:00"}, "end"), ({"target": "a b"}, "target"),
     ):  # fmt: skip
         refused = console.browser.post("/console/schedules/rest/change", **form | given)

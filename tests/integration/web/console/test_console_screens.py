@@ -227,7 +227,7 @@ def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
     console.queue("mapped")
     assert "There are no mappings yet." in console.page("/mappings")
     form = {
-        "queue": "mapped", "function": "http://127.0.0.1:1/handle", "batch_size": "20", "window_seconds": "1",
+        "queue": "mapped", "function": "http://127.0.0.1:1/handle", "batch_size": "20", "window_secs": "1",
         "max_concurrency": "", "filters": '{"body": {"a": ["<script>alert(1)</script>"]}}\r\n{"body": ["x"]}',
         "report_failures": "1",
     }  # fmt: skip

@@ -288,7 +288,7 @@ def test_a_mapping_is_changed_and_its_filters_are_tested(console: Console, topic
     page = console.page(f"{path}/change")
     assert "&#34;kind&#34;" in page
     version = page.partition('name="version" value="')[2].partition('"')[0]
-    more = {"batch_size": "20", "window_seconds": "3", "max_concurrency": "7", "version": version}
+    more = {"batch_size": "20", "window_secs": "3", "max_concurrency": "7", "version": version}
     attributes = {"attribute": "n", "type": "String", "value": "7"}
     changed = form | more | {"filters": '{"messageAttributes": {"n": {"stringValue": ["7"]}}}\r\n'}
     tested = console.browser.post(f"/console{path}/change", **changed, **attributes, do="test")
@@ -307,7 +307,7 @@ def test_a_mapping_is_changed_and_its_filters_are_tested(console: Console, topic
 @pytest.mark.parametrize(
     ("form", "field", "text"),
     [({"batch_size": "many"}, "batch_size", "must be a number"),
-     ({"batch_size": "20"}, "window_seconds", "greater than 0"),
+     ({"batch_size": "20"}, "window_secs", "greater than 0"),
      ({"max_concurrency": "1"}, "max_concurrency", ">= 2"),
      ({"filters": '{}\n{"body": [}'}, "filters", "Line 2, column 11"),
      ({"filters": '{"body": [{"numerc": 1}]}'}, "filters", "Line 1, column"),

@@ -39,7 +39,7 @@ queues:
     events:
       - {pattern: "shop.#", filter: {kind: [book]}}
     mappings:
-      - {function: "https://shop.example/orders", enabled: false, batch_size: 20, window_seconds: 2, max_concurrency: 3,
+      - {function: "https://shop.example/orders", enabled: false, batch_size: 20, window_secs: 2, max_concurrency: 3,
          filters: [{body: {kind: [book]}}], report_failures: true, tags: {team: shop}}
   orders-failed:
     dead_letters_from: [orders]

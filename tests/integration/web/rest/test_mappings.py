@@ -25,9 +25,8 @@ def new_queue(http: httpx.Client, name: str) -> None:
 def test_a_mapping_of_rest_is_the_mapping_of_the_other_api(service: Service, http: httpx.Client) -> None:
     new_queue(http, "orders")
     body = {
-        "queue": "orders", "function": "f", "enabled": False, "batch_size": 20, "window_seconds": 1,
-        "max_concurrency": 3, "filters": [{"body": {"kind": ["order"]}}], "report_failures": True,
-        "tags": {"a": "1", "b": "2"},
+        "queue": "orders", "function": "f", "enabled": False, "batch_size": 20, "window_secs": 1, "max_concurrency": 3,
+        "filters": [{"body": {"kind": ["order"]}}], "report_failures": True, "tags": {"a": "1", "b": "2"},
     }  # fmt: skip
     made = http.post("/v1/mappings", json=body)
     shown = made.json()
@@ -55,7 +54,7 @@ def test_a_mapping_of_rest_is_the_mapping_of_the_other_api(service: Service, htt
     changes = {"batch_size": 5, "filters": [], "report_failures": False, "max_concurrency": None, "tags": {"b": "3"}}
     changed = http.patch(f"/v1/mappings/{shown['id']}", json=changes).json()
     assert {key: changed[key] for key in changes} == changes
-    assert (changed["window_seconds"], changed["state"]) == (1, "disabled")
+    assert (changed["window_secs"], changed["state"]) == (1, "disabled")
     there = client.get_event_source_mapping(UUID=shown["id"])
     assert (there["BatchSize"], there["FunctionResponseTypes"]) == (5, [])
     assert client.list_tags(Resource=there["EventSourceMappingArn"])["Tags"] == {"b": "3"}
@@ -85,7 +84,7 @@ def test_mappings_are_listed_in_pages(http: httpx.Client) -> None:
     [
         ({"batch_size": 11}, (400, "bad_request")),  # needs a window
         ({"batch_size": 0}, (400, "bad_request")),
-        ({"window_seconds": 301}, (400, "bad_request")),
+        ({"window_secs": 301}, (400, "bad_request")),
         ({"max_concurrency": 1}, (400, "bad_request")),
         ({"filters": [{}] * 6}, (400, "bad_request")),
         ({"filters": [{"body": "a"}]}, (400, "bad_request")),

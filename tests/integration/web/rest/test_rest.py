@@ -54,8 +54,8 @@ def test_a_description_has_every_count(http: httpx.Client) -> None:
     assert len(receive(http, max=1)) == 1
     queue = http.get("/v1/queues/orders").json()
     assert set(queue) == {
-        "name", "arn", "fifo", "queue_length", "visible", "in_flight", "delayed", "newest_age_seconds",
-        "oldest_age_seconds", "total_messages", "created_at", "scrape_time", "attributes", "tags",
+        "name", "arn", "fifo", "queue_length", "visible", "in_flight", "delayed", "newest_msg_age_sec",
+        "oldest_msg_age_sec", "total_messages", "created_at", "scrape_time", "attributes", "tags",
     }  # fmt: skip
     counts = {name: queue[name] for name in ("queue_length", "visible", "in_flight", "delayed")}
     assert counts == {"queue_length": 4, "visible": 2, "in_flight": 1, "delayed": 1}

@@ -22,7 +22,9 @@ from penstock.sqs import validation
 from .types import NAME, NewSchedule, NewTarget, PreviewRequest, SchedulePatch, to_attributes
 
 EXPRESSION_FORMS = ("cron", "every", "when", "fire_at")
-DIRECT_FIELDS = ("jitter_seconds", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")
+# Columns whose name differs in the API. The specification of Penstock names the API's field.
+COLUMN_NAMES = {"jitter_secs": "jitter_seconds"}
+DIRECT_FIELDS = ("jitter_secs", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")
 MAX_HEADERS = validation.MAX_ATTRIBUTES - 1  # each firing adds a header
 _NAME = re.compile(NAME).fullmatch
 _KEY = re.compile(r"(?:[0-9a-zA-Z_.-]{1,64}:)?[0-9a-zA-Z_.-]{1,64}").fullmatch
@@ -45,7 +47,9 @@ def may_be_schedule_key(key: str) -> bool:
 def build_new_fields(new: NewSchedule) -> tuple[Expression, Fields]:
     """Returns the expression, and all fields to store. Raises ScheduleUnusable, InvalidParameterValue and others."""
     expression = read_expression(new, new.timezone)
-    fields = {name: getattr(new, name) for name in DIRECT_FIELDS} | list_expression_columns(expression)
+    fields = {COLUMN_NAMES.get(name, name): getattr(new, name) for name in DIRECT_FIELDS} | list_expression_columns(
+        expression
+    )
     fields |= {"start_at": parse_time("start_at", new.start_at), "end_at": parse_time("end_at", new.end_at)}
     fields |= {"api": "rest", "target": check_target(new.target)}
     check_period(build_period(fields))
@@ -61,7 +65,7 @@ def change_fields(row: StoredSchedule, changes: SchedulePatch) -> Fields:
         raise ScheduleConflict(
             f"Schedule '{row.name}' was created through EventBridge Scheduler; only its status can be changed here"
         )
-    fields = {name: getattr(changes, name) for name in DIRECT_FIELDS if name in given}
+    fields = {COLUMN_NAMES.get(name, name): getattr(changes, name) for name in DIRECT_FIELDS if name in given}
     if given & {*EXPRESSION_FORMS, "timezone"}:
         fields |= list_expression_columns(change_expression(row, changes))
     for name in {"start_at", "end_at"} & given:

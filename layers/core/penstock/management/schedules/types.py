@@ -74,7 +74,7 @@ class NewSchedule(Struct, forbid_unknown_fields=True):
     when: str | None = None
     fire_at: Moment | None = None
     timezone: str = "UTC"
-    jitter_seconds: Jitter = 0
+    jitter_secs: Jitter = 0
     catchup: bool = False
     catchup_limit: CatchupLimit = 100
     failure_threshold: Threshold = 3
@@ -95,7 +95,7 @@ class SchedulePatch(Struct, forbid_unknown_fields=True):
     when: str | None = None
     fire_at: Moment | None = None
     timezone: str | UnsetType = UNSET
-    jitter_seconds: Jitter | UnsetType = UNSET
+    jitter_secs: Jitter | UnsetType = UNSET
     catchup: bool | UnsetType = UNSET
     catchup_limit: CatchupLimit | UnsetType = UNSET
     failure_threshold: Threshold | UnsetType = UNSET
@@ -178,7 +178,7 @@ class ShownSchedule(Struct):
     name: str
     expression: str
     timezone: str
-    jitter_seconds: int
+    jitter_secs: int
     catchup: bool
     catchup_limit: int
     failure_threshold: int

@@ -23,7 +23,7 @@ def to_shown_schedule(row: StoredSchedule, count: int) -> ShownSchedule:
         group=UNSET if row.group_name == DEFAULT_GROUP else row.group_name,
         expression=row.expression,
         timezone=row.timezone,
-        jitter_seconds=row.jitter_seconds,
+        jitter_secs=row.jitter_seconds,
         catchup=row.catchup,
         catchup_limit=row.catchup_limit,
         failure_threshold=row.failure_threshold,

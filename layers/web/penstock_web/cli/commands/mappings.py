@@ -20,7 +20,7 @@ Function = Annotated[str, typer.Argument(metavar="FUNCTION", help="name or ARN o
 BatchSize = Annotated[
     int, typer.Option(metavar="N", parser=whole_number(1, 10_000), help="maximum number of messages in a batch")
 ]
-WindowSeconds = Annotated[
+Window = Annotated[
     int, typer.Option(metavar="SECONDS", parser=whole_number(0, 300), help="longest time to collect a batch")
 ]
 MaxConcurrency = Annotated[
@@ -63,7 +63,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     queue: Queue,
     function: Function,
     batch_size: BatchSize = 10,
-    window_seconds: WindowSeconds = 0,
+    window: Window = 0,
     max_concurrency: MaxConcurrency = None,
     filter_: Filters = None,
     report_failures: ReportFailures = False,
@@ -77,7 +77,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     client = RestClient(endpoint)
     options: dict[str, object] = {
         "batch_size": batch_size,
-        "window_seconds": window_seconds,
+        "window_secs": window,
         "max_concurrency": max_concurrency,
         "filters": [json_object(text, "--filter") for text in filter_ or ()],
         "report_failures": report_failures,

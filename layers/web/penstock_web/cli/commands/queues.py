@@ -53,7 +53,7 @@ def queues(endpoint: Endpoint = None, json: Json = False) -> None:
     rows = (client.call("GET", queue_path(name)) for name in client.queue_names())
     if not json:
         rows = (row | {"paused": "paused" if _is_paused(row) else ""} for row in rows)
-    print_table(rows, json, ("name", "visible", "in_flight", "delayed", "oldest_age_seconds", "paused"))
+    print_table(rows, json, ("name", "visible", "in_flight", "delayed", "oldest_msg_age_sec", "paused"))
 
 
 @app.command("queue", help="show a queue's counts, verdict, attributes and tags")

@@ -31,7 +31,7 @@ TIMES: Final = ("kind", "expression", "timezone", "start", "end")
 """The fields that decide when a schedule fires. The preview reads only these fields."""
 FIELDS: Final = (
     *TIMES, "name", "group", "service", "target", "message_group", "input", "window", "max_age", "attempts", "dead",
-    "completion", "description", "enabled", "jitter_seconds", "catchup", "catchup_limit", "threshold", "overlap",
+    "completion", "description", "enabled", "jitter", "catchup", "catchup_limit", "threshold", "overlap",
 )  # fmt: skip
 KINDS: Final = ("cron", "every", "when", "fire_at")
 """The forms of the REST API's expressions. A schedule of EventBridge Scheduler has no kind."""
@@ -43,7 +43,7 @@ MEMBERS: Final = {
     "target.sqsParameters.messageGroupId": "message_group", "target.deadLetterConfig.arn": "dead",
     "target.retryPolicy.maximumEventAgeInSeconds": "max_age", "target.retryPolicy.maximumRetryAttempts": "attempts",
     "flexibleTimeWindow.maximumWindowInMinutes": "window", "description": "description",
-    "start_at": "start", "end_at": "end", "timezone": "timezone", "jitter_seconds": "jitter_seconds",
+    "start_at": "start", "end_at": "end", "timezone": "timezone", "jitter_secs": "jitter",
     "catchup_limit": "catchup_limit", "failure_threshold": "threshold",
 }  # fmt: skip
 """The form's field, by the path of a member in an error of AWS's API or of the REST API."""
@@ -105,7 +105,7 @@ def _show_rest(row: StoredSchedule) -> Values:
         "service": "sqs" if is_queue else "event",
         "target": str(target.queue if is_queue else target.topic),
         "input": bytes(target.message).decode() if isinstance(target.message, msgspec.Raw) else "null",
-        "jitter_seconds": str(row.jitter_seconds),
+        "jitter": str(row.jitter_seconds),
         "catchup": "1" if row.catchup else "",
         "catchup_limit": str(row.catchup_limit),
         "threshold": str(row.failure_threshold),
@@ -231,7 +231,7 @@ def build_patch(values: Values, row: StoredSchedule, problems: Problems) -> Sche
         "timezone": values["timezone"] or "UTC",
         "start_at": _format_moment(period["start"]),
         "end_at": _format_moment(period["end"]),
-        "jitter_seconds": read_number("jitter_seconds", values, problems),
+        "jitter_secs": read_number("jitter", values, problems),
         "catchup": bool(values["catchup"]),
         "catchup_limit": read_number("catchup_limit", values, problems),
         "failure_threshold": read_number("threshold", values, problems),

@@ -28,8 +28,8 @@ RUNNING: Final = {"enabled": True, "disabled": False}
 EDIT: Final = right_of(management.describe_mapping, management.change_mapping_settings)
 WORDS: Final = {
     "batch size": "batch_size", "batch_size": "batch_size", "BatchSize": "batch_size",
-    "maximum batch size": "window_seconds",
-    "window": "window_seconds", "max concurrency": "max_concurrency", "max_concurrency": "max_concurrency",
+    "maximum batch size": "window_secs",
+    "window": "window_secs", "max concurrency": "max_concurrency", "max_concurrency": "max_concurrency",
     "filter": "filters", "function": "function", "Function": "function", "queue": "queue", "Queue": "queue",
 }  # fmt: skip
 """The form's fields by the words of errors."""
@@ -64,7 +64,7 @@ async def mappings(page: CurrentPage) -> Response:
 async def new_mapping(page: CurrentPage) -> Response:
     """Shows the form of a new mapping."""
     form = Form.filled({
-        "queue": page.query.get("queue", ""), "batch_size": str(DEFAULT_BATCH), "window_seconds": "0", "enabled": "1",
+        "queue": page.query.get("queue", ""), "batch_size": str(DEFAULT_BATCH), "window_secs": "0", "enabled": "1",
     })  # fmt: skip
     return await show_form(None, page, form, ACCEPTED)
 
@@ -101,7 +101,7 @@ async def change_mapping_form(mapping: str, page: CurrentPage) -> Response:
     """Shows the form of a mapping's settings."""
     shown = await page.run(management.describe_mapping(mapping, page.context))
     form = Form.filled({
-        "function": shown.function, "batch_size": str(shown.batch_size), "window_seconds": str(shown.window_seconds),
+        "function": shown.function, "batch_size": str(shown.batch_size), "window_secs": str(shown.window_secs),
         "max_concurrency": str(shown.max_concurrency or ""), "report_failures": "1" if shown.report_failures else "",
         "filters": "\n".join(msgspec.json.encode(pattern).decode() for pattern in shown.filters),
         "version": shown.updated_at,
@@ -178,7 +178,7 @@ def _read_patch(form: Form) -> MappingPatch:
 
 def _read_settings(form: Form) -> dict[str, object]:
     """Reads the settings that a new and an existing mapping share, without empty numbers."""
-    numbers = {name: _number(form, name) for name in ("batch_size", "window_seconds")}
+    numbers = {name: _number(form, name) for name in ("batch_size", "window_secs")}
     return {
         "function": form.get("function").strip(),
         "filters": [msgspec.Raw(pattern.encode()) for pattern in _read_patterns(form)],

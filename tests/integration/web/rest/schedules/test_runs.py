@@ -155,9 +155,9 @@ def test_an_invalid_schedule_is_refused(http: httpx.Client, changes: dict[str, A
 @pytest.mark.parametrize(
     "body",
     [
-        {}, [], 1, {"name": "n", "cron": "* * * * *"}, {**NEW, "more": 1}, {**NEW, "jitter_seconds": -1},
-        {**NEW, "jitter_seconds": 86_401}, {**NEW, "catchup": "yes"}, {**NEW, "catchup_limit": 0},
-        {**NEW, "overlap": "x"}, {**NEW, "failure_threshold": 0}, {**NEW, "status": "ENABLED"}, {**NEW, "cron": 5},
+        {}, [], 1, {"name": "n", "cron": "* * * * *"}, {**NEW, "more": 1}, {**NEW, "jitter_secs": -1},
+        {**NEW, "jitter_secs": 86_401}, {**NEW, "catchup": "yes"}, {**NEW, "catchup_limit": 0}, {**NEW, "overlap": "x"},
+        {**NEW, "failure_threshold": 0}, {**NEW, "status": "ENABLED"}, {**NEW, "cron": 5},
         {**NEW, "target": {**TARGET, "headers": {"_schedule": 1}}},
         {**NEW, "target": {**TARGET, "headers": {"a b": 1}}}, {**NEW, "target": {**TARGET, "headers": {"": 1}}},
         {**NEW, "target": {**TARGET, "headers": {f"h{number}": 1 for number in range(10)}}},

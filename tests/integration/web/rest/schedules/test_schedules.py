@@ -32,7 +32,7 @@ def test_a_schedule_has_its_shape(http: httpx.Client) -> None:
     assert timedelta(0) < fires[0] - datetime.now(UTC) <= timedelta(days=1)
     assert moments([made.pop("next_fire_at")]) == fires[:1]
     assert made == {
-        "name": "nightly", "expression": "0 3 * * *", "cron": "0 3 * * *", "timezone": "UTC", "jitter_seconds": 0,
+        "name": "nightly", "expression": "0 3 * * *", "cron": "0 3 * * *", "timezone": "UTC", "jitter_secs": 0,
         "catchup": False, "catchup_limit": 100, "failure_threshold": 3, "overlap": "allow", "start_at": None,
         "end_at": None, "target": {**TARGET, "headers": {}}, "status": "active", "last_fired_at": None,
         "last_error": None, "consecutive_failures": 0, "fire_count": 0, "human_readable": "Every day at 03:00",
@@ -41,7 +41,7 @@ def test_a_schedule_has_its_shape(http: httpx.Client) -> None:
 
 def test_everything_that_is_said_is_shown(http: httpx.Client) -> None:
     given = {
-        "every": "30s", "timezone": "America/New_York", "jitter_seconds": 7, "catchup": True, "catchup_limit": 5,
+        "every": "30s", "timezone": "America/New_York", "jitter_secs": 7, "catchup": True, "catchup_limit": 5,
         "failure_threshold": 9, "overlap": "skip", "start_at": "2036-01-02T03:04:05Z",
         "end_at": "2037-01-02T03:04:05Z", "status": "paused",
         "target": {"queue": "orders", "message": [1, "ü"], "headers": {"a": "b", "n": 1.10, "j": {"k": [1]}}},
@@ -94,13 +94,13 @@ def test_a_taken_name(http: httpx.Client) -> None:
 
 
 def test_put_makes_and_replaces(http: httpx.Client) -> None:
-    first = http.put("/v1/schedules/nightly", json={"every": "1h", "target": TARGET, "jitter_seconds": 9})
+    first = http.put("/v1/schedules/nightly", json={"every": "1h", "target": TARGET, "jitter_secs": 9})
     assert (first.status_code, first.headers["location"]) == (201, "/v1/schedules/nightly")
     http.post("/v1/schedules/nightly/runs").raise_for_status()
     second = http.put("/v1/schedules/nightly", json={**NEW, "every": "1h", "cron": None})
     assert second.status_code == 200
     found = second.json()
-    assert (found["jitter_seconds"], found["fire_count"]) == (0, 1)
+    assert (found["jitter_secs"], found["fire_count"]) == (0, 1)
     for name in ("created_at", "next_fire_at"):
         assert found[name] == first.json()[name]
     assert refused(http.put("/v1/schedules/other", json=NEW)) == (400, "bad_request")
@@ -114,16 +114,16 @@ def test_put_computes_anew_when_the_expression_or_time_zone_changes(
     create(http)
     with psycopg.connect(shared_database.dsn) as connection:
         connection.execute("update queue.schedule set next_fire_at = '2020-01-01T03:00:00Z', consecutive_failures = 2")
-    kept = http.put("/v1/schedules/nightly", json={**NEW, "jitter_seconds": 5}).json()
+    kept = http.put("/v1/schedules/nightly", json={**NEW, "jitter_secs": 5}).json()
     assert (kept["next_fire_at"], kept["consecutive_failures"]) == ("2020-01-01T03:00:00Z", 0)
     moved = http.put("/v1/schedules/nightly", json={**NEW, "timezone": "Asia/Kolkata"}).json()
     assert moved["next_fire_at"].endswith("T21:30:00Z")
 
 
 def test_patch_changes_what_is_given(http: httpx.Client) -> None:
-    before = create(http, start_at="2036-01-01T00:00:00Z", end_at="2037-01-01T00:00:00Z", jitter_seconds=5)
-    after = http.patch("/v1/schedules/nightly", json={"jitter_seconds": 6, "end_at": None}).json()
-    changed = {"jitter_seconds": 6, "end_at": None, "updated_at": after["updated_at"]}
+    before = create(http, start_at="2036-01-01T00:00:00Z", end_at="2037-01-01T00:00:00Z", jitter_secs=5)
+    after = http.patch("/v1/schedules/nightly", json={"jitter_secs": 6, "end_at": None}).json()
+    changed = {"jitter_secs": 6, "end_at": None, "updated_at": after["updated_at"]}
     assert after == {**before, **changed}
     assert after["next_fires"] == [f"2036-01-0{day}T03:00:00Z" for day in range(1, 6)]
 
@@ -217,7 +217,7 @@ def test_a_list_is_capped(shared_database: Database) -> None:
 
 def test_a_sync_makes_replaces_and_prunes(http: httpx.Client, service: Service) -> None:
     for name in ("kept", "gone"):
-        create(http, name=name, jitter_seconds=1)
+        create(http, name=name, jitter_secs=1)
     of_aws = service.client("scheduler")
     of_aws.create_schedule(
         Name="theirs",
@@ -233,7 +233,7 @@ def test_a_sync_makes_replaces_and_prunes(http: httpx.Client, service: Service) 
     assert again.json() == {"created": [], "updated": [], "unchanged": ["kept", "new"], "deleted": ["gone"]}
     assert http.get("/v1/schedules/kept").json()["updated_at"] == before["updated_at"]
     assert names(http) == ["kept", "new", "theirs"]
-    assert http.get("/v1/schedules/kept").json()["jitter_seconds"] == 0
+    assert http.get("/v1/schedules/kept").json()["jitter_secs"] == 0
     of_aws.delete_schedule(Name="theirs")
 
 
@@ -277,7 +277,7 @@ def test_a_schedule_whose_times_have_passed_is_said_at_once(http: httpx.Client) 
         assert never in single["warning"]
         assert f"bulk{number}: {never}" in bulk["warnings"]
         assert not any(warning.startswith("well") for warning in bulk["warnings"])
-        assert never in http.patch(f"/v1/schedules/{name}", json={"jitter_seconds": 1}).json()["warning"]
+        assert never in http.patch(f"/v1/schedules/{name}", json={"jitter_secs": 1}).json()["warning"]
 
 
 def test_a_queue_that_is_not_there_is_said_at_once(http: httpx.Client) -> None:
