@@ -428,6 +428,7 @@ create table queue.move_task (
     -- The task has used its rate up to this time. For a task without a rate, this is the time of the last step.
     paced_at timestamptz not null default clock_timestamp(),
     ids bigint[],                   -- the public ids in ascending order; null if the task has no list of ids
+    matched bigint,                 -- the number of messages that matched the filter at the start; null if unknown
     filter jsonb,                   -- the filter in the format of queue.find_messages; null if the task has no filter
     -- For a task with a filter, the search continues after this place. For a task with ids, this is the last handled
     -- id.

@@ -41,12 +41,13 @@ begin
     return query select found;
 end $$;
 
--- queue.move_total: returns the number of messages that a task moves, with the skipped ones. A task with a filter knows
--- the number only when it has examined all messages. Until then, the result is null.
+-- queue.move_total: returns the number of messages that a task moves, with the skipped ones. Until a task with a filter
+-- has examined all messages, the result is the number of matches when the task started, or null if that is not known.
 create or replace function queue.move_total(p_task queue.move_task) returns bigint
 language sql immutable parallel safe
 return case when coalesce(p_task.filter, '{}') = '{}' then p_task.to_move
-    when p_task.status = 'COMPLETED' then p_task.moved + p_task.skipped end;
+    when p_task.status = 'COMPLETED' then p_task.moved + p_task.skipped
+    when p_task.matched is not null then greatest(p_task.matched, p_task.moved + p_task.skipped) end;
 
 -- queue.describe_move_tasks: returns the last tasks of a queue, the newest first.
 --   `p_task_id` restricts the result to this task, and null means all tasks.

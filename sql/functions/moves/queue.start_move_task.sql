@@ -5,6 +5,8 @@
 --   `p_filter` is a filter of find_messages, whose states have no effect.
 --   `p_canary` is the number of messages after which the task waits for continue_move_task. Null means that the task
 --     does not wait.
+-- Counts the matches of p_filter among the first 10,000 messages, for about a second. With more messages, the number of
+-- matches stays unknown until the task completes (move_total).
 -- Without p_ids and p_filter, the source must be a dead-letter queue, and the task moves all receivable messages.
 --   `error` is ResourceNotFoundException, NotADeadLetterQueue, MoveToItself, MoveToOtherType or MoveTaskRunning.
 --   `detail` is the name of the wrong parameter.
@@ -18,6 +20,7 @@ declare
     v_source queue.queues;
     v_task_id uuid;
     v_error text;
+    v_matched bigint;
 begin
     select * into v_source from queue.queues q where q.arn = p_source;
     if v_source.queue_id is null then
@@ -35,10 +38,16 @@ begin
         return query select null::text, v_error, 'DestinationArn'::text;
         return;
     end if;
-    insert into queue.move_task (queue_id, destination_arn, maximum_per_second, ids, filter, canary, to_move)
+    if p_filter - 'states' <> '{}' then
+        select count(f.id) into v_matched
+        from queue.find_messages(v_source.queue_id, p_filter - 'states', clock_timestamp(), null,
+            10000, 10000, null, false, 1) f
+        having bool_or(f.id is null and f.next is null);
+    end if;
+    insert into queue.move_task (queue_id, destination_arn, maximum_per_second, ids, matched, filter, canary, to_move)
     select v_source.queue_id, p_destination, p_maximum_per_second,
         case when p_ids is not null then array(select distinct i from unnest(p_ids) i order by i) end,
-        p_filter - 'states', p_canary,
+        v_matched, p_filter - 'states', p_canary,
         case when p_ids is null then c.visible else (select count(distinct i) from unnest(p_ids) i) end
     from queue.count_messages(v_source.queue_id, v_source.fifo, v_source.shards) c
     on conflict (queue_id) where status = 'RUNNING' do nothing

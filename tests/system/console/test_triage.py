@@ -145,8 +145,10 @@ class Triage:
         self.press("Enter")
         self.page.locator(".badge", has_text="waiting").wait_for()
         self.mark("one is back")
-        self.press("j")
-        assert self.focused() == "Continue"
+        # The poll brings the button. A button of another page has not the focus.
+        self.page.wait_for_function("document.activeElement.textContent === 'Continue'")
+        total = self.page.locator("td[data-label=Total]").first.inner_text().strip()
+        assert total == str(GROUPS["timeout"]) or self.times > 1
         self.press("Enter")
         # The slow test waits only for the first hundred messages, because all messages would take hours at 50 a second.
         if self.times > 1:

@@ -56,7 +56,8 @@ class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 
 class ShownMoveTask(msgspec.Struct):
     """A move task. `of` counts the selected ids, or the messages that could be received when the task started. For a
-    filter with conditions, `of` counts the matches, and is null until the task has completed.
+    filter with conditions, `of` counts the matches. Until the task has completed, it counts those at the start, and is
+    null if the queue has too many messages to count them at once.
 
     `looked_at` counts the examined messages. `skipped` counts selected messages that are in flight, delayed, or
     without a destination (`problem` gives the reason). If `to` is null, each message returns to its source queue.

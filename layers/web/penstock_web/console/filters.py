@@ -1,5 +1,6 @@
 """Reads a message filter from a URL's parameters."""
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -25,7 +26,9 @@ def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter |
     document: dict[str, object] = {"states": states} if states else {}
     document |= {member: given[name] for name, member in TEXTS.items() if name in given}
     document |= {member: parse_number(given[name]) for name, member in NUMBERS.items() if name in given}
-    if "no_cause" in given:
+    if "cause" in given:  # A user can type an error. A cause has # instead of each number (queue.error_cause).
+        document["cause"] = re.sub("[0-9]+", "#", given["cause"])
+    elif "no_cause" in given:
         document["cause"] = ""
     if "path" in given:
         document["json"] = {"path": given["path"], "equals": parse_value(query.get("value", ""))}

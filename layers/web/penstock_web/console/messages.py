@@ -20,6 +20,7 @@ from penstock.management.rights import needs
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, READ_MESSAGES, FailureRow, FoundRow, PeekedRow
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import MAX_SCANNED, Search, search_messages
+from penstock.search.titles import find_cause
 from penstock.sqs import handles
 from penstock.sqs.types import MessageAttributeValue
 
@@ -77,6 +78,11 @@ class Seen:
             name: Attribute(value.data_type, value.string_value or value.binary_value or "")
             for name, value in found.items()
         }
+
+    @property
+    def cause(self) -> str | None:
+        """Returns the cause of the failure, as in failure groups, or None without an error."""
+        return find_cause({name: attribute.text for name, attribute in self.attributes.items()})
 
     @property
     def system(self) -> dict[str, str]:

@@ -71,7 +71,7 @@ class Selection(NamedTuple):
             return {}
         state = {"state": self.given["state"].replace("_", " ")} if self.is_all and list_states(self.given) else {}
         facts = {words: self.given[name] for name, words in NAMES_IN_WORDS.items() if self.given.get(name)}
-        return {**state, **facts, **({"cause": "none"} if self.given.get("no_cause") else {})}
+        return {**state, **facts, **({"cause": "none"} if self.given.get("no_cause") and "cause" not in facts else {})}
 
     @property
     def fields(self) -> list[tuple[str, str]]:

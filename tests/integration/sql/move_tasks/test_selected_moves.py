@@ -104,6 +104,34 @@ def test_a_message_that_cannot_be_received_stays_and_is_counted(db: Connection, 
     assert delete(db, [m for m in held if m.body == "flying"]) == ["deleted"]
 
 
+@BOTH
+def test_a_move_of_a_group_knows_its_total_at_once(db: Connection, suffix: str) -> None:
+    """The total counts messages in flight, which the move skips, because a completed move counts them too."""
+    source, other = create(db, "orders" + suffix), create(db, "other" + suffix)
+    for name in ("flying 2", "a 2", "b 2", "c 1"):
+        send(db, source, name, group=name)
+    held = [m for _ in range(4) for m in receive(db, source, visibility=900)]
+    change(db, [m for m in held if not m.body.startswith("flying")], 0)
+    task = start(db, source, other, canary=1, text="2")
+    assert sum(moved for moved, _ in filter(None, (step(db, task, 10) for _ in range(3)))) == 1
+    move = move_of(db, source, task)
+    assert (move.state, move.moved, move.to_move, move.to_examine) == ("waiting", 1, 3, 3)
+    send(db, source, "late 2", group="late 2")
+    call(db, CONTINUE_MOVE_TASK, task, source, None)
+    run(db, task)
+    move = move_of(db, source, task)
+    assert (move.state, move.moved, move.skipped, move.to_move) == ("completed", 2, 1, 3)
+
+
+def test_a_move_does_not_guess_the_total_of_a_longer_queue(db: Connection) -> None:
+    source, other = create(db, "orders"), create(db, "other")
+    db.execute("select queue.send_batch('orders', array(select to_jsonb(n % 2) from generate_series(1, 10001) n))")
+    task = start(db, source, other, canary=1, text="1")
+    assert step(db, task, 10) == (1, "RUNNING")
+    move = move_of(db, source, task)
+    assert (move.to_move, move.to_examine) == (None, 10001)
+
+
 def test_messages_without_an_origin_are_skipped_and_the_reason_is_told(db: Connection) -> None:
     dead, one = dead_queue(db, "", "one")
     poison(db, one, dead, "a1")

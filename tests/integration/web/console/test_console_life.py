@@ -90,6 +90,7 @@ def test_a_redriven_message_that_died_again_was_not_edited(console: Console) -> 
     arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     url = console.queue("twice", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1}))
     console.sqs.send_message(QueueUrl=url, MessageBody="m")
+    letter: dict[str, object] = {}
     with console.service.http() as http:
         for turn in range(2):
             for _ in range(2):

@@ -3,11 +3,12 @@
 import html
 import json
 import re
+from urllib.parse import urlencode
 
 import pytest
 
 from tests.support.wait import wait_until
-from tests.support.web.console import Console
+from tests.support.web.console import Console, table
 
 pytestmark = pytest.mark.xdist_group("console")
 
@@ -161,14 +162,19 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     wait_until(lambda: ">waiting<" in console.page("/queues/grouped-dead/redrive"))
     waiting = console.page("/queues/grouped-dead/redrive?done=redriving")
     assert "The move waits until you continue it." in waiting
-    assert "The move is running." not in waiting
+    assert re.findall(r'data-label="(?:Moved|Total)">(\d+)<|<progress max="2" (value="1")', waiting) == [
+        ("1", ""), ("2", ""), ("", 'value="1"'),
+    ]  # fmt: skip
+    assert "<dt>from</dt><dd>grouped</dd>" in waiting
     move = re.findall("redrive/([0-9a-f-]{36})/continue", console.page("/queues/grouped-dead/redrive"))[0]
     assert visible(console, url) == 1
     assert console.browser.post(f"{path}/{move}/continue").status_code == 303
     wait_until(lambda: ">completed<" in console.page("/queues/grouped-dead/redrive"))
     ended = console.page("/queues/grouped-dead/redrive?done=redriving")
-    assert "The move is running." not in ended
-    assert re.findall(r'data-label="(?:Moved|Total)">(\d+)<', ended) == ["2", "2"]
+    assert "The move is running." not in waiting + ended
+    assert re.findall(r'data-label="(?:Moved|Total)">(\d+)<|<progress max="1" (value="1")', ended) == [
+        ("2", ""), ("2", ""), ("", 'value="1"'),
+    ]  # fmt: skip
     assert (visible(console, url), visible(console, dead)) == (2, 1)
     assert console.browser.post(f"{path}/{move}/cancel").status_code == 409
     # A task for one chosen message leaves that message in place if the operator cancels the task.
@@ -178,6 +184,49 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     assert console.browser.post(path, id=chosen[0]).status_code == 303
     wait_until(lambda: visible(console, url) == 3)
     check_export(console)
+
+
+def test_causes_are_shown_and_sought_in_the_list_of_messages(console: Console) -> None:
+    cause = "<script>alert(1)</script>\"'& 7"
+    url, other = console.queue("caused"), console.queue("causeless")
+    attribute = {"PenstockError": {"DataType": "String", "StringValue": f"{cause}\nat line 3"}}
+    console.sqs.send_message(QueueUrl=url, MessageBody="bad", MessageAttributes=attribute)
+    for queue in (url, other):
+        console.sqs.send_message(QueueUrl=queue, MessageBody="good")
+    text = console.page("/queues/caused/messages")
+    rows = table(text, "messages")
+    causes = {row["Message"]: html.unescape(row["Cause"]) for row in rows}
+    assert causes == {"bad": re.sub("[0-9]", "#", cause), "good": ""}
+    assert "<script>alert" not in text
+    assert "Cause" not in table(console.page("/queues/causeless/messages"), "messages")[0]
+    (link,) = re.findall('class="cause"[^>]*><a href="([^"]+)"', text)
+    found = console.page(f"/queues/caused/messages{html.unescape(link)}")
+    assert [row["Message"] for row in table(found, "messages")] == ["bad"]
+    # A user types the error with its number.
+    found = console.page(f"/queues/caused/messages?{urlencode({'cause': cause})}")
+    assert [row["Message"] for row in table(found, "messages")] == ["bad"]
+    assert html.escape(cause, quote=True).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in found
+    assert "None of the examined" in console.page("/queues/caused/messages?cause=other")
+    (row,) = table(console.page("/queues/caused/messages?no_cause=1"), "messages")
+    assert row["Message"] == "good"
+    found = console.page(f"/queues/caused/messages?{urlencode({'cause': cause, 'no_cause': '1'})}")
+    assert [row["Message"] for row in table(found, "messages")] == ["bad"]
+
+
+def test_a_move_shows_its_filter_as_text(console: Console) -> None:
+    hostile = "<script>alert(1)</script>{{7*7}}"
+    dead, other = console.queue("filtered-dead"), console.queue("filtered-other")
+    console.sqs.send_message(QueueUrl=dead, MessageBody=hostile)
+    with console.service.http() as http:
+        wanted = {"text": hostile, "json": {"path": "a.b", "equals": hostile}, "attribute": {"name": "n"}, "cause": ""}
+        body = {"filter": {**wanted, "min_receive_count": 0}, "to": "filtered-other"}
+        http.post("/v1/queues/filtered-dead/moves", json=body).raise_for_status()
+    text = console.page("/queues/filtered-dead/redrive")
+    assert "<script>alert" not in text
+    shown = html.unescape(text)
+    for name, value in {"text": hostile, "JSON": f"a.b = {hostile}", "attribute": "n", "cause": "none"}.items():
+        assert f"<dt>{name}</dt><dd>{value}</dd>" in shown
+    assert visible(console, other) == 0
 
 
 def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -> None:

@@ -60,9 +60,10 @@ def test_one_first_then_the_rest_at_a_rate(moving: httpx.Client, shared_database
     move = response.json()
     assert response.headers["location"] == f"{MOVES}/{move['id']}"
     assert (move["filter"], move["of"], move["to"], move["per_second"]) == (
-        {"json": {"path": ["kind"], "equals": "late"}, "source_queue": "orders"}, None, None, 500,
+        {"json": {"path": ["kind"], "equals": "late"}, "source_queue": "orders"}, 4, None, 500,
     )  # fmt: skip
     wait_until(lambda: move_of(moving, move)["state"] == "waiting")
+    assert move_of(moving, move)["of"] == 4
     assert (move_of(moving, move)["moved"], depth(moving, "orders"), depth(moving, "dead")) == (1, 1, 7)
     assert moving.post(MOVES, json={"filter": {}}).json()["error"]["code"] == "move_conflict"
     response = moving.post(f"{MOVES}/{move['id']}/continue", json={"per_second": 100})

@@ -17,12 +17,18 @@ from penstock.errors import InvalidParameterValue
 from penstock.management import move_tasks
 from penstock.management.move_tasks import NewMoveTask
 from penstock.management.rights import right_of, show
+from penstock.postgres.statements.move_tasks import MoveTaskRow
 from penstock_web.console.messages import to_datetime
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.selection import Count, Selection, count_matches, describe, nothing_selected, read_selection
 
+FILTER_WORDS: Final = {
+    "cause": "cause", "text": "text", "json": "JSON", "attribute": "attribute", "group_id": "message group",
+    "source_arn": "from", "min_receive_count": "receives at least", "max_receive_count": "receives at most",
+    "older_than_seconds": "older than (s)", "newer_than_seconds": "newer than (s)",
+}  # fmt: skip
 OVER: Final = ("completed", "cancelled", "failed")
 
 
@@ -36,11 +42,38 @@ async def redrive_page(name: str, page: CurrentPage) -> Response:
         return nothing_selected(name, selection)
     return show_page(
         page, "redrive.html", title=f"Redrive {name}", name=name, moves=rows, done=page.query.get("done", ""),
-        moment_of=to_datetime, is_running=any(row.state not in OVER for row in rows), over=OVER,
-        selection=selection, number=await count_selected(name, selection, page),
+        moment_of=to_datetime, describe_filter=describe_filter, progress=measure_progress, over=OVER,
+        is_running=any(row.state not in OVER for row in rows), selection=selection,
+        number=await count_selected(name, selection, page),
         facts={} if is_poll(page) else await describe(name, selection, page),
         may_start=page.may("sqs:StartMessageMoveTask", arn), may_cancel=page.may("sqs:CancelMessageMoveTask", arn),
     )  # fmt: skip
+
+
+def describe_filter(text: str) -> dict[str, str]:
+    """Returns the conditions of a move's filter by names that the page shows. Omits a shape, which is a hash."""
+    found = msgspec.json.decode(text, type=dict[str, object])
+    facts = {FILTER_WORDS[name]: show_value(value) for name, value in found.items() if name in FILTER_WORDS}
+    return facts | ({"cause": "none"} if found.get("cause") == "" else {})
+
+
+def show_value(value: object) -> str:
+    """Formats a condition. A queue has its name instead of its ARN."""
+    if isinstance(value, dict):
+        path = value.get("path")
+        name = ".".join(map(str, path)) if isinstance(path, list) else str(value.get("name"))
+        return f"{name} = {value['equals']}" if "equals" in value else name
+    text = str(value)
+    return text.rpartition(":")[2] if text.startswith("arn:") else text
+
+
+def measure_progress(row: MoveTaskRow) -> tuple[int, int]:
+    """Returns the maximum and the value of a move's bar. The maximum is 0 if the move shows no bar."""
+    if row.state == "completed":
+        return 1, 1
+    if row.to_move is not None:
+        return row.to_move, min(row.moved + row.skipped, row.to_move)
+    return row.to_examine, min(max(row.looked_at, row.moved), row.to_examine)
 
 
 async def count_selected(name: str, selection: Selection, page: Page) -> Count | None:

@@ -76,6 +76,15 @@
     else if (row && linkOf(row)) focusOn(row);
     else main()?.focus({ preventScroll: true });
   });
+  // A button that a poll brings, such as Continue, takes the focus once, unless the user is at another place.
+  const offered = new WeakSet();
+  const offer = (button) => {
+    const at = document.activeElement;
+    if (!button || offered.has(button)) return;
+    offered.add(button);
+    if (!at || at === document.body || at === main()) button.focus({ preventScroll: true });
+  };
+  document.addEventListener("htmx:after:swap", () => offer(document.querySelector("[data-row] button[autofocus]")));
   document.addEventListener("focusin", (event) => {
     const row = event.target.closest?.("[data-row]");
     if (row && row !== current() && !isSwapping) mark(row);
