@@ -4,6 +4,7 @@ import html
 import json
 import re
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import psycopg
@@ -265,6 +266,42 @@ def test_a_value_is_replaced_in_all_messages_of_a_filter(console: Console) -> No
     ]
     assert visible(console, dead) == 2
     assert console.audit("sqs:SendMessage")[4] == 5
+
+
+def test_the_form_of_a_group_shows_samples_and_the_number(console: Console) -> None:
+    """The user sees what the group looks like before the first preview. No fact is shown twice."""
+    url, dead = poison(console, "sampled", *(f'{{"n": {n}, "zip": null}}' for n in range(5)))
+    page = console.page("/queues/sampled-dead/failures")
+    link = html.unescape(re.findall('href="/console(/queues/sampled-dead/replace[^"]+)"', page)[0])
+    form = console.page(link)
+    assert "Edit 5 messages" in form
+    assert "the messages of a filter" not in form
+    assert len(re.findall(r"<pre[^>]*>\{\s+&#34;n&#34;: \d,", form)) == 3
+    fields = {**httpx.URL(link).params, "new_path": "zip", "new_value": "1"}
+    preview = console.browser.post("/console/queues/sampled-dead/replace", **fields).text
+    assert "Preview: 5 messages have this path" in preview
+    done = console.browser.post("/console/queues/sampled-dead/replace", **fields, confirmed="yes").text
+    assert "Sent 5 edited messages" in done
+    assert "messages like" not in done
+    assert "<h1>Edited</h1>" in done
+    assert 'href="/console/queues/sampled-dead/failures"' in done
+    assert (visible(console, url), visible(console, dead)) == (5, 0)
+
+
+def test_a_cause_is_named_once(console: Console) -> None:
+    url, _ = poison(console, "caused")
+    cause = "ValueError: no customer 7"
+    console.sqs.send_message(QueueUrl=url, MessageBody='{"n": 1}')
+    console.sqs.send_message(QueueUrl=url, MessageBody='{"m": 1}')
+    with console.service.http() as http:
+        for message in receive(console, url, 60):
+            path = f"/v1/queues/caused/messages/{quote(message['ReceiptHandle'], safe='')}/fail"
+            http.post(path, json={"error": cause, "vt": 0}).raise_for_status()
+    assert not console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages")
+    page = console.page("/queues/caused-dead/failures")
+    link = html.unescape(re.findall('href="/console(/queues/caused-dead/replace[^"]+)"', page)[0])
+    facts = console.page(link).partition("<dl")[2].partition("</dl>")[0]
+    assert facts.count("ValueError") == 1
 
 
 def test_chosen_messages_are_replaced_and_others_stay(console: Console) -> None:

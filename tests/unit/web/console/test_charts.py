@@ -4,9 +4,13 @@ import itertools
 import re
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
+from penstock.postgres.statements.metrics import AccountMinuteRow
 from penstock.verdicts import Minute
 from penstock_web.console.charts import Chart, build_charts, draw_counts
 from penstock_web.console.rendering import templates
+from penstock_web.console.screens.overview import draw_traffic
 from penstock_web.report.charts import ChartPeriod
 from tests.support.web.console import of_class, pictures
 
@@ -81,3 +85,14 @@ def test_one_measurement_is_a_sentence_and_no_picture() -> None:
     figure = templates().get_template("macros.html").module.chart_figure(chart)  # type: ignore[attr-defined]
     assert "2030-01-31 11:59 UTC: visible 7, in flight 0." in " ".join(figure.split())
     assert "<svg" not in figure
+
+
+@pytest.mark.parametrize(("age", "points"), [(10, 10), (59, 59), (60, 60), (6_000, 60), (None, 3)])
+def test_the_overview_draws_nothing_before_the_first_queue(age: int | None, points: int) -> None:
+    """The time before the account's first queue is a gap, as in the charts of a queue, and not a row of zeros."""
+    known_from = None if age is None else END - timedelta(minutes=age)
+    rows = [AccountMinuteRow(END - timedelta(minutes=3), 7, 5, END, known_from)]
+    traffic = draw_traffic(rows, END)
+    assert traffic.chart is not None
+    assert (traffic.entered, traffic.finished, len(traffic.chart.rows)) == (7, 5, points)
+    assert [[*values] for at, values in traffic.chart.rows if at == END - timedelta(minutes=3)] == [["7", "5"]]
