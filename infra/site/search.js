@@ -7,7 +7,7 @@
 
 const STOP = new Set(
   ("a about an and any are as at be by can do does for from get got has have how i if in into is it its me my of on or " +
-    "our should so that the their them then there these they this to use was we what when where which who why will " +
+    "our should so that the their them then there these they this to use was we what when where which why will " +
     "with without you your").split(" "),
 );
 // The fields of a section with their weights. The title of a page counts for each of its sections.
