@@ -128,7 +128,7 @@ def delete_the_third_group(hands: Keyboard) -> None:
     hands.press("Tab")
     assert hands.focused() == "Delete 53 messages"
     hands.press("Enter")
-    hands.page.get_by_role("status").get_by_text("Deleted: 53 messages.").wait_for()
+    hands.page.get_by_role("status").get_by_text("53 messages of jobs-dead deleted").wait_for()
     hands.press("Tab")
     assert hands.focused() == "Undo u"
     hands.press("u")
@@ -138,7 +138,7 @@ def delete_the_third_group(hands: Keyboard) -> None:
     hands.press("j", "d")
     hands.page.get_by_role("heading", name="Delete 53 messages of jobs-dead?").wait_for()
     hands.press("Tab", "Enter")
-    hands.page.get_by_role("status").get_by_text("Deleted: 53 messages.").wait_for()
+    hands.page.get_by_role("status").get_by_text("53 messages of jobs-dead deleted").wait_for()
 
 
 def test_three_causes_are_triaged_by_keyboard(
