@@ -11,7 +11,8 @@ from typing import Any
 
 from penstock.actions import Action
 
-# The priorities of each service's rules. The rule of the REST API has the priority 200 and is not generated.
+# The priorities of each service's rules. The rules of the REST API (200) and of CBOR (201) are not
+# generated.
 PRIORITIES: dict[str, Sequence[int]] = {
     "sqs": range(1, 51),
     "sns": (*range(51, 91), *range(151, 200)),

@@ -101,13 +101,16 @@ def test_without_credentials(raw: Raw, settings: dict[str, str]) -> None:
     assert error(deployment.json("ListQueues", {})) == missing
     assert error(deployment.json("NoSuchAction", b"not json")) == missing
     assert error(deployment.query({"Action": "ListQueues"})) == missing
+    assert error(deployment.cbor("ListQueues", {})) == missing
+    assert error(deployment.cbor("NoSuchAction", b"not CBOR")) == missing
     assert error(deployment.get("/", "Action=ListQueues")) == missing
 
 
 def test_a_signature_that_is_not_whole(raw: Raw) -> None:
     deployment = raw._replace(sqs=raw.sqs.with_settings(SIGV4))
-    response = deployment.json("ListQueues", {}, authorization="AWS4-HMAC-SHA256 Credential=x")
-    assert error(response) == refused("IncompleteSignature")
+    for ask in (deployment.json, deployment.cbor):
+        response = ask("ListQueues", {}, authorization="AWS4-HMAC-SHA256 Credential=x")
+        assert error(response) == refused("IncompleteSignature")
 
 
 def test_any_credentials_are_present(sqs: Sqs) -> None:

@@ -12,10 +12,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSRequest
 from botocore.exceptions import ClientError
 
 from penstock.aws.codec import cbor
 from penstock.gateway import MAX_BODY_BYTES
+from tests.support.conformance.access_keys import OWNER, SIGV4
 from tests.support.conformance.requests import Raw, is_lambdas_refusal, md5_of_attributes, md5_of_body
 from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sdk_clients import ACCOUNT, build_client
@@ -187,3 +189,59 @@ def test_a_refused_head(raw: Raw, service: str, action: str, headers: dict[str, 
 def test_a_prefix_of_the_path(raw: Raw, prefix: str) -> None:
     response = raw.cbor("ListQueues", {"QueueNamePrefix": "none-"}, prefix=prefix)
     assert (response.status_code, cbor.decode(response.content)) == (200, {})
+
+
+# --- signatures ------------------------------------------------------------------------------------------------------
+@in_cbor
+def test_a_signed_request(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:
+    owner = sqs.with_settings(SIGV4).with_key(*keys[OWNER])
+    url = owner.create()
+    owner.send(url, "signed ü")
+    assert owner.receive_one(url)["Body"] == "signed ü"
+    refusal = owner.with_key(owner.account, "not the secret").refusal("list_queues")
+    assert (refusal.code, refusal.status) == ("SignatureDoesNotMatch", 403)
+
+
+@in_cbor
+def test_a_signature_for_another_service(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:
+    """The path names the service, and the scope of the signature must name the same service."""
+    owner = sqs.with_settings(SIGV4).with_key(*keys[OWNER])
+
+    def call_sns(request: AWSRequest, **_: object) -> None:
+        request.url = request.url.replace("/AmazonSQS/operation/ListQueues", "/AmazonSNS/operation/ListTopics")
+
+    owner.client.meta.events.register("before-sign.sqs.ListQueues", call_sns)
+    try:
+        refusal = owner.refusal("list_queues")
+    finally:
+        owner.client.meta.events.unregister("before-sign.sqs.ListQueues", call_sns)
+    assert (refusal.code, refusal.status) == ("SignatureDoesNotMatch", 403)
+    assert refusal.message == "Credential should be scoped to correct service: 'sns'."
+
+
+@schedules_in_cbor
+def test_signed_requests_of_schedules(scheduler: Scheduler, keys: dict[str, tuple[str, str]]) -> None:
+    signed = scheduler.of(scheduler.sqs.with_settings(SIGV4).with_key(*keys[OWNER]))
+    assert signed.get(signed.create(Description="d"))["Description"] == "d"
+
+
+@pytest.mark.parametrize("action", ["AssumeRoleWithWebIdentity", "GetCallerIdentity"])
+def test_unsigned_requests_for_tokens(raw: Raw, action: str) -> None:
+    """SDKs do not sign AssumeRoleWithWebIdentity, so the service says that it issues no tokens."""
+    deployment = raw._replace(sqs=raw.sqs.with_settings(SIGV4))
+    response = deployment.cbor(action, {}, "AWSSecurityTokenServiceV20110615")
+    kind = read_error(response.headers, response.content)
+    expected = {"AssumeRoleWithWebIdentity": "AccessDeniedException", "GetCallerIdentity": "MissingAuthenticationToken"}
+    assert (response.status_code, kind) == (403, expected[action])
+
+
+def test_links_of_messages_are_no_operations(raw: Raw) -> None:
+    """A body that contains the form of a link does not make an operation public."""
+    deployment = raw._replace(sqs=raw.sqs.with_settings(SIGV4))
+    body = cbor.encode({"&Action=Unsubscribe&": "x"})
+    for given in (body, b"&Action=Unsubscribe&"):
+        response = deployment.cbor("DeleteTopic", given, "AmazonSNS")
+        assert (response.status_code, read_error(response.headers, response.content)) == (
+            403,
+            "MissingAuthenticationToken",
+        )

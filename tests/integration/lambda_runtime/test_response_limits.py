@@ -26,6 +26,7 @@ import penstock_web.rest.application  # noqa: F401
 from penstock import drivers
 from penstock.lambda_runtime import events
 from tests.support import client_setup
+from tests.support.conformance.sdk_clients import build_client
 from tests.support.database import Database
 from tests.support.functions import server
 from tests.support.functions.invocations import QUEUE_URL, call, error_of, invoke, json_request, query_request
@@ -112,6 +113,24 @@ def test_long_messages_all_come_and_none_becomes_a_dead_letter(
     assert sorted(found) == [*"0123456789"]
     assert receives == {"http_api": 2, "alb": 10}[form]
     assert counts(sql, arn_of("dead.fifo" if name.endswith(".fifo") else "dead")) == Counts(0, 0, 0)
+
+
+@WAYS
+@SCALES
+def test_a_response_in_cbor_counts_as_base64(sqs: Any, deployment: FunctionServer, form: EventForm, scale: int) -> None:
+    """The function's result contains CBOR as base64, which is a third longer. Each message is received once."""
+    url, _ = create(sqs)
+    for number in range(10):
+        sqs.send_message(QueueUrl=url, MessageBody=str(number) * (700_000 // scale))
+    client, _ = build_client("cbor", deployment.endpoint_url)
+    asked = {"QueueUrl": url, "MaxNumberOfMessages": 10, "AttributeNames": ["ApproximateReceiveCount"]}
+    found, receives = [], 0
+    while messages := client.receive_message(**asked).get("Messages"):
+        receives += 1
+        assert {message["Attributes"]["ApproximateReceiveCount"] for message in messages} == {"1"}
+        found += [message["Body"][0] for message in messages]
+    assert sorted(found) == [*"0123456789"]
+    assert receives == {"http_api": 2, "alb": 10}[form]
 
 
 @WAYS

@@ -5,6 +5,7 @@ import json
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from urllib.parse import urlsplit
 
 import httpx
@@ -14,6 +15,7 @@ from botocore.exceptions import ClientError
 
 from penstock_web.cli import main
 from penstock_web.local.postgres import ROLE
+from tests.support.conformance.sqs import read_cbor
 from tests.support.database import Database, TestServer, block_queues, end_sessions, set_read_only
 from tests.support.programs.penstock_service import Service, running_service, until_row
 from tests.support.sql import calls as sql_calls
@@ -143,6 +145,41 @@ def test_a_head_without_an_end_is_refused(shared: Service, start: bytes) -> None
             assert connection.recv(64).startswith(b"HTTP/1.1 431 ")
     with shared.http() as http:
         assert http.get("/livez").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "kind"),
+    [
+        ("content-length: x", 400, "SerializationException"),
+        (f"x-long: {'a' * 70_000}", 431, "RequestHeaderFieldsTooLarge"),
+        ("\r\n".join(f"x-{number}: a" for number in range(1_001)), 431, "RequestHeaderFieldsTooLarge"),
+        ("content-length: 7000000", 413, "RequestEntityTooLarge"),
+        ("transfer-encoding: chunked\r\n\r\nzz", 400, "SerializationException"),
+    ],
+    ids=["length", "long header", "many headers", "long body", "chunk"],
+)
+def test_a_refusal_of_the_server_is_in_cbor(shared: Service, head: str, status: int, kind: str) -> None:
+    """A client with `smithy-protocol` ignores the body of any other response."""
+    address = urlsplit(shared.url)
+    path = "/service/AmazonSQS/operation/SendMessage"
+    lines = f"POST {path} HTTP/1.1\r\nhost: x\r\nsmithy-protocol: rpc-v2-cbor\r\n{head}\r\n\r\n"
+    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+        connection.sendall(lines.encode())
+        connection.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(partial(connection.recv, 65_536), b""))
+    first, _, body = answer.partition(b"\r\n\r\n")
+    assert first.startswith(f"HTTP/1.1 {status} ".encode())
+    assert b"\r\nsmithy-protocol: rpc-v2-cbor\r\n" in first
+    assert b"\r\ncontent-type: application/cbor\r\n" in first
+    assert read_cbor(body)["__type"].endswith(f"#{kind}")
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/livez"), ("POST", "/v1/queues"), ("PUT", "/nothing")])
+def test_any_path_answers_in_cbor_to_smithy_protocol(shared: Service, method: str, path: str) -> None:
+    with shared.http() as http:
+        response = http.request(method, path, headers={"smithy-protocol": "rpc-v2-cbor"})
+    assert (response.status_code, response.headers["content-type"]) == (404, "application/cbor")
+    assert read_cbor(response.content)["__type"].endswith("#UnknownOperationException")
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------

@@ -194,6 +194,29 @@ def test_the_gateway_gets_what_no_other_function_gets() -> None:
     assert choose(Request("GET", "/schedules/a")) == "SchedulerGetSchedule"
 
 
+def test_operations_of_cbor_reach_the_gateway() -> None:
+    path = "/service/AmazonSQS/operation/SendMessage"
+    stack = read_stack(ROOT, {}, {})
+    rules, _ = read_balancer(ROOT / "infra/alb/template.yaml")
+    assert Route("POST", "/service/{path+}", "Gateway") in stack.routes
+    assert [rule.function for rule in rules if rule.paths == ("/service/*",)] == ["Gateway"]
+    choose, balance = route_chooser(stack.routes), rule_chooser(rules, "nothing")
+    assert choose(Request("POST", path)) == balance(Request("POST", path)) == "Gateway"
+    # A prefix reaches the gateway by the default of both.
+    assert choose(Request("POST", f"/a{path}")) == "Gateway"
+
+
+def test_the_load_balancer_is_within_its_quotas() -> None:
+    """A load balancer has at most 100 rules, 100 target groups, and 5 values of conditions in a rule ("Quotas for your
+    Application Load Balancers"). An HTTP API has at most 300 routes ("Quotas for configuring and running an HTTP
+    API")."""
+    rules, default = read_balancer(ROOT / "infra/alb/template.yaml")
+    assert len(ACTIONS) < len(rules) <= 100
+    assert len({default, *(rule.function for rule in rules)}) <= 100
+    assert all(len(rule.values) + len(rule.paths) + len(rule.methods) <= 5 for rule in rules)
+    assert len(read_stack(ROOT, {}, {}).routes) <= 300
+
+
 def test_the_benchmark_has_a_call_of_every_function() -> None:
     functions = [f"{action.service.capitalize()}{action.name}" for action in ACTIONS]
     assert [name for name in ("Gateway", "Rest", *functions) if request_of(name, {}) is None] == []

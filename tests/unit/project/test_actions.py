@@ -299,7 +299,11 @@ def test_routes_lead_to_the_gateway_the_rest_api_or_the_action(functions: dict[s
         if event["Type"] == "HttpApi"
     }
     rest = ("/v1", "/v1/{path+}", "/console", "/console/{path+}")
-    others = {(None, None, "Gateway"), *(("ANY", path, "Rest") for path in rest)}
+    others = {
+        (None, None, "Gateway"),
+        ("POST", "/service/{path+}", "Gateway"),
+        *(("ANY", path, "Rest") for path in rest),
+    }
     assert routes == others | {route(action) for action in BY_ROUTE.values() if action not in MAPPING_ACTIONS}
 
 
