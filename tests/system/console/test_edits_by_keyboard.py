@@ -133,7 +133,6 @@ def delete_the_third_group(hands: Keyboard) -> None:
     assert hands.focused() == "Undo u"
     hands.press("u")
     hands.page.get_by_role("status").get_by_text("Brought back: 53 messages.").wait_for()
-    hands.press("b")
     hands.see_groups("53")
     hands.press("j", "d")
     hands.page.get_by_role("heading", name="Delete 53 messages of jobs-dead?").wait_for()
