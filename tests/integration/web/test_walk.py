@@ -25,8 +25,8 @@ MEASUREMENTS = 10
 SENT = (20, 13)
 RECEIVED = (26, 18)
 # The limits on all functions and files of a request.
-ALL_OF_A_SEND = (110, 37)
-ALL_OF_A_RECEIVE = (154, 44)
+ALL_OF_A_SEND = (111, 38)
+ALL_OF_A_RECEIVE = (155, 45)
 
 
 class WalkedClient(AbstractContextManager["WalkedClient"]):
