@@ -2,6 +2,7 @@
 message."""
 
 import json
+from functools import partial
 from typing import Any
 
 import httpx
@@ -172,6 +173,10 @@ def test_redrives_forget_neither_failures_nor_moves(http: httpx.Client, suffix: 
     assert (times in shown["unknown"]) is (len(received) < 5)
 
 
+def has_message(http: httpx.Client, name: str) -> bool:
+    return bool(http.get(f"/v1/queues/{name}").json()["visible"])
+
+
 def test_a_life_says_that_it_does_not_know_the_first_moves(http: httpx.Client) -> None:
     """A message keeps its last 40 moves."""
     first, second = create(http, "swing-a"), create(http, "swing-b")
@@ -180,7 +185,7 @@ def test_a_life_says_that_it_does_not_know_the_first_moves(http: httpx.Client) -
         for source, target in ((first, second), (second, first)):
             (peeked,) = http.get(f"/v1/queues/{source}/messages/peek").json()
             http.post(f"/v1/queues/{source}/moves", json={"ids": [peeked["id"]], "to": target}).raise_for_status()
-            wait_until(lambda target=target: http.get(f"/v1/queues/{target}").json()["visible"] == 1)
+            wait_until(partial(has_message, http, target))
     (peeked,) = http.get(f"/v1/queues/{first}/messages/peek").json()
     shown = life(http, first, peeked["id"])
     assert [what for what, _, _ in steps(shown)].count("moved") == 40
