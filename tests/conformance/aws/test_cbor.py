@@ -7,8 +7,9 @@ AWS does not serve these services in CBOR yet. Each kind of shape has one test.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,11 +19,23 @@ from botocore.exceptions import ClientError
 from penstock.aws.codec import cbor
 from penstock.gateway import MAX_BODY_BYTES
 from tests.support.conformance.access_keys import OWNER, SIGV4
-from tests.support.conformance.requests import Raw, is_lambdas_refusal, md5_of_attributes, md5_of_body
+from tests.support.conformance.database_clock import Clock
+from tests.support.conformance.deployments import Deployments
+from tests.support.conformance.requests import (
+    Members,
+    Raw,
+    is_lambdas_refusal,
+    md5_of_attributes,
+    md5_of_body,
+    with_bytes,
+)
 from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sdk_clients import ACCOUNT, build_client
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs, read_cbor
+from tests.support.conformance.valid_requests import scheduler as scheduler_requests
+from tests.support.conformance.valid_requests import sns as sns_requests
+from tests.support.conformance.valid_requests import sqs as sqs_requests
 
 in_cbor = pytest.mark.parametrize("sqs", ["container-cbor", "lambda-cbor"], indirect=True)
 schedules_in_cbor = pytest.mark.parametrize("scheduler", ["container-cbor", "lambda-cbor"], indirect=True)
@@ -245,3 +258,44 @@ def test_links_of_messages_are_no_operations(raw: Raw) -> None:
             403,
             "MissingAuthenticationToken",
         )
+
+
+# --- every action ----------------------------------------------------------------------------------------------------
+def outline(value: Any) -> Any:
+    """Returns the names and the types of a result. Lists of any length have the outline of their first item."""
+    if isinstance(value, dict):
+        return {name: outline(member) for name, member in value.items() if name != "ResponseMetadata"}
+    if isinstance(value, list):
+        return [outline(item) for item in value[:1]]
+    return type(value)
+
+
+def ask_twice(protocol: str, service: str, sqs: Sqs, action: str, build: Callable[[], Members]) -> list[Any]:
+    """Returns the outlines of the results in the service's own protocol and in CBOR, or the codes of the errors."""
+    outlines = []
+    for name in (protocol, "cbor"):
+        client, _ = build_client(name, sqs.endpoint_url, service=service, validates=False)
+        try:
+            # The method's name in Python is no part of the model.
+            outlines.append(outline(client._make_api_call(action, with_bytes(build()))))
+        except ClientError as error:
+            outlines.append(error.response["Error"]["Code"])
+    return outlines
+
+
+@pytest.mark.parametrize("service", ["sqs", "sns", "scheduler"])
+def test_every_action_has_the_same_result_as_in_the_services_own_protocol(
+    deployments: Deployments, clock: Clock, service: str
+) -> None:
+    """The inputs are the valid requests of test_every_action.py, which have every member that an action supports."""
+    sqs = Sqs(deployments, clock, "container", "json")
+    protocol, good, helper = {
+        "sqs": ("json", sqs_requests.GOOD, sqs),
+        "sns": ("query", sns_requests.GOOD, Sns(sqs)),
+        "scheduler": ("rest-json", scheduler_requests.GOOD, Scheduler(sqs)),
+    }[service]
+    for action, request in good.items():
+        by_own, by_cbor = ask_twice(protocol, service, sqs, action, partial(request.needs, helper))
+        assert by_cbor == by_own, action
+        # AWS refuses PutDataProtectionPolicy for new customers.
+        assert isinstance(by_own, dict) or (action, by_own) == ("PutDataProtectionPolicy", "AuthorizationError")

@@ -155,7 +155,7 @@ class RequestWriter:
         """Writes an SQS request in the form of botocore 1.31.80."""
         operation = service_model("query", self.service).operation_model(action)
         form = botocore.serialize.create_serializer("query", include_validation=False)
-        written: Mapping[str, str] = form.serialize_to_request(_with_bytes(given), operation)["body"]
+        written: Mapping[str, str] = form.serialize_to_request(with_bytes(given), operation)["body"]
         return Request(path=path, headers=(("Content-Type", FORM),), body=urlencode(written).encode())
 
     def by_get(self, action: str, given: Members) -> Request:
@@ -193,11 +193,11 @@ class RequestWriter:
 ENDPOINTS = ("container", "its own function", "the gateway function")
 
 
-def _with_bytes(value: Any) -> Any:
+def with_bytes(value: Any) -> Any:
     """Replaces binary values by bytes, which the serializer encodes as base64."""
     if isinstance(value, dict):
-        return {k: b"\1\2" if k == "BinaryValue" else _with_bytes(v) for k, v in value.items()}
-    return [_with_bytes(element) for element in value] if isinstance(value, list) else value
+        return {k: b"\1\2" if k == "BinaryValue" else with_bytes(v) for k, v in value.items()}
+    return [with_bytes(element) for element in value] if isinstance(value, list) else value
 
 
 def code_of(protocol: str, response: Response) -> str:
