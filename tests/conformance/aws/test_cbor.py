@@ -289,11 +289,12 @@ def test_every_action_has_the_same_result_as_in_the_services_own_protocol(
 ) -> None:
     """The inputs are the valid requests of test_every_action.py, which have every member that an action supports."""
     sqs = Sqs(deployments, clock, "container", "json")
-    protocol, good, helper = {
+    services: dict[str, tuple[str, Mapping[str, Any], Any]] = {
         "sqs": ("json", sqs_requests.GOOD, sqs),
         "sns": ("query", sns_requests.GOOD, Sns(sqs)),
         "scheduler": ("rest-json", scheduler_requests.GOOD, Scheduler(sqs)),
-    }[service]
+    }
+    protocol, good, helper = services[service]
     for action, request in good.items():
         by_own, by_cbor = ask_twice(protocol, service, sqs, action, partial(request.needs, helper))
         assert by_cbor == by_own, action
