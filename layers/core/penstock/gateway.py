@@ -41,10 +41,11 @@ from .aws.codec import json, limits, query, query_json, rest_json, rpc_cbor, xml
 from .aws.codec.errors import UnknownOperationException
 from .aws.codec.protocol import SMITHY_PROTOCOL, Protocol, detect_protocol, find_operation, find_rest_resource
 from .aws.queue_url import is_queue_path
-from .context import Context, find_client_address
-from .credential_scope import (
+from .context import (
+    Context,
     build_default_scope,
     check_region,
+    find_client_address,
     read_any_scope,
     read_header_scope,
     read_query_scope,
@@ -231,7 +232,12 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
     action = BY_TARGET.get(target)
     if action is None:
         raise InvalidAction.named(target.decode("latin-1").rpartition(".")[2])
-    request = _decode_checked(action, json.build_decoder(action.request), http.body)
+    try:
+        request = json.build_decoder(action.request)(http.body)
+    except MissingParameter as error:
+        raise _build_missing_error(action, error) from error
+    if SERVICES[action.service].has_validation_error:
+        _check_limits(request)
     scope = read_header_scope(http.headers, environment) or build_default_scope(environment)
     return DecodedRequest(action, request, scope)
 

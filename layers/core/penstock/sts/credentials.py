@@ -1,7 +1,7 @@
 """GetCallerIdentity, and the actions with which SDKs exchange a role, or an identity provider's token, for credentials.
 
 If access control is off, the credentials contain the caller's key id, which determines the account
-(`credential_scope.py`). Any secret works, because the service does not check signatures. If `QUEUE_ACCESS` is `sigv4`,
+(`context.parse_scope`). Any secret works, because the service does not check signatures. If `QUEUE_ACCESS` is `sigv4`,
 the access rule refuses the exchange earlier, because Penstock does not have roles or session tokens.
 
 Sources: the pages of the actions in the STS API reference. Penstock ignores a role's account (Penstock's choice).
