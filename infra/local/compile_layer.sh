@@ -10,8 +10,11 @@ build=${2:-.aws-sam/build}
 layer=$build/CoreLayer/python
 most=45000000
 
-# Removes sources of compiled modules, and pages of an unused part of powertools.
-rm -rf "$layer/aws_lambda_powertools/event_handler/openapi/swagger_ui"
+# Removes sources of compiled modules, unused parts of powertools, and the compiler part of cffi: cryptography imports
+# only the module _cffi_backend.
+rm -rf "$layer/aws_lambda_powertools/event_handler" "$layer"/{cffi,pycparser}
+rm -rf "$layer"/aws_lambda_powertools/utilities/{auth_alpha,batch,circuit_breaker,data_masking,feature_flags}
+rm -rf "$layer"/aws_lambda_powertools/utilities/{idempotency,kafka,parser,streaming,validation}
 find "$layer" -type f \( -name '*.c' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -delete
 find "$layer" "$build/WebLayer/python" -type d -name __pycache__ -prune -exec rm -rf {} +
 packages=(penstock psycopg psycopg_binary msgspec typing_extensions.py pg8000 scramp asn1crypto dateutil six.py)
