@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks infra/systemd with systemd: every line is valid, and a compromised service can do little
-# (docs/operate/systemd.md, docs/operate/metrics_job.md).
+# Checks infra/systemd and the drop-ins of docs/operate/systemd.md with systemd: every line is valid, and a compromised
+# service can do little (docs/operate/metrics_job.md).
 #
 # Without systemd-analyze 250 or newer, as on macOS, the script prints a line and succeeds.
 set -euo pipefail
@@ -20,8 +20,14 @@ trap 'rm -rf "$work"' EXIT
 for unit in infra/systemd/*; do
   sed "s#/opt/penstock/bin/penstock#$(type -P true)#" "$unit" >"$work/${unit##*/}"
 done
+# systemd reads the drop-ins with the unit. Each is a block of the page, after a comment with the name of its file.
+drop_ins=$work/penstock.service.d
+mkdir "$drop_ins"
+awk -v folder="$drop_ins" '/^<!-- file: .*\.conf -->$/ { name = $3 } /^```$/ { name = "" }
+  name && !/^(<!--|```)/ { print >(folder "/" name) }' docs/operate/systemd.md
+sed -i "s#/opt/penstock/bin/penstock#$(type -P true)#" "$drop_ins"/*.conf
 # For an unknown line, systemd-analyze only prints a warning and succeeds.
-if ! systemd-analyze verify "$work"/penstock* >"$work/said" 2>&1 || [ -s "$work/said" ]; then
+if ! systemd-analyze verify "$work"/*.service "$work"/*.timer >"$work/said" 2>&1 || [ -s "$work/said" ]; then
   cat "$work/said" >&2
   exit 1
 fi

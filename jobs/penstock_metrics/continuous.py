@@ -51,7 +51,7 @@ def follow(
     while True:
         began = time.monotonic()
         run = run_with_retries(partial(compute, database, asked, "continuous", report), report)
-        report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows changed")
+        report(f"run {run.run_id}: messages read: {run.rows_read:,}; rows changed: {run.rows_written:,}")
         asked = replace(requested, start=None, end=None)
         wait(max(0.0, interval_seconds - (time.monotonic() - began)))
 

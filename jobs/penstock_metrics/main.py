@@ -102,7 +102,7 @@ def _run(options: argparse.Namespace) -> int:
             follow(database, requested, options.interval_seconds, report)
         else:
             run = run_with_retries(lambda: compute(database, requested, report=report), report)
-            report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows changed")
+            report(f"run {run.run_id}: messages read: {run.rows_read:,}; rows changed: {run.rows_written:,}")
             export(database, report)
     except BaseException as error:
         if not is_interrupt(error):

@@ -92,7 +92,7 @@ class Job:
         step, began = Step(), time.monotonic()
         self.report(what)
         yield step
-        self.report(f"{what}: {step.rows:,} rows, {time.monotonic() - began:.1f} s")
+        self.report(f"{what}: rows: {step.rows:,}; {time.monotonic() - began:.1f} s")
 
     def release(self) -> None:
         for rows in self.kept:
@@ -130,7 +130,7 @@ def compute(
             since = None if requested.is_span else last
             end = min(state.snapshot.at, to_datetime(scope.span.end_us))
             run.covers(to_datetime(scope.start_us), end, state.snapshot, since)
-            job.report(f"{len(scope.since_us):,} queues, from {to_datetime(scope.start_us):%Y-%m-%d %H:%M} UTC on")
+            job.report(f"queues: {len(scope.since_us):,}; from {to_datetime(scope.start_us):%Y-%m-%d %H:%M} UTC on")
             _compute(job, state, scope)
         finally:
             job.release()
@@ -146,7 +146,7 @@ def _state(job: Job) -> State:
         messages = database.read({LIVE: pieces}, snapshot.exported).transform(select_messages)
         live = job.keep(messages.join(_read_queues(database, kept_us), "queue_id", "left_semi"))
         held = live.count()
-    job.report(f"{held:,} messages in the tables, {len(kept_us) - 1:,} queues with a history")
+    job.report(f"messages in the tables: {held:,}; queues with a history: {len(kept_us) - 1:,}")
     return State(snapshot, live, kept_us)
 
 

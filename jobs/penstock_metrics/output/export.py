@@ -65,7 +65,7 @@ def export(database: SourceDatabase, target: ExportTarget, kept: Kept, report: C
             there = list(target.place.names(dataset.name, days))
             slots, left = find_replaceable(dataset, days, kept, today, {slot for slot, _ in there})
             rows = _write(database, connection, target, dataset, slots)
-            report(f"{dataset.name}: {len(days)} days, {len(rows):,} files, {sum(rows.values()):,} rows")
+            report(f"{dataset.name}: days: {len(days)}; files: {len(rows):,}; rows: {sum(rows.values()):,}")
             unused += [name for slot, name in there if slot in slots and name not in rows]
             done = Exported(done.files + len(rows), done.rows + sum(rows.values()), [*done.left, *left])
             written[dataset.name] = rows

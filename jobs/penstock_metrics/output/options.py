@@ -47,6 +47,6 @@ def build_exporter(options: argparse.Namespace, settings: Settings) -> Callable[
 
     def run(database: SourceDatabase, report: Report) -> None:
         done = export(database, ExportTarget(place, register), kept, report)
-        report(f"exported to {place.uri}: {done.files:,} files, {done.rows:,} rows")
+        report(f"exported to {place.uri}: files: {done.files:,}; rows: {done.rows:,}")
 
     return run

@@ -105,7 +105,7 @@ def test_an_operator_reads_queues_messages_and_failures(installation: McpInstall
         fence = text_of(found).splitlines()[-1]
         assert set(fence) == {"`"}  # No text in the message can close the fence.
         assert fence not in text_of(found).rpartition(f"\n{fence}\n")[2].removesuffix(fence)
-        assert text_of(groups).startswith("3 groups among the 3 examined messages")
+        assert text_of(groups).startswith("3 groups among 3 examined messages")
         assert "- state: visible" in text_of(lived)
         assert f"| {letter['enqueued_at']} | sent | orders-dead |" in text_of(lived)
         assert "No message has this id" in text_of(gone, failed=True)

@@ -25,7 +25,9 @@ from pathlib import Path
 import boto3
 import psycopg
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
+from tests.support.database import Database
 from tests.support.deployment.page import blocks, clone_to, commands
 from tests.support.functions.server import ROOT
 from tests.support.programs.penstock_service import free_port
@@ -98,13 +100,13 @@ HOW: dict[str, How] = {
     "kubectl ": NO_CLUSTER,
     "cat >values.yaml": Run(),
     "helm install penstock infra/helm": Elsewhere("Makefile", "-m tools tests/system/helm"),
-    "python3 -m venv build/venv": Run(),
-    "build/venv/bin/pip wheel": Run(),
     "sudo -u postgres psql": Elsewhere("docs/guides/your_database.md", "create role penstock login createrole"),
     "sudo python3 -m venv /opt/penstock": Run(instead=MACHINE),
     "sudo /opt/penstock/bin/pip": Run(instead=MACHINE),
     "/opt/penstock/bin/penstock systemd": Run(instead=MACHINE),
     "sudo install ": Run(instead=MACHINE),
+    "/opt/penstock/bin/penstock --version": Run(instead=MACHINE),
+    "sudo sh -c": Elsewhere("tests/system/deployment/test_commands.py", "def test_the_commands_of_an_administrator"),
     "sudo systemctl": NO_SYSTEMD,
     "sudo journalctl": NO_SYSTEMD,
     "sam build": Run(HERE),
@@ -192,6 +194,7 @@ def test_commands_that_other_tests_run_exist() -> None:
 def test_commands_run_in_the_order_of_the_pages(clone: Path) -> None:
     (clone / "etc/systemd/system").mkdir(parents=True)
     (clone / "opt").mkdir()
+    WheelBuilder(str(clone)).build(directory=str(clone / "dist"), versions=["standard"])
     for command in page_commands():
         match how_of(command):
             case Run(more, instead):
@@ -204,6 +207,22 @@ def test_commands_run_in_the_order_of_the_pages(clone: Path) -> None:
             case _:
                 done = execute(clone, f"bash -n <<'PARSED'\n{command}\nPARSED")
                 assert done.returncode == 0, f"{command}\n{done.stdout}"
+
+
+def test_the_commands_of_an_administrator(database: Database, tmp_path: Path) -> None:
+    """A shell reads the settings as the page writes them for systemd. The address has `&`, which ends a command if it
+    is not in quotes."""
+    page = [command for block in blocks((ROOT / "docs/operate/systemd.md").read_text()) for command in commands(block)]
+    (written,) = (command for command in page if command.startswith("sudo install -m 600"))
+    address, settings = "postgresql://penstock:owners-password@127.0.0.1:5432/penstock", tmp_path / "penstock.env"
+    dsn = f"{database.api_dsn}?connect_timeout=9&application_name=administrator"
+    places = {"sudo ": "", "/etc/penstock/penstock.env": str(settings), "/opt/penstock": f"{ROOT}/.venv", address: dsn}
+    assert execute(tmp_path, changed(written, places)).returncode == 0
+    create, examine = (execute(tmp_path, changed(each, places)) for each in page if each.startswith("sudo sh -c"))
+    assert create.returncode == 0, create.stdout
+    assert "PENSTOCK_TOKEN=" in create.stdout
+    assert "encrypted with another" not in examine.stdout
+    assert "no connection" not in examine.stdout
 
 
 # --- from nothing ----------------------------------------------------------------------------------------------------

@@ -313,5 +313,5 @@ def test_the_given_span_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(ConnectionError):
         continuous.follow(cast("Any", None), requested, 60, texts.append, waits.append)
     assert asked == [(requested, "continuous"), *[(RequestedSpan(ZoneInfo("UTC")), "continuous")] * 2]
-    assert texts == [f"run {n}: 3 messages read, 4 rows changed" for n in (1, 2)]
+    assert texts == [f"run {n}: messages read: 3; rows changed: 4" for n in (1, 2)]
     assert all(0 < wait <= 60 for wait in waits)

@@ -152,7 +152,7 @@ class KeyRing:
         key."""
         self._run(access.store_expiry(key_id, expires_at, self._find_owner(key_id)), _no_key(key_id))
         yield f"expires: {_time(expires_at)}"
-        yield f"every process applies the change within {self._settings.queue_access_cache_seconds} seconds"
+        yield f"every process applies the change within {self._settings.queue_access_cache_seconds} s"
 
     # --- users -------------------------------------------------------------------------------------------------------
     def set_user(self, name: str, policies: Sequence[str], account: str | None, *, new: bool) -> Iterator[str]:
@@ -169,7 +169,7 @@ class KeyRing:
         yield f"user {name} of the account {account_id}: {', '.join(map(_policy_name, policies)) or 'no policy'}"
         if not new:
             seconds = self._settings.queue_access_cache_seconds
-            yield f"every process applies the change within {seconds} seconds"
+            yield f"every process applies the change within {seconds} s"
 
     def list_users(self) -> Iterator[str]:
         """Yields one line for each user."""
@@ -201,7 +201,7 @@ class KeyRing:
         account_id = self._account(account)
         self._run(access.drop_user(name, DatabaseOperator(account_id)), _no_user(account_id, name))
         seconds = self._settings.queue_access_cache_seconds
-        yield f"deleted; every process refuses the user's keys within {seconds} seconds"
+        yield f"deleted; every process refuses the user's keys within {seconds} s"
 
     def _account(self, account: str | None) -> str:
         account_id = account or self._settings.queue_account_id
@@ -213,7 +213,7 @@ class KeyRing:
         """Revokes a key. Raises LocalError for an unknown key."""
         self._run(access.store_revocation(key_id, self._find_owner(key_id)), _no_key(key_id))
         seconds = self._settings.queue_access_cache_seconds
-        yield f"revoked; every process refuses the key within {seconds} seconds"
+        yield f"revoked; every process refuses the key within {seconds} s"
 
     def rotate_signing(self) -> Iterator[str]:
         """Creates the key that signs SNS messages from now on. Raises SettingError for an invalid QUEUE_ENCRYPTION_KEY.
@@ -224,7 +224,7 @@ class KeyRing:
         made = add_key(build_key(), self._settings.queue_encryption_key, rotate=True)
         (key,) = run(made, self._database)
         yield f"{build_certificate_path(key.key_id)} is the certificate of the new key"
-        yield f"processes use the key within {KEEP_SECONDS:.0f} seconds, and serve earlier certificates for 30 days"
+        yield f"processes use the key within {KEEP_SECONDS:.0f} s, and serve earlier certificates for 30 days"
 
     def _use_encryption_key(self, *, may_be_new: bool = False) -> None:
         """Checks QUEUE_ENCRYPTION_KEY before a command encrypts a secret. Raises LocalError if the service has another

@@ -15,6 +15,7 @@ from penstock.management.verdicts import rank_badness
 from penstock.verdicts import Verdict
 from penstock_web.local.terminal_text import to_printable
 from penstock_web.report.formats import rate_with_unit
+from penstock_web.report.svg import plural
 
 from .lag import ListedQueue, emptying, show_state, verdict_in
 
@@ -169,12 +170,12 @@ class QueueTable:
         verdicts = [row.verdict for row in self.rows if row.verdict]
         queues = sum(map(needs_attention, verdicts))
         bad = queues if self.concerns is None else self.concerns
-        what = " queues" if self.concerns is None else ""
+        shown_bad = plural(bad, "queue") if self.concerns is None else f"{bad:,}"
         arrivals, drained = (sum(getattr(verdict, name) for verdict in verdicts) for name in _RATES)
         parts = [
             Text(to_printable(self.endpoint), "bold"),
-            Text(f"{len(self.rows):,} queues"),
-            Text(f"{bad:,}{what} need attention", "red" if bad else "green"),
+            Text(plural(len(self.rows), "queue")),
+            Text(f"{shown_bad} need{'s' if bad == 1 else ''} attention", "red" if bad else "green"),
             Text(f"in {rate_with_unit(arrivals)}  out {rate_with_unit(drained)}"),
             Text(f"{self.read_at:%H:%M:%S} UTC"),
         ]

@@ -28,6 +28,7 @@ from penstock.management.rights import Right, right_of
 from penstock.search.failures import BY_DEFAULT, Grouping
 from penstock.search.filters import MessageFilter
 from penstock.verdicts import TARGET_LAG_SECONDS
+from penstock_web.report.svg import plural
 
 MAX_BODY_LENGTH: Final = 4_000
 """The maximum number of characters of a message body. The tool cuts longer bodies."""
@@ -117,7 +118,7 @@ def search(wanted: SearchMessages, context: Context) -> Operation[str]:
     request = SearchRequest(wanted.filter, wanted.after, wanted.limit)
     found = yield from find_messages(wanted.queue, request, context)
     return _join(
-        f"{len(found.messages)} found; examined {found.looked_at} of {found.of or 'many'} messages.",
+        f"{len(found.messages)} found; examined {found.looked_at} of {_messages(found.of)}.",
         *map(_message, found.messages),
         _following("after", found.next),
     )
@@ -145,7 +146,8 @@ def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
     grouping = Grouping(build_queue_arn(wanted.queue, context), BY_DEFAULT, None, wanted.after, 5_000, wanted.groups)
     found = yield from find_failures(wanted.queue, grouping, context)
     return _join(
-        f"{found.group_count} groups among the {found.looked_at} examined messages, of {found.of or 'many'}.",
+        f"{plural(found.group_count, 'group')} among {plural(found.looked_at, 'examined message')}, "
+        f"of {found.of or 'many'}.",
         *(_group(show_group(group, grouping)) for group in found.groups),
         _following("after", found.next),
     )
@@ -192,12 +194,16 @@ def _message(message: FoundMessage) -> str:
     return _join(f"### Message {message.id}", _facts(facts), _fence_facts(origin), _body(message.message))
 
 
+def _messages(number: int | None) -> str:
+    return plural(number, "message") if number else "many messages"
+
+
 def _group(group: ShownGroup) -> str:
     by = msgspec.json.encode(group.by).decode()
     selects = "none" if group.filter is None else msgspec.json.encode(group.filter).decode()
     facts = {"oldest": group.oldest_at, "newest": group.newest_at}
     shared = _fence_facts({"title": group.title or "none", "by": by, "filter": selects})
-    return _join(f"## {group.count} messages", _facts(facts), shared, *map(_message, group.samples))
+    return _join(f"## {plural(group.count, 'message')}", _facts(facts), shared, *map(_message, group.samples))
 
 
 def _body(raw: msgspec.Raw) -> str:

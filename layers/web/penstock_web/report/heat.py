@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from html import escape
 from typing import NamedTuple
 
-from .formats import count, duration, moment
-from .svg import Scale, clip_name, element, join_markup, picture, time_ticks, tooltip
+from .formats import duration, moment
+from .svg import Scale, clip_name, element, join_markup, picture, plural, time_ticks, tooltip
 
 # Each shade's upper bound in microseconds. An additional shade is for longer durations.
 SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)
@@ -58,7 +58,7 @@ def _strip(name: str, heat: HeatMap) -> str:
     worst = 0
     for n, start in enumerate(heat.starts):
         if (cell := heat.cells.get((name, start))) is not None:
-            text = f"{name}, {moment(start)}: p95 {duration(cell.p95_us)} of {count(cell.messages)} messages"
+            text = f"{name}, {moment(start)}: p95 {duration(cell.p95_us)} of {plural(cell.messages, 'message')}"
             parts.append(element(
                 "rect", tooltip(text), class_=f"shade{shade(cell.p95_us)}",
                 x=n * width, y=0, width=width - min(1.0, width / 5), height=_HEIGHT,

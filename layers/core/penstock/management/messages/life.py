@@ -105,8 +105,8 @@ def _describe_search(end: PlaceRow) -> MessageNotFound:
     looked_at, messages = end.looked_at or 0, end.messages
     if messages == looked_at:
         return MessageNotFound(
-            f"No queue has a message with this id: looked at all {looked_at:,} messages. A queue keeps nothing of a "
-            "deleted message by its id, unless it has the attribute archive or PenstockTrace."
+            f"No queue has a message with this id: looked at all stored messages ({looked_at:,}). A queue keeps "
+            "nothing of a deleted message by its id, unless it has the attribute archive or PenstockTrace."
         )
     of = "an unknown number" if messages is None else f"{messages:,}"
     return MessageNotFound(

@@ -23,7 +23,7 @@ from .filters import (
     read_filter,
 )
 from .options import Endpoint, Json, Name
-from .printing import Progress, print_json, print_messages, print_table, say, shorten
+from .printing import Progress, count_noun, print_json, print_messages, print_table, say, shorten
 from .values import accept_only, json_or_text, whole_number
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ def failures(  # noqa: PLR0913, PLR0917 - each is an option
     as_json = prints_json(json, output)
     print_table(groups if as_json else rows, as_json, ("count", "title", *columns, "oldest_at", "newest_at", "sample"))
     if not as_json:
-        print(f"examined {response['looked_at']} of {response['of'] or 'an unknown number of'} messages")
+        of = count_noun(response["of"], "message") if response["of"] else "an unknown number of messages"
+        print(f"examined {response['looked_at']} of {of}")
 
 
 @app.command("redrive", help="move messages from a dead-letter queue to their source queues", cls=FilterCommand)
@@ -204,9 +205,9 @@ def describe_edit(done: Document, is_preview: bool) -> str:
     samples = done["samples"]
     assert isinstance(stayed, dict)  # noqa: S101 - as the OpenAPI document says
     assert isinstance(samples, list)  # noqa: S101 - as the OpenAPI document says
-    lines = [f"{'would send' if is_preview else 'sent'} {done['replaced']} edited messages"]
+    lines = [f"{'would send' if is_preview else 'sent'} {count_noun(done['replaced'], 'edited message')}"]
     lines += [f"{sample['id']} to {sample['to']}\n- {sample['before']}\n+ {sample['after']}" for sample in samples]
-    lines += [f"{done['without_path']} messages without the path stayed"] * bool(done["without_path"])
+    lines += [f"{count_noun(done['without_path'], 'message')} without the path stayed"] * bool(done["without_path"])
     paths = done["paths"]
     if isinstance(paths, list) and paths:
         lines.append(f"did you mean {paths[0]}? the first bodies have the paths {', '.join(map(str, paths))}")
