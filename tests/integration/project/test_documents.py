@@ -265,7 +265,7 @@ BLOCKS = [block for page in PAGES for block in blocks(page)]
 
 def parse_ini(text: str) -> None:
     """Parses a file without sections, such as postgresql.conf."""
-    configparser.ConfigParser(interpolation=None).read_string(text if "[" in text else f"[all]\n{text}")
+    configparser.ConfigParser(interpolation=None, strict=False).read_string(text if "[" in text else f"[all]\n{text}")
 
 
 PARSERS: dict[str, Callable[[str], object]] = {

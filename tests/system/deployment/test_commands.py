@@ -194,7 +194,7 @@ def test_commands_that_other_tests_run_exist() -> None:
 def test_commands_run_in_the_order_of_the_pages(clone: Path) -> None:
     (clone / "etc/systemd/system").mkdir(parents=True)
     (clone / "opt").mkdir()
-    WheelBuilder(str(clone)).build(directory=str(clone / "dist"), versions=["standard"])
+    list(WheelBuilder(str(clone)).build(directory=str(clone / "dist"), versions=["standard"]))
     for command in page_commands():
         match how_of(command):
             case Run(more, instead):
