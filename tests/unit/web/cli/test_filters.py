@@ -1,9 +1,14 @@
 """Tests the options that select messages (docs/reference/command_line.md)."""
 
+from types import SimpleNamespace
+
 import msgspec
 import pytest
 import typer
 
+from penstock.management.messages.types import FoundMessage, FoundPage
+from penstock_web.cli import main
+from penstock_web.cli.commands import dead_letters
 from penstock_web.cli.commands.filters import FilterCommand, encode_filter, prints_json, read_filter
 
 
@@ -35,6 +40,28 @@ def test_all_options_make_one_filter(options: dict[str, list[str]], expected: ob
 def test_numbers_keep_their_digits() -> None:
     conditions = read_filter(['{"min_receive_count": 3}'], None, ["price=1.10"], None)
     assert encode_filter(conditions) == '{"min_receive_count":3,"json":{"path":"price","equals":1.10}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [("kind=total", " kind=total"), ("order.id=4 2", " 'order.id=4 2'"), ("a=b=$(c)", " 'a=b=$(c)'"),
+     ("a=", None), ("=4", None), ("total", None), ("a == b", None), ("x y=4", None), ("https://a.test/?q=4", None)],
+)  # fmt: skip
+def test_a_search_hints_at_members_if_it_finds_nothing(
+    text: str, option: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hint is on standard error, so a program that reads the output meets no such line."""
+    found: list[FoundMessage] = []
+    client = SimpleNamespace(decoded=lambda *_, **__: FoundPage(found, None))
+    monkeypatch.setattr(dead_letters, "RestClient", lambda _endpoint: client)
+    assert main(["search", "orders", text]) == 0
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert [line.partition("--json")[2] for line in output.err.splitlines()] == ([] if option is None else [option])
+    assert main(["search", "orders", text, "--json", "a=1"]) == 0
+    found.append(FoundMessage(1, 0, "2030-01-01T00:00:00Z", msgspec.Raw(b"{}"), {}, state="visible", receive_count=0))
+    assert main(["search", "orders", text]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

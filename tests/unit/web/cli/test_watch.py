@@ -1,6 +1,7 @@
 """Tests `penstock watch` with a service that the test plays (docs/reference/command_line.md)."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -53,6 +54,18 @@ def test_each_change_is_a_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         "stalled  (was ok)  7 visible  No consumer receives.",
         "ok  (was stalled)  1 visible",
     ]
+
+
+def test_the_first_line_says_that_the_command_waits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With `--count 1`, the command ends after the present verdict, so it watches nothing."""
+    for options in ([], ["--count", "2"], ["--count", "1"]):
+        assert run(monkeypatch, [OK, STALLED], *options) == 0
+    names = [line.split("  ")[1] for line in capsys.readouterr().out.splitlines()]
+    assert names == ["watching orders:", "orders", "watching orders:", "orders", "orders"]
+    assert main(["watch", "--help"]) == 0
+    assert "each other line is a change" in " ".join(re.sub("[│ \n]+", " ", capsys.readouterr().out).split())
 
 
 def test_another_cause_is_a_change(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

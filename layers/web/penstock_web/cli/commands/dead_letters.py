@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -19,11 +20,12 @@ from .filters import (
     Output,
     encode_filter,
     find_messages,
+    hint_at_json,
     prints_json,
     read_filter,
 )
 from .options import Endpoint, Json, Name
-from .printing import Progress, count_noun, print_json, print_messages, print_table, say, shorten
+from .printing import Progress, count_noun, print_json, print_lines, print_messages, print_table, say, shorten
 from .values import accept_only, json_or_text, whole_number
 
 if TYPE_CHECKING:
@@ -61,8 +63,13 @@ def search(  # noqa: PLR0913, PLR0917 - each is an option
     """Prints matching messages. Stops after `limit` matches, or after all messages."""
     texts = [*(text or ()), *([] if words is None else [words])]
     conditions = read_filter(filter_, texts, json, attribute)
+    found = 0
     for messages in find_messages(RestClient(endpoint), name, conditions, limit):
         print_messages(messages, prints_json(json, output))
+        found += len(messages)
+    hint = None if found else hint_at_json(conditions)
+    if hint is not None:
+        print_lines([f"penstock: {hint}"], file=sys.stderr)
 
 
 @app.command("failures", help="group dead letters by failure", cls=FilterCommand)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from penstock.management.messages.types import FoundMessage
 
     from .client import RestClient
+
+_MEMBER: Final = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*=[^\s=].*", re.DOTALL)
+"""PATH=VALUE of --json, such as `order.id=42`."""
 
 FilterText = Annotated[
     list[str] | None,
@@ -110,6 +115,16 @@ def find_messages(
         if page.next is None:
             return
         body["after"] = page.next
+
+
+def hint_at_json(conditions: dict[str, object]) -> str | None:
+    """Returns how to search for a member of JSON bodies, for a text such as `order.id=42` that found nothing, or None.
+    JSON contains no `=` between a member and its value, so the text matches no such body.
+    """
+    text = conditions.get("text")
+    if not isinstance(text, str) or "json" in conditions or not _MEMBER.fullmatch(text):
+        return None
+    return f"no message matches. {text!r} is searched as text. For a member of JSON bodies, write --json {quote(text)}"
 
 
 def _complete_json(arguments: Sequence[str]) -> Iterator[str]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+_COUNT = "end after this many lines: the first is the present verdict, and each other line is a change"
+
 
 @app.command("watch", help="show a queue's verdict and every change of the verdict, until Ctrl-C")
 def watch(
@@ -31,20 +33,23 @@ def watch(
         int,
         typer.Option(metavar="SECONDS", parser=whole_number(1, 3_600), help="time between two requests to the service"),
     ] = 5,
-    count: Annotated[
-        int | None, typer.Option(metavar="N", parser=whole_number(1, 1_000_000), help="end after this many lines")
-    ] = None,
+    count: Annotated[int | None, typer.Option(metavar="N", parser=whole_number(1, 1_000_000), help=_COUNT)] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints the current verdict, and then a line each time the verdict or its cause changes."""
+    """Prints the current verdict, and then a line each time the verdict or its cause changes. The first line says that
+    the command waits, because a queue can keep its verdict for days.
+    """
     try:
         for before, verdict in islice(_changes(RestClient(endpoint), name, interval), count):
             at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             if json:
                 print_json({"at": at, "queue": name, "verdict": verdict})
             else:
-                print_cells([[(at, "dim"), (name, "bold"), *_describe(before, verdict)]])
+                waits = before is None and count != 1
+                print_cells(
+                    [[(at, "dim"), (f"watching {name}:" if waits else name, "bold"), *_describe(before, verdict)]]
+                )
             sys.stdout.flush()
     except KeyboardInterrupt:
         return
