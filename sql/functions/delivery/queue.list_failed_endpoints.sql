@@ -13,13 +13,14 @@
 --   `last_given_up_at` is the time at which the worker gave up the last of the counted deliveries.
 --   `fails_since` is the time of the first failure since the last response, also of a paused endpoint. The value is
 --     null if the endpoint responded, or if it has failed for less than p_seconds and is not paused.
+--   `confirms` is the ARN of the topic if the newest given-up delivery asks the endpoint to confirm a subscription.
 -- Uses the indexes outgoing_delivery_exhausted, outgoing_delivery_retried, outgoing_delivery_account_due,
 -- outgoing_delivery_waits_for and delivery_endpoint_account_next_at.
 create or replace function queue.list_failed_endpoints(p_account_id text, p_max int, p_seconds int)
 returns table (
     endpoint text, given_up int, given_up_at timestamptz, last_error text, paused_at timestamptz, stopped boolean,
     failing_since timestamptz, retried int, retry_error text, waiting int, again int, last_given_up_at timestamptz,
-    fails_since timestamptz)
+    fails_since timestamptz, confirms text)
 language sql stable as $$
 with given_up as (
     select n.endpoint, count(*)::int as number, min(coalesce(n.given_up_at, n.due_at)) as since,
@@ -66,7 +67,7 @@ retried as materialized (       -- This query reads no delivery if all endpoints
 select e.endpoint, coalesce(g.number, 0), least(g.since, a.since), coalesce(d.last_error, a.last_error), p.since,
     coalesce(p.stopped, false), case when r.number > 0 then f.since end, coalesce(r.number, 0), r.last_error,
     coalesce(p.waiting, 0) + coalesce(b.number, 0), coalesce(a.number, 0), g.last_at,
-    coalesce(p.failing_since, case when not p.stopped then p.since end, f.since)
+    coalesce(p.failing_since, case when not p.stopped then p.since end, f.since), coalesce(n.topic_arn, o.topic_arn)
 from (
     select g.endpoint from given_up g
     union select a.endpoint from again a
@@ -79,6 +80,8 @@ left join failing f on f.endpoint = e.endpoint
 left join retried r on r.endpoint = f.endpoint
 left join retried b on b.endpoint = p.endpoint
 left join queue.outgoing_delivery d on d.delivery_id = g.last_id
+left join queue.notice n on n.notice_id = d.notice_id and n.kind = 'SubscriptionConfirmation'
+left join queue.outgoing o on o.outgoing_id = d.outgoing_id and o.kind = 'SubscriptionConfirmation'
 where g.number > 0 or a.number > 0 or p.since is not null or r.number > 0
 order by g.number desc nulls last, 1
 limit 200

@@ -1,7 +1,8 @@
 -- queue.read_late_work: returns late and failing work of an account, and what prevents the database from removing
 -- deleted rows.
 --   `kind` is schedules_late or deliveries_late for work that has been due for more than p_late seconds, and
---     schedule_fails for each of the first 50 schedules that fail. `kind` is old_transaction if a transaction has been
+--     schedule_fails for each of the first 50 schedules that fail, or schedule_paused if Penstock paused the schedule
+--     at its failure_threshold. `kind` is old_transaction if a transaction has been
 --     open for more than p_old seconds, and old_snapshot if a snapshot is older than p_transactions transactions.
 --     `kind` is mapping_fails for each enabled mapping whose invocations have all failed for 10 seconds, and
 --     mapping_stopped for each mapping that the service stopped, at most 50 mappings together. A mapping whose queue
@@ -34,7 +35,9 @@ begin
         order by s.due_at limit p_max) l
     having count(*) > 0;
     return query
-    select 'schedule_fails', case when f.group_name = 'default' then f.name else f.group_name || ':' || f.name end,
+    select case when f.api = 'rest' and f.status = 'paused' and f.consecutive_failures >= f.failure_threshold
+            then 'schedule_paused' else 'schedule_fails' end,
+        case when f.group_name = 'default' then f.name else f.group_name || ':' || f.name end,
         f.consecutive_failures::bigint, (
         select min(r.scheduled_for) from (
             select x.* from queue.schedule_run x

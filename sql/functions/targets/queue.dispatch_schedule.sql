@@ -87,7 +87,7 @@ begin
                 else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end] end) s;
     if v_sent.error is not null then
         raise exception '%', case v_sent.error
-                when 'QueueDoesNotExist' then format('Queue ''%s'' does not exist', split_part(v_arn, ':', 6))
+                when 'QueueDoesNotExist' then format('Queue ''%s'' did not exist', split_part(v_arn, ':', 6))
                 when 'MessageTooLong' then format('The message is longer than the queue''s %s bytes', v_sent.detail)
                 else concat_ws(': ', v_sent.error, v_sent.detail) end
             using errcode = 'QU006', detail = case v_sent.error
@@ -144,7 +144,7 @@ begin
         raise exception 'the message is not signed with the topic''s version'
             using errcode = 'QU007', detail = v_row.detail;
     elsif v_row.error is not null then
-        raise exception '%', case v_row.error when 'NotFound' then 'Topic does not exist'
+        raise exception '%', case v_row.error when 'NotFound' then 'Topic did not exist'
                 when 'MessageTooLong' then 'Invalid parameter: Message too long'
                 when 'RequestThrottled' then 'too many deliveries wait' else v_row.error end
             using errcode = 'QU006', detail = case v_row.error when 'MessageTooLong' then 'InvalidParameter'

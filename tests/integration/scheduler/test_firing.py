@@ -165,7 +165,7 @@ def test_an_occurrence_that_failed_until_too_late_is_recorded_as_skipped(
     db.execute("update queue.schedule set due_at = now()")
     db.execute("select queue.create('missing')")
     fire(queue_schedule_misfire_grace_seconds=3600)
-    said = "Queue 'missing' does not exist; missed: 2 fires skipped, which were more than 3600 s late"
+    said = "Queue 'missing' did not exist; missed: 2 fires skipped, which were more than 3600 s late"
     assert runs(db, "s") == [(hour(-2), False, 1, False, said), (hour(), False, 1, True, None)]
 
 
@@ -244,10 +244,10 @@ def test_failures_pause_at_the_threshold(db: Connection, fire: Fire, hour: Hour)
         assert fire()["failed"] == 0  # The schedule waits before its next attempt.
         row = read(db, "s")
         assert row is not None
-        assert (row["consecutive_failures"], row["last_error"]) == (failures, "Queue 'missing' does not exist")
+        assert (row["consecutive_failures"], row["last_error"]) == (failures, "Queue 'missing' did not exist")
         assert row["status"] == ("paused" if failures == 3 else "active")
         pass_time(db, 60)
-    assert runs(db, "s") == [(at, False, 3, False, "Queue 'missing' does not exist")]
+    assert runs(db, "s") == [(at, False, 3, False, "Queue 'missing' did not exist")]
     assert row is not None
     assert row["next_fire_at"] == at  # The schedule can therefore fire after an operator removes the cause.
 
@@ -395,7 +395,7 @@ def test_run_now_is_out_of_band(db: Connection, hour: Hour) -> None:
 def test_run_now_to_a_missing_queue_changes_nothing(db: Connection, hour: Hour) -> None:
     put(db, "s", hour(1), target={"queue": "missing", "message": 1})
     (run,) = call(db, RUN_SCHEDULE, ACCOUNT, REGION, GROUP, "s")
-    assert (run.error, run.detail) == ("TargetFailed", "Queue 'missing' does not exist")
+    assert (run.error, run.detail) == ("TargetFailed", "Queue 'missing' did not exist")
     assert value(db, "select count(*) from queue.schedule_run") == 0
     (run,) = call(db, RUN_SCHEDULE, ACCOUNT, REGION, GROUP, "unknown")
     assert run.error == "NotFound"

@@ -172,7 +172,7 @@ def test_a_failed_invocation_is_tried_again_while_the_schedule_goes_on(db: Conne
     row = read(db, "s")
     assert row is not None
     assert (row["status"], row["next_fire_at"], row["fire_count"]) == ("active", at + timedelta(hours=1), 0)
-    assert row["last_error"] == "Queue 'missing' does not exist"
+    assert row["last_error"] == "Queue 'missing' did not exist"
     pass_time(db, 1)
     assert fire()["failed"] == 1
     db.execute("select queue.create('missing')")
@@ -229,7 +229,7 @@ def test_used_up_retries_end_in_the_dead_letter_queue(db: Connection, fire: Fire
     assert len(execution) == 16
     assert attributes == {
         "ERROR_CODE": "AWS.SimpleQueueService.NonExistentQueue",
-        "ERROR_MESSAGE": "Queue 'missing' does not exist",
+        "ERROR_MESSAGE": "Queue 'missing' did not exist",
         "EXHAUSTED_RETRY_CONDITION": "MaximumRetryAttempts",
         "IS_PAYLOAD_TRUNCATED": "false",
         "RETRY_ATTEMPTS": str(most),

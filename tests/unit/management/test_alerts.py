@@ -192,6 +192,17 @@ def test_one_failure_of_an_endpoint_has_one_row() -> None:
     assert [(one.kind, one.name) for one in row.includes] == [("endpoint_fails", HOOK)]
 
 
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(1, "The confirmation of a subscription to the topic news was given up"),
+     (3, "3 deliveries were given up, the newest of them the confirmation of a subscription to the topic news")],
+)  # fmt: skip
+def test_a_given_up_confirmation_names_its_topic(number: int, said: str) -> None:
+    topic = "arn:aws:sns:us-east-1:000000000000:news"
+    row = FailedEndpointRow(HOOK, number, NOW, "refused", None, stopped=False, confirms=topic)
+    assert [one.text for one in describe_endpoint(row)] == [f"{said}: refused."]
+
+
 def test_a_mapping_that_the_service_stops_has_not_recovered() -> None:
     told = Told(evaluations=1)
     rows = [LateWorkRow(kind, "q to f", 3, NOW, "error", "7") for kind in ("mapping_fails", "mapping_stopped")]
@@ -199,6 +210,16 @@ def test_a_mapping_that_the_service_stops_has_not_recovered() -> None:
     assert [told(fails), told(stopped), told()] == [
         [("began", "mapping_fails")], [("began", "mapping_stopped")],
         [("ended", "mapping_fails"), ("ended", "mapping_stopped")],
+    ]  # fmt: skip
+
+
+def test_a_failing_schedule_that_is_paused_has_not_recovered() -> None:
+    told = Told(evaluations=1)
+    kinds = ("schedule_fails", "schedule_paused")
+    fails, paused = (describe_late_work(LateWorkRow(kind, "nightly", 3, NOW, "error")) for kind in kinds)
+    assert [told(fails), told(paused), told(paused), told()] == [
+        [("began", "schedule_fails")], [("began", "schedule_paused")], [],
+        [("ended", "schedule_fails"), ("ended", "schedule_paused")],
     ]  # fmt: skip
 
 

@@ -289,9 +289,23 @@ def test_a_function_that_fails() -> None:
     found = verdict(comes, failing_since=NOW - 5 * MINUTE, **known)
     assert (found.kind, found.cause, found.since) == (Kind.POISONED, Cause.FUNCTION_FAILS, NOW - 5 * MINUTE)
     assert found.cause_text == "A function that the queue triggers fails. The target cannot be reached."
-    assert verdict(comes, failing_since=NOW - 4 * MINUTE, **known).cause is not Cause.FUNCTION_FAILS
     quiet = steady(20, visible=0, in_flight=0)
     assert verdict(quiet, failing_since=NOW - 60 * MINUTE, **known).cause is not Cause.FUNCTION_FAILS
+
+
+def test_a_function_that_fails_alone_is_told_as_soon_as_its_mapping() -> None:
+    """The deletes of the minute in which the failure began may be the function's. Later deletes are those of others,
+    so only a longer failure counts then. Dead letters are no deletes."""
+    works, fails = steady(20, 2), minute(1, deleted=0, dead_lettered=3, in_flight=50)
+    begun = NOON - 50 * timedelta(seconds=1)
+    assert verdict([*works, fails], failing_since=begun).cause is Cause.FUNCTION_FAILS
+    assert verdict([*works, minute(1, in_flight=50)], failing_since=begun).cause is Cause.FUNCTION_FAILS
+    seconds = timedelta(seconds=1)
+    assert verdict([*works, fails], failing_since=NOW - 10 * seconds).cause is Cause.FUNCTION_FAILS
+    assert verdict([*works, fails], failing_since=NOW - 9 * seconds).cause is not Cause.FUNCTION_FAILS
+    shared = [*works, minute(1, deleted=1, in_flight=50)]
+    assert verdict(shared, failing_since=NOON - 2 * MINUTE - seconds).cause is not Cause.FUNCTION_FAILS
+    assert verdict(shared, failing_since=NOW - 5 * MINUTE).cause is Cause.FUNCTION_FAILS
 
 
 def test_messages_that_come_again_and_end_as_dead_letters() -> None:

@@ -45,6 +45,7 @@ FAILS: Final = "endpoint_fails"
 EXPIRE: Final = "messages_expire"
 SCHEDULES_LATE: Final = "schedules_late"
 SCHEDULE_FAILS: Final = "schedule_fails"
+SCHEDULE_PAUSED: Final = "schedule_paused"
 DELIVERIES_LATE: Final = "deliveries_late"
 MAPPING_FAILS: Final = "mapping_fails"
 MAPPING_STOPPED: Final = "mapping_stopped"
@@ -94,8 +95,8 @@ class Concern(Struct):
     `kind` is the kind of the queue's verdict, or `messages_expire`. For the endpoint `name`, `kind` is `given_up`,
     `endpoint_paused` or `endpoint_fails`. For all schedules or deliveries together, `kind` is `schedules_late` or
     `deliveries_late`, and `name` names the first one and the number of the others; for the schedule `name`,
-    `schedule_fails`; for the mapping `name`, `mapping_fails` or `mapping_stopped`; for the database, `old_transaction`
-    or `old_snapshot`. `state` is the word that all pages and commands show for the kind.
+    `schedule_fails` or `schedule_paused`; for the mapping `name`, `mapping_fails` or `mapping_stopped`; for the
+    database, `old_transaction` or `old_snapshot`. `state` is the word that all pages and commands show for the kind.
 
     One fault is one concern: `includes` names the concerns that this concern replaces, because they have the same
     cause.
@@ -191,7 +192,7 @@ def find_hidden(context: Context) -> frozenset[str]:
     hidden: list[str] = []
     arn = build_schedule_arn(ANY, context)
     if not all(is_user_allowed("scheduler", action, arn, context) for action in ("ListSchedules", "GetSchedule")):
-        hidden += SCHEDULES_LATE, SCHEDULE_FAILS
+        hidden += SCHEDULES_LATE, SCHEDULE_FAILS, SCHEDULE_PAUSED
     if not all(is_user_allowed("lambda", f"List{what}", ANY, context) for what in ("EventSourceMappings", "Tags")):
         hidden += MAPPING_FAILS, MAPPING_STOPPED
     if not is_user_allowed("penstock", "GetMetrics", ANY, context):
@@ -237,7 +238,8 @@ def join_causes(concerns: Sequence[Concern]) -> list[Concern]:
 
 def include_queue(mapping: Concern, queue: Concern) -> Concern:
     noun = "message" if queue.number == 1 else "messages"
-    text = f"{mapping.text} The queue is {queue.state}: {queue.number:,} {noun} can be received."
+    state = "" if queue.state == name_state("", Cause.FUNCTION_FAILS) else f"The queue is {queue.state}: "
+    text = f"{mapping.text} {state}{queue.number:,} {noun} can be received."
     return replace(mapping, text=text, includes=[*mapping.includes, Included(queue.kind, queue.name)])
 
 
@@ -357,9 +359,7 @@ def describe_given_up(row: FailedEndpointRow, name: str, fails: list[Included]) 
     """Returns the concern about an endpoint's given-up deliveries, and those of them that a user retries."""
     error, parts = row.last_error or "no response", []
     if row.given_up:
-        parts.append(
-            f"{row.given_up:,} {'delivery was' if row.given_up == 1 else 'deliveries were'} given up: {error}."
-        )
+        parts.append(f"{name_given_up(row)}: {error}.")
     if row.again:
         parts.append(f"{row.again:,} given-up {'delivery is' if row.again == 1 else 'deliveries are'} tried again")
         parts[-1] += "." if row.given_up else f": {error}."
@@ -370,6 +370,18 @@ def describe_given_up(row: FailedEndpointRow, name: str, fails: list[Included]) 
         GIVEN_UP, "bad", name, to_utc(row.given_up_at), False, row.given_up + row.again, " ".join(parts),
         f"{CONSOLE}/deliveries?view={view}", includes=fails,
     )  # fmt: skip
+
+
+def name_given_up(row: FailedEndpointRow) -> str:
+    """Names the given-up deliveries. A user of a topic must know of a confirmation, because the endpoint receives
+    nothing from the topic before somebody confirms the subscription.
+    """
+    if row.confirms is None:
+        return f"{row.given_up:,} {'delivery was' if row.given_up == 1 else 'deliveries were'} given up"
+    confirmation = f"confirmation of a subscription to the topic {row.confirms.rpartition(':')[2]}"
+    if row.given_up == 1:
+        return f"The {confirmation} was given up"
+    return f"{row.given_up:,} deliveries were given up, the newest of them the {confirmation}"
 
 
 def describe_late_work(row: LateWorkRow) -> Concern:
@@ -389,11 +401,8 @@ def describe_late_work(row: LateWorkRow) -> Concern:
         text = f"{number} due {'delivery waits' if row.number == 1 else 'deliveries wait'}"
         text += f", the first to {endpoint}" if endpoint else ""
         text += ". A process with QUEUE_HTTP_DELIVERY_ENABLED makes them."
-    elif row.kind == SCHEDULE_FAILS:
-        level, name, page = "warn", row.name or "", f"{CONSOLE}/schedules/{quote(row.name or '', safe='')}"
-        text = (
-            f"The schedule failed {'once' if row.number == 1 else f'{row.number:,} times'}: {row.error or 'no cause'}."
-        )
+    elif row.kind in (SCHEDULE_FAILS, SCHEDULE_PAUSED):
+        return describe_failing_schedule(row)
     elif row.kind in (MAPPING_FAILS, MAPPING_STOPPED):
         queue, _, target = (row.name or "").partition(" to ")
         name, page = f"{queue} to {hide_secrets(target)}", f"{CONSOLE}/mappings/{row.mapping_id}"
@@ -405,6 +414,21 @@ def describe_late_work(row: LateWorkRow) -> Concern:
     else:
         text = f"A snapshot is {row.number:,} transactions old. PostgreSQL cannot remove deleted rows meanwhile."
     return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page, includes=includes)
+
+
+def describe_failing_schedule(row: LateWorkRow) -> Concern:
+    """Returns the concern about a schedule that fails. A paused one is severe, because it fires only after a user
+    resumes it.
+    """
+    name, error = row.name or "", (row.error or "no cause").rstrip(".")
+    page = f"{CONSOLE}/schedules/{quote(name, safe='')}"
+    if row.kind == SCHEDULE_FAILS:
+        text = f"The schedule failed {'once' if row.number == 1 else f'{row.number:,} times'}: {error}."
+        return Concern(row.kind, "warn", name, to_utc(row.since), False, row.number, text, page)
+    text = f"The schedule is paused after {row.number:,} {'failure' if row.number == 1 else 'failures'}: {error}. "
+    text += "It fires again after you resume it."
+    includes = [Included(SCHEDULE_FAILS, name)]
+    return Concern(row.kind, "bad", name, to_utc(row.since), False, row.number, text, page, includes=includes)
 
 
 def name_first(name: str | None, number: int) -> str:

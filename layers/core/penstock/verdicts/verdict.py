@@ -164,16 +164,32 @@ DEAD_LETTER_MINUTES: Final = 120
 
 
 FAILING: Final = timedelta(minutes=5)
-"""How long a function must fail before the queue counts as poisoned. Single failures do not count, because the service
-retries invocations."""
+"""How long a function must fail before a queue counts as poisoned whose messages others still delete."""
+FAILING_ALONE: Final = timedelta(seconds=10)
+"""How long the only receiver must fail. A mapping needs attention after the same time (queue.read_late_work). Single
+failures do not count, because the service retries invocations."""
 
 
 def find_function_failure(case: Case) -> RuleFinding | None:
-    """Finds a function whose invocations have all failed for minutes while messages wait for it."""
+    """Finds a function whose invocations have all failed while messages wait for it."""
     since, now = case.facts.failing_since, case.series.now
-    if since is None or case.now - since < FAILING or not (now.visible or now.in_flight):
+    if since is None or not (now.visible or now.in_flight):
+        return None
+    if case.now - since < (FAILING if do_others_delete(case.series, since) else FAILING_ALONE):
         return None
     return RuleFinding(Kind.POISONED, since, Cause.FUNCTION_FAILS)
+
+
+def do_others_delete(series: Series, since: datetime) -> bool:
+    """Returns whether consumers other than a function that fails deleted messages after `since`. The function may have
+    deleted messages earlier in the minute of `since`, so this minute does not count.
+    """
+    for index in range(len(series) - 1, -1, -1):
+        if series.find_start(index) <= since:
+            return False
+        if series.left[index] > series.dead_lettered[index]:
+            return True
+    return False
 
 
 def find_poison(case: Case) -> RuleFinding | None:

@@ -10,17 +10,21 @@ STATES: Final = {
     "mapping_fails": "fails",
     "mapping_stopped": "stopped",
     "schedule_fails": "fails",
+    "schedule_paused": "paused",
     "schedules_late": "late",
     "deliveries_late": "late",
 }
 """The words for kinds of concerns. Other kinds and verdicts are their own words, with `_` replaced by a space."""
+
+CAUSES: Final = {Cause.QUEUE_PAUSED.value: "paused", Cause.FUNCTION_FAILS.value: "mapping fails"}
+"""The words for verdicts with these causes, which tell a user more than the kind."""
 
 
 def name_state(kind: str, cause: str | None = None) -> str:
     """Returns the word for a verdict or a kind of concern. Only a user pauses a queue or an endpoint, so an endpoint to
     which deliveries wait after failures fails.
     """
-    return "paused" if cause == Cause.QUEUE_PAUSED.value else STATES.get(kind, kind.replace("_", " "))
+    return CAUSES.get(cause or "") or STATES.get(kind, kind.replace("_", " "))
 
 
 def name_kind(kind: str) -> str:

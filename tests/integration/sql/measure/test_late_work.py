@@ -69,6 +69,17 @@ def test_a_schedule_fails_since_its_first_missed_occurrence(db: Connection) -> N
     assert row.since == value(db, "select date_trunc('hour', now()) - interval '2 hours'")
 
 
+def test_a_schedule_is_paused_by_its_failures_at_the_threshold(db: Connection) -> None:
+    """A user's pause before the threshold, and a disabled schedule of EventBridge Scheduler, are no such pauses."""
+    schedules(db, "s", timedelta(hours=1), failures=3, status="paused", error="x")
+    assert late_work(db).keys() == {"schedule_paused"}
+    for other in ("failure_threshold = 4", "status = 'active'", "api = 'aws'"):
+        db.execute("begin")
+        db.execute(f"update queue.schedule set {other}")
+        assert late_work(db).keys() == {"schedule_fails"}, other
+        db.execute("rollback")
+
+
 def test_lists_begin_with_schedules_that_fail_and_then_the_most_overdue(db: Connection) -> None:
     schedules(db, "b-fails", timedelta(hours=-1), failures=1)
     schedules(db, "a-paused", timedelta(hours=1), failures=3, status="paused")

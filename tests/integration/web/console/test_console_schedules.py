@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.support.wait import wait_until
 from tests.support.web.console import Console, ConsoleClient, ConsoleInstallation
 
 pytestmark = pytest.mark.xdist_group("console")
@@ -225,6 +226,35 @@ def test_the_page_warns_of_a_target_that_does_not_exist(console: Console, api: s
     assert warning in console.page(f"/schedules/{name}")
     console.queue(f"mials-{api}")
     assert warning not in console.page(f"/schedules/{name}")
+
+
+def test_a_schedule_that_its_failures_paused_needs_a_person(console: Console) -> None:
+    """The page promises nothing that does not happen: a new queue alone lets no paused schedule fire."""
+    new = {"name": "halted", "cron": "0 3 * * *", "target": {"queue": "halted-jobs", "message": 1}}
+    assert console.browser.http.post("/v1/schedules", json=new).status_code == 201
+    page = " ".join(console.page("/schedules/halted").split())
+    assert "Penstock pauses the schedule after 3 failures in a row." in page
+    with psycopg.connect(console.database.dsn) as connection:
+        connection.execute(
+            "update queue.schedule set status = 'paused', consecutive_failures = 3, "
+            "last_error = 'Queue ''halted-jobs'' did not exist' where name = 'halted'"
+        )
+    page = " ".join(console.page("/schedules/halted").split())
+    assert "Penstock paused the schedule after 3 failures in a row." in page
+    assert 'The queue halted-jobs does not exist. Create the queue, then press "Resume".' in page
+    assert "none while the schedule is paused" in page
+    told = "The schedule is paused after 3 failures: Queue &#39;halted-jobs&#39; did not exist."
+    wait_until(lambda: told in console.page(""))
+    assert ">paused after 3 failures</span>" in console.page("/schedules?q=halted")
+    console.queue("halted-jobs")
+    page = " ".join(console.page("/schedules/halted").split())
+    assert "does not exist" not in page + console.page("") + console.page("/schedules?q=halted")
+    assert 'When the cause is mended, press "Resume".' in page
+    console.browser.post("/console/schedules/halted/status", status="active")
+    page = console.page("/schedules/halted")
+    assert "failures in a row" not in page
+    assert "while the schedule is paused" not in page
+    wait_until(lambda: told not in console.page(""))
 
 
 def test_a_group_is_created_filled_and_deleted(console: Console) -> None:

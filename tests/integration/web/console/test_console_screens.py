@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import psycopg
 import pytest
@@ -354,6 +355,22 @@ def test_a_delivery_that_waits_is_shown_and_retried(console: Console) -> None:
     assert "There are no deliveries that the service has given up." in console.page("/deliveries?view=given-up")
     assert console.browser.post("/console/deliveries/pause", **hook, status="gone").status_code == 400
     assert console.browser.post("/console/deliveries/999999/retry").status_code == 404
+
+
+def test_the_overview_tells_that_a_confirmation_was_given_up(console: Console) -> None:
+    """Until somebody confirms the subscription, its endpoint receives nothing from the topic."""
+    sns: Any = console.service.client("sns")
+    topic = sns.create_topic(Name="unconfirmed")["TopicArn"]
+    endpoint = "https://127.0.0.1:1/unconfirmed"
+    sns.subscribe(TopicArn=topic, Protocol="https", Endpoint=endpoint)
+    sns.close()
+    wait_for_row(console, endpoint, "")
+    give_up(console)
+    told = "The confirmation of a subscription to the topic unconfirmed was given up: "
+    wait_until(lambda: told in console.page(""))
+    with psycopg.connect(console.database.dsn) as db:
+        db.execute("update queue.notice set kind = 'Notification' where topic_arn = %s", (topic,))
+    wait_until(lambda: told not in console.page("") and "1 delivery was given up: " in console.page(""))
 
 
 # --- system, keys, audit ---------------------------------------------------------------------------------------------

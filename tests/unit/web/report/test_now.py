@@ -178,6 +178,11 @@ def test_a_concern_leads_to_the_page_where_it_is_mended(kind: Kind, cause: Cause
          "The service stopped the mapping: its user was deleted.", "/mappings/7"),
         (("schedule_fails", "<a>/b", 2, "no queue"), "warn", "<a>/b", "The schedule failed 2 times: no queue.",
          "/schedules/%3Ca%3E%2Fb"),
+        (("schedule_paused", "a", 3, "Queue 'q' did not exist"), "bad", "a",
+         "The schedule is paused after 3 failures: Queue 'q' did not exist. It fires again after you resume it.",
+         "/schedules/a"),
+        (("schedule_paused", "a", 1, None), "bad", "a", "The schedule is paused after 1 failure: no cause.",
+         "/schedules/a"),
         (("deliveries_late", "https://a.test/x?k=1", 2, None), "bad", "https://a.test/x and 1 more",
          "2 due deliveries wait, the first to https://a.test/x.", "/deliveries?view=waiting"),
         (("old_transaction", None, 1, None), "warn", "Database", "A transaction is open.", "/system"),
@@ -245,7 +250,8 @@ def test_a_queue_and_its_failing_mapping_are_one_row(verdict: Verdict, known: di
         [(kind, "q to f"), ("dead_letters", "q"), (verdict.kind, "p"), (verdict.kind, "q to f")]
     )
     (row,) = (one for one in found if one.kind == kind)
-    assert row.text.endswith(f"boom. The queue is {verdict.kind}: 3 messages can be received.")
+    state = "" if verdict.cause is Cause.FUNCTION_FAILS else f"The queue is {verdict.kind}: "
+    assert row.text.endswith(f"boom. {state}3 messages can be received.")
     assert ("q", verdict.kind) in [(one.name, one.kind) for one in row.includes]
     assert mapping.text.endswith("boom.")  # Requests share the concern, so it must not change.
 
@@ -266,7 +272,8 @@ def test_messages_that_return_lead_to_the_mapping_that_fails() -> None:
     ("denied", "hidden"),
     [("ListEventSourceMappings", {"mapping_fails", "mapping_stopped"}),
      ("ListTags", {"mapping_fails", "mapping_stopped"}),
-     ("GetSchedule", {"schedules_late", "schedule_fails"}), ("GetMetrics", {"old_transaction", "old_snapshot"}),
+     ("GetSchedule", {"schedules_late", "schedule_fails", "schedule_paused"}),
+     ("GetMetrics", {"old_transaction", "old_snapshot"}),
      ("", set())],
 )  # fmt: skip
 def test_a_caller_sees_no_concern_about_what_the_caller_may_not_read(

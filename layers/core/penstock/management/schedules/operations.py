@@ -239,8 +239,9 @@ def find_warnings(targets: Mapping[str, NewTarget], context: Context) -> Operati
     }
     missing = {row.arn for row in (yield from Call(DELETED_QUEUES, (sorted(set(arns.values())),)))} if arns else set()
     return [
-        f"The queue '{targets[name].queue}' does not exist: the schedule '{name}' fails until it is created, and is "
-        "paused after `failure_threshold` failures in a row."
+        f"The queue '{targets[name].queue}' does not exist: each attempt of the schedule '{name}' fails, and the "
+        "schedule is paused after `failure_threshold` failures in a row. Then somebody must create the queue and "
+        "resume the schedule."
         for name, arn in arns.items()
         if arn in missing
     ]

@@ -204,6 +204,12 @@ class ShownSchedule(Struct):
     warning: str | UnsetType = UNSET
     """A problem of the schedule. Only responses to writes have this member."""
 
+    @property
+    def is_paused_by_failures(self) -> bool:
+        """Returns whether Penstock paused the schedule. Penstock never pauses schedules of EventBridge Scheduler."""
+        is_rest = self.target.arn is UNSET
+        return is_rest and self.status == "paused" and self.consecutive_failures >= self.failure_threshold
+
 
 class SchedulePage(Struct):
     """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX.

@@ -201,7 +201,8 @@ class FailedEndpointRow(NamedTuple):
 
     `again` counts the pending deliveries that were given up before a user retried them. `last_given_up_at` is the time
     at which the last of the given-up deliveries was given up, or None. `fails_since` is the time of the first failure
-    since the last response, also of a paused endpoint, or None if the endpoint responded or has just failed.
+    since the last response, also of a paused endpoint, or None if the endpoint responded or has just failed. `confirms`
+    is the ARN of the topic if the newest given-up delivery asks the endpoint to confirm a subscription, or None.
     """
 
     endpoint: str
@@ -217,6 +218,7 @@ class FailedEndpointRow(NamedTuple):
     again: int = 0
     last_given_up_at: datetime | None = None
     fails_since: datetime | None = None
+    confirms: str | None = None
 
 
 LIST_FAILED_ENDPOINTS = Statement("queue.list_failed_endpoints", ("text", "int4", "int4"), FailedEndpointRow)

@@ -33,6 +33,7 @@ STYLES: Final = {
     "given up": "red",
     "failed": "red",
     "fails": "red",
+    "mapping fails": "red",
     "late": "red",
     "stopped": "red",
     "paused": "yellow",
