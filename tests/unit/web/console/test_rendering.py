@@ -303,8 +303,16 @@ def test_a_paused_queue_has_one_state(cause: str, shown: str) -> None:
     assert ("throttled" in text) == (cause != "queue_paused")
 
 
+def test_a_queue_whose_function_fails_names_the_mapping() -> None:
+    """The overview shows the mapping's state on the same page, so the queue must not seem to have another problem."""
+    queue = SimpleNamespace(kind="poisoned", verdict=Verdict(Kind.POISONED, cause=Cause.FUNCTION_FAILS))
+    text = templates().get_template("macros.html").module.verdict(queue)  # type: ignore[attr-defined]
+    assert '<span class="badge bad">mapping fails</span>' in text
+
+
 @pytest.mark.parametrize("verdict", [*map(Verdict, Kind), Verdict(Kind.DEAD_LETTERS, arrival_rate=0.1),
-                                      Verdict(Kind.THROTTLED, cause=Cause.QUEUE_PAUSED)])  # fmt: skip
+                                      Verdict(Kind.THROTTLED, cause=Cause.QUEUE_PAUSED),
+                                      Verdict(Kind.POISONED, cause=Cause.FUNCTION_FAILS)])  # fmt: skip
 def test_a_queue_has_one_colour_on_all_pages(verdict: Verdict) -> None:
     """The badge in lists and on the queue's page has the colour of "Needs attention"."""
     facts = SimpleNamespace(dead_letters=verdict.kind is Kind.DEAD_LETTERS, failing_since=None, oldest_at=None)
