@@ -217,6 +217,7 @@ def request(refusals: Refusals, address: str = "192.0.2.1", key_id: str | None =
     environment = SimpleNamespace(cache=lambda _: refusals)
     return SimpleNamespace(
         account_id="000000000000", user=None, key_id=key_id, client_address=address, interface_name="rest",
+        request_id="1",
         environment=environment,
     )  # fmt: skip
 
@@ -255,7 +256,8 @@ def test_readings_are_counted_for_a_caller_and_a_queue() -> None:
     reader.user = SimpleNamespace(principal=SimpleNamespace(arn="arn:ann"))
     row = ("000000000000", "rest", "arn:ann", "KEY", "192.0.2.1", "penstock:ReadMessages", "arn:q", None, 1)
     assert written(note_reading("arn:q", reader)) == [row]
-    for arn in ("arn:q", "arn:q", "arn:other"):
+    for number, arn in ((1, "arn:q"), (2, "arn:q"), (3, "arn:q"), (3, "arn:q"), (3, "arn:other")):
+        reader.request_id = str(number)
         assert written(note_reading(arn, reader)) == []
     refusals._written_at = -100.0  # ten seconds later
     assert [(row[6], row[8]) for row in written(refusals.write())] == [("arn:q", 2), ("arn:other", 1)]

@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple
 from msgspec import structs
 
 from penstock import errors
+from penstock.access.audit.refusals import note_reading
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.stored_messages import GROUP_FAILURES, FailureRow
@@ -80,6 +81,7 @@ def group_failures(grouping: Grouping, context: Context) -> Operation[Failures]:
     )  # fmt: skip
     if not rows:
         raise errors.QueueDoesNotExist
+    yield from note_reading(grouping.arn, context)
     *samples, end = rows
     looked_at = end.looked_at or 0
     groups = [_group(list(found), grouping) for _, found in groupby(samples, lambda row: row.group_number)]

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from penstock import errors
+from penstock.access.audit.refusals import note_reading
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.stored_messages import SEARCH_MESSAGES, FoundRow
@@ -46,6 +47,7 @@ def search_messages(search: Search, most_bytes: int, context: Context) -> Operat
     rows = yield from Call(SEARCH_MESSAGES, (search.arn, text, search.after, search.limit, search.scan, most_bytes))
     if not rows:
         raise errors.QueueDoesNotExist
+    yield from note_reading(search.arn, context)
     *found, end = rows
     looked_at = end.looked_at or 0
     return SearchResult(found, looked_at, estimate(end.messages, looked_at, search.after, end.next), end.next)

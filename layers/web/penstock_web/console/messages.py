@@ -9,19 +9,15 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from penstock.access.audit.refusals import note_reading
 from penstock.aws.json_text import replace_lone_surrogates
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
-from penstock.effects import Call, Operation
+from penstock.effects import Operation
+from penstock.management.messages import reading
 from penstock.management.messages.conversion import count_earlier_receives
-from penstock.management.messages.search import show_message
-from penstock.management.rights import needs
-from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, READ_MESSAGES, FailureRow, FoundRow, PeekedRow
+from penstock.postgres.statements.stored_messages import FailureRow, FoundRow, PeekedRow
 from penstock.search.filters import MessageFilter
-from penstock.search.messages import MAX_SCANNED, Search, search_messages
 from penstock.search.titles import find_cause
-from penstock.sqs import handles
 from penstock.sqs.types import MessageAttributeValue
 
 from .page import Page
@@ -29,9 +25,6 @@ from .paging import PAGE
 from .snippets import Attribute
 
 STATES: Final = ("visible", "in_flight", "delayed")
-PAGE_BYTES: Final = 2_000_000
-MAX_EXPORTED: Final = 1_000
-EXPORTED_BYTES: Final = 4_000_000
 MAX_PREVIEW_LENGTH: Final = 240
 MAX_PRETTY_LENGTH: Final = 200_000
 """The maximum length of a JSON body that the page indents."""
@@ -116,19 +109,8 @@ def to_datetime(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-@needs("queue", "sqs:ReceiveMessage")
 def look_at(name: str, state: str, after: int | None, limit: int, context: Context) -> Operation[list[Seen]]:
-    """Returns messages in one state, in the order of their ids. Raises QueueDoesNotExist."""
-    arn = build_queue_arn(name, context)
-    seen = yield from _peek(arn, state, after, limit)
-    yield from note_reading(arn, context)
-    return seen
-
-
-def _peek(arn: str, state: str, after: int | None, limit: int) -> Operation[list[Seen]]:
-    rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit, PAGE_BYTES))
-    if not rows:
-        yield from handles.check_queue(arn)
+    rows = yield from reading.peek_messages(name, state, after, limit, context)
     return [Seen(row, state) for row in rows]
 
 
@@ -143,42 +125,18 @@ class MessagePage(NamedTuple):
     next: str | None
 
 
-@needs("queue", "sqs:ReceiveMessage")
-def export_found(name: str, wanted: MessageFilter, context: Context) -> Operation[bytes]:
-    """Returns matching messages as JSON Lines. Stops after 1,000 messages or 4 MB."""
-    search = Search(build_queue_arn(name, context), wanted, None, MAX_EXPORTED, MAX_SCANNED)
-    found = yield from search_messages(search, EXPORTED_BYTES, context)
-    yield from note_reading(search.arn, context)
-    return b"".join(msgspec.json.encode(show_message(row)) + b"\n" for row in found.rows)
-
-
-@needs("queue", "sqs:ReceiveMessage")
 def find(name: str, wanted: MessageFilter, place: str | None, context: Context) -> Operation[MessagePage]:
-    """Returns a page of matching messages. Raises QueueDoesNotExist or InvalidParameterValue."""
-    search = Search(build_queue_arn(name, context), wanted, place, PAGE)
-    found = yield from search_messages(search, PAGE_BYTES, context)
-    yield from note_reading(search.arn, context)
+    found = yield from reading.find_page(name, wanted, place, PAGE, context)
     return MessagePage([Seen(row, row.state) for row in found.rows], found.looked_at, found.of, found.next)
 
 
-@needs("queue", "sqs:ReceiveMessage")
 def look_for(name: str, message_id: int, states: Sequence[str], context: Context) -> Operation[Seen | None]:
-    """Returns the message with this id in one of these states, or None."""
-    arn = build_queue_arn(name, context)
-    yield from note_reading(arn, context)
-    for state in states:
-        for seen in (yield from _peek(arn, state, message_id - 1, 1)):
-            if seen.row.public_id == message_id:
-                return seen
-    return None
+    found = yield from reading.peek_message(name, message_id, states, context)
+    return None if found is None else Seen(*found)
 
 
-@needs("queue", "sqs:ReceiveMessage")
 def read_samples(name: str, ids: Sequence[int], context: Context) -> Operation[list[Seen]]:
-    """Returns the messages with these ids that still exist."""
-    arn = build_queue_arn(name, context)
-    rows = yield from Call(READ_MESSAGES, (arn, list(ids)))
-    yield from note_reading(arn, context)
+    rows = yield from reading.read_messages(name, ids, context)
     return [Seen(row, row.state) for row in rows]
 
 

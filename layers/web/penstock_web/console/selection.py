@@ -10,28 +10,23 @@ from typing import Final, NamedTuple
 from fastapi import Response
 
 from penstock.context import Context
-from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
 from penstock.errors import InvalidParameterValue
 from penstock.management.errors import MessageNotFound
-from penstock.management.rights import needs, show
-from penstock.search.failures import BY_DEFAULT, FailureGroup, Grouping, group_failures
-from penstock.search.failures import SCANNED as GROUPED
+from penstock.management.messages import reading
+from penstock.management.messages.reading import MAX_IDS
+from penstock.management.rights import show
 from penstock.search.filters import MessageFilter
-from penstock.search.messages import SCANNED, Search, search_messages
 
 from .filters import NAMES, parse_filter
 from .forms import Form, Query
-from .messages import PAGE_BYTES, STATES, Seen
+from .messages import STATES, Seen
 from .page import Page
 from .rendering import query, segment
 from .responses import redirect
 
-MAX_IDS: Final = 1_000
 SAMPLES: Final = 3
 """The number of messages that a page shows before an act."""
-MAX_GROUPS: Final = 20
-MAX_SEARCHES: Final = 12
 LAST_ID: Final = 2**63 - 1
 MAX_HERE_LENGTH: Final = 160
 GROUPS: Final = "groups"
@@ -128,27 +123,8 @@ class Count(NamedTuple):
         return f"{self.number:,}{'' if self.is_exact else ' or more'}"
 
 
-@needs("queue", "sqs:ReceiveMessage")
 def count_matches(name: str, wanted: MessageFilter, context: Context) -> Operation[Count]:
-    """Counts the matching messages among the first 10,000 messages. Raises QueueDoesNotExist."""
-    grouping = Grouping(build_queue_arn(name, context), [], None, None, SCANNED, 1, wanted)
-    found = yield from group_failures(grouping, context)
-    return Count(sum(group.messages for group in found.groups), found.next is None)
-
-
-@needs("queue", "sqs:ReceiveMessage")
-def find_ids(name: str, wanted: MessageFilter, context: Context) -> Operation[list[int]]:
-    """Returns the ids of up to 1,000 matching messages. Raises QueueDoesNotExist."""
-    ids: list[int] = []
-    place = None
-    for _ in range(MAX_SEARCHES):
-        search = Search(build_queue_arn(name, context), wanted, place, MAX_IDS - len(ids))
-        found = yield from search_messages(search, PAGE_BYTES, context)
-        ids += [row.public_id for row in found.rows]
-        place = found.next
-        if place is None or len(ids) >= MAX_IDS:
-            break
-    return ids
+    return Count(*(yield from reading.count_matches(name, wanted, context)))
 
 
 def is_id(text: str) -> bool:
@@ -181,29 +157,10 @@ async def describe(name: str, selection: Selection, page: Page) -> dict[str, str
     return facts
 
 
-@needs("queue", "sqs:ReceiveMessage")
 def read_title(name: str, wanted: MessageFilter, context: Context) -> Operation[dict[str, str]]:
-    """Returns the title of the group that the filter finds. A title says in what a group differs from the others, so
-    this function reads all groups.
-    """
-    arn = build_queue_arn(name, context)
-    everything = yield from group_failures(Grouping(arn, BY_DEFAULT, None, None, GROUPED, MAX_GROUPS), context)
-    alike = [group for group in everything.groups if is_part(group, wanted)]
-    if len(alike) == 1 and alike[0].title:
-        return {"group": alike[0].title}
-    found = yield from group_failures(Grouping(arn, ["shape"], None, None, GROUPED, 1, wanted), context)
-    samples = [sample for group in found.groups for sample in group.samples]
-    return {"messages like": Seen(samples[0], samples[0].state).preview} if samples else {}
-
-
-def is_part(group: FailureGroup, wanted: MessageFilter) -> bool:
-    """Returns whether all messages of a group have the filter's shape, cause and source queue."""
-    own = group.filter
-    return (
-        own is not None
-        and own.shape == wanted.shape
-        and all(
-            given is None or given == value
-            for given, value in ((wanted.cause, own.cause), (wanted.source_queue, own.source_queue))
-        )
-    )
+    """Returns the title of the group that the filter finds, or the beginning of one of its bodies."""
+    group = yield from reading.find_group(name, wanted, context)
+    if group is None:
+        return {}
+    sample = group.samples[0]
+    return {"group": group.title} if group.title else {"messages like": Seen(sample, sample.state).preview}

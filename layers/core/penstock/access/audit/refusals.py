@@ -27,6 +27,8 @@ MAX_CALLERS: Final = 200
 """The most callers and errors that a process counts separately between two writes. The process counts all other callers
 and errors together.
 """
+MAX_READ: Final = 1_000
+"""The number of readings that a process remembers, to count a request only once for a queue."""
 MAX_TEXT_LENGTH: Final = 256
 REFUSING: Final = (
     errors.AccessDenied, errors.IncompleteSignature, errors.InvalidClientTokenId, errors.MisdirectedRequest,
@@ -68,6 +70,13 @@ class RefusedRequest(Protocol):
     def environment(self) -> "Caches": ...
 
 
+class ReadingRequest(RefusedRequest, Protocol):
+    """The part of `Context` that describes a request that reads messages."""
+
+    @property
+    def request_id(self) -> str: ...
+
+
 class Caches(Protocol):
     """The part of `Environment` that stores the counts of the process."""
 
@@ -81,6 +90,7 @@ class Refusals:
     def __init__(self) -> None:
         self._counts: dict[Refusal, int] = {}
         self._first: dict[Refusal, tuple[str, str]] = {}
+        self._read: set[tuple[str, str]] = set()
         self._written_at = -WRITE_SECONDS
 
     def add(self, refusal: Refusal, action: str, target: str) -> None:
@@ -89,6 +99,15 @@ class Refusals:
             target = target if refusal.error else OTHERS
         self._counts[refusal] = self._counts.get(refusal, 0) + 1
         self._first.setdefault(refusal, (action, target))
+
+    def is_first_reading(self, request_id: str, arn: str) -> bool:
+        """Returns whether the request has not read the queue before. A page can read a queue several times."""
+        if (request_id, arn) in self._read:
+            return False
+        if len(self._read) >= MAX_READ:
+            self._read.clear()
+        self._read.add((request_id, arn))
+        return True
 
     def write(self) -> Operation[None]:
         """Writes the counts if ten seconds have passed since the last write."""
@@ -117,16 +136,17 @@ def note_refusal(error: AwsError, request: RefusedRequest, action: str) -> Opera
     yield from request.environment.cache(Refusals).write()
 
 
-def note_reading(arn: str, request: RefusedRequest) -> Operation[None]:
-    """Counts a request that shows a queue's messages without receiving them, and writes the counts if ten seconds
-    have passed.
+def note_reading(arn: str, request: ReadingRequest) -> Operation[None]:
+    """Counts a request that reads a queue's messages without receiving them, once for each queue, and writes the counts
+    if ten seconds have passed.
 
     Counts requests only if QUEUE_ACCESS is `sigv4`, because other settings do not identify the caller.
     """
     if request.user is None:
         return
     refusals = request.environment.cache(Refusals)
-    refusals.add(describe_caller(request, None, shorten(arn)), READING, shorten(arn))
+    if refusals.is_first_reading(request.request_id, arn):
+        refusals.add(describe_caller(request, None, shorten(arn)), READING, shorten(arn))
     yield from refusals.write()
 
 

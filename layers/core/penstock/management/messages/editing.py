@@ -18,7 +18,6 @@ import msgspec
 
 from penstock import errors
 from penstock.access.audit.acts import Act, audited
-from penstock.access.audit.refusals import note_reading
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.calls import decode_texts, transpose
 from penstock.context import Context
@@ -29,7 +28,7 @@ from penstock.management.errors import BodyNotJson, DuplicateMessage, MessageInF
 from penstock.management.rights import needs
 from penstock.observing.reports import Deleted, Sent
 from penstock.postgres.statements.messages import SendEntry
-from penstock.postgres.statements.stored_messages import READ_MESSAGES, REPLACE_MESSAGES, FoundRow, ReplacedRow
+from penstock.postgres.statements.stored_messages import REPLACE_MESSAGES, FoundRow, ReplacedRow
 from penstock.search.filters import MAX_NAMES, MessageFilter, Text
 from penstock.search.messages import SCANNED, Search, search_messages
 from penstock.sqs import failures, handles, sql_errors, validation
@@ -38,6 +37,7 @@ from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 
 from .conversion import format_body, to_attribute
 from .json_edit import is_json, list_paths, replace_value
+from .reading import read_rows
 from .search import After
 from .types import Headers, MessageId, Printable
 
@@ -170,12 +170,11 @@ def read_original(name: str, message_id: int, context: Context) -> Operation[Fou
 def read_message(name: str, message_id: int, context: Context) -> Operation[FoundRow]:
     """Returns a message in any state, without receiving it. Raises QueueDoesNotExist or MessageNotFound."""
     arn = build_queue_arn(name, context)
-    yield from note_reading(arn, context)
-    return (yield from _read(arn, message_id))
+    return (yield from _read(arn, message_id, context))
 
 
-def _read(arn: str, message_id: int) -> Operation[FoundRow]:
-    rows = yield from Call(READ_MESSAGES, (arn, [message_id]))
+def _read(arn: str, message_id: int, context: Context) -> Operation[FoundRow]:
+    rows = yield from read_rows(arn, [message_id], context)
     if not rows:
         yield from handles.check_queue(arn)
         raise MessageNotFound
@@ -189,7 +188,7 @@ def edit_message(name: str, message_id: int, edit: Edit, context: Context) -> Op
     Raises AccessDenied unless the caller can send to the target. Raises MessageNotFound, MessageInFlight,
     DuplicateMessage, BodyNotJson, and the errors of SendMessage. After an error, nothing has changed.
     """
-    row = yield from _read(build_queue_arn(name, context), message_id)
+    row = yield from _read(build_queue_arn(name, context), message_id, context)
     target = edit.to or find_target(row, name, context)
     yield from authorize_queues("SendMessage", [target], context)
     arn = build_queue_arn(target, context)
@@ -304,7 +303,6 @@ def replace_in_messages(name: str, request: Replacement, context: Context) -> Op
         if step.next is None or selected >= MAX_REPLACED:
             break
     if request.preview:
-        yield from note_reading(arn, context)
         result.paths = [] if result.replaced else order_paths(result.paths, ".".join(request.names))
     return result
 
@@ -332,7 +330,7 @@ def _read_step(arn: str, request: Replacement, place: str | None, most: int, con
     ids = list(dict.fromkeys(request.ids))
     first = int(place or 0)
     wanted = ids[first : first + IDS_PER_STEP]
-    rows = yield from Call(READ_MESSAGES, (arn, wanted))
+    rows = yield from read_rows(arn, wanted, context)
     if not rows:
         yield from handles.check_queue(arn)
     following = first + IDS_PER_STEP

@@ -5,7 +5,6 @@ from uuid import UUID, uuid4
 
 from penstock import errors
 from penstock.access.audit.acts import Act, audited
-from penstock.access.audit.refusals import note_reading
 from penstock.calls import decode_texts
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn, find_queue
@@ -19,8 +18,6 @@ from penstock.postgres.statements.stored_messages import (
     CHANGE_VISIBILITY_BY_ID,
     DELETE_BY_ID,
     DELETE_WITH_UNDO,
-    PEEK_MESSAGES,
-    READ_ARCHIVE,
     UNDO_DELETION,
     PendingDeletionRow,
 )
@@ -40,6 +37,7 @@ from .conversion import (
     to_headers,
     to_send_request,
 )
+from .reading import peek_rows, read_archived_rows
 from .types import Hidden, NewMessage, StoredMessage
 
 
@@ -248,10 +246,7 @@ def fail(name: str, receipt: str, error: str, seconds: int | None, context: Cont
 def peek(name: str, state: str, after: int | None, limit: int, context: Context) -> Operation[list[StoredMessage]]:
     """Lists messages in this state in the order of their ids, without receiving them."""
     arn = build_queue_arn(name, context)
-    rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit, limit_page_bytes(context)))
-    if not rows:
-        yield from handles.check_queue(arn)
-    yield from note_reading(arn, context)
+    rows = yield from peek_rows(arn, state, after, limit, limit_page_bytes(context), context)
     page = [
         StoredMessage(
             id=row.public_id,
@@ -274,10 +269,7 @@ def peek(name: str, state: str, after: int | None, limit: int, context: Context)
 def read_archive(name: str, after: int | None, limit: int, context: Context) -> Operation[list[StoredMessage]]:
     """Lists the queue's archived messages in the order of deletion. `after` is an `archive_id`."""
     arn = build_queue_arn(name, context)
-    rows = yield from Call(READ_ARCHIVE, (arn, after, limit, limit_page_bytes(context)))
-    if not rows:
-        yield from handles.check_queue(arn)
-    yield from note_reading(arn, context)
+    rows = yield from read_archived_rows(arn, after, limit, limit_page_bytes(context), context)
     page = [
         StoredMessage(
             archive_id=row.archive_id,

@@ -5,7 +5,6 @@ from typing import Annotated
 import msgspec
 
 from penstock import errors
-from penstock.access.audit.refusals import note_reading
 from penstock.context import Context
 from penstock.documents import queue_names
 from penstock.documents.decoding import decode_document
@@ -109,7 +108,6 @@ def find_messages(name: str, request: SearchRequest, context: Context) -> Operat
         queue_names.build_queue_arn(name, context), request.filter, request.after, request.limit, request.scan
     )
     found = yield from search_messages(wanted, limit_page_bytes(context), context)
-    yield from note_reading(wanted.arn, context)
     messages = [show_message(row) for row in found.rows]
     fitted = fit_page(messages, context)
     following = found.next
@@ -121,9 +119,7 @@ def find_messages(name: str, request: SearchRequest, context: Context) -> Operat
 @needs("queue", "sqs:ReceiveMessage")
 def find_failures(_name: str, wanted: grouping.Grouping, context: Context) -> Operation[grouping.Failures]:
     """Groups the messages of the queue in `wanted`. Raises QueueDoesNotExist."""
-    found = yield from grouping.group_failures(wanted, context)
-    yield from note_reading(wanted.arn, context)
-    return found
+    return (yield from grouping.group_failures(wanted, context))
 
 
 def format_place(row: FoundRow) -> str:

@@ -6,19 +6,17 @@ from typing import Final, NamedTuple, get_args
 from fastapi import Response
 
 from penstock.access.audit.refusals import note_reading
-from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
-from penstock.effects import Operation
-from penstock.management.messages.search import PLACE
-from penstock.management.rights import needs, right_of
-from penstock.search.failures import BY_DEFAULT, SCANNED, By, FailureGroup, Failures, Grouping, group_failures
+from penstock.management.messages.reading import MAX_GROUPS
+from penstock.management.messages.search import PLACE, find_failures
+from penstock.management.rights import right_of
+from penstock.search.failures import BY_DEFAULT, SCANNED, By, FailureGroup, Grouping
 from penstock_web.console.filters import as_parameters
 from penstock_web.console.messages import ComparedLine, Seen, find_acts, mark_lines, to_datetime
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import plural
 from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
-from penstock_web.console.selection import MAX_GROUPS
 from penstock_web.console.snippets import as_markdown
 
 KINDS: Final[tuple[By, ...]] = get_args(By)
@@ -61,13 +59,7 @@ def read_place(text: str) -> str | None:
     return text if len(text) <= MAX_PLACE_LENGTH and re.fullmatch(PLACE, text) else None
 
 
-@needs("queue", "sqs:ReceiveMessage")
-def read_failures(_name: str, wanted: Grouping, context: Context) -> Operation[Failures]:
-    """Groups a queue's messages by failure. Raises QueueDoesNotExist."""
-    return (yield from group_failures(wanted, context))
-
-
-@screen("/console/queues/{name}/failures", right=right_of(read_failures))
+@screen("/console/queues/{name}/failures", right=right_of(find_failures))
 async def failures(name: str, page: CurrentPage) -> Response:
     """Groups the queue's first messages, and shows the groups. The parameter `by` names the properties that a group's
     messages share.
@@ -80,7 +72,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
         build_queue_arn(name, page.context), chosen or list(BY_DEFAULT), attribute if "attribute" in chosen else None,
         read_place(page.query.get("after", "")), SCANNED, MAX_GROUPS,
     )  # fmt: skip
-    found = await page.read(("failures", *map(str, wanted)), lambda: read_failures(name, wanted, page.context))
+    found = await page.read(("failures", *map(str, wanted)), lambda: find_failures(name, wanted, page.context))
     await page.run(note_reading(wanted.arn, page.context))  # The audit also records a read from the cache.
     return show_page(
         page, "failures.html", title=f"Dead letters of {name}", name=name, found=found, by=wanted.by, kinds=KINDS,

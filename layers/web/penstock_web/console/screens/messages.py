@@ -10,6 +10,7 @@ from fastapi import Response
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.errors import MessageNotFound
+from penstock.management.messages import reading
 from penstock.management.messages.editing import read_message
 from penstock.management.messages.operations import delete_with_undo, send_written, undo_deletion
 from penstock.management.rights import require_on, right_of, show
@@ -17,7 +18,7 @@ from penstock.search.filters import MessageFilter
 from penstock.sqs.types import SendMessageRequest
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.message_form import MAX_ATTRIBUTES, Written, build_attributes, fill, read_written
-from penstock_web.console.messages import STATES, Seen, export_found, find, find_acts, look_at, look_for, read_samples
+from penstock_web.console.messages import STATES, Seen, find, find_acts, look_at, look_for, read_samples
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import PAGE, cut_page
 from penstock_web.console.rendering import segment
@@ -25,13 +26,11 @@ from penstock_web.console.responses import HEADERS, find_status, redirect, show_
 from penstock_web.console.screen import act, screen
 from penstock_web.console.selection import (
     LAST_ID,
-    MAX_IDS,
     SAMPLES,
     Count,
     Selection,
     count_matches,
     describe,
-    find_ids,
     nothing_selected,
     parse_id,
     read_selection,
@@ -52,7 +51,7 @@ class Selected(NamedTuple):
     matches: Count
 
 
-@screen("/console/queues/{name}/messages", right=right_of(look_at))
+@screen("/console/queues/{name}/messages", right=right_of(reading.peek_messages))
 async def messages(name: str, page: CurrentPage) -> Response:
     """Shows a page of messages in one state, in the order of their ids. If the URL contains a filter, shows matching
     messages in the queue's order. The URL also contains the messages that the user has selected on other pages.
@@ -99,12 +98,12 @@ async def select(
     )
 
 
-@screen("/console/queues/{name}/messages/export", right=right_of(export_found))
+@screen("/console/queues/{name}/messages/export", right=right_of(reading.export_messages))
 async def export(name: str, page: CurrentPage) -> Response:
     """Exports the messages that match the filter."""
     state = page.query.get("state", "")
     wanted = parse_filter(page.query, [state] if state in STATES else list(STATES)) or MessageFilter()
-    lines = await page.run(export_found(name, wanted, page.context))
+    lines = await page.run(reading.export_messages(name, wanted, page.context))
     headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}.jsonl"'}
     return Response(lines, media_type="application/x-ndjson", headers=headers)
 
@@ -115,7 +114,7 @@ async def undo_form(name: str, page: CurrentPage) -> Response:
     return show_page(page, "undo.html", title=f"Undo in {name}")
 
 
-@screen("/console/queues/{name}/messages/{message_id}", right=right_of(look_for))
+@screen("/console/queues/{name}/messages/{message_id}", right=right_of(reading.peek_message))
 async def message(name: str, message_id: str, page: CurrentPage) -> Response:
     """Shows a message. Raises MessageNotFound."""
     first = page.query.read_choice("state", STATES)
@@ -209,12 +208,12 @@ async def delete_messages(name: str, page: CurrentPage) -> Response:
 
 async def ask_before_deletion(name: str, selection: Selection, page: Page) -> Response:
     """Asks with the number, the filter and up to three samples. A user who may not read messages sees no samples."""
-    found = selection.ids or await page.run(find_ids(name, selection.wanted, page.context))
+    found = selection.ids or await page.run(reading.find_ids(name, selection.wanted, page.context))
     samples = await page.run(show(read_samples(name, found[:SAMPLES], page.context))) if found else []
     return show_page(
         page, "delete.html", title=f"Delete messages of {name}", name=name, ids=found, selection=selection,
         facts=await describe(name, selection, page), samples=samples or [],
-        more=not selection.ids and len(found) >= MAX_IDS,
+        more=not selection.ids and len(found) >= reading.MAX_IDS,
     )  # fmt: skip
 
 
