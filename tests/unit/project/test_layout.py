@@ -180,6 +180,27 @@ def test_the_management_plane_knows_no_http() -> None:
     assert {imported_name for imported_name in found if f"{imported_name[1]}.".startswith(refused)} == set()
 
 
+WITH_CALLS = {"console/sign_in.py"}  # Only the console has sessions (decision 19).
+
+
+@pytest.mark.parametrize(
+    ("package", "may_call"), [("", True), ("console", False), ("rest", False), ("mcp", False), ("cli", False)]
+)
+def test_interfaces_declare_no_operation(package: str, may_call: bool) -> None:
+    """An operation of `management/` declares the right and calls SQL, so no interface can forget a right or a row of the
+    audit (decision 19)."""
+    web = ROOT / "layers/web/penstock_web"
+    calls = {
+        (path.relative_to(web).as_posix(), node.func.id)
+        for path in (web / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert calls
+    refused = {"needs"} if may_call else {"needs", "Call", "BatchCall"}
+    assert {path for path, name in calls if name in refused} == (WITH_CALLS if package == "console" else set())
+
+
 def test_documents_have_one_schema_library() -> None:
     found = imported_by(ROOT / "layers", ROOT / "layers")
     assert {file for file, name in found if name.partition(".")[0] == "pydantic"} == set()

@@ -22,10 +22,12 @@ from penstock.postgres.statements.access import (
     CREATE_KEY,
     END_USER,
     LIMIT_KEY,
+    LIST_AUDIT,
     LIST_KEYS,
     LIST_USERS,
     REVOKE_KEY,
     SET_USER,
+    AuditRow,
     KeyRow,
     UserRow,
 )
@@ -272,3 +274,10 @@ def store_revocation(key_id: str, _actor: Actor) -> Operation[None]:
     rows = yield from Call(REVOKE_KEY, (key_id,))
     if not any(row.revoked for row in rows):
         raise KeyNotFound
+
+
+# --- the audit log ---------------------------------------------------------------------------------------------------
+@needs("account", "penstock:ReadAudit")
+def read_audit(before: int | None, limit: int, context: Context) -> Operation[list[AuditRow]]:
+    """Returns up to `limit` rows of the account's audit log, the newest first."""
+    return (yield from Call(LIST_AUDIT, (context.account_id, before, limit)))

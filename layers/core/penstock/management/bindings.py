@@ -15,6 +15,7 @@ from penstock.documents.routing_keys import is_pattern
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.events import BIND, LIST_BINDINGS, MATCH_EVENT, UNBIND, BindingRow, BoundRow
+from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
 from penstock.sns.filter_policy import compile as filter_policy
 from penstock.sqs import handles
 
@@ -163,3 +164,18 @@ def show_binding(row: BindingRow | BoundRow) -> EventSubscription:
 def check_pattern(text: str) -> None:
     if not is_pattern(text):
         raise errors.InvalidParameterValue("pattern: a routing key in which segments may be '*' or '#'")
+
+
+class Senders(NamedTuple):
+    """The topic subscriptions and routing-key bindings that send messages to a queue."""
+
+    subscriptions: list[QueueSubscriptionRow]
+    bindings: list[EventSubscription]
+
+
+@needs("queue", "penstock:ListSubscriptions")
+def read_senders(name: str, limit: int, context: Context) -> Operation[Senders]:
+    """Returns a queue's first `limit` topic subscriptions and bindings."""
+    rows = yield from Call(SUBSCRIPTIONS_OF_QUEUE, (build_queue_arn(name, context),))
+    bindings = yield from list_queue_bindings(name, None, limit, context)
+    return Senders(rows[:limit], bindings.subscriptions)

@@ -1,7 +1,7 @@
 """Creates, lists, describes, changes and pauses queues. Lists receivers."""
 
 from time import time
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
@@ -16,11 +16,12 @@ from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, Woken
-from penstock.postgres.statements.queues import LIST_QUEUES, LIST_RECEIVERS
+from penstock.postgres.statements.queues import LIST_QUEUES, LIST_RECEIVERS, READ_QUEUE_PAGE, QueuePageRow
 from penstock.sqs import attributes, handles, queues, validation
 from penstock.sqs.types import DeleteQueueRequest
 
 from .rights import needs, show
+from .verdicts import KEPT, QUEUES_PER_READ, RECENT, Observed, observe
 
 # Every attribute is a text, as on AWS. A client can also send numbers, booleans and policies as JSON values.
 Attributes = Annotated[
@@ -208,3 +209,55 @@ def list_receivers(name: str, context: Context) -> Operation[list[ReceiverDescri
         )
         for row in rows
     ]
+
+
+# --- measurements ----------------------------------------------------------------------------------------------------
+MAX_OBSERVED: Final = QUEUES_PER_READ[RECENT]
+MAX_HISTORIES: Final = QUEUES_PER_READ[KEPT]
+
+
+class ObservedQueue(NamedTuple):
+    """A queue's description, and its last measurement, minutes and verdict."""
+
+    queue: QueueDescription
+    seen: Observed
+
+
+@needs("queue", "sqs:GetQueueAttributes", "penstock:GetQueueMetrics")
+def read_queue(name: str, context: Context) -> Operation[ObservedQueue]:
+    """Returns a queue. Raises QueueDoesNotExist."""
+    described = yield from describe_queue(name, context)
+    seen = yield from _observe([described.arn], context)
+    if described.arn not in seen:  # Another request has just deleted the queue.
+        raise errors.QueueDoesNotExist
+    return ObservedQueue(described, seen[described.arn])
+
+
+class WantedQueues(NamedTuple):
+    """A page of a list of queues: up to `limit` queues whose names contain `search`, after the first `skip` queues.
+
+    `sort` is a column of `queue.read_queue_page`, or `trouble`, which begins with the queues in `first`.
+    """
+
+    search: str
+    sort: str
+    descending: bool
+    first: list[str]
+    skip: int
+    limit: int
+
+
+@needs("account", "sqs:ListQueues", "penstock:GetLag")
+def read_queue_page(wanted: WantedQueues, context: Context) -> Operation[list[tuple[QueuePageRow, Observed | None]]]:
+    """Returns a page of queues, which is empty beyond the last queue. A queue that another request has just deleted has
+    no measurement.
+    """
+    rows = yield from Call(READ_QUEUE_PAGE, (context.account_id, context.region, *wanted))
+    seen = yield from _observe([row.arn for row in rows], context)
+    return [(row, seen.get(row.arn)) for row in rows]
+
+
+def _observe(arns: list[str], context: Context) -> Operation[dict[str, Observed]]:
+    """Returns the existing queues by ARN. Reads only the first 60 ARNs, and the complete history of five queues."""
+    limit = context.environment.settings.queue_in_flight_limit
+    return (yield from observe(arns[:MAX_OBSERVED], limit, histories=MAX_HISTORIES))

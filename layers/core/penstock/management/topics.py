@@ -1,6 +1,6 @@
 """Topics and their subscriptions: SNS's operations, with names instead of ARNs."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -9,9 +9,18 @@ from penstock.access.audit.acts import Act, audited
 from penstock.access.authorization import check_user
 from penstock.access.resources import build_arn
 from penstock.aws.fifo_name import is_fifo_name
+from penstock.aws.sns_arn import is_topic_name
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn as queue_arn_of
-from penstock.effects import Operation
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.sns.topics import (
+    DESCRIBE_TOPIC,
+    READ_TOPIC_PAGE,
+    READ_TOPIC_SUBSCRIPTIONS,
+    TopicPageRow,
+    TopicRow,
+    TopicSubscriptionRow,
+)
 from penstock.sns import subscriptions as subscribing
 from penstock.sns import topics
 from penstock.sns import types as sns
@@ -234,6 +243,40 @@ def unsubscribe(name: str, subscription: str, context: Context) -> Operation[Non
     """Deletes a subscription of a topic. A missing subscription is ignored."""
     arn = f"{build_topic_arn(name, context)}:{subscription}"
     yield from subscribing.unsubscribe(sns.UnsubscribeRequest(arn), context)
+
+
+class ExpandedTopic(NamedTuple):
+    """A topic with a page of its subscriptions."""
+
+    topic: TopicRow
+    subscriptions: list[TopicSubscriptionRow]
+
+
+Facts = tuple[str | None, str | None]
+"""What filter policies compare, as JSON: facts about a message's attributes, and facts about its body."""
+
+
+@needs("account", "sns:ListTopics")
+def read_topic_page(search: str, skip: int, limit: int, context: Context) -> Operation[list[TopicPageRow]]:
+    """Returns up to `limit` topics whose names contain `search`, after the first `skip` topics."""
+    return (yield from Call(READ_TOPIC_PAGE, (context.account_id, context.region, search, skip, limit)))
+
+
+@needs("topic", "sns:GetTopicAttributes", "sns:ListTagsForResource", "sns:ListSubscriptionsByTopic")
+def expand_topic(name: str, facts: Facts, skip: int, limit: int, context: Context) -> Operation[ExpandedTopic | None]:
+    """Returns a topic with up to `limit` subscriptions after the first `skip`, or None if the topic does not exist. A
+    subscription says whether its filter policy accepts the facts.
+    """
+    arn = build_topic_arn(name, context)
+    rows = (yield from Call(DESCRIBE_TOPIC, (arn,))) if is_topic_name(name) else []
+    if not rows:
+        return None
+    return ExpandedTopic(rows[0], (yield from Call(READ_TOPIC_SUBSCRIPTIONS, (arn, *facts, skip, limit))))
+
+
+def is_topic(name: str, context: Context) -> Operation[bool]:
+    """Returns whether the account has a topic of this name."""
+    return is_topic_name(name) and bool((yield from Call(DESCRIBE_TOPIC, (build_topic_arn(name, context),))))
 
 
 def parse_name(arn: str) -> str:

@@ -1,6 +1,6 @@
 """Declares the console's screens and acts.
 
-    @screen("/console/topics", right=right_of(read_topics), title="Topics", position=30)
+    @screen("/console/topics", right=right_of(read_topic_page), title="Topics", position=30)
     async def topics(page: CurrentPage) -> Response: ...
 
 `console.py` imports every module of `screens/`. ARCHITECTURE.md lists the other steps for a new page.

@@ -10,20 +10,11 @@ import hmac
 
 from fastapi import Request
 
-from penstock.context import Context
 from penstock.effects import Operation
 from penstock.errors import InvalidClientTokenId, MissingAuthenticationToken
-from penstock.management.rights import needs, right_of
+from penstock.management.installation import read_scope
+from penstock.management.rights import right_of
 from penstock_web.routing.runner import OperationRunner
-
-
-@needs("account", "penstock:GetMetrics")
-def read_scope(context: Context) -> Operation[str | None]:
-    """Returns the account whose lines the caller may read, or None if the caller may read all lines."""
-    yield from ()
-    settings = context.environment.settings
-    is_owner = settings.queue_access != "sigv4" or context.account_id == settings.queue_account_id
-    return None if is_owner else context.account_id
 
 
 async def admit_scraper(request: Request) -> str | None:

@@ -23,12 +23,12 @@ from penstock.environment import Environment
 from penstock.errors import AccessDenied, AwsError
 from penstock.http import HttpRequest
 from penstock.management.actions import OWN_ACTIONS
+from penstock.management.installation import read_scope
 from penstock.management.rights import RIGHT, require, right_of
 from penstock.postgres.statements.access import READ_POLICIES, READ_TOPIC_POLICIES
 from penstock.settings import Settings
 from penstock_web.console.console import list_screens
 from penstock_web.mcp.tools import TOOLS
-from penstock_web.metrics.scraping import read_scope
 from penstock_web.rest.api import ROUTES
 from penstock_web.rest.application import RestApplication
 from penstock_web.routing.errors import ERROR_TABLE

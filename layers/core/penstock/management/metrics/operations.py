@@ -14,7 +14,17 @@ from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Operation
 from penstock.management.rights import needs
 from penstock.management.verdicts import read_verdicts
-from penstock.postgres.statements.metrics import READ_LAG, READ_METRICS, READ_MINUTES, READ_VERDICT_FACTS
+from penstock.postgres.statements.metrics import (
+    READ_ACCOUNT_MINUTES,
+    READ_LAG,
+    READ_METRICS,
+    READ_MINUTES,
+    READ_QUEUE_HISTORY,
+    READ_VERDICT_FACTS,
+    AccountMinuteRow,
+    MinuteRow,
+    QueueHistoryRow,
+)
 from penstock.sqs import queues, validation
 
 from .types import LagPage, QueueLag, QueueMetrics, QueueMinutes
@@ -104,6 +114,24 @@ def read_minutes(name: str, start: str | None, end: str | None, context: Context
         raise errors.QueueDoesNotExist
     rows = yield from Call(READ_MINUTES, ([arn], span.start, span.end))
     return QueueMinutes(name, span.start, span.end, [show_minute(row) for row in rows])
+
+
+@needs("queue", "penstock:GetQueueMetrics")
+def read_minute_rows(name: str, start: datetime, end: datetime, context: Context) -> Operation[list[MinuteRow]]:
+    """Returns a queue's minutes in [start, end). Returns no rows for an unknown queue."""
+    return (yield from Call(READ_MINUTES, ([build_queue_arn(name, context)], start, end)))
+
+
+@needs("queue", "penstock:GetQueueMetrics")
+def read_hours(name: str, start: datetime, end: datetime, context: Context) -> Operation[list[QueueHistoryRow]]:
+    """Returns the metrics job's hourly results for a queue in [start, end)."""
+    return (yield from Call(READ_QUEUE_HISTORY, (build_queue_arn(name, context), start, end)))
+
+
+@needs("account", "sqs:ListQueues", "penstock:GetLag")
+def read_account_minutes(start: datetime, context: Context) -> Operation[list[AccountMinuteRow]]:
+    """Returns the minutes of all queues of the account from `start`."""
+    return (yield from Call(READ_ACCOUNT_MINUTES, (context.account_id, context.region, start)))
 
 
 @needs("account", "penstock:GetLag")

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from fastapi import Response
 
 from penstock.context import Context
-from penstock.effects import Call, Operation
+from penstock.effects import Operation
 from penstock.management.attention import (
     Concern,
     JudgedQueue,
@@ -16,8 +16,9 @@ from penstock.management.attention import (
     read_attention,
     read_other_concerns,
 )
-from penstock.management.rights import needs, right_of
-from penstock.postgres.statements.metrics import READ_ACCOUNT_MINUTES, AccountMinuteRow
+from penstock.management.metrics.operations import read_account_minutes
+from penstock.management.rights import right_of
+from penstock.postgres.statements.metrics import AccountMinuteRow
 from penstock.verdicts import Kind
 from penstock_web.console.charts import Chart, draw_counts
 from penstock_web.console.page import CurrentPage
@@ -51,14 +52,12 @@ class Item(NamedTuple):
     text: str
 
 
-@needs("account", "sqs:ListQueues", "penstock:GetLag")
 def read_traffic(context: Context) -> Operation[list[AccountMinuteRow]]:
     """Returns the account's minutes of the last hour, and of the minute before it."""
-    start = datetime.now(UTC) - (MINUTES + 1) * MINUTE
-    return (yield from Call(READ_ACCOUNT_MINUTES, (context.account_id, context.region, start)))
+    return (yield from read_account_minutes(datetime.now(UTC) - (MINUTES + 1) * MINUTE, context))
 
 
-@screen("/console", right=right_of(read_attention, read_traffic), title="Overview", position=10)
+@screen("/console", right=right_of(read_attention, read_account_minutes), title="Overview", position=10)
 async def overview(page: CurrentPage) -> Response:
     """Shows problems, the last hour and totals."""
     await page.refresh()

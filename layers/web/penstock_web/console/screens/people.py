@@ -11,14 +11,13 @@ from fastapi import Response
 from penstock.access.keys import is_user_name
 from penstock.access.users import BUILT_IN, build_owner_arn, build_user_arn
 from penstock.context import Context
-from penstock.effects import Call, Operation
+from penstock.effects import Operation
 from penstock.errors import AccessDenied, AwsError, InvalidParameterValue
 from penstock.management import access
 from penstock.management.access import MAX_POLICIES, NewKey, ShownKey, ShownUser, list_keys, list_users
 from penstock.management.administrators import AccessChange, find_losses
 from penstock.management.errors import KeyNotFound, UserNotFound
-from penstock.management.rights import authorize, needs, right_of
-from penstock.postgres.statements.access import LIST_AUDIT, AuditRow
+from penstock.management.rights import authorize, right_of
 from penstock.settings import SettingError
 from penstock_web.console.forms import FieldProblem
 from penstock_web.console.page import CurrentPage, Page
@@ -254,16 +253,10 @@ async def ask_first(change: AccessChange, button: str, page: Page) -> Response |
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------
-@needs("account", "penstock:ReadAudit")
-def read_audit(before: int, context: Context) -> Operation[list[AuditRow]]:
-    """Returns a page of the account's audit log. Returns one extra row if there is a next page."""
-    return (yield from Call(LIST_AUDIT, (context.account_id, before or None, AUDIT_PAGE + 1)))
-
-
-@screen("/console/audit", right=right_of(read_audit), title="Audit", position=90)
+@screen("/console/audit", right=right_of(access.read_audit), title="Audit", position=90)
 async def audit(page: CurrentPage) -> Response:
     """Shows the audit log from the newest to the oldest row."""
     before = page.query.read_number("before", 0, LAST_ID)
-    rows = await page.run(read_audit(before, page.context))
+    rows = await page.run(access.read_audit(before or None, AUDIT_PAGE + 1, page.context))
     shown, more = cut_page(rows, AUDIT_PAGE)
     return show_page(page, "audit.html", rows=shown, more=more, before=before)

@@ -9,32 +9,28 @@ from fastapi import Response
 
 from penstock.access.resources import build_arn
 from penstock.context import Context
-from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp
-from penstock.effects import Call, Compute, Operation
-from penstock.errors import AwsError, InvalidParameterValue, QueueDoesNotExist
+from penstock.effects import Compute, Operation
+from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.attention import CONSOLE, PAGES_OF_CAUSES
-from penstock.management.bindings import EventSubscription, list_queue_bindings
+from penstock.management.bindings import read_senders
+from penstock.management.metrics.operations import read_hours, read_minute_rows
 from penstock.management.queues import (
     Attributes,
     NewQueue,
-    QueueDescription,
     create_queue,
     delete_queue,
-    describe_queue,
     list_receivers,
     purge_queue,
+    read_queue,
     set_paused,
 )
-from penstock.management.rights import needs, right_of
-from penstock.management.verdicts import Observed, group_by_queue
-from penstock.postgres.statements.metrics import READ_MINUTES, READ_QUEUE_HISTORY
-from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
+from penstock.management.rights import right_of
+from penstock.management.verdicts import group_by_queue
 from penstock.verdicts import Cause
 from penstock_web.console.charts import Chart, History, build_charts, build_history
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
-from penstock_web.console.resources import observe
 from penstock_web.console.responses import explain_refusal, redirect, show_page
 from penstock_web.console.screen import SCREENS, act, screen
 from penstock_web.console.snippets import queue_snippets
@@ -62,54 +58,20 @@ REMEDIES: Final = {
 """The texts of links to the pages on which a user can mend a cause."""
 
 
-class QueueNow(NamedTuple):
-    """A queue's description, and its last measurement, minutes and verdict."""
-
-    queue: QueueDescription
-    seen: Observed
-
-
-class Subscribed(NamedTuple):
-    """The topic subscriptions and routing-key bindings that send messages to a queue."""
-
-    subscriptions: list[QueueSubscriptionRow]
-    bindings: list[EventSubscription]
-
-
-@needs("queue", "sqs:GetQueueAttributes", "penstock:GetQueueMetrics")
-def read_queue(name: str, context: Context) -> Operation[QueueNow]:
-    """Returns a queue. Raises QueueDoesNotExist."""
-    described = yield from describe_queue(name, context)
-    seen = yield from observe([described.arn], context.environment.settings.queue_in_flight_limit)
-    if described.arn not in seen:  # Another request has just deleted the queue.
-        raise QueueDoesNotExist
-    return QueueNow(described, seen[described.arn])
-
-
-@needs("queue", "penstock:GetQueueMetrics")
 def read_charts(name: str, span: timedelta, context: Context) -> Operation[list[Chart]]:
     """Returns charts of the last `span`. Also reads the hour before, because the charts begin with the last known
     depth.
     """
     end = datetime.now(UTC).replace(second=0, microsecond=0)
-    rows = yield from Call(READ_MINUTES, ([build_queue_arn(name, context)], end - span - timedelta(hours=1), end))
+    rows = yield from read_minute_rows(name, end - span - timedelta(hours=1), end, context)
     return build_charts(group_by_queue(rows).get(1, ()), end - span, end)
 
 
-@needs("queue", "penstock:GetQueueMetrics")
 def read_history(name: str, context: Context) -> Operation[History]:
-    """Returns the metrics job's hourly results of the last 30 days."""
+    """Returns charts of the metrics job's hourly results of the last 30 days."""
     end = datetime.now(UTC)
-    rows = yield from Call(READ_QUEUE_HISTORY, (build_queue_arn(name, context), end - MONTH_LENGTH, end))
+    rows = yield from read_hours(name, end - MONTH_LENGTH, end, context)
     return (yield from Compute(partial(build_history, rows, end - MONTH_LENGTH, end)))
-
-
-@needs("queue", "penstock:ListSubscriptions")
-def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
-    """Returns a queue's first 100 subscriptions and 100 bindings."""
-    rows = yield from Call(SUBSCRIPTIONS_OF_QUEUE, (build_queue_arn(name, context),))
-    bindings = yield from list_queue_bindings(name, None, MAX_SUBSCRIPTIONS, context)
-    return Subscribed(rows[:MAX_SUBSCRIPTIONS], bindings.subscriptions)
 
 
 @screen("/console/queues/{name}", right=right_of(read_queue))
@@ -156,12 +118,12 @@ async def receivers(name: str, page: CurrentPage) -> Response:
     )
 
 
-@screen("/console/queues/{name}/settings", right=right_of(read_queue, read_subscribed))
+@screen("/console/queues/{name}/settings", right=right_of(read_queue, read_senders))
 async def settings(name: str, page: CurrentPage) -> Response:
     """Shows a queue's attributes, its senders, code that uses it, and the forms that purge and delete it."""
     context = page.context
     found = (await page.read(("queue", name), lambda: read_queue(name, context))).queue
-    subscribed = await page.read(("subscribed", name), lambda: read_subscribed(name, context))
+    subscribed = await page.read(("subscribed", name), lambda: read_senders(name, MAX_SUBSCRIPTIONS, context))
     attributes = dict(found.attributes)
     return show_page(
         page, "queue_settings.html", title=f"Settings of {name}", queue=found, moment=parse_timestamp,

@@ -7,19 +7,20 @@ from fastapi import Response
 from markupsafe import Markup
 
 from penstock.context import Context
-from penstock.effects import Call, Operation
+from penstock.effects import Operation
 from penstock.management.attention import Judged
 from penstock.management.messages.life import parse_message_id
-from penstock.management.rights import needs, right_of
+from penstock.management.queues import WantedQueues, read_queue_page
+from penstock.management.rights import right_of
 from penstock.management.verdicts import Observed
-from penstock.postgres.statements.queues import READ_QUEUE_PAGE, QueuePageRow
+from penstock.postgres.statements.queues import QueuePageRow
 from penstock.verdicts import Kind
 from penstock_web.console.charts import depths, spark
 from penstock_web.console.forms import Form
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.paging import PAGE, count_pages, count_rows_before, read_page_number
 from penstock_web.console.rendering import plural
-from penstock_web.console.resources import observe, read_shared
+from penstock_web.console.resources import read_shared
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import screen
 
@@ -50,19 +51,13 @@ class ListedQueue(NamedTuple):
         return Markup() if self.seen is None else depth_spark(self.seen)
 
 
-@needs("account", "sqs:ListQueues", "penstock:GetLag")
 def read_page(wanted: Wanted, first: list[str], context: Context) -> Operation[list[ListedQueue]]:
-    """Returns a page of queues. A page beyond the last page is empty. The sort `trouble` begins with the queues in
-    `first`.
-    """
-    place = (context.account_id, context.region)
-    rows = yield from Call(READ_QUEUE_PAGE, (*place, *wanted[:3], first, count_rows_before(wanted.page), PAGE))
-    limit = context.environment.settings.queue_in_flight_limit
-    seen = yield from observe([row.arn for row in rows], limit)
-    return [ListedQueue(row, seen.get(row.arn)) for row in rows]
+    """Returns a page of queues. The sort `trouble` begins with the queues in `first`."""
+    page = WantedQueues(*wanted[:3], first, count_rows_before(wanted.page), PAGE)
+    return [ListedQueue(*listed) for listed in (yield from read_queue_page(page, context))]
 
 
-@screen("/console/queues", right=right_of(read_page), title="Queues", position=20)
+@screen("/console/queues", right=right_of(read_queue_page), title="Queues", position=20)
 async def queues(page: CurrentPage) -> Response:
     """Shows queues with their last measurements. A message id in the search field leads to the message."""
     searched = page.query.get("q", "").strip()

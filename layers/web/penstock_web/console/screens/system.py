@@ -7,11 +7,10 @@ from typing import NamedTuple
 from fastapi import Response
 
 from penstock import __version__
-from penstock.context import Context
-from penstock.effects import Call, Operation
 from penstock.management.attention import LATE_SECONDS, OLD_SECONDS
-from penstock.management.rights import needs, right_of
-from penstock.postgres.statements.installation import READ_INSTALLATION, READ_SERVER, InstallationRow, ServerRow
+from penstock.management.installation import read_installation, read_server
+from penstock.management.rights import right_of
+from penstock.postgres.statements.installation import ServerRow
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import count, seconds, size
 from penstock_web.console.responses import show_page
@@ -32,18 +31,6 @@ class Rows(NamedTuple):
     table: str
     live: float
     dead: float
-
-
-@needs("account", "penstock:GetMetrics")
-def read_installation(context: Context) -> Operation[list[InstallationRow]]:  # noqa: ARG001 - the caller's rights
-    """Returns the last measurements of the worker `measure`."""
-    return (yield from Call(READ_INSTALLATION, ()))
-
-
-@needs("account", "penstock:GetMetrics")
-def read_server(context: Context) -> Operation[list[ServerRow]]:  # noqa: ARG001 - the caller's rights
-    """Returns the server's current state."""
-    return (yield from Call(READ_SERVER, ()))
 
 
 @screen("/console/system", right=right_of(read_installation, read_server), title="System", position=70)

@@ -7,20 +7,17 @@ import msgspec
 from fastapi import Response
 
 from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
-from penstock.aws.sns_arn import is_topic_name
-from penstock.context import Context
-from penstock.effects import Call, Operation
 from penstock.errors import AwsError, InvalidParameterValue
-from penstock.management.rights import build_topic_arn, needs, right_of
-from penstock.management.topics import NewTopic, create_topic, delete_topic, publish_written
-from penstock.postgres.statements.sns.topics import (
-    DESCRIBE_TOPIC,
-    READ_TOPIC_PAGE,
-    READ_TOPIC_SUBSCRIPTIONS,
-    TopicPageRow,
-    TopicRow,
-    TopicSubscriptionRow,
+from penstock.management.rights import build_topic_arn, right_of
+from penstock.management.topics import (
+    NewTopic,
+    create_topic,
+    delete_topic,
+    expand_topic,
+    publish_written,
+    read_topic_page,
 )
+from penstock.postgres.statements.sns.topics import TopicPageRow
 from penstock.sns.filter_policy import facts
 from penstock.sns.types import MessageAttributeValue as TopicAttribute
 from penstock.sns.types import PublishRequest
@@ -80,25 +77,13 @@ class SampleMessage(NamedTuple):
         return _json.encode(facts.attribute_facts(given)).decode(), None if of_body is None else of_body.decode()
 
 
-class ExpandedTopic(NamedTuple):
-    """A topic with a page of its subscriptions."""
-
-    topic: TopicRow
-    subscriptions: list[TopicSubscriptionRow]
-
-
-@needs("account", "sns:ListTopics")
-def read_topics(search: str, number: int, context: Context) -> Operation[list[TopicPageRow]]:
-    """Returns a page of the topics whose names contain `search`."""
-    place = (context.account_id, context.region)
-    return (yield from Call(READ_TOPIC_PAGE, (*place, search, count_rows_before(number), PAGE)))
-
-
-@screen("/console/topics", right=right_of(read_topics), title="Topics", position=30)
+@screen("/console/topics", right=right_of(read_topic_page), title="Topics", position=30)
 async def topics(page: CurrentPage) -> Response:
     """Shows topics by name."""
     search, number = page.query.get("q", "").strip()[:MAX_SEARCH_LENGTH], read_page_number(page.query)
-    rows = await page.read(("topics", search, number), lambda: read_topics(search, number, page.context))
+    rows = await page.read(
+        ("topics", search, number), lambda: read_topic_page(search, count_rows_before(number), PAGE, page.context)
+    )
     return show_topics(page, rows, Form(), ACCEPTED, search, number)
 
 
@@ -136,18 +121,7 @@ def read_tags(form: Form) -> Iterator[tuple[str, str]]:
         yield key.strip(), value.strip()
 
 
-@needs("topic", "sns:GetTopicAttributes", "sns:ListTagsForResource", "sns:ListSubscriptionsByTopic")
-def read_topic(name: str, wanted: SampleMessage, skip: int, context: Context) -> Operation[ExpandedTopic]:
-    """Returns a topic. Raises NoSuchThing."""
-    arn = build_topic_arn(name, context)
-    rows = (yield from Call(DESCRIBE_TOPIC, (arn,))) if is_topic_name(name) else []
-    if not rows:
-        raise NoSuchThing(f"There is no topic '{name}'.")
-    subscriptions = yield from Call(READ_TOPIC_SUBSCRIPTIONS, (arn, *wanted.facts(), skip, PAGE))
-    return ExpandedTopic(rows[0], subscriptions)
-
-
-@screen("/console/topics/{topic}", right=right_of(read_topic))
+@screen("/console/topics/{topic}", right=right_of(expand_topic))
 async def topic(topic: str, page: CurrentPage) -> Response:
     """Shows a topic and its subscriptions. If the URL contains a test message, also shows which subscriptions would
     receive the message.
@@ -156,7 +130,9 @@ async def topic(topic: str, page: CurrentPage) -> Response:
         *(page.query.get(name, "")[:MAX_TEST_LENGTH] for name in ("body", "attribute", "type", "value"))
     )
     number = read_page_number(page.query)
-    shown = await page.run(read_topic(topic, wanted, count_rows_before(number), page.context))
+    shown = await page.run(expand_topic(topic, wanted.facts(), count_rows_before(number), PAGE, page.context))
+    if shown is None:
+        raise NoSuchThing(f"There is no topic '{topic}'.")
     attributes = _texts.decode(shown.topic.attributes)
     return show_page(
         page, "topic.html", title=topic, name=topic, arn=build_topic_arn(topic, page.context), shown=shown,

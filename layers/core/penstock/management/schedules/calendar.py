@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 from penstock.context import Context
 from penstock.effects import Call, Operation, Pause
 from penstock.management.rights import needs
-from penstock.management.schedules.operations import group_key, may_read
 from penstock.postgres.statements.schedules import LIST_MISSED_RUNS, READ_CALENDAR, CalendarRow, MissedRunRow
 from penstock.scheduler.expressions.expression import ScheduleInvalid, read_stored
 from penstock.scheduler.rows import Period, next_fire
+
+from .operations import group_key, may_read
 
 DAYS: Final = 7
 DAY: Final = timedelta(days=1)
