@@ -8,10 +8,10 @@ from penstock.access.users import build_user
 from penstock.aws.arn import (
     MAX_NAME_LENGTH,
     _resolve_queue,
-    build_queue_arn,
     is_queue_name,
     parse_queue_arn,
     resolve_queue,
+    resolve_queue_arn,
 )
 from penstock.aws.queue_url import resolve
 from penstock.context import Context
@@ -167,7 +167,7 @@ def test_a_name_that_no_queue_can_have_is_a_queue_that_does_not_exist(name: str)
 
 # --- ARNs ------------------------------------------------------------------------------------------------------------
 def test_arns_are_read_back() -> None:
-    text = build_queue_arn("us-east-1", "000000000000", "q.fifo")
+    text = resolve_queue_arn("us-east-1", "000000000000", "q.fifo")
     assert text == "arn:aws:sqs:us-east-1:000000000000:q.fifo"
     parsed = parse_queue_arn(text)
     assert parsed is not None

@@ -90,11 +90,15 @@ class MissingParameter(AwsError):
     json_type = "MissingRequiredParameterException"
     namespace = CORAL
     query_code = "MissingParameter"
+    parameter: str
+    """The name of the absent member."""
 
     @classmethod
     def named(cls, parameter: str) -> "MissingParameter":
         """Returns the error for an absent member of this name."""
-        return cls(f"The request must contain the parameter {parameter}.")
+        error = cls(f"The request must contain the parameter {parameter}.")
+        error.parameter = parameter
+        return error
 
 
 class InvalidAttributeName(AwsError):

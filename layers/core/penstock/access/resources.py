@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from penstock.aws.arn import build_queue_arn, is_account_id, parse_queue_arn
+from penstock.aws.arn import is_account_id, parse_queue_arn, resolve_queue_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, schedule_arn
 from penstock.aws.sns_arn import parse_application_arn, parse_endpoint_arn, parse_topic_arn, parse_topic_of_subscription
 from penstock.errors import AccessDenied
@@ -120,7 +120,7 @@ def use_queue(request: _WithQueueUrl, context: ResourceContext) -> Uses:
 def use_queue_of_owner(request: _WithQueueOwner, context: ResourceContext) -> Uses:
     """Returns the queue with this name in the named account, or otherwise in the caller's account."""
     owner = request.queue_owner_aws_account_id or context.account_id
-    arn = build_queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
+    arn = resolve_queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
     return (ACCOUNT_USE,) if arn is None else (Use(arn),)
 
 

@@ -65,7 +65,7 @@ def is_region(text: str) -> bool:
     return _REGION(text) is not None
 
 
-def build_queue_arn(region: str, account_id: str, name: str) -> str | None:
+def resolve_queue_arn(region: str, account_id: str, name: str) -> str | None:
     """Returns the ARN, or None for an invalid account or name."""
     queue = resolve_queue(region, account_id, name)
     return None if queue is None else queue.arn

@@ -8,7 +8,7 @@ from penstock import errors
 from penstock.access.audit.acts import Act, audited
 from penstock.access.deliveries import Subscriptions, judge_subscriptions
 from penstock.access.quotas import check_quota
-from penstock.aws.arn import QueueArn, build_queue_arn, is_account_id, is_queue_name, is_queue_name_prefix
+from penstock.aws.arn import QueueArn, is_account_id, is_queue_name, is_queue_name_prefix, resolve_queue_arn
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.paging import build_token, read_name
 from penstock.calls import decode_texts, encode_jsonb
@@ -124,7 +124,7 @@ def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[Ge
     account_id = request.queue_owner_aws_account_id or context.account_id
     if not is_queue_name(request.queue_name):
         validation.check_queue_name(request.queue_name, fifo=False)
-    arn = build_queue_arn(context.region, account_id, request.queue_name) if is_account_id(account_id) else None
+    arn = resolve_queue_arn(context.region, account_id, request.queue_name) if is_account_id(account_id) else None
     if arn is None or not (yield from Call(DESCRIBE_QUEUE, (arn, False))):
         raise errors.QueueDoesNotExist
     return GetQueueUrlResult(queue_url=context.queue_url(request.queue_name, account_id))

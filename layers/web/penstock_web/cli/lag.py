@@ -12,7 +12,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from penstock.aws.arn import build_queue_arn
+from penstock.aws.arn import resolve_queue_arn
 from penstock.drivers import run
 from penstock.management.metrics.types import Now, QueueVerdict
 from penstock.management.metrics.views import show_verdict
@@ -44,7 +44,7 @@ def read_all(database: Database, settings: Settings, target_lag_seconds: int) ->
     """Returns the names and verdicts of QUEUE_ACCOUNT_ID's queues, from the worst to the best."""
     found: list[tuple[str, Verdict]] = []
     for names in list_queue_names(database, settings):
-        arns = {build_queue_arn(settings.queue_region, settings.queue_account_id, name) or "": name for name in names}
+        arns = {resolve_queue_arn(settings.queue_region, settings.queue_account_id, name) or "": name for name in names}
         operation = read_verdicts(list(arns), settings.queue_in_flight_limit, target_lag_seconds)
         found += [(arns[arn], verdict) for arn, verdict in run(operation, database).items()]
     return sorted(found, key=lambda queue: (*rank_badness(queue[1]), queue[0]))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from penstock import errors
-from penstock.aws.arn import build_queue_arn
+from penstock.aws.arn import resolve_queue_arn
 from penstock.drivers import run
 from penstock.management.metrics.operations import MAX_WINDOWS, WINDOW_SECONDS, WindowSpan, read_windows
 from penstock.management.metrics.types import LagPage, QueueMetrics
@@ -74,7 +74,7 @@ class Reader:
 
     def _find_arn(self, name: str) -> str:
         account, region = self.account_and_region
-        if (arn := build_queue_arn(region, account, name)) is None:
+        if (arn := resolve_queue_arn(region, account, name)) is None:
             raise errors.QueueDoesNotExist
         return arn
 

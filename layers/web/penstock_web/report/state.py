@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from penstock.aws.arn import build_queue_arn
+from penstock.aws.arn import resolve_queue_arn
 from penstock.drivers import run
 from penstock.management.attention import Concern, collect_other_concerns, describe_loss, find_concerns
 from penstock.management.verdicts import (
@@ -110,7 +110,7 @@ def read_state(database: Database, settings: Settings, queue: str | None) -> Rep
 
 def _judge(database: Database, settings: Settings, names: Sequence[str]) -> list[QueueState]:
     place = (settings.queue_region, settings.queue_account_id)
-    arns = {arn: name for name in names if (arn := build_queue_arn(*place, name)) is not None}
+    arns = {arn: name for name in names if (arn := resolve_queue_arn(*place, name)) is not None}
     operation = read_verdicts(list(arns), settings.queue_in_flight_limit, TARGET_LAG_SECONDS)
     verdicts = run(operation, database)
     facts = database.call(READ_VERDICT_FACTS, (list(arns),))

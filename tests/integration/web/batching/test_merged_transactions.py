@@ -32,7 +32,7 @@ REFUSED = TransactedRow(cast("str", None), 1, None, cast("int", None), "StaleRec
 def forward(ack: int, *bodies: str) -> Transact[TransactedRow]:
     """Returns a transaction that acknowledges the given message and sends the given messages."""
     handle = ReceiptHandle(ack, 0, 1, ack, 1, 1, bytes(16))
-    messages = [SendEntry(ORDERS, bytes(16), body.encode(), 4, None, None, None, None, None) for body in bodies]
+    messages = [SendEntry(ORDERS, bytes(16), body.encode(), 4) for body in bodies]
     return Transact(TRANSACT, [handle], messages, REST)
 
 

@@ -106,7 +106,7 @@ class Waiters:
 def sent(arn: str, number: int, first_id: int = 1) -> Batch:
     """Returns messages with consecutive ids, starting with `message(first_id)`."""
     ids = [UUID(int=first_id + n).bytes for n in range(number)]
-    entries = [SendEntry(arn, each, b"x", 1, None, None, None, None, None) for each in ids]
+    entries = [SendEntry(arn, each, b"x", 1) for each in ids]
     return BatchCall(SEND_MESSAGES, entries, (False,), queue_arn=arn)
 
 
@@ -383,7 +383,7 @@ async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
     long_polls = LongPollDispatcher(execute)
     handoff = DirectHandoff(LossyPool(pipeline), long_polls, WriteBackpressure())
     waiting = long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket(), receive=build_receive(1))
-    entry = SendEntry(ORDERS, uuid4().bytes, b"new", 3, None, None, None, None, None)
+    entry = SendEntry(ORDERS, uuid4().bytes, b"new", 3)
     effect = BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS)
     with pytest.raises(OutcomeUnknown):
         await handoff.send([PendingEffect(effect, asyncio.Future(), 1, 0.0)], lambda *_: None)

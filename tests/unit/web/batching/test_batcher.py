@@ -270,7 +270,7 @@ async def test_a_missing_function_is_nobodys_data() -> None:
 
 
 def send() -> Batch:
-    entry = SendEntry(ORDERS, bytes(16), b"body", 4, None, None, None, None, None)
+    entry = SendEntry(ORDERS, bytes(16), b"body", 4)
     return BatchCall(SEND_MESSAGES, [entry], (False,))
 
 

@@ -119,7 +119,7 @@ async def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
 
 
 def message_of(size_bytes: int) -> Batch:
-    entry = SendEntry(ORDERS, bytes(16), b"body", size_bytes, None, None, None, None, None)
+    entry = SendEntry(ORDERS, bytes(16), b"body", size_bytes)
     return BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS, size_bytes=size_bytes)
 
 
@@ -187,7 +187,7 @@ FIFO = "arn:aws:sqs:us-east-1:000000000000:orders.fifo"
 
 
 def send(*groups: str) -> BatchCall[SendEntry, SentRow]:
-    entries = [SendEntry(FIFO, bytes(16), b"x", 1, None, None, None, group, None) for group in groups]
+    entries = [SendEntry(FIFO, bytes(16), b"x", 1, group_id=group) for group in groups]
     return BatchCall(SEND_MESSAGES, entries, (False,), merge_key=FIFO)
 
 

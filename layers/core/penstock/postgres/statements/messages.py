@@ -30,11 +30,11 @@ class SendEntry(NamedTuple):
     message_id: bytes
     body: bytes
     size_bytes: int
-    attributes: bytes | None
-    system: bytes | None
-    delay_seconds: int | None
-    group_id: str | None
-    deduplication_id: str | None
+    attributes: bytes | None = None
+    system: bytes | None = None
+    delay_seconds: int | None = None
+    group_id: str | None = None
+    deduplication_id: str | None = None
 
 
 class SentRow(NamedTuple):
