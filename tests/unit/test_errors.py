@@ -104,7 +104,8 @@ def test_a_temporary_error_asks_for_a_retry() -> None:
 
 
 def test_texts_of_named_errors() -> None:
-    assert errors.MissingParameter.named("X").message == "The request must contain the parameter X."
+    missing = errors.MissingParameter.named("X")
+    assert (missing.message, missing.parameter) == ("The request must contain the parameter X.", "X")
     assert errors.InvalidAction.named("X").message == "The action X is not valid for this endpoint."
 
 

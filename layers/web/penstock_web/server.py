@@ -30,7 +30,6 @@ from penstock.observing.reports import ReceivedBy
 from penstock.postgres.psycopg_connection import TransactionExecutor, connect
 from penstock.postgres.server_check import find_division, find_server_problem
 from penstock.postgres.statement import Row, Statement
-from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.settings import SettingError, Settings
 
 from .access_log.writer import open_access_log
@@ -335,9 +334,9 @@ class Background:
 
 def _notice_call(meter: Meter, activity: Activity, statement: Statement[Row], rows: int) -> None:
     """Counts the messages that a merged call has stored, and reports the change to waiting workers."""
-    if statement is SEND_MESSAGES:
+    if statement.stores_messages:
         meter.count_flush(rows)
-    if statement is not RECEIVE_MESSAGES or rows:
+    if rows or not statement.is_idle_without_rows:
         activity.notice()
 
 

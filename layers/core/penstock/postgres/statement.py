@@ -34,6 +34,16 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     changed: str = ""
     """The column that is false if the function made no change. If the name is empty, a row without an error means a
     change."""
+    stores_messages: bool = False
+    """Whether the entries are messages (SendEntry)."""
+    takes_handles: bool = False
+    """Whether the entries begin with the fields of a ReceiptHandle. The call locks their leases."""
+    is_idempotent: bool = False
+    """Whether a repetition of the call changes nothing, so that the batcher can repeat a call with unknown outcome."""
+    is_prepared: bool = False
+    """Whether a connection prepares the statement, because its text is long."""
+    is_idle_without_rows: bool = False
+    """Whether a call that returns no rows has found nothing to do."""
     text: str = ""  # the query that calls the function; this field and `build_row` are computed
     # Makes a row from its values, three times as fast as row._make.
     build_row: Callable[[Iterable[Any]], Any] = tuple

@@ -32,16 +32,7 @@ from penstock.limits.message_lengths import MessageLengths
 from penstock.postgres.database import LongMessageFound
 from penstock.postgres.sqlstates import LONG_MESSAGE, Meaning, find_error_meaning
 from penstock.postgres.statement import Row, Statement
-from penstock.postgres.statements.access import READ_POLICIES
-from penstock.postgres.statements.messages import (
-    CHANGE_VISIBILITIES,
-    DELETE_MESSAGES,
-    FAIL_MESSAGES,
-    SEND_MESSAGES,
-    ReceivedRow,
-    SendEntry,
-    TransactedRow,
-)
+from penstock.postgres.statements.messages import ReceivedRow, SendEntry, TransactedRow
 from penstock_web.database.calls import ExecuteStatement
 from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, RolledBack
 
@@ -63,12 +54,6 @@ from .write_backpressure import WriteBackpressure
 
 # If IDLE_SECONDS have passed since the last flush, the batcher flushes a new effect immediately.
 IDLE_SECONDS = 0.003
-# The batcher repeats these calls once if the outcome is unknown, because a repetition changes nothing. A repeated send
-# would store the messages twice, so the batcher does not repeat sends.
-IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset(
-    (DELETE_MESSAGES, CHANGE_VISIBILITIES, FAIL_MESSAGES, READ_POLICIES)
-)
-
 # The batcher does not repeat calls for a request that has waited longer than this. Two hanging calls would use up the
 # request's time, and the response would be 408.
 LATEST_REPETITION_SECONDS = 5.0
@@ -181,7 +166,7 @@ class Batcher:
             weight, queue = effect.count, effect.queue
         else:
             weight = len(effect) + effect.size_bytes // BYTES_PER_ENTRY
-            if weight > len(effect) and isinstance(effect, BatchCall) and effect.statement is SEND_MESSAGES:
+            if weight > len(effect) and isinstance(effect, BatchCall) and effect.statement.stores_messages:
                 sizes = [message.size_bytes for message in cast("Sequence[SendEntry]", effect.entries)]
                 self._lengths.sent(NamedQueue(effect.queue_arn), max(sizes))
                 if weight >= LONG_WEIGHT:
@@ -204,7 +189,7 @@ class Batcher:
             key = (key, locked_key)
         batch = self._backlog.batches.get(key)
         if batch is None:
-            stores = statement is SEND_MESSAGES
+            stores = statement.stores_messages
             linger_seconds = self._linger_seconds if stores else 0.0
             batch = self._backlog.batches[key] = PendingBatch(queue, linger_seconds, self._lengths)
             flusher = self._flushers.sending if stores else self._flushers.usual
@@ -346,7 +331,7 @@ class Batcher:
         self, execute: ExecuteStatement, pending: Sequence[PendingEffect]
     ) -> Sequence[Sequence[Row]]:
         results = await self._call(execute, pending)
-        if self._direct_handoff is not None and pending[0].effect.statement is SEND_MESSAGES:
+        if self._direct_handoff is not None and pending[0].effect.statement.stores_messages:
             self._direct_handoff.wake([cast("Batch", each.effect) for each in pending])
         return results
 
@@ -370,7 +355,7 @@ def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since:
         return False
     if isinstance(error, RolledBack):
         return True
-    return isinstance(error, OutcomeUnknown) and statement in IDEMPOTENT_STATEMENTS
+    return isinstance(error, OutcomeUnknown) and statement.is_idempotent
 
 
 def may_be_data_error(error: Exception) -> bool:

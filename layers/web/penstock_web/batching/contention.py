@@ -15,14 +15,7 @@ from typing import cast
 
 from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall
-from penstock.postgres.statements.messages import (
-    CHANGE_VISIBILITIES,
-    DELETE_MESSAGES,
-    FAIL_MESSAGES,
-    SEND_MESSAGES,
-    ReceiptHandle,
-    SendEntry,
-)
+from penstock.postgres.statements.messages import ReceiptHandle, SendEntry
 from penstock_web.database.calls import ExecuteStatement
 
 from .merge import Mergeable
@@ -33,8 +26,6 @@ from .merge import Mergeable
 # the batcher forget the key.
 REMEMBER_SECONDS = 60.0
 MAX_KEYS = 10_000
-
-_HANDLES = (DELETE_MESSAGES, CHANGE_VISIBILITIES, FAIL_MESSAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +129,9 @@ def list_keys(effect: Mergeable) -> Iterator[Hashable]:
     """
     if not isinstance(effect, BatchCall):
         return
-    if effect.statement is SEND_MESSAGES and effect.merge_key:
+    if effect.statement.stores_messages and effect.merge_key:
         for message in cast("Sequence[SendEntry]", effect.entries):
             yield message.queue_arn, message.group_id
-    elif effect.statement in _HANDLES:
+    elif effect.statement.takes_handles:
         for handle in cast("Sequence[ReceiptHandle]", effect.entries):
             yield handle.queue_id, handle.shard, handle.pos or handle.id

@@ -12,7 +12,6 @@ from penstock.calls import build_call
 from penstock.effects import Ask, BatchCall, Call, Compute, Effect, Operation, Pause, Receive, Transact, Wake
 from penstock.observing.reports import REPORTS, Unjudged
 from penstock.postgres.statement import Row
-from penstock.postgres.statements.messages import TRANSACT
 from penstock_web.access_log.writer import AccessLog
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
@@ -71,8 +70,8 @@ class Resources:
     async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:
         """Makes a call that is not merged, and returns the rows."""
         statement, arguments = build_call(effect)
-        # A pipelined connection prepares statements. Preparing saves time for TRANSACT, because its text is long.
-        call = self.pool.call_pipelined if statement is TRANSACT else self.pool.call
+        # A pipelined connection prepares statements.
+        call = self.pool.call_pipelined if statement.is_prepared else self.pool.call
         return await call(statement, arguments)
 
     async def pause(self, effect: Pause, request: PendingRequest | None) -> bool:

@@ -84,7 +84,7 @@ class OperationRecorder:
             record_report(effect, request)
         if isinstance(effect, Pause):
             request.span.add_event("wait", {"seconds": effect.seconds})
-        if isinstance(effect, BatchCall) and effect.statement is SEND_MESSAGES:
+        if isinstance(effect, BatchCall) and effect.statement.stores_messages:
             link_creators(request, [SendEntry(*entry).system for entry in effect.entries])
         if not isinstance(effect, (Call, BatchCall, Transact, Receive)):
             return None

@@ -75,7 +75,7 @@ class PolicyRow(NamedTuple):
     receiver: str | None
 
 
-READ_POLICIES = BatchStatement("queue.read_policies", ("text[]",), PolicyRow, entry=ResourceEntry)
+READ_POLICIES = BatchStatement("queue.read_policies", ("text[]",), PolicyRow, entry=ResourceEntry, is_idempotent=True)
 READ_TOPIC_POLICIES = BatchStatement("queue.read_topic_policies", ("text[]",), PolicyRow, entry=ResourceEntry)
 
 

@@ -158,10 +158,14 @@ SEND_MESSAGES = BatchStatement(
     named=("p_async_commit",),
     entry=SendEntry,
     is_audited=True,
+    stores_messages=True,
 )
 # The call fails with LONG_MESSAGE if a message has more bytes than the last argument. With null, no limit applies.
 RECEIVE_MESSAGES = Statement(
-    "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4"), ReceivedRow
+    "queue.receive_messages",
+    ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4"),
+    ReceivedRow,
+    is_idle_without_rows=True,
 )
 # The same function, with a limit that makes each receiver's messages fit into a response.
 RECEIVE_RESPONSE = Statement(
@@ -170,13 +174,25 @@ RECEIVE_RESPONSE = Statement(
     ReceivedRow,
     named=("p_response_bytes", "p_response_format"),
 )
-DELETE_MESSAGES = BatchStatement("queue.delete_messages", HANDLE_TYPES, DeletedRow, entry=ReceiptHandle)
+DELETE_MESSAGES = BatchStatement(
+    "queue.delete_messages", HANDLE_TYPES, DeletedRow, entry=ReceiptHandle, takes_handles=True, is_idempotent=True
+)
 CHANGE_VISIBILITIES = BatchStatement(
-    "queue.change_visibilities", (*HANDLE_TYPES, "int4[]"), ChangedRow, entry=VisibilityEntry
+    "queue.change_visibilities",
+    (*HANDLE_TYPES, "int4[]"),
+    ChangedRow,
+    entry=VisibilityEntry,
+    takes_handles=True,
+    is_idempotent=True,
 )
 # The outcome `changed` means that the failure was stored.
 FAIL_MESSAGES = BatchStatement(
-    "queue.fail_messages", (*HANDLE_TYPES, "int4[]", "text[]"), ChangedRow, entry=FailureEntry
+    "queue.fail_messages",
+    (*HANDLE_TYPES, "int4[]", "text[]"),
+    ChangedRow,
+    entry=FailureEntry,
+    takes_handles=True,
+    is_idempotent=True,
 )
 TRANSACT = Statement(
     "queue.transact",
@@ -185,4 +201,5 @@ TRANSACT = Statement(
     TransactedRow,
     named=("p_account_id", "p_region", "p_keys", "p_event_bodies", "p_event_attributes", "p_event_headers",
            "p_event_facts", "p_event_delays", "p_trace"),
+    is_prepared=True,
 )  # fmt: skip
