@@ -23,8 +23,8 @@ AT_ONCE = {"penstock.access.audit.refusals.WRITE_SECONDS": 0.0}
 RECEIVES = {"/queues/{name}/messages"}  # has its own row of the receiver
 
 
-class Doors:
-    """Opens doors of a service whose queue `q` has two messages with MARK, as a key of the account."""
+class Interfaces:
+    """Opens every interface of a service whose queue `q` has two messages with MARK, as a key of the account."""
 
     def __init__(self, http: httpx.Client, console: ConsoleClient, database: Database, token: str) -> None:
         self.http, self.console, self.database = http, console, database
@@ -81,30 +81,30 @@ class Doors:
 
 
 @pytest.fixture
-def doors(database: Database) -> Iterator[Doors]:
+def interfaces(database: Database) -> Iterator[Interfaces]:
     with key_ring(database) as ring:
         token = ring.create(None, "", bearer=True).token
     with running_service(database.api_dsn, constants=AT_ONCE, **SIGV4, QUEUE_MCP="true") as service:
         console = ConsoleClient(service)
         assert console.sign_in(token).status_code == 303
         with service.http() as http:
-            yield Doors(http, console, database, token)
+            yield Interfaces(http, console, database, token)
 
 
-def list_readings(doors: Doors, opened: Iterator[tuple[str, httpx.Response]]) -> set[str]:
-    """Opens the doors. Returns those that show a body, after a check that each is one reading in the audit log."""
-    showing, before = set(), doors.count()
-    for door, response in opened:
-        counted, before = doors.count() - before, doors.count()
-        assert response.status_code < 500, (door, response.text)
-        assert counted <= 1, door
+def list_readings(interfaces: Interfaces, opened: Iterator[tuple[str, httpx.Response]]) -> set[str]:
+    """Opens the interfaces. Returns those that show a body, after a check that each is one reading in the audit log."""
+    showing, before = set(), interfaces.count()
+    for name, response in opened:
+        counted, before = interfaces.count() - before, interfaces.count()
+        assert response.status_code < 500, (name, response.text)
+        assert counted <= 1, name
         if MARK in response.text:
-            showing.add(door)
-            assert counted == 1, f"{door} is missing from the audit log"
+            showing.add(name)
+            assert counted == 1, f"{name} is missing from the audit log"
     return showing
 
 
-def test_every_page_route_and_tool_that_shows_a_message_is_a_reading(doors: Doors) -> None:
+def test_every_page_route_and_tool_that_shows_a_message_is_a_reading(interfaces: Interfaces) -> None:
     page, route = "/console/queues/{name}", "/queues/{name}"
     expected = {
         f"{page}/messages", f"{page}/messages/export", f"{page}/messages/{{message_id}}", f"{page}/failures",
@@ -112,5 +112,5 @@ def test_every_page_route_and_tool_that_shows_a_message_is_a_reading(doors: Door
         f"{page}/messages/{{message_id}}/edit", f"{route}/messages/peek", f"{route}/failures",
         "/v1/queues/q/messages/search", "search_messages", "failure_groups",
     }  # fmt: skip
-    tools = ((name, doors.call_tool(name)) for name in TOOLS)
-    assert expected <= list_readings(doors, chain(doors.open_screens(), doors.open_routes(), tools))
+    tools = ((name, interfaces.call_tool(name)) for name in TOOLS)
+    assert expected <= list_readings(interfaces, chain(interfaces.open_screens(), interfaces.open_routes(), tools))
