@@ -8,7 +8,7 @@ from penstock.actions import Action
 
 _BEGINNING = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # The beginning of a word within a name.
 
-TITLES = {"sqs": "SQS", "sns": "SNS", "scheduler": "EventBridge Scheduler"}
+TITLES = {"sqs": "SQS", "sns": "SNS", "scheduler": "EventBridge Scheduler", "events": "EventBridge event buses"}
 
 TEXT = '''"""Handles {action} of {title}."""
 

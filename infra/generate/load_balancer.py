@@ -11,8 +11,8 @@ from typing import Any
 
 from penstock.actions import Action
 
-# The priorities of each service's rules. The rules of the REST API (200) and of CBOR (201) are not
-# generated.
+# The priorities of each service's rules. A service without priorities has no rules: the rule of CBOR leads its requests
+# to the function Gateway. The rules of the REST API (200) and of CBOR (201) are not generated.
 PRIORITIES: dict[str, Sequence[int]] = {
     "sqs": range(1, 51),
     "sns": (*range(51, 91), *range(151, 200)),

@@ -20,6 +20,7 @@ _SERVICES = {
     "sqs": "Amazon SQS",
     "sns": "Amazon SNS",
     "scheduler": "EventBridge Scheduler",
+    "events": "EventBridge event buses",
     "lambda": "Lambda: event source mappings",
     "sts": "Security Token Service",
 }

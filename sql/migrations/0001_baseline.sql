@@ -1611,6 +1611,75 @@ comment on table queue.alert is
     'ended: the end was sent, and the problem sends no new alert until the pause after reported_at is over.';
 
 
+
+-- Event buses --------------------------------------------------------------------------------------------------------
+
+create table queue.event_bus (
+    bus_id bigint generated always as identity primary key,
+    account_id text not null,
+    region text not null,
+    name text not null,
+    arn text not null unique,
+    description text,
+    kms_key text,                   -- only shown
+    retention_days int not null check (retention_days between 1 and 365),
+    retained_since timestamptz not null default clock_timestamp(), -- no older event is retained; see show_event_bus
+    policy text,                    -- the resource policy `default`
+    policy_revision text,
+    tags jsonb not null default '{}',
+    client_token text,
+    request_hash text,              -- the hash of the request with client_token
+    created_at timestamptz not null default clock_timestamp(),
+    updated_at timestamptz not null default clock_timestamp(),
+    unique (account_id, region, name)
+);
+
+-- A subscriber can belong to another account than its bus. A revoked subscriber stays after the deletion of its bus.
+create table queue.event_subscriber (
+    subscriber_id bigint generated always as identity primary key,
+    bus_id bigint not null,
+    bus_arn text not null,
+    account_id text not null,
+    region text not null,
+    name text not null,
+    arn text not null unique,
+    type text not null check (type in ('FIFO', 'UNORDERED')),
+    starting_position text not null check (starting_position in ('LATEST', 'POINT_IN_TIME')),
+    state text not null check (state in ('RUNNING', 'STOPPED')),
+    revoked boolean not null default false,
+    target_arn text not null,
+    configuration jsonb not null,   -- the other members of DescribeSubscriber, by AWS's names, with their defaults
+    tags jsonb not null default '{}',
+    client_token text,
+    request_hash text,
+    created_at timestamptz not null default clock_timestamp(),
+    updated_at timestamptz not null default clock_timestamp(),
+    unique (bus_id, account_id, name)
+);
+create index event_subscriber_owner on queue.event_subscriber (account_id, region, arn);
+create index event_subscriber_bus on queue.event_subscriber (bus_id, arn);
+create index event_subscriber_token on queue.event_subscriber (account_id, region, client_token)
+    where client_token is not null;
+
+create table queue.event_source (
+    source_id bigint generated always as identity primary key,
+    bus_id bigint not null,
+    bus_arn text not null,
+    account_id text not null,
+    region text not null,
+    name text not null,
+    arn text not null unique,
+    type text not null check (type in ('AWS_SERVICE_EVENTS', 'PARTNER_EVENTS', 'WEBHOOK_EVENTS')),
+    revoked boolean not null default false,
+    configuration jsonb not null,   -- the members Configuration and Description, by AWS's names
+    tags jsonb not null default '{}',
+    created_at timestamptz not null default clock_timestamp(),
+    updated_at timestamptz not null default clock_timestamp(),
+    unique (account_id, region, name)
+);
+create index event_source_bus on queue.event_source (bus_id, arn);
+
+
 -- Compression --------------------------------------------------------------------------------------------------------
 
 -- lz4 compresses texts of over 2 KB if the server supports lz4. For a megabyte of JSON, pglz takes 25 ms of CPU, and

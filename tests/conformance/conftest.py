@@ -17,6 +17,7 @@ from penstock_web.cli.key_ring import KeyRing
 from tests.support.conformance.access_keys import OWNER, PARTNER, new_key
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import DEPLOYMENTS, Deployments
+from tests.support.conformance.events import Events
 from tests.support.conformance.requests import Raw
 from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sns import Sns
@@ -106,6 +107,17 @@ def scheduler(request: pytest.FixtureRequest, deployments: Deployments, clock: C
     """Returns a client of EventBridge Scheduler, in REST-JSON or CBOR, for each deployment."""
     deployment, _, protocol = request.param.partition("-")
     return Scheduler(Sqs(deployments, clock, deployment, protocol or "json"))
+
+
+@pytest.fixture(params=DEPLOYMENTS)
+def events(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Iterator[Events]:
+    """Returns a client of the event bus, which has one protocol, for each deployment.
+
+    An account can have few buses, so each test deletes what it created.
+    """
+    client = Events(Sqs(deployments, clock, request.param, "json"))
+    yield client
+    client.clear()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -19,6 +19,8 @@ from .errors import AwsError
 from .event_sources import types as mappings
 from .event_sources.checks import polls_mappings
 from .event_sources.errors import as_lambda_error
+from .events import types as events
+from .events.errors import as_events_error
 from .http import HttpRequest
 from .scheduler import types as scheduler
 from .scheduler.errors import as_scheduler_error
@@ -58,6 +60,11 @@ class LazyFunction:
 
 if TYPE_CHECKING:  # mypy checks that a row's functions exist and accept the row's request
     import penstock.event_sources.operations
+    import penstock.events.buses
+    import penstock.events.policies
+    import penstock.events.resources
+    import penstock.events.sources
+    import penstock.events.subscribers
     import penstock.moves.actions
     import penstock.scheduler.groups
     import penstock.scheduler.schedules
@@ -79,10 +86,11 @@ if TYPE_CHECKING:  # mypy checks that a row's functions exist and accept the row
     import penstock.sqs.visibility
     import penstock.sts.credentials
 
-    from .access import resources
+    from .access import event_resources, resources
     from .access.resources import Uses
 else:
     penstock = LazyFunction("penstock")
+    event_resources = penstock.access.event_resources
     resources = penstock.access.resources
 
 
@@ -101,7 +109,8 @@ class Service(Struct, frozen=True):
 
     `shape_name` is the name of the service's shape in AWS's Smithy model, or empty for a service without CBOR.
     `target_prefix` is the prefix of `X-Amz-Target`. `xml_namespace` is the namespace of XML responses. `version` is the
-    `Version` parameter. A REST-JSON service has no prefix and no namespace, because its actions have routes.
+    `Version` parameter. A REST-JSON service has no prefix and no XML namespace, because its actions have routes. Event
+    buses also have neither, because their only protocol is CBOR.
     """
 
     name: str
@@ -116,6 +125,8 @@ class Service(Struct, frozen=True):
     operations of SQS check lengths."""
     is_served: Callable[[HttpRequest, Settings], bool] = is_always_served
     """Returns whether this deployment serves the service."""
+    namespace: str = ""
+    """The last part of the namespace in AWS's Smithy model, if it is not the service's name."""
 
 
 class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
@@ -151,6 +162,7 @@ SERVICES = {
                    "2010-03-31", as_sns_error),
     "scheduler": Service("scheduler", "AWSChronosService", "", "", "2021-06-30", as_scheduler_error),
     "lambda": Service("lambda", "", "", "", "2015-03-31", as_lambda_error, is_served=polls_mappings),
+    "events": Service("events", "AWSEventsV2", "", "", "2025-05-15", as_events_error, namespace="eventbridgev2"),
     "sts": Service("sts", "AWSSecurityTokenServiceV20110615", "", "https://sts.amazonaws.com/doc/2011-06-15/",
                    "2011-06-15"),
 }
@@ -319,6 +331,55 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
     Action("scheduler", "ListTagsForResource", scheduler.ListTagsForResourceRequest,
            scheduler.ListTagsForResourceResult, penstock.scheduler.groups.list_tags_for_resource,
            resources.use_tagged_group, "GET /tags/{ResourceArn}"),
+    Action("events", "CreateEventBus", events.CreateEventBusRequest, events.CreateEventBusResult,
+           penstock.events.buses.create_event_bus, event_resources.use_new_event_bus),
+    Action("events", "DescribeEventBus", events.DescribeEventBusRequest, events.DescribeEventBusResult,
+           penstock.events.buses.describe_event_bus, event_resources.use_event_bus),
+    Action("events", "UpdateEventBus", events.UpdateEventBusRequest, events.UpdateEventBusResult,
+           penstock.events.buses.update_event_bus, event_resources.use_event_bus),
+    Action("events", "DeleteEventBus", events.DeleteEventBusRequest, None, penstock.events.buses.delete_event_bus,
+           event_resources.use_event_bus),
+    Action("events", "ListEventBuses", events.ListEventBusesRequest, events.ListEventBusesResult,
+           penstock.events.buses.list_event_buses, resources.use_account),
+    Action("events", "CreateSubscriber", events.CreateSubscriberRequest, events.CreateSubscriberResult,
+           penstock.events.subscribers.create_subscriber, event_resources.use_new_subscriber),
+    Action("events", "DescribeSubscriber", events.DescribeSubscriberRequest, events.DescribeSubscriberResult,
+           penstock.events.subscribers.describe_subscriber, event_resources.use_subscriber),
+    Action("events", "UpdateSubscriber", events.UpdateSubscriberRequest, events.UpdateSubscriberResult,
+           penstock.events.subscribers.update_subscriber, event_resources.use_subscriber),
+    Action("events", "DeleteSubscriber", events.DeleteSubscriberRequest, None,
+           penstock.events.subscribers.delete_subscriber, event_resources.use_subscriber),
+    Action("events", "ListSubscribers", events.ListSubscribersRequest, events.ListSubscribersResult,
+           penstock.events.subscribers.list_subscribers, event_resources.use_listed_bus),
+    Action("events", "CreateEventSource", events.CreateEventSourceRequest, events.CreateEventSourceResult,
+           penstock.events.sources.create_event_source, event_resources.use_new_event_source),
+    Action("events", "DescribeEventSource", events.DescribeEventSourceRequest, events.DescribeEventSourceResult,
+           penstock.events.sources.describe_event_source, event_resources.use_event_source),
+    Action("events", "UpdateEventSource", events.UpdateEventSourceRequest, events.UpdateEventSourceResult,
+           penstock.events.sources.update_event_source, event_resources.use_event_source),
+    Action("events", "DeleteEventSource", events.DeleteEventSourceRequest, None,
+           penstock.events.sources.delete_event_source, event_resources.use_event_source),
+    Action("events", "ListEventSources", events.ListEventSourcesRequest, events.ListEventSourcesResult,
+           penstock.events.sources.list_event_sources, event_resources.use_listed_bus),
+    Action("events", "RotateWebhookCredentials", events.RotateWebhookCredentialsRequest,
+           events.RotateWebhookCredentialsResult, penstock.events.sources.rotate_webhook_credentials,
+           event_resources.use_event_source),
+    Action("events", "PutResourcePolicy", events.PutResourcePolicyRequest, events.PutResourcePolicyResult,
+           penstock.events.policies.put_resource_policy, event_resources.use_event_resource),
+    Action("events", "GetResourcePolicy", events.GetResourcePolicyRequest, events.GetResourcePolicyResult,
+           penstock.events.policies.get_resource_policy, event_resources.use_event_resource),
+    Action("events", "DeleteResourcePolicy", events.DeleteResourcePolicyRequest, events.DeleteResourcePolicyResult,
+           penstock.events.policies.delete_resource_policy, event_resources.use_event_resource),
+    Action("events", "ListResourcePolicies", events.ListResourcePoliciesRequest, events.ListResourcePoliciesResult,
+           penstock.events.policies.list_resource_policies, event_resources.use_event_resource),
+    Action("events", "RevokeResource", events.RevokeResourceRequest, events.RevokeResourceResult,
+           penstock.events.resources.revoke_resource, event_resources.use_revoked_resource),
+    Action("events", "TagResource", events.TagResourceRequest, None, penstock.events.resources.tag_resource,
+           event_resources.use_event_resource),
+    Action("events", "UntagResource", events.UntagResourceRequest, None, penstock.events.resources.untag_resource,
+           event_resources.use_event_resource),
+    Action("events", "ListTagsForResource", events.ListTagsForResourceRequest, events.ListTagsForResourceResult,
+           penstock.events.resources.list_tags_for_resource, event_resources.use_event_resource),
 )
 # fmt: on
 
@@ -376,7 +437,9 @@ BY_NAME: dict[tuple[str, str], AnyAction] = {
     (action.service, action.name): action for action in (*ACTIONS, *STS_ACTIONS, *MAPPING_ACTIONS)
 }
 BY_TARGET: dict[bytes, AnyAction] = {
-    f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action for action in ACTIONS if not action.route
+    f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action
+    for action in ACTIONS
+    if SERVICES[action.service].target_prefix
 }
 
 
@@ -384,7 +447,7 @@ SERVICE_OF_SHAPE = {
     f"{namespace}{name}": service.name
     for service in SERVICES.values()
     for name in {service.shape_name, service.target_prefix} - {""}
-    for namespace in ("", f"com.amazonaws.{service.name}.")
+    for namespace in ("", f"com.amazonaws.{service.namespace or service.name}.")
 }
 """The service of each name that a path of rpc-v2-cbor can contain."""
 

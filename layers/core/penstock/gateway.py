@@ -180,7 +180,8 @@ def decode(
         decoded = (_decode_peek if is_peek(http.path, environment) else decode_members)(http, environment)
         found = decoded.action
         if action is not None and (found.name != action or found.service != service):
-            raise UnknownOperationException if found.route else InvalidAction.named(found.name)
+            has_query = SERVICES[found.service].xml_namespace
+            raise InvalidAction.named(found.name) if has_query else UnknownOperationException
         return decoded
 
     try:
@@ -259,7 +260,7 @@ def _decode_cbor(http: HttpRequest, environment: Environment) -> DecodedRequest:
     action = BY_NAME.get((SERVICE_OF_SHAPE.get(service, ""), name))
     if action is None or http.method != "POST":
         raise UnknownOperationException
-    if action.route:
+    if not SERVICES[action.service].xml_namespace:
         request = rpc_cbor.build_rest_decoder(action.request)(http.body)
     else:
         request = _decode_checked(action, rpc_cbor.build_decoder(action.request), http.body)
@@ -348,7 +349,7 @@ def _find_query_action(tree: query.Tree, signed_service: str) -> AnyAction:
     versions = [service.name for service in SERVICES.values() if service.version == tree.get("Version")]
     for service in (signed_service, *versions, *SERVICES):
         action = BY_NAME.get((service, name))
-        if action is not None and not action.route:
+        if action is not None and SERVICES[service].xml_namespace:
             return action
     raise InvalidAction.named(name[:256])
 

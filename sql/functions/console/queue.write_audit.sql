@@ -43,6 +43,9 @@ end $$;
 --   - a schedule: the definition without the message
 --   - a mapping: function, options, tags and user
 --   - a user: policies
+--   - an event bus: everything
+--   - a subscriber or an event source of a bus: the configuration. Patterns, expressions and parameters can be secret,
+--     so the audit shows only a hash of them.
 -- Returns null if the resource does not exist, and {} if the audit compares nothing of this kind. Is declared STABLE,
 -- so a statement that also changes the resource receives the state before the change.
 create or replace function queue.audited_state(p_arn text) returns jsonb
@@ -74,6 +77,19 @@ select case
     when p_arn like 'arn:aws:iam::%:user/%' then (
         select jsonb_build_object('policies', u.policies) from queue.account_user u
         where u.account_id = split_part(p_arn, ':', 5) and u.name = split_part(p_arn, '/', 2))
+    when p_arn like 'arn:aws:events:%:event-busv2/%' then (
+        select jsonb_build_object('description', b.description, 'kms_key', b.kms_key, 'retention_days',
+            b.retention_days, 'policy', b.policy, 'tags', b.tags)
+        from queue.event_bus b where b.arn = p_arn)
+    when p_arn like 'arn:aws:events:%:subscriber/%' then (
+        select s.configuration - v.secret || jsonb_build_object('state', s.state, 'revoked', s.revoked,
+            'target', s.target_arn, 'tags', s.tags, 'secret', md5(array(
+                select s.configuration -> k.name from unnest(v.secret) k (name))::text))
+        from queue.event_subscriber s,
+            (values (array['FilterConfiguration', 'InvokeConfiguration', 'Transformer'])) v (secret)
+        where s.arn = p_arn)
+    when p_arn like 'arn:aws:events:%:event-sourcev2/%' then (
+        select jsonb_build_object('revoked', s.revoked, 'tags', s.tags) from queue.event_source s where s.arn = p_arn)
     else '{}' end
 $$;
 

@@ -15,9 +15,11 @@ from botocore import xform_name
 
 from penstock.actions import ACTIONS, AnyAction
 from tests.support.conformance.access_keys import OWNER, SIGV4
+from tests.support.conformance.events import Events
 from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
+from tests.support.conformance.valid_requests import events as events_requests
 from tests.support.conformance.valid_requests import scheduler as scheduler_requests
 from tests.support.conformance.valid_requests import sns as sns_requests
 from tests.support.conformance.valid_requests import sqs as sqs_requests
@@ -25,12 +27,12 @@ from tests.support.database import Database
 
 Members = dict[str, Any]
 
-READING = ("Get", "List", "CheckIf")
+READING = ("Get", "List", "CheckIf", "Describe")
 MESSAGES = {
     "sqs:SendMessage", "sqs:SendMessageBatch", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:DeleteMessageBatch",
     "sqs:ChangeMessageVisibility", "sqs:ChangeMessageVisibilityBatch", "sns:Publish", "sns:PublishBatch",
 }  # fmt: skip
-REFUSED = {"sns:PutDataProtectionPolicy"}
+REFUSED = {"sns:PutDataProtectionPolicy", *(f"events:{name}" for name in events_requests.REFUSED)}
 LISTS = {"sns:ListSubscriptions", "sns:ListSubscriptionsByTopic", "sns:ListPhoneNumbersOptedOut"}
 """Valid requests for these actions would need long preparations."""
 SANDBOX = "+15550122222"
@@ -60,7 +62,12 @@ def last_id(rows: psycopg.Connection[Any]) -> int:
 
 
 def call(action: AnyAction, members: Members, caller: Sqs) -> Any:
-    clients: dict[str, Any] = {"sqs": caller, "sns": Sns(caller), "scheduler": Scheduler(caller)}
+    clients: dict[str, Any] = {
+        "sqs": caller,
+        "sns": Sns(caller),
+        "scheduler": Scheduler(caller),
+        "events": Events(caller),
+    }
     return getattr(clients[action.service].client, xform_name(action.name))(**members)
 
 
@@ -73,6 +80,9 @@ def prepare(action: AnyAction, owner: Sqs, rows: psycopg.Connection[Any]) -> Mem
         if action.name == "VerifySMSSandboxPhoneNumber":
             return {"PhoneNumber": SANDBOX, "OneTimePassword": read_password(Sns(owner), rows)}
         return sns_requests.GOOD[action.name].needs(Sns(owner))
+    if action.service == "events":
+        Events(owner).clear()
+        return events_requests.GOOD[action.name].needs(Events(owner))
     members = scheduler_requests.GOOD[action.name].needs(Scheduler(owner))
     return {**members, "Description": "new"} if action.name == "UpdateSchedule" else members
 
@@ -133,6 +143,23 @@ def test_a_row_has_the_old_and_the_new_value(owner: Sqs, rows: Rows) -> None:
     old, new = last_row(rows)["changes"]["Policy"]
     assert old is None
     assert '"Sid":"l"' in new
+
+
+@pytest.mark.parametrize("sqs", ["container-json"], indirect=True)
+def test_a_row_hides_filters_and_parameters_of_subscribers(owner: Sqs, rows: Rows) -> None:
+    """AWS hides patterns and parameters of targets in CloudTrail."""
+    events = Events(owner)
+    events.clear()
+    arn = events.subscriber(events.bus())
+    pattern = {"Filters": [{"Scope": "DATA", "Pattern": '{"password":["hunter2"]}'}]}
+    events.client.update_subscriber(SubscriberArn=arn, FilterConfiguration=pattern, State="STOPPED")
+    row = last_row(rows)
+    assert (row["target"], row["changes"].keys()) == (arn, {"secret", "state"})
+    assert row["changes"]["state"] == ["RUNNING", "STOPPED"]
+    assert "hunter2" not in str(row)
+    before = last_id(rows)
+    events.client.update_subscriber(SubscriberArn=arn, FilterConfiguration=pattern, State="STOPPED")
+    assert read_after(rows, before) == []  # it changed nothing
 
 
 @pytest.mark.parametrize("sqs", ["container-json"], indirect=True)

@@ -15,13 +15,14 @@ from botocore.exceptions import ClientError
 
 from tests.support.conformance.access_keys import OWNER, PRESENCE, SIGV4, new_key
 from tests.support.conformance.database_clock import Clock
+from tests.support.conformance.events import Events
 from tests.support.conformance.requests import FORM, Raw
 from tests.support.conformance.scheduler import ROLE, Scheduler
 from tests.support.conformance.sdk_clients import REGION
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs, read_refusal
 
-KINDS = ("QUEUES", "TOPICS", "SUBSCRIPTIONS", "SCHEDULES", "PLATFORM_ENDPOINTS")
+KINDS = ("QUEUES", "TOPICS", "SUBSCRIPTIONS", "SCHEDULES", "PLATFORM_ENDPOINTS", "EVENT_SUBSCRIBERS")
 SETTINGS = {f"QUOTA_{kind}": "2" for kind in KINDS}
 _accounts = count(700_000_000_000)
 
@@ -87,6 +88,21 @@ def test_a_creation_over_the_quota_of_schedules_is_refused(scheduler: Scheduler)
     caller.client.update_schedule(**given[0])
     caller.client.delete_schedule(Name=given[0]["Name"])
     create(**given[2])
+
+
+def test_subscribers_of_an_event_bus(events: Events) -> None:
+    """Quotas of the custom event bus (Amazon EventBridge User Guide): a number of subscribers for each bus."""
+    caller = events.of(events.sqs.with_settings(SETTINGS).caller(account=str(next(_accounts))))
+    bus, other = caller.bus(), caller.bus()
+    first, _ = caller.subscriber(bus, Name="a"), caller.subscriber(bus, Name="b")
+    refusal = caller.refusal("create_subscriber", **caller.given(bus, Name="c"))
+    assert refusal[:2] == ("LimitExceededException", 400)
+    assert refusal.message == "An event bus can have 2 subscribers."
+    exists = caller.refused("create_subscriber", **caller.given(bus, Name="a"))
+    assert exists == ("ResourceAlreadyExistsException", 409)
+    caller.subscriber(other, Name="c")
+    caller.client.delete_subscriber(SubscriberArn=first)
+    caller.subscriber(bus, Name="c")
 
 
 # --- webhooks that wait ----------------------------------------------------------------------------------------------

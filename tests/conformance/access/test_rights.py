@@ -19,10 +19,12 @@ from botocore.exceptions import ClientError
 from penstock.actions import ACTIONS, MAPPING_ACTIONS, AnyAction
 from penstock_web.cli.key_ring import KeyRing
 from tests.support.conformance.access_keys import OWNER, SIGV4, key_ring, new_key
+from tests.support.conformance.events import Events
 from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sdk_clients import build_client
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
+from tests.support.conformance.valid_requests import events as events_requests
 from tests.support.conformance.valid_requests import scheduler as scheduler_requests
 from tests.support.conformance.valid_requests import sns as sns_requests
 from tests.support.conformance.valid_requests import sqs as sqs_requests
@@ -37,7 +39,7 @@ ACCOUNT = {
     "sns:CheckIfPhoneNumberIsOptedOut", "sns:GetSMSAttributes", "sns:ListOriginationNumbers",
     "sns:ListPhoneNumbersOptedOut", "sns:OptInPhoneNumber", "sns:SetSMSAttributes", "sns:CreateSMSSandboxPhoneNumber",
     "sns:DeleteSMSSandboxPhoneNumber", "sns:GetSMSSandboxAccountStatus", "sns:ListSMSSandboxPhoneNumbers",
-    "sns:VerifySMSSandboxPhoneNumber",
+    "sns:VerifySMSSandboxPhoneNumber", "events:ListEventBuses",
 }  # fmt: skip
 """These actions have no resource, so they check the right on `*`."""
 PARTITIONS = ("arn:aws-cn:", "arn:awsx:", "arn:aws--:")
@@ -63,6 +65,10 @@ SHORT: dict[str, Members] = {
     "sns:VerifySMSSandboxPhoneNumber": {"PhoneNumber": "+15550111111", "OneTimePassword": "123456"},
 }
 """These requests replace valid requests that take long to prepare."""
+EVENTS = {**{name: good.needs for name, good in events_requests.GOOD.items()}, **events_requests.REFUSED}
+# The installed botocore lacks the action.
+WITHOUT_CLIENT = {"events:RotateWebhookCredentials"}
+ACTIONS_OF_CLIENTS = [action for action in (*ACTIONS, *MAPPING_ACTIONS) if action.label not in WITHOUT_CLIENT]
 REFUSED_ON = re.compile(r"on resource: (\S+) ").search
 
 
@@ -102,6 +108,9 @@ def prepare(action: AnyAction, owner: Sqs) -> Members:
         return sns_requests.GOOD[action.name].needs(Sns(owner))
     if action.service == "scheduler":
         return scheduler_requests.GOOD[action.name].needs(Scheduler(owner))
+    if action.service == "events":
+        Events(owner).clear()
+        return EVENTS[action.name](Events(owner))
     return MAPPED[action.name]
 
 
@@ -111,6 +120,7 @@ def find_error(action: AnyAction, members: Members, caller: Sqs) -> tuple[int, s
         "sqs": lambda: caller.client,
         "sns": lambda: Sns(caller).client,
         "scheduler": lambda: Scheduler(caller).client,
+        "events": lambda: Events(caller).client,
         "lambda": lambda: build_client(
             "rest-json", caller.endpoint_url, caller.account, secret=caller.secret, service="lambda"
         )[0],
@@ -127,7 +137,7 @@ def spell(value: Any, partition: str) -> Any:
     return json.loads(json.dumps(value).replace("arn:aws:", partition))
 
 
-@pytest.mark.parametrize("action", [*ACTIONS, *MAPPING_ACTIONS], ids=lambda action: action.label)
+@pytest.mark.parametrize("action", ACTIONS_OF_CLIENTS, ids=lambda action: action.label)
 def test_an_action_asks_for_its_arn(action: AnyAction, owner: Sqs, caller: Sqs, ring: KeyRing) -> None:
     members = prepare(action, owner)
     everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}

@@ -16,6 +16,8 @@ import pytest
 import yaml
 from msgspec.structs import fields
 
+from infra.generate.load_balancer import PRIORITIES
+from infra.generate.sam_template import name_resource
 from penstock.access.authorization import RULES
 from penstock.access.resources import ACCOUNT_USE, Use, list_invoked_arns, use_source_of_task
 from penstock.actions import ACTIONS, BY_ROUTE, MAPPING_ACTIONS, Action, load_operation
@@ -31,6 +33,8 @@ TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
 SCHEDULED = {"maintain", "measure", "move", "deliver", "fire_schedules", "poll_mappings"}
 OTHERS = {"gateway", "rest", *SCHEDULED}
+# Requests of services without rules go to the function Gateway.
+WITHOUT_RULES = {name_resource(action) for action in ACTIONS if action.service not in PRIORITIES}
 # These functions need more rights than others.
 ROLES = {"Gateway": "MappingRole", "Rest": "MappingRole", "Deliver": "InvokingRole", "PollMappings": "InvokingRole"}
 
@@ -106,7 +110,7 @@ def test_names_are_those_that_the_load_balancer_means(functions: dict[str, dict[
     rules, default = read_balancer(TEMPLATE.parent / "infra/alb/template.yaml")
     named = {default, *(rule.function for rule in rules)}
     scheduled = {name.title().replace("_", "") for name in SCHEDULED}
-    assert named == functions.keys() - scheduled
+    assert named == functions.keys() - scheduled - WITHOUT_RULES
 
 
 def test_scheduled_functions_are_invoked_and_tried_once(functions: dict[str, dict[str, Any]]) -> None:
@@ -185,6 +189,8 @@ def test_alarms_watch_every_function(
     read = yaml.load(TEMPLATE.read_text(), CloudFormationLoader)
     values = Values(read, given)
     for name, properties in functions.items():
+        if name in WITHOUT_RULES:
+            continue
         timeout = properties.get("Timeout", template["Globals"]["Function"]["Timeout"])
         events = values.resolve(read["Resources"][name]["Properties"].get("Events", {}))
         is_invoked = any(each["Properties"].get("State") != "DISABLED" for each in events.values())
@@ -358,8 +364,17 @@ MEMBERS = {
     "subscription_arn": f"{TOPIC}:12345678-abcd-9012-abcd-345678901234",
     "platform_application_arn": f"arn:aws:sns:{REGION}:{ACCOUNT}:app/GCM/a",
     "endpoint_arn": ENDPOINT,
+    "event_bus_arn": f"arn:aws:events:{REGION}:{ACCOUNT}:event-busv2/b/{'0' * 25}",
+    "subscriber_arn": f"arn:aws:events:{REGION}:{ACCOUNT}:subscriber/s/{'0' * 25}",
+    "event_source_arn": f"arn:aws:events:{REGION}:{ACCOUNT}:event-sourcev2/webhook/s/{'0' * 25}",
 }
 TO_NUMBERS = Use("*", is_owned=False, action=("penstock", "PublishToPhoneNumber"))
+# The further resources of an action, such as a subscriber whose id does not exist yet.
+MORE_USES = {
+    "CreateSMSSandboxPhoneNumber": [TO_NUMBERS],
+    "CreateSubscriber": [Use(f"arn:aws:events:{REGION}:{ACCOUNT}:subscriber/q/*", is_owned=False)],
+    "CreateEventSource": [Use(f"arn:aws:events:{REGION}:{ACCOUNT}:event-sourcev2/q/*", is_owned=False)],
+}
 CONTEXT: Any = SimpleNamespace(region=REGION, account_id=ACCOUNT, queue_arn=lambda _: QUEUE)
 # The resources of EventBridge Scheduler belong to the caller, except for the targets that they invoke.
 WITH_POLICIES = [action for action in ACTIONS if action.service in RULES]
@@ -378,12 +393,13 @@ def list_uses(action: Action[Any, Any], **members: str) -> list[Use]:
 def test_every_action_is_about_the_account_or_names_something(action: Action[Any, Any]) -> None:
     """The owner and the policy of the named resource decide about the request."""
     named = {field.name for field in fields(action.request)} & MEMBERS.keys()
-    use, *others = list_uses(action, **MEMBERS)
-    assert others == ([TO_NUMBERS] if action.name == "CreateSMSSandboxPhoneNumber" else [])
+    members = {**MEMBERS, "resource_arn": MEMBERS["event_bus_arn"]} if action.service == "events" else MEMBERS
+    use, *others = list_uses(action, **members)
+    assert others == MORE_USES.get(action.name, [])
     assert use.action is None
     assert use.is_owned is bool(named)
     if named:
-        arns = {QUEUE, *(MEMBERS[name] for name in named if name.endswith("_arn"))}
+        arns = {QUEUE, *(members[name] for name in named if name.endswith("_arn"))}
         assert use.arn in arns
 
 

@@ -14,8 +14,8 @@ import yaml
 
 from infra.generate.__main__ import ROOT, main
 from infra.generate.blocks import MarkerError, replace_blocks
-from infra.generate.files import ALARMS, ALB, COMPATIBILITY, TEMPLATE, generate_texts, list_services, write_files
-from infra.generate.load_balancer import PriorityError, assign_priorities
+from infra.generate.files import ALARMS, ALB, COMPATIBILITY, TEMPLATE, generate_texts, write_files
+from infra.generate.load_balancer import PRIORITIES, PriorityError, assign_priorities
 from penstock.access.resources import use_account, use_queue
 from penstock.actions import ACTIONS, Action
 from penstock.scheduler.types import GetScheduleRequest
@@ -181,7 +181,7 @@ def test_a_priority_that_is_taken_or_of_another_service_is_replaced(wrong: int) 
     assert assign_priorities("sqs", ["A", "B", "C"], present) == {"A": 1, "B": 2, "C": 3}
 
 
-@pytest.mark.parametrize("service", list_services(ACTIONS))
+@pytest.mark.parametrize("service", PRIORITIES)
 def test_a_service_has_so_many_priorities(service: str) -> None:
     with pytest.raises(PriorityError, match=service):
         assign_priorities(service, [f"Action{number}" for number in range(200)], [])

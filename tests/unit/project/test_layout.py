@@ -226,6 +226,7 @@ LONGEST_FILE = 500  # lines
 LARGER = {
     "functions/sqs": "a function of Lambda per action, generated",
     "functions/sns": "likewise",
+    "functions/events": "likewise",
     "sql/functions/api": "what applications may call, a function a file",
 }
 

@@ -17,6 +17,7 @@ from penstock import errors
 from penstock.actions import ACTIONS
 from penstock.aws.codec.errors import COMMON_NAMES, UnknownOperationException
 from penstock.errors import AwsError
+from penstock.events.errors import EventsError
 from penstock.management.schedules.types import NewSchedule, ShownSchedule
 from penstock.scheduler import errors as errors_scheduler
 from penstock.scheduler.errors import SchedulerError
@@ -158,6 +159,26 @@ def test_the_members_of_schedules() -> None:
     named = set(re.findall(r"`([a-z_]+)`", REST))
     assert {field.name for field in fields(NewSchedule)} <= named
     assert {field.name for field in fields(ShownSchedule)} - {"rate"} <= named
+
+
+# --- docs/reference/event_bus.md --------------------------------------------------------------------------------------
+BUSES = (DOCS / "reference" / "event_bus.md").read_text()
+
+
+def test_the_actions_of_event_buses() -> None:
+    table = BUSES.partition("| actions | |")[2].partition("\n\n")[0]
+    listed = {name for row in table.splitlines() for name in re.findall(r"`([A-Z]\w+)`", row.partition(" | ")[0])}
+    missing = {"PutEvents", "PutRawEvents"}
+    assert listed - missing == {action.name for action in ACTIONS if action.service == "events"}
+
+
+def test_the_errors_of_event_buses() -> None:
+    kinds: tuple[type[AwsError], ...] = (*EventsError.__subclasses__(), UnknownOperationException)
+    ours = {kind.json_type: kind.status for kind in kinds}
+    rows = re.findall(r"^\| ([\w, ]+) \| (\d+)(?:, \d+)? \|", BUSES, re.MULTILINE)
+    listed = {name: int(status) for names, status in rows for name in names.split(", ")}
+    assert listed.items() >= ours.items()
+    assert listed.keys() - ours.keys() <= {*COMMON_NAMES.values(), "SerializationException"}
 
 
 # --- docs/operate/security.md -----------------------------------------------------------------------------------------

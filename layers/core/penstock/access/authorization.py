@@ -18,6 +18,7 @@ from penstock.errors import AccessDenied
 from penstock.http import HttpRequest
 from penstock.postgres.statement import BatchStatement
 from penstock.postgres.statements.access import READ_POLICIES, READ_TOPIC_POLICIES, PolicyRow, ResourceEntry
+from penstock.postgres.statements.event_buses import READ_EVENT_POLICIES
 
 from . import request_rate
 from .denial import Policies, build_action_name, build_denial
@@ -238,5 +239,14 @@ RULES = {
         owner_always_allowed=frozenset(("GetTopicAttributes", "SetTopicAttributes")),
         receiver_actions=frozenset(("GetSubscriptionAttributes", "Unsubscribe")),
         policy_statement=READ_TOPIC_POLICIES,
+    ),
+    "events": ServiceRules(
+        grantable_actions=frozenset((
+            "CreateEventSource", "CreateSubscriber", "DescribeEventBus", "ListEventSources", "ListSubscribers",
+            "UpdateSubscriber",
+        )),
+        owner_always_allowed=frozenset(("GetResourcePolicy", "PutResourcePolicy", "DeleteResourcePolicy")),
+        receiver_actions=frozenset(),
+        policy_statement=READ_EVENT_POLICIES,
     ),
 }  # fmt: skip

@@ -18,14 +18,15 @@ from .policy.requests import AccessRequest, Principal, build_root
 
 READ = (
     "sqs:Get*", "sqs:List*", "sns:Get*", "sns:List*", "scheduler:Get*", "scheduler:List*", "lambda:Get*",
-    "lambda:List*", "penstock:Get*", "penstock:List*", "penstock:Match*", "penstock:Preview*",
+    "lambda:List*", "events:Describe*", "events:Get*", "events:List*", "penstock:Get*", "penstock:List*",
+    "penstock:Match*", "penstock:Preview*",
 )  # fmt: skip
 OPERATE = (
     *READ, "sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility",
     "sqs:PurgeQueue", "sqs:StartMessageMoveTask", "sqs:CancelMessageMoveTask", "sns:Publish", "penstock:PublishEvent",
     "penstock:ReadArchive", "penstock:ReadOutbox", "penstock:RetryDelivery", "penstock:PauseEndpoint",
     "penstock:TestEndpoint", "penstock:TestAlerts",
-    "penstock:PauseQueue", "penstock:RunSchedule",
+    "penstock:PauseQueue", "penstock:ReplayEvents", "penstock:RunSchedule",
 )  # fmt: skip
 MAX_POLICY_LENGTH = 6_144  # the most characters of a managed policy ("IAM and AWS STS quotas", IAM User Guide)
 

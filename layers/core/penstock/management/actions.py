@@ -10,7 +10,8 @@ OWN_ACTIONS: Final = frozenset(
         "CreateKey", "EndUser", "GetAlerts", "GetLag", "GetMetrics", "GetQueueMetrics", "LimitKey", "ListDeliveries",
         "ListReceivers", "ListSubscriptions", "MatchEvent", "OptOutPhoneNumber", "PauseEndpoint", "PauseQueue",
         "PreviewSchedule", "PublishEvent", "PublishToPhoneNumber", "ReadResponses", "ReadArchive", "ReadAudit",
-        "ReadKeys", "ReadOutbox", "RetryDelivery", "RevokeKey", "RunSchedule", "SetAlerts", "SetUser", "Subscribe",
+        "ReadKeys", "ReadOutbox", "ReplayEvents",
+        "RetryDelivery", "RevokeKey", "RunSchedule", "SetAlerts", "SetUser", "Subscribe",
         "TestAlerts", "TestEndpoint",
         "Unsubscribe",
     )

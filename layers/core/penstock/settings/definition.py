@@ -160,6 +160,11 @@ class Settings:
         "means no limit.")
     quota_mappings = Setting(10_000, unit="mappings", minimum=0, help="The maximum number of event source mappings in "
         "an account. The next request fails with `InvalidParameterValueException`. 0 means no limit.")
+    quota_event_buses = Setting(5, unit="event buses", minimum=0, help="The maximum number of event buses in an "
+        "account, as on AWS. On AWS, the limit applies to a region. The next request fails with "
+        "`LimitExceededException`. 0 means no limit.")
+    quota_event_subscribers = Setting(10_000, unit="subscribers", minimum=0, help="The maximum number of subscribers "
+        "of an event bus, as on AWS. The next request fails with `LimitExceededException`. 0 means no limit.")
     quota_deliveries = Setting(1_000_000, unit="deliveries", minimum=0, help="The approximate maximum number of an "
         "account's waiting deliveries. The same limit applies to the waiting messages of each protocol for the gateway "
         "or the mail server. Further publishes fail with `Throttled`. 0 means no limit.")

@@ -34,7 +34,8 @@ from penstock.sns.errors import NotFound
 from tests.support.conformance.sdk_clients import PROTOCOL_NAMES, SHAPE_NAMES, service_model
 
 ENVIRONMENT = Environment(Settings.read({}), None)  # type: ignore[arg-type] # no request here has a receipt
-ALL = [*ACTIONS, *STS_ACTIONS]
+# Event buses have no other protocol than CBOR. `tests/unit/events` tests their requests.
+ALL = [action for action in (*ACTIONS, *STS_ACTIONS) if action.service != "events"]
 OWN_PROTOCOL = {"sqs": "json", "sns": "query", "sts": "query", "scheduler": "rest-json"}
 by_action = pytest.mark.parametrize("action", ALL, ids=lambda action: action.label)
 

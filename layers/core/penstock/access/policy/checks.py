@@ -63,8 +63,16 @@ class PolicyRules(NamedTuple):
     most_actions: int | None
 
 
+EVENTS_ACTIONS = frozenset((
+    "createeventsource", "createsubscriber", "deleteeventbus", "deleteresourcepolicy", "describeeventbus",
+    "getresourcepolicy", "listeventsources", "listresourcepolicies", "listsubscribers", "listtagsforresource",
+    "putevents", "putrawevents", "putresourcepolicy", "tagresource", "untagresource", "updateeventbus",
+    "updatesubscriber",
+))  # fmt: skip
+
 SQS_RULES = PolicyRules("sqs", SQS_ACTIONS, 20, 7)
 SNS_RULES = PolicyRules("sns", SNS_ACTIONS, 100, None)
+EVENTS_RULES = PolicyRules("events", EVENTS_ACTIONS, 100, None)
 
 
 def find_policy_problem(text: str, rules: PolicyRules) -> PolicyProblem | None:

@@ -29,11 +29,12 @@ def describe_violations(problems: Sequence[str]) -> str:
 
 
 def find_scalar_problems(limits: Limits, value: str | int, path: str) -> Problems:
-    reasons = _find_text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
+    reasons = find_text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
     return [describe_problem(f"'{str(value)[:MAX_QUOTED_LENGTH]}'", path, reason) for reason in reasons]
 
 
-def _find_text_reasons(limits: Limits, value: str) -> Iterable[str]:
+def find_text_reasons(limits: Limits, value: str) -> Iterable[str]:
+    """Yields the reasons why a text violates its limits."""
     yield from size_reasons(limits, len(value), "length")
     if limits.pattern is not None and not _compile_pattern(limits.pattern)(value):
         yield f"Member must satisfy regular expression pattern: {limits.pattern}"

@@ -26,6 +26,7 @@ from .limits import (
     build_display_name,
     describe_problem,
     find_scalar_problems,
+    find_text_reasons,
     size_reasons,
 )
 from .schema import Limits, List, Map, Member, Scalar, Shape, Structure, build, read_structure
@@ -139,12 +140,25 @@ def _decode_value(shape: Shape, value: Any, path: str, problems: Problems) -> An
             )
             entries = enumerate(value[: limits.most], 1)
             return [_decode_value(item, entry, f"{path}.{n}.member", problems) for n, entry in entries]
-        case Map(item):
+        case Map():
             _expect(dict, value)
-            return {key: _decode_value(item, entry, f"{path}.{key}", problems) for key, entry in value.items()}
+            return _decode_map(shape, value, path, problems)
         case Structure():
             _expect(dict, value)
             return _decode_structure(shape, value, f"{path}.", problems)
+
+
+def _decode_map(shape: Map, value: dict[str, object], path: str, problems: Problems) -> dict[str, object]:
+    problems.extend(
+        describe_problem("{…}", path, reason) for reason in size_reasons(shape.limits, len(value), "length")
+    )
+    entries = list(value.items())[: shape.limits.most]
+    for key, _ in entries:
+        if reasons := list(find_text_reasons(shape.key_limits, key)):
+            constraint = f"Map keys must satisfy constraint: [{', '.join(reasons)}]"
+            problems.append(describe_problem("{…}", path, constraint))
+        _check_nul(key, path, problems)
+    return {key: _decode_value(shape.value, entry, f"{path}.{key}", problems) for key, entry in entries}
 
 
 def _decode_structure(shape: Structure, value: dict[str, Any], prefix: str, problems: Problems) -> Any:
@@ -164,10 +178,15 @@ def _decode_scalar(kind: type, limits: Limits, value: Any, path: str, problems: 
         return _time(value, path, problems)
     json.decode_scalar(kind, value)
     problems.extend(find_scalar_problems(limits, value, path))
-    if kind is str and "\0" in value:  # our choice: PostgreSQL cannot store NUL in a text
-        reason = "Member must not contain the character U+0000"
-        problems.append(describe_problem(f"'{value[:MAX_QUOTED_LENGTH]}'", path, reason))
+    if kind is str:
+        _check_nul(value, path, problems)
     return value
+
+
+def _check_nul(text: str, path: str, problems: Problems) -> None:
+    if "\0" in text:  # our choice: PostgreSQL cannot store NUL in a text
+        reason = "Member must not contain the character U+0000"
+        problems.append(describe_problem(f"'{text[:MAX_QUOTED_LENGTH]}'", path, reason))
 
 
 def _time(value: Any, path: str, problems: Problems) -> float:

@@ -4,7 +4,7 @@
     List, Map   A collection of one shape, with its names in Query and XML.
     Structure   A message type and its members.
 
-Texts, numbers and lists have limits if a type declares them (`msgspec.Meta`), as EventBridge Scheduler's types do.
+Texts, numbers, lists and maps have limits if a type declares them (`msgspec.Meta`), as EventBridge's types do.
 """
 
 from functools import cache
@@ -52,6 +52,8 @@ class List(msgspec.Struct, frozen=True):
 class Map(msgspec.Struct, frozen=True):
     value: "Shape"
     naming: Naming
+    limits: Limits = NO_LIMITS
+    key_limits: Limits = NO_LIMITS
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -101,7 +103,9 @@ def _shape(info: inspect.Type, naming: Naming | None) -> Shape:
         case inspect.ListType():
             return List(_shape(info.item_type, None), naming or WRAPPED_LIST, _read_limits(info))
         case inspect.DictType():
-            return Map(_shape(info.value_type, None), naming or WRAPPED_MAP)
+            key = _shape(info.key_type, None)
+            key_limits = key.limits if isinstance(key, Scalar) else NO_LIMITS
+            return Map(_shape(info.value_type, None), naming or WRAPPED_MAP, _read_limits(info), key_limits)
         case inspect.StructType():
             return Structure(info.cls, tuple(_read_member(field) for field in info.fields))
         case _:
@@ -112,7 +116,7 @@ def _read_limits(info: inspect.Type) -> Limits:
     match info:
         case inspect.StrType(min_length=least, max_length=most, pattern=pattern):
             return Limits(least, most, pattern)
-        case inspect.ListType(min_length=least, max_length=most):
+        case inspect.ListType(min_length=least, max_length=most) | inspect.DictType(min_length=least, max_length=most):
             return Limits(least, most)
         case inspect.IntType(ge=least, le=most):
             return Limits(least, most)

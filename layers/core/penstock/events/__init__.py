@@ -1,0 +1,1 @@
+"""Event buses of Amazon EventBridge: buses, subscribers, event sources, policies and tags."""

@@ -1,0 +1,151 @@
+"""Checks the target, the role and the dead-letter queue of a subscriber.
+
+The target is a queue, a topic, a Lambda function or another event bus. AWS checks the form of the target's ARN, but not
+whether the target exists, and so does Penstock. Penstock refuses AWS's other targets, because it could never deliver to
+them. Source: the texts of errors, "Amazon EventBridge event bus" (skill `amazon-eventbridge-event-bus` of AWS).
+"""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from penstock.access.functions import find_function_refusal
+from penstock.aws.arn import parse_queue_arn, read_account, read_region
+from penstock.aws.bus_arn import is_bus_arn
+from penstock.aws.function_arn import parse_function_arn
+from penstock.aws.sns_arn import parse_topic_arn
+from penstock.context import Context
+
+from .errors import InvalidInputException
+from .shapes import (
+    BatchConfiguration,
+    LambdaParameters,
+    MessageAttributeValue,
+    OnFailureConfiguration,
+    UpdateInvokeConfiguration,
+)
+
+SUPPORTED = "Penstock delivers to Amazon SQS queues, Amazon SNS topics, AWS Lambda functions and custom event buses."
+DEFAULT_BATCH_SIZE = 10
+MAX_FUNCTION_SECONDS = 30
+BLOCKS = {
+    "lambda_parameters": "LambdaParameters",
+    "sqs_parameters": "SqsParameters",
+    "sns_parameters": "SnsParameters",
+    "kinesis_parameters": "KinesisParameters",
+    "step_functions_parameters": "StepFunctionsParameters",
+    "http_parameters": "HttpParameters",
+    "universal_target_parameters": "UniversalTargetParameters",
+    "event_bus_v2_parameters": "EventBusV2Parameters",
+    "msk_parameters": "MskParameters",
+}
+
+
+class TargetKind(NamedTuple):
+    """A kind of target: how its ARN is recognised, its parameters, the most events of a batch, and the service and
+    action by which Penstock delivers, or None for a function."""
+
+    matches: Callable[[str], object]
+    block: str
+    most: int
+    action: tuple[str, str] | None
+    is_regional: bool = True
+
+
+KINDS = (
+    TargetKind(parse_queue_arn, "sqs_parameters", 10, ("sqs", "SendMessage")),
+    TargetKind(parse_topic_arn, "sns_parameters", 10, ("sns", "Publish")),
+    TargetKind(parse_function_arn, "lambda_parameters", 500, None),
+    TargetKind(is_bus_arn, "event_bus_v2_parameters", 100, ("events", "PutEvents"), is_regional=False),
+)
+
+
+def find_kind(arn: str) -> TargetKind | None:
+    return next((kind for kind in KINDS if kind.matches(arn)), None)
+
+
+def check_target(arn: str, bus_arn: str, context: Context) -> TargetKind:
+    """Returns the kind of the target. Raises InvalidInputException for a target to which Penstock cannot deliver."""
+    if arn.split(":", 2)[1] != "aws":
+        raise InvalidInputException("TargetArn must be in partition aws")
+    kind = find_kind(arn)
+    if kind is None:
+        raise InvalidInputException(
+            f"InvokeConfiguration.TargetArn: TargetArn is not a supported subscriber target. {SUPPORTED}"
+        )
+    if arn == bus_arn:
+        raise InvalidInputException("InvokeConfiguration.TargetArn must not reference the subscriber's own event bus")
+    if kind.is_regional:
+        if read_region(arn) != context.region:
+            raise InvalidInputException(f"TargetArn must be in region {context.region}")
+        _check_account("Target resource", arn, context)
+    if kind.block == "lambda_parameters":
+        refusal = find_function_refusal(
+            parse_function_arn(arn), arn, context.account_id, context.region, context.environment.settings
+        )
+        if refusal is not None:
+            raise InvalidInputException(refusal)
+    return kind
+
+
+def _check_account(what: str, arn: str, context: Context) -> None:
+    account_id = read_account(arn)
+    if account_id != context.account_id:
+        raise InvalidInputException(
+            f"{what} account ({account_id}) must match the subscriber account ({context.account_id})"
+        )
+
+
+def check_parameters(invoke: UpdateInvokeConfiguration, arn: str, kind: TargetKind, context: Context) -> None:
+    """Raises InvalidInputException for the role of another account, and for parameters of another kind of target."""
+    _check_account("Role", invoke.role_arn, context)
+    for attribute, name in BLOCKS.items():
+        if attribute != kind.block and getattr(invoke, attribute) is not None:
+            raise InvalidInputException(f"{name} is not supported for target {arn}. Expected {BLOCKS[kind.block]}")
+    if invoke.lambda_parameters is not None:
+        _check_function(invoke.lambda_parameters)
+    for parameters in (invoke.sqs_parameters, invoke.sns_parameters):
+        if parameters is not None:
+            _check_attributes(parameters.message_attributes)
+    if invoke.sqs_parameters is not None:
+        _check_attributes(invoke.sqs_parameters.message_system_attributes)
+
+
+def _check_function(parameters: LambdaParameters) -> None:
+    for name, value in (
+        ("DurableExecutionName", parameters.durable_execution_name),
+        ("TenantId", parameters.isolation_id),
+    ):
+        if value is not None:
+            raise InvalidInputException(f"LambdaParameters.{name} is not supported: Penstock invokes plain functions.")
+    seconds = parameters.invocation_timeout_seconds
+    if seconds is not None and not (
+        re.fullmatch("[0-9]{1,2}", seconds, re.ASCII) and 1 <= int(seconds) <= MAX_FUNCTION_SECONDS
+    ):
+        raise InvalidInputException(
+            f"LambdaParameters.InvocationTimeoutSeconds must be 1 to {MAX_FUNCTION_SECONDS}, as a literal."
+        )
+
+
+def _check_attributes(attributes: dict[str, MessageAttributeValue] | None) -> None:
+    for name, value in (attributes or {}).items():
+        binary = value.binary_value
+        if binary is not None and ("{%" in binary or "%}" in binary):
+            raise InvalidInputException(f"The BinaryValue of the message attribute {name} cannot be an expression.")
+
+
+def check_batch(given: BatchConfiguration | None, kind: TargetKind) -> BatchConfiguration:
+    """Returns the configuration with its defaults. Raises InvalidInputException for a batch that is too large."""
+    size = None if given is None else given.max_batch_size
+    window = None if given is None else given.max_batch_window_in_seconds
+    if size is not None and size > kind.most:
+        raise InvalidInputException(f"BatchConfiguration.MaxBatchSize must be at most {kind.most} for this target.")
+    return BatchConfiguration(size or min(DEFAULT_BATCH_SIZE, kind.most), window or 0)
+
+
+def check_dead_letters(given: OnFailureConfiguration | None, context: Context) -> str | None:
+    """Returns the ARN of the dead-letter queue. Raises InvalidInputException for a queue outside this installation."""
+    arn = None if given is None else given.arn
+    if arn is not None and (parse_queue_arn(arn) is None or not context.environment.settings.serves(read_region(arn))):
+        raise InvalidInputException("OnFailureConfiguration.Arn must be the ARN of a queue of this installation.")
+    return arn

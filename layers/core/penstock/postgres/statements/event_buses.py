@@ -1,0 +1,154 @@
+"""Statements for event buses, subscribers and event sources."""
+
+from typing import NamedTuple
+
+from penstock.postgres.statement import BatchStatement, JsonObject, Statement
+
+from .access import PolicyRow, ResourceEntry
+
+READ_EVENT_POLICIES = BatchStatement("queue.read_event_policies", ("text[]",), PolicyRow, entry=ResourceEntry)
+
+
+# --- buses -----------------------------------------------------------------------------------------------------------
+class CreatedBusRow(NamedTuple):
+    """The stored bus, and whether it is new, or an error."""
+
+    bus: JsonObject | None
+    created: bool
+    error: str | None
+
+
+CREATE_EVENT_BUS = Statement(
+    "queue.create_event_bus",
+    ("text", "text", "text", "text", "jsonb", "text", "text"),
+    CreatedBusRow,
+    is_audited=True,
+    changed="created",
+)
+
+
+class BusRow(NamedTuple):
+    bus: JsonObject
+
+
+READ_EVENT_BUS = Statement("queue.read_event_bus", ("text",), BusRow)
+LIST_EVENT_BUSES = Statement("queue.list_event_buses", ("text", "text", "text", "text", "int4"), BusRow)
+
+
+class UpdatedBusRow(NamedTuple):
+    bus: JsonObject | None
+    error: str | None
+
+
+UPDATE_EVENT_BUS = Statement("queue.update_event_bus", ("text", "jsonb"), UpdatedBusRow, is_audited=True)
+
+
+class DeletedBusRow(NamedTuple):
+    """`in_use` names the kinds of resources that the bus still has."""
+
+    deleted: bool
+    error: str | None
+    in_use: list[str]
+
+
+DELETE_EVENT_BUS = Statement("queue.delete_event_bus", ("text",), DeletedBusRow, is_audited=True, changed="deleted")
+
+
+# --- subscribers and event sources -----------------------------------------------------------------------------------
+class CreatedSubscriberRow(NamedTuple):
+    """The stored subscriber, and whether it is new, or an error."""
+
+    subscriber: JsonObject | None
+    created: bool
+    error: str | None
+
+
+CREATE_EVENT_SUBSCRIBER = Statement(
+    "queue.create_event_subscriber",
+    ("text", "text", "text", "text", "text", "jsonb", "text", "text"),
+    CreatedSubscriberRow,
+    is_audited=True,
+    changed="created",
+)
+
+
+class SubscriberRow(NamedTuple):
+    subscriber: JsonObject
+
+
+READ_EVENT_SUBSCRIBER = Statement("queue.read_event_subscriber", ("text",), SubscriberRow)
+LIST_EVENT_SUBSCRIBERS = Statement(
+    "queue.list_event_subscribers", ("text", "text", "text", "text", "text", "int4"), SubscriberRow
+)
+
+
+class UpdatedSubscriberRow(NamedTuple):
+    subscriber: JsonObject | None
+    error: str | None
+
+
+UPDATE_EVENT_SUBSCRIBER = Statement(
+    "queue.update_event_subscriber", ("text", "text", "jsonb"), UpdatedSubscriberRow, is_audited=True
+)
+
+
+class DeletedRow(NamedTuple):
+    deleted: bool
+
+
+DELETE_EVENT_SUBSCRIBER = Statement(
+    "queue.delete_event_subscriber", ("text",), DeletedRow, is_audited=True, changed="deleted"
+)
+
+
+class SourceRow(NamedTuple):
+    source: JsonObject
+
+
+READ_EVENT_SOURCE = Statement("queue.read_event_source", ("text",), SourceRow)
+LIST_EVENT_SOURCES = Statement("queue.list_event_sources", ("text", "text", "text", "text", "text", "int4"), SourceRow)
+DELETE_EVENT_SOURCE = Statement("queue.delete_event_source", ("text",), DeletedRow, is_audited=True, changed="deleted")
+
+
+# --- policies, tags, revocation --------------------------------------------------------------------------------------
+class EventErrorRow(NamedTuple):
+    error: str | None
+
+
+PUT_EVENT_BUS_POLICY = Statement(
+    "queue.put_event_bus_policy", ("text", "text", "text", "text"), EventErrorRow, is_audited=True
+)
+
+
+class DeletedPolicyRow(NamedTuple):
+    """The revision of the deleted policy, or None if the bus had no policy."""
+
+    revision: str | None
+    error: str | None
+
+
+DELETE_EVENT_BUS_POLICY = Statement(
+    "queue.delete_event_bus_policy", ("text", "text"), DeletedPolicyRow, is_audited=True
+)
+
+
+class EventTagsRow(NamedTuple):
+    tags: dict[str, str]
+
+
+READ_EVENT_TAGS = Statement("queue.read_event_tags", ("text",), EventTagsRow)
+CHANGE_EVENT_TAGS = Statement(
+    "queue.change_event_tags", ("text", "jsonb", "text[]", "int4"), EventErrorRow, is_audited=True
+)
+
+
+class RevokedRow(NamedTuple):
+    """`error` is ResourceNotFound if the resource does not exist, or belongs to a bus of another account."""
+
+    changed: bool
+    error: str | None
+
+
+REVOKE_EVENT_RESOURCE = Statement(
+    "queue.revoke_event_resource", ("text", "text"), RevokedRow, is_audited=True, changed="changed"
+)

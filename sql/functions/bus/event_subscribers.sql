@@ -1,0 +1,50 @@
+-- Reads and changes of the subscribers of event buses.
+
+-- queue.read_event_subscriber: returns a subscriber as JSON by column. Returns no row if it does not exist.
+create or replace function queue.read_event_subscriber(p_arn text)
+returns table (subscriber jsonb)
+language sql stable as $$ select to_jsonb(s) from queue.event_subscriber s where s.arn = p_arn $$;
+
+-- queue.update_event_subscriber: replaces the state, if it is not null, and the members of the configuration that
+-- p_changes has. A member that is null in p_changes is removed. Returns the subscriber as JSON by column.
+--   `error` is ResourceNotFound, InvalidState for a revoked subscriber, or null.
+create or replace function queue.update_event_subscriber(p_arn text, p_state text, p_changes jsonb)
+returns table (subscriber jsonb, error text)
+language plpgsql as $$
+declare
+    v_found queue.event_subscriber;
+begin
+    update queue.event_subscriber s
+    set state = coalesce(p_state, s.state),
+        configuration = (s.configuration || p_changes) - array(
+            select c.key from jsonb_each(p_changes) c where c.value = 'null'),
+        updated_at = clock_timestamp()
+    where s.arn = p_arn and not s.revoked
+    returning * into v_found;
+    return query select to_jsonb(v_found), case
+        when v_found.subscriber_id is not null then null
+        when exists (select from queue.event_subscriber s where s.arn = p_arn) then 'InvalidState'
+        else 'ResourceNotFound' end;
+end $$;
+
+-- queue.delete_event_subscriber: deletes a subscriber. `deleted` says whether it existed.
+create or replace function queue.delete_event_subscriber(p_arn text)
+returns table (deleted boolean)
+language plpgsql as $$
+begin
+    delete from queue.event_subscriber s where s.arn = p_arn;
+    return query select found;
+end $$;
+
+-- queue.list_event_subscribers: returns the subscribers of an account and region, of a bus, or of both, as JSON by
+-- column, in the order of their ARNs. A null restricts nothing. `p_after` is the last ARN of the previous page.
+create or replace function queue.list_event_subscribers(
+    p_account_id text, p_region text, p_bus_arn text, p_name_prefix text, p_after text, p_limit int)
+returns table (subscriber jsonb)
+language sql stable as $$
+select to_jsonb(s) from queue.event_subscriber s
+where (p_account_id is null or s.account_id = p_account_id) and s.region = p_region
+    and (p_bus_arn is null or s.bus_id = (select b.bus_id from queue.event_bus b where b.arn = p_bus_arn))
+    and starts_with(s.name, coalesce(p_name_prefix, '')) and s.arn > coalesce(p_after, '')
+order by s.arn limit p_limit
+$$;

@@ -1,0 +1,213 @@
+"""Tests QUEUE_ACCESS=sigv4 for event buses, in both deployments where they could differ.
+
+The sources are "Permissions" of the custom event bus (Amazon EventBridge User Guide), "Policy evaluation logic" (IAM
+User Guide) and docs/operate/policies.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from penstock_web.cli.key_ring import KeyRing
+from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4, key_ring, new_key
+from tests.support.conformance.events import Events, build_role
+from tests.support.conformance.sdk_clients import REGION
+from tests.support.conformance.sqs import Sqs
+from tests.support.database import Database
+
+DENIED = ("AccessDeniedException", 403)
+container = pytest.mark.parametrize("events", ["container"], indirect=True)
+Keys = dict[str, tuple[str, str]]
+MakeUser = Callable[..., Events]
+
+
+@pytest.fixture
+def owner(events: Events, keys: Keys) -> Events:
+    return events.of(events.sqs.with_settings(SIGV4).with_key(*keys[OWNER]))
+
+
+@pytest.fixture
+def partner(events: Events, keys: Keys) -> Events:
+    return events.of(events.sqs.with_settings(SIGV4).with_key(*keys[PARTNER]))
+
+
+@pytest.fixture(scope="module")
+def ring(installation: Database) -> Iterator[KeyRing]:
+    with key_ring(installation) as ring:
+        list(ring.set_user("of-buses", ["read"], OWNER, new=True))
+        yield ring
+
+
+@pytest.fixture(scope="module")
+def key(installation: Database, ring: KeyRing) -> tuple[str, str]:
+    return new_key(installation, OWNER, "of-buses")
+
+
+@pytest.fixture
+def user(owner: Events, ring: KeyRing, key: tuple[str, str]) -> MakeUser:
+    """Returns a function that replaces the policies of a user of the owner's account by statements, or names of
+    policies, and returns the user's client."""
+
+    def replace(*policies: Any) -> Events:
+        texts = [policy if isinstance(policy, str) else json.dumps({"Statement": [policy]}) for policy in policies]
+        list(ring.set_user("of-buses", texts, OWNER, new=False))
+        return owner.of(owner.sqs.with_key(*key))
+
+    return replace
+
+
+def allow(*actions: str, resource: str = "*", effect: str = "Allow") -> dict[str, Any]:
+    return {"Effect": effect, "Action": list(actions), "Resource": resource}
+
+
+def grant(owner: Events, bus: str, *actions: str, account: str = PARTNER, effect: str = "Allow") -> None:
+    statement = {**allow(*actions, effect=effect), "Principal": {"AWS": account}}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    owner.client.put_resource_policy(ResourceArn=bus, PolicyDocument=policy)
+
+
+def to(caller: Events, bus: str, queue: str, account: str = OWNER, **more: Any) -> dict[str, Any]:
+    """Returns the members of a subscriber with a queue of an account as its target."""
+    target = f"arn:aws:sqs:{REGION}:{account}:{queue}"
+    return caller.given(bus, InvokeConfiguration={"RoleArn": build_role(account), "TargetArn": target}, **more)
+
+
+@container
+def test_the_policies_that_are_built_in(owner: Events, user: MakeUser) -> None:
+    bus = owner.bus()
+    subscriber = owner.subscriber(bus)
+    calls: list[tuple[int, str, dict[str, Any]]] = [
+        (1, "list_event_buses", {}),
+        (1, "describe_event_bus", {"EventBusArn": bus}),
+        (1, "describe_subscriber", {"SubscriberArn": subscriber}),
+        (1, "list_subscribers", {"EventBusArn": bus}),
+        (1, "list_resource_policies", {"ResourceArn": bus}),
+        (1, "list_tags_for_resource", {"ResourceArn": subscriber}),
+        (3, "update_subscriber", {"SubscriberArn": subscriber, "State": "STOPPED"}),
+        (3, "tag_resource", {"ResourceArn": bus, "Tags": {"a": "b"}}),
+        (3, "revoke_resource", {"Arn": subscriber}),
+        (3, "delete_subscriber", {"SubscriberArn": subscriber}),
+        (3, "delete_event_bus", {"EventBusArn": bus}),
+    ]
+    for level, names in enumerate(((), ("read",), ("operate",), ("admin",))):
+        caller = user(*names)
+        for needed, method, members in calls:
+            if needed <= level:
+                getattr(caller.client, method)(**members)
+            else:
+                assert caller.refused(method, **members) == DENIED, (level, method)
+
+
+@container
+def test_a_subscriber_needs_the_rights_on_bus_subscriber_and_target(owner: Events, user: MakeUser) -> None:
+    bus = owner.bus()
+    on_bus = allow("events:CreateSubscriber", resource=bus)
+    on_subscriber = allow("events:CreateSubscriber", resource=f"arn:aws:events:{REGION}:{OWNER}:subscriber/mine-*")
+    on_queue = allow("sqs:SendMessage", resource=f"arn:aws:sqs:{REGION}:{OWNER}:orders")
+    replay = allow("penstock:ReplayEvents", resource=bus)
+    tag = allow("events:TagResource", resource=f"arn:aws:events:{REGION}:{OWNER}:subscriber/*")
+    past = {"StartingPosition": "POINT_IN_TIME", "PointInTimeConfiguration": {"PointType": "HORIZON"}}
+    dead = {"OnFailureConfiguration": {"Arn": f"arn:aws:sqs:{REGION}:{OWNER}:dead"}}
+
+    def refused(caller: Events, **more: Any) -> bool:
+        return caller.refused("create_subscriber", **{**to(caller, bus, "orders"), "Name": "mine-1", **more}) == DENIED
+
+    assert refused(user(on_subscriber, on_queue))
+    assert refused(user(on_bus, on_queue))
+    assert refused(user(on_bus, on_subscriber))
+    caller = user(on_bus, on_subscriber, on_queue)
+    assert refused(caller, Name="yours-1")
+    assert refused(caller, Tags={"a": "b"})
+    assert refused(caller, **past)
+    assert refused(caller, **dead)
+    assert refused(user(on_bus, on_subscriber, allow("sqs:*", effect="Deny"), "admin"))
+    assert owner.client.list_subscribers()["Subscribers"] == []
+    user(on_bus, on_subscriber, on_queue, replay, tag).client.create_subscriber(
+        **{**to(owner, bus, "orders"), "Name": "mine-1", "Tags": {"a": "b"}, **past}
+    )
+    caller = user(on_bus, on_subscriber, on_queue)
+    caller.client.create_subscriber(**{**to(owner, bus, "orders"), "Name": "mine-2"})
+
+
+@container
+def test_an_update_needs_the_rights_on_the_targets_again(owner: Events, user: MakeUser) -> None:
+    bus = owner.bus()
+    arn = owner.client.create_subscriber(**to(owner, bus, "orders"))["SubscriberArn"]
+    change = allow("events:UpdateSubscriber", resource=arn)
+    filters = {"Filters": [{"Scope": "DATA", "Pattern": '{"a":[1]}'}]}
+    assert user(change).refused("update_subscriber", SubscriberArn=arn, State="STOPPED") == DENIED
+    caller = user(change, allow("sqs:SendMessage", resource="*:orders"))
+    caller.client.update_subscriber(SubscriberArn=arn, State="STOPPED")
+    assert caller.refused("update_subscriber", SubscriberArn=arn, FilterConfiguration=filters) == DENIED
+    dead = {"Arn": f"arn:aws:sqs:{REGION}:{OWNER}:dead"}
+    assert caller.refused("update_subscriber", SubscriberArn=arn, OnFailureConfiguration=dead) == DENIED
+    both = user(allow("events:UpdateSubscriber"), allow("sqs:SendMessage"))
+    both.client.update_subscriber(SubscriberArn=arn, FilterConfiguration=filters, OnFailureConfiguration=dead)
+
+
+@container
+def test_a_target_can_allow_the_service(owner: Events, user: MakeUser) -> None:
+    """A policy of the queue can allow events.amazonaws.com for the subscriber instead of the user."""
+    bus, queue = owner.bus(), owner.sqs.create()
+    name = queue.rpartition("/")[2]
+    caller = user(allow("events:CreateSubscriber"))
+    assert caller.refused("create_subscriber", **to(caller, bus, name)) == DENIED
+    statement = {
+        "Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sqs:SendMessage",
+        "Resource": owner.sqs.arn(queue),
+        "Condition": {"ArnLike": {"aws:SourceArn": f"arn:aws:events:{REGION}:{OWNER}:subscriber/ours-*"}},
+    }  # fmt: skip
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    owner.sqs.client.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})
+    assert caller.refused("create_subscriber", **to(caller, bus, name)) == DENIED
+    caller.client.create_subscriber(**{**to(caller, bus, name), "Name": "ours-1"})
+
+
+def test_another_account_needs_the_policy_of_the_bus(owner: Events, partner: Events) -> None:
+    bus = owner.bus()
+    given = to(partner, bus, "q", PARTNER)
+    missing = {"EventBusArn": bus[:-25] + "a" * 25}
+    for members in ({"EventBusArn": bus}, missing):
+        assert partner.refused("describe_event_bus", **members) == DENIED
+    assert partner.refused("create_subscriber", **given) == DENIED
+    grant(
+        owner,
+        bus,
+        "events:CreateSubscriber",
+        "events:ListSubscribers",
+        "events:DeleteEventBus",
+        "events:GetResourcePolicy",
+    )
+    arn = partner.client.create_subscriber(**given)["SubscriberArn"]
+    assert [each["SubscriberArn"] for each in partner.client.list_subscribers(EventBusArn=bus)["Subscribers"]] == [arn]
+    # An owner cannot permit the administration of a bus to another account.
+    assert partner.refused("delete_event_bus", EventBusArn=bus) == DENIED
+    assert partner.refused("get_resource_policy", ResourceArn=bus) == DENIED
+    assert partner.refused("put_resource_policy", ResourceArn=bus, PolicyDocument="{}") == DENIED
+    # A subscriber belongs to the account that created it.
+    assert owner.refused("describe_subscriber", SubscriberArn=arn) == DENIED
+    assert owner.refused("delete_subscriber", SubscriberArn=arn) == DENIED
+    assert partner.refused("revoke_resource", Arn=arn) == DENIED
+    owner.client.revoke_resource(Arn=arn)
+    partner.client.delete_subscriber(SubscriberArn=arn)
+
+
+@container
+def test_the_owner_can_always_repair_the_policy(owner: Events) -> None:
+    bus = owner.bus()
+    grant(owner, bus, "events:*", account=OWNER, effect="Deny")
+    assert owner.refused("describe_event_bus", EventBusArn=bus) == DENIED
+    owner.client.delete_resource_policy(ResourceArn=bus)
+    owner.client.describe_event_bus(EventBusArn=bus)
+
+
+def test_signatures_that_are_wrong(owner: Events, events: Events) -> None:
+    """The scope's service is `events`. The names of errors come from "Common Errors"."""
+    wrong = owner.of(owner.sqs.with_key(owner.sqs.account, "not the secret"))
+    assert wrong.refused("list_event_buses") == ("InvalidSignatureException", 403)
+    nobody: Sqs = events.sqs.with_settings(SIGV4).with_key("PSTKAAAAAAAAAAAAAAAA", "x")
+    assert events.of(nobody).refused("list_event_buses") == ("UnrecognizedClientException", 403)

@@ -1,0 +1,199 @@
+"""Defines a valid request for each action of the event bus, and the members of its response."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tests.support.conformance.events import Events, build_role
+from tests.support.conformance.sdk_clients import ACCOUNT, REGION
+
+Members = dict[str, Any]
+POLICY = json.dumps({
+    "Version": "2012-10-17",
+    "Statement": [{
+        "Effect": "Allow", "Principal": {"AWS": "111122223333"}, "Action": "events:CreateSubscriber", "Resource": "*",
+    }],
+})  # fmt: skip
+KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/k"
+EVERYTHING: Members = {
+    "Description": "d", "Type": "FIFO", "StartingPosition": "POINT_IN_TIME",
+    "PointInTimeConfiguration": {"PointType": "HORIZON", "EndPoint": 2_082_758_400.5},
+    "FilterConfiguration": {
+        "Language": "EVENT_BRIDGE_PATTERN", "Filters": [{"Scope": "DATA", "Pattern": '{"a":[1]}'}],
+    },
+    "BatchConfiguration": {"MaxBatchSize": 3, "MaxBatchWindowInSeconds": 7},
+    "Transformer": {"Type": "JSONATA", "JsonataConfiguration": {"Expression": "{% $events.Data.x %}"}},
+    "RetryPolicy": {"MaxRetryAttempts": 0, "MaxEventAgeInSeconds": 60, "RetryStrategy": "ALL"},
+    "OnFailureConfiguration": {"Arn": f"arn:aws:sqs:{REGION}:{ACCOUNT}:dead.fifo"},
+    "LogConfiguration": {"Level": "INFO", "IncludePayload": "FULL"},
+    "InvokeConfiguration": {
+        "RoleArn": build_role(), "TargetArn": f"arn:aws:sqs:{REGION}:{ACCOUNT}:orders.fifo",
+        "SqsParameters": {
+            "MessageGroupId": "{% $events.Data.group %}", "DelaySeconds": "5",
+            "MessageAttributes": {"a": {"DataType": "String", "StringValue": "b"}},
+        },
+    },
+    "State": "STOPPED",
+}  # fmt: skip
+
+
+class Good(NamedTuple):
+    """`needs` creates the required resources and returns the request. `answered` lists the response's members."""
+
+    needs: Callable[[Events], Members]
+    answered: frozenset[str] = frozenset()
+
+
+def new_bus(events: Events) -> Members:
+    return {
+        "Name": events.name(), "Description": "d", "EncryptionConfiguration": {"KmsKeyIdentifier": KEY},
+        "StorageConfiguration": {"RetentionPeriodInDays": 7}, "Tags": {"a": ""}, "ClientToken": events.name(),
+    }  # fmt: skip
+
+
+def bus(events: Events) -> Members:
+    return {"EventBusArn": events.bus(**new_bus(events))}
+
+
+def two_buses(events: Events) -> Members:
+    prefix = events.name()
+    for letter in "ab":
+        events.bus(Name=prefix + letter, Description="d")
+    return {"NamePrefix": prefix, "MaxResults": 1}
+
+
+def new_subscriber(events: Events) -> Members:
+    return events.given(events.bus(), **EVERYTHING, Tags={"a": "b"}, ClientToken=events.name())
+
+
+def subscriber(events: Events) -> Members:
+    return {"SubscriberArn": events.subscriber(events.bus(), **EVERYTHING)}
+
+
+def changed_subscriber(events: Events) -> Members:
+    kept = {"Type", "StartingPosition", "PointInTimeConfiguration", "InvokeConfiguration", "State"}
+    invoke = {name: value for name, value in EVERYTHING["InvokeConfiguration"].items() if name != "TargetArn"}
+    changes = {name: value for name, value in EVERYTHING.items() if name not in kept}
+    return {
+        **subscriber(events), **changes, "InvokeConfiguration": invoke, "State": "RUNNING", "ResumePosition": "LATEST",
+    }  # fmt: skip
+
+
+def two_subscribers(events: Events) -> Members:
+    arn = events.bus()
+    for _ in range(2):
+        revoked = events.subscriber(arn)
+        events.client.revoke_resource(Arn=revoked)
+    return {"EventBusArn": arn, "MaxResults": 1}
+
+
+def source(events: Events) -> Members:
+    arn = events.source(events.bus())
+    return {"EventSourceArn": arn}
+
+
+def two_sources(events: Events) -> Members:
+    arn = events.bus()
+    for _ in range(2):
+        events.source(arn)
+    return {"EventBusArn": arn, "MaxResults": 1}
+
+
+def policy(events: Events) -> Members:
+    arn = events.bus()
+    events.client.put_resource_policy(ResourceArn=arn, PolicyDocument=POLICY)
+    return {"ResourceArn": arn, "PolicyName": "default"}
+
+
+def tagged(events: Events) -> Members:
+    return {"ResourceArn": events.bus(Tags={"a": "b"})}
+
+
+BUS = frozenset((
+    "EventBusArn", "Name", "Description", "EncryptionConfiguration", "EncryptionConfiguration.KmsKeyIdentifier",
+    "StorageConfiguration", "StorageConfiguration.RetentionPeriodInDays",
+    "StorageConfiguration.RetentionWindowStartTime", "State",
+))  # fmt: skip
+SUBSCRIBER = frozenset((
+    "SubscriberArn", "Name", "EventBusArn", "Type", "StartingPosition", "State", "PointInTimeConfiguration",
+    "PointInTimeConfiguration.PointType", "PointInTimeConfiguration.EndPoint",
+))  # fmt: skip
+CONFIGURATION = frozenset((
+    "Description", "FilterConfiguration", "FilterConfiguration.Language", "FilterConfiguration.Filters",
+    "FilterConfiguration.Filters[].Pattern", "FilterConfiguration.Filters[].Scope", "BatchConfiguration",
+    "BatchConfiguration.MaxBatchSize", "BatchConfiguration.MaxBatchWindowInSeconds", "Transformer", "Transformer.Type",
+    "Transformer.JsonataConfiguration", "Transformer.JsonataConfiguration.Expression", "RetryPolicy",
+    "RetryPolicy.MaxRetryAttempts", "RetryPolicy.MaxEventAgeInSeconds", "RetryPolicy.RetryStrategy",
+    "OnFailureConfiguration", "OnFailureConfiguration.Arn", "LogConfiguration", "LogConfiguration.Level",
+    "LogConfiguration.IncludePayload", "InvokeConfiguration", "InvokeConfiguration.RoleArn",
+    "InvokeConfiguration.TargetArn", "InvokeConfiguration.SqsParameters",
+    "InvokeConfiguration.SqsParameters.MessageGroupId", "InvokeConfiguration.SqsParameters.DelaySeconds",
+    "InvokeConfiguration.SqsParameters.MessageAttributes",
+    "InvokeConfiguration.SqsParameters.MessageAttributes{}.DataType",
+    "InvokeConfiguration.SqsParameters.MessageAttributes{}.StringValue",
+))  # fmt: skip
+SOURCE = frozenset(("EventSourceArn", "Name", "EventBusArn", "State", "CreationTime", "LastModifiedTime"))
+
+
+def in_list(name: str, *members: str) -> frozenset[str]:
+    return frozenset((name, "NextToken", *(f"{name}[].{member}" for member in members)))
+
+
+GOOD = {
+    "CreateEventBus": Good(new_bus, BUS | {"CreationTime"}),
+    "DescribeEventBus": Good(bus, BUS | {"CreationTime", "LastModifiedTime"}),
+    "UpdateEventBus": Good(lambda events: {**bus(events), "Description": "e"}, BUS | {"LastModifiedTime"}),
+    "DeleteEventBus": Good(bus),
+    "ListEventBuses": Good(two_buses, in_list(
+        "EventBuses", "Name", "EventBusArn", "Description", "CreationTime", "LastModifiedTime", "State",
+        "EventBusAccountId",
+    )),
+    "CreateSubscriber": Good(new_subscriber, SUBSCRIBER | {"CreationTime"}),
+    "DescribeSubscriber": Good(subscriber, SUBSCRIBER | CONFIGURATION | {"CreationTime", "LastModifiedTime"}),
+    "UpdateSubscriber": Good(changed_subscriber, SUBSCRIBER | {"LastModifiedTime"}),
+    "DeleteSubscriber": Good(subscriber),
+    "ListSubscribers": Good(two_subscribers, in_list(
+        "Subscribers", "SubscriberArn", "Name", "EventBusArn", "TargetArn", "Type", "Revoked", "State", "CreationTime",
+        "LastModifiedTime", "SubscriberAccountId",
+    )),
+    "DescribeEventSource": Good(source, SOURCE),
+    "DeleteEventSource": Good(source),
+    "ListEventSources": Good(two_sources, in_list(
+        "EventSources", *SOURCE, "Type", "EventSourceAccountId",
+    )),
+    "PutResourcePolicy": Good(
+        lambda events: {**policy(events), "PolicyDocument": POLICY.replace("CreateSubscriber", "DescribeEventBus")},
+        frozenset(("ResourceArn", "PolicyName", "RevisionId")),
+    ),
+    "GetResourcePolicy": Good(policy, frozenset(("ResourceArn", "PolicyName", "RevisionId", "PolicyDocument"))),
+    "DeleteResourcePolicy": Good(policy, frozenset(("RevisionId",))),
+    "ListResourcePolicies": Good(
+        lambda events: {"ResourceArn": policy(events)["ResourceArn"]},
+        frozenset(("PolicySummaries", "PolicySummaries[].PolicyName", "PolicySummaries[].RevisionId")),
+    ),
+    "RevokeResource": Good(lambda events: {"Arn": events.subscriber(events.bus())}, frozenset(("Arn",))),
+    "TagResource": Good(lambda events: {**tagged(events), "Tags": {"c": "d"}}),
+    "UntagResource": Good(lambda events: {**tagged(events), "TagKeys": ["a", "z"]}),
+    "ListTagsForResource": Good(tagged, frozenset(("Tags",))),
+}  # fmt: skip
+"""The actions that Penstock can perform."""
+
+
+PARTNER = {"PartnerEventSourceArn": f"arn:aws:events:{REGION}::event-source/aws.partner/shop/orders"}
+
+
+def new_source(events: Events) -> Members:
+    service = {"AwsService": "aws.s3", "Pattern": "{}"}
+    return {
+        "Name": events.name(), "EventBusArn": events.bus(), "Configuration": {"AwsServiceEventsConfiguration": service},
+    }  # fmt: skip
+
+
+REFUSED: dict[str, Callable[[Events], Members]] = {
+    "CreateEventSource": new_source,
+    "UpdateEventSource": lambda events: {**source(events), "Configuration": {"PartnerEventsConfiguration": PARTNER}},
+    "RotateWebhookCredentials": source,
+}
+"""The actions that Penstock refuses, because it has no event sources."""
