@@ -439,7 +439,9 @@ create table queue.move_task (
     -- wait.
     canary int,
     continued_at timestamptz,       -- when a user continued the task
-    ended_at timestamptz
+    ended_at timestamptz,
+    -- The first three messages of the canary in their new queue: `arn`, `number` (the public id) and `id`.
+    canary_messages jsonb not null default '[]'
 ) with (fillfactor = 60);
 create index move_task_queue on queue.move_task (queue_id, started_at);
 create unique index move_task_running on queue.move_task (queue_id) where status = 'RUNNING';

@@ -69,6 +69,33 @@ where q.arn = p_source and (p_task_id is null or t.task_id = p_task_id)
 order by t.started_at desc
 $$;
 
+-- queue.read_canary: returns the first messages that a task moved before it waited, at most three, in their order. The
+-- result is empty if the task does not wait.
+--   `arn` and `public_id` are the queue to which a message moved, and its number there.
+--   `state` is that of stored_message. It is dead_lettered if the message is among the last 1,000 dead letters of the
+--     queue's dead-letter queue. It is null if the message has left the queue, and nothing says how.
+-- Takes no lock. Uses the indexes of stored_message, and side_pkey.
+create or replace function queue.read_canary(p_source text, p_task_id uuid)
+returns table (arn text, public_id bigint, message_id uuid, state text, receive_count int)
+language sql stable as $$
+select c.message ->> 'arn', (c.message ->> 'number')::bigint, (c.message ->> 'id')::uuid,
+    coalesce(m.state, case when exists (
+        select from (
+            select s.message_id from queue.side s
+            where s.queue_id = d.queue_id and s.shard = queue.side_shard() order by s.id desc limit 1000) s
+        where s.message_id = (c.message ->> 'id')::uuid) then 'dead_lettered' end),
+    m.receive_count
+from queue.queues q
+join queue.move_task t on t.queue_id = q.queue_id and t.task_id = p_task_id and queue.is_waiting(t)
+cross join lateral jsonb_array_elements(t.canary_messages) with ordinality c(message, place)
+left join queue.queues o on o.arn = c.message ->> 'arn'
+left join queue.queues d on d.arn = o.dead_letter_arn
+left join lateral queue.stored_message(o.queue_id, (c.message ->> 'number')::bigint) m
+    on m.message_id = (c.message ->> 'id')::uuid
+where q.arn = p_source
+order by c.place
+$$;
+
 -- queue.list_move_tasks: returns the last tasks of a dead-letter queue, the newest first. The first row is a header.
 -- Its `error` is ResourceNotFoundException or null.
 create or replace function queue.list_move_tasks(p_source text, p_limit int)

@@ -67,25 +67,45 @@ $$;
 -- message (move_system), because `p_messages` omits those that clients do not see. Does not check the messages' size.
 -- Raises QU001 if another transaction has deleted a target. The caller then undoes the step, and the next step reports
 -- the missing target. Takes the locks of send_messages.
-create or replace function queue.send_moved(p_targets text[], p_messages queue.received_row[], p_systems jsonb[])
+create or replace function queue.send_moved(
+    p_queue_id int, p_targets text[], p_messages queue.received_row[], p_systems jsonb[])
 returns void
 language plpgsql as $$
+declare
+    v_message_ids uuid[] := array(select gen_random_uuid() from unnest(p_targets));
+    v_numbers bigint[];
 begin
-    if cardinality(p_targets) <> (
-        select count(*) from queue.send_messages(
+    v_numbers := array(
+        select s.id from queue.send_messages(
             p_queues => p_targets,
-            p_message_ids => array(select gen_random_uuid() from unnest(p_targets)),
+            p_message_ids => v_message_ids,
             p_bodies => array(select m.body from unnest(p_messages) with ordinality m order by m.ordinality),
             p_sizes => array_fill(0, array[cardinality(p_targets)]),
             p_attributes => array(
                 select queue.without_error(m.attributes::jsonb) from unnest(p_messages) with ordinality m
                 order by m.ordinality),
             p_system => p_systems) s
-        where s.error is null)
-    then
+        where s.error is null order by s.n);
+    if cardinality(v_numbers) <> cardinality(p_targets) then
         raise exception 'the queue to which the messages move was deleted' using errcode = 'QU001';
     end if;
+    perform queue.note_canary(p_queue_id, p_targets, v_numbers, v_message_ids);
 end $$;
+
+-- queue.note_canary: stores the first messages of a queue's running task in their new queues, for the user who
+-- continues the task after its canary. Each message has an element in each array. The caller has locked the task.
+create or replace function queue.note_canary(
+    p_queue_id int, p_targets text[], p_numbers bigint[], p_message_ids uuid[])
+returns void
+language sql as $$
+update queue.move_task t
+set canary_messages = t.canary_messages || (
+    select jsonb_agg(jsonb_build_object('arn', u.arn, 'number', u.number, 'id', u.id) order by u.n)
+    from unnest(p_targets, p_numbers, p_message_ids) with ordinality u(arn, number, id, n)
+    where u.n <= 3 - jsonb_array_length(t.canary_messages))
+where t.queue_id = p_queue_id and t.status = 'RUNNING' and t.canary is not null and t.continued_at is null
+    and jsonb_array_length(t.canary_messages) < 3 and cardinality(p_numbers) > 0
+$$;
 
 -- queue.move_side_rows: moves messages from the slow path (queue.side). Returns the number of moved messages. If
 -- p_destination is null, each message moves to the queue that it came from. The messages arrive in the order in which
@@ -114,7 +134,7 @@ begin
             g.system) order by g.visible_at, g.id) as systems
     into v_taken from gone g cross join lateral queue.build_received_row(p_side => g::queue.side) d;
     if v_taken.moved > 0 then
-        perform queue.send_moved(v_taken.targets, v_taken.messages, v_taken.systems);
+        perform queue.send_moved(p_queue_id, v_taken.targets, v_taken.messages, v_taken.systems);
     end if;
     return v_taken.moved;
 end $$;

@@ -11,6 +11,7 @@ declare
     v_target record;
     v_key bigint;
     v_now timestamptz;
+    v_moved record;
     v_arn text := (select q.arn from queue.queues q where q.queue_id = p_queue_id);
 begin
     select q.queue_id, q.delay_seconds into v_target from queue.queues q where q.arn = p_target_arn;
@@ -28,16 +29,23 @@ begin
             p_queue_id => p_queue_id, p_outcome => 'moved', p_system => g.system, p_receive_count => g.receive_count,
             p_first_received_at => g.first_received_at, p_redelivered_at => g.redelivered_at, p_sent_at => g.sent_at,
             p_entered_at => null, p_finished_at => v_now) h
-        where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
-    insert into queue.fifo_message
-    select r.* from (select * from gone order by id) m
-    cross join lateral jsonb_populate_record(m::queue.fifo_message, jsonb_build_object(
-        'id', nextval('queue.fifo_id'), 'group_key', v_key, 'queue_id', v_target.queue_id,
-        'visible_at', v_now + v_target.delay_seconds * interval '1 second', 'sent_at', v_now,
-        'message_id', gen_random_uuid(), 'receive_count', 0, 'first_received_at', null, 'redelivered_at', null,
-        'attributes', queue.without_error(m.attributes), 'response_bytes', null,
-        'system', queue.move_system(v_arn, queue.public_id(queue.fifo_shard(), m.id), m.message_id::text, m.sent_at,
-            m.receive_count, m.first_received_at, m.system))) r;
+        where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)),
+    arrived as (
+        insert into queue.fifo_message
+        select r.* from (select * from gone order by id) m
+        cross join lateral jsonb_populate_record(m::queue.fifo_message, jsonb_build_object(
+            'id', nextval('queue.fifo_id'), 'group_key', v_key, 'queue_id', v_target.queue_id,
+            'visible_at', v_now + v_target.delay_seconds * interval '1 second', 'sent_at', v_now,
+            'message_id', gen_random_uuid(), 'receive_count', 0, 'first_received_at', null, 'redelivered_at', null,
+            'attributes', queue.without_error(m.attributes), 'response_bytes', null,
+            'system', queue.move_system(v_arn, queue.public_id(queue.fifo_shard(), m.id), m.message_id::text,
+                m.sent_at, m.receive_count, m.first_received_at, m.system))) r
+        returning id, message_id)
+    select array_agg(queue.public_id(queue.fifo_shard(), a.id) order by a.id) as numbers,
+        array_agg(a.message_id order by a.id) as ids
+    into v_moved from arrived a;
+    perform queue.note_canary(p_queue_id, array_fill(p_target_arn, array[coalesce(cardinality(v_moved.ids), 0)]),
+        v_moved.numbers, v_moved.ids);
     perform queue.update_groups(array[v_key]);
     perform queue.update_groups(array[p_group_key]);
     perform queue.notify_watchers(v_target.queue_id, p_target_arn);

@@ -264,5 +264,5 @@ begin
         left join queue.log l on l.queue_id = p_queue_id and l.shard = t.shard and l.id = t.id
         join queue.queues q on q.queue_id = p_queue_id
         order by t.ordinality);
-    perform queue.send_moved(array_fill(p_destination, array[moved]), v_taken, v_systems);
+    perform queue.send_moved(p_queue_id, array_fill(p_destination, array[moved]), v_taken, v_systems);
 end $$;

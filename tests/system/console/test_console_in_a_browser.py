@@ -44,6 +44,8 @@ PAGES = (
     "/console/schedules/daily",
     "/console/schedules/daily/change",
     "/console/schedules-new",
+    "/console/queues-new",
+    "/console/topics-new",
     "/console/mappings",
     "/console/mappings/00000000-0000-4000-8000-000000000000",
     "/console/mappings/new",

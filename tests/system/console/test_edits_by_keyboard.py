@@ -112,6 +112,8 @@ def edit_the_second_group(hands: Keyboard) -> None:
     hands.press("Enter")
     hands.page.get_by_role("heading", name="Preview: 107 messages have this path").wait_for()
     assert hands.page.locator(".samples").count() == 3
+    assert hands.focused() == "Cancel"
+    hands.press("Tab")
     assert hands.focused() == "Send 107 edited messages"
     hands.press("Enter")
     hands.page.get_by_role("status").get_by_text("Sent 107 edited messages").wait_for()

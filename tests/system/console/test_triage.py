@@ -145,8 +145,16 @@ class Triage:
         self.press("Enter")
         self.page.locator(".badge", has_text="waiting").wait_for()
         self.mark("one is back")
-        # The poll brings the button. A button of another page has not the focus.
-        self.page.wait_for_function("document.activeElement.textContent === 'Continue'")
+        # The poll brings the link. A second Enter shows the message, and does not send all others.
+        self.page.wait_for_function("/^message [0-9]+$/.test(document.activeElement.textContent)")
+        assert self.page.locator("td.selected").first.bounding_box()["width"] > 180
+        self.press("Enter")
+        self.page.get_by_role("heading", name="Life of a message").wait_for()
+        self.page.go_back()
+        self.page.locator(".canary .badge", has_text="waiting").wait_for()
+        self.page.get_by_role("link", name="message").first.focus()
+        self.press("Tab")
+        assert self.focused() == "Continue"
         total = self.page.locator("td[data-label=Total]").first.inner_text().strip()
         assert total == str(GROUPS["timeout"]) or self.times > 1
         self.press("Enter")

@@ -23,13 +23,16 @@ from penstock.postgres.statements.move_tasks import (
     CANCEL_MOVE_TASK,
     CONTINUE_MOVE_TASK,
     DESCRIBE_MOVE_TASKS,
+    READ_CANARY,
     START_MOVE_TASK,
+    CanaryRow,
     MoveTaskRow,
 )
 from penstock.search.filters import MessageFilter
 from penstock.sqs import handles
 from penstock.sqs.sql_errors import build_sql_error
 
+from .messages.life import may_receive
 from .rights import needs, show
 
 MAX_IDS = 10_000
@@ -166,6 +169,17 @@ def list_move_tasks(name: str, context: Context) -> Operation[list[MoveTaskRow]]
 def describe_move_task(name: str, task_id: UUID, context: Context) -> Operation[MoveTaskRow]:
     """Returns a task. Raises MoveTaskNotFound, QueueDoesNotExist."""
     return _describe(build_queue_arn(name, context), task_id)
+
+
+@needs("queue", "sqs:ListMessageMoveTasks")
+def read_canary(name: str, task_id: UUID, context: Context) -> Operation[list[CanaryRow]]:
+    """Returns the first messages that a waiting task has moved, at most three. Omits messages of queues from which the
+    caller may not receive."""
+    rows = yield from Call(READ_CANARY, (build_queue_arn(name, context), str(task_id)))
+    allowed: dict[str, bool] = {}
+    for arn in {row.arn for row in rows}:
+        allowed[arn] = yield from may_receive(arn, context)
+    return [row for row in rows if allowed[row.arn]]
 
 
 def _describe(source: str, task_id: UUID) -> Operation[MoveTaskRow]:

@@ -9,10 +9,12 @@ from penstock.errors import InvalidParameterValue
 from penstock.search.filters import MessageFilter
 
 NAMES = (
-    "text", "path", "value", "attr", "attr_value", "group", "min_receives", "max_receives", "source", "shape", "cause",
-    "no_cause",
+    "text", "path", "value", "attr", "attr_value", "group", "min_receives", "max_receives", "older", "newer", "source",
+    "shape", "cause", "no_cause",
 )  # fmt: skip
 TEXTS = {"text": "text", "group": "group_id", "source": "source_queue", "shape": "shape", "cause": "cause"}
+AGES = {"older": "older_than_seconds", "newer": "newer_than_seconds"}
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 NUMBERS = {"min_receives": "min_receive_count", "max_receives": "max_receive_count"}
 
 
@@ -26,6 +28,7 @@ def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter |
     document: dict[str, object] = {"states": states} if states else {}
     document |= {member: given[name] for name, member in TEXTS.items() if name in given}
     document |= {member: parse_number(given[name]) for name, member in NUMBERS.items() if name in given}
+    document |= {member: parse_age(given[name]) for name, member in AGES.items() if name in given}
     if "cause" in given:  # A user can type an error. A cause has # instead of each number (queue.error_cause).
         document["cause"] = re.sub("[0-9]+", "#", given["cause"])
     elif "no_cause" in given:
@@ -44,6 +47,14 @@ def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter |
 def parse_number(text: str) -> int | str:
     """Parses a number. Returns other text unchanged, and msgspec then reports the error."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
+
+
+def parse_age(text: str) -> int:
+    """Parses a duration such as 90, 30s, 5m, 1h or 2d. Returns seconds. Raises InvalidParameterValue."""
+    found = re.fullmatch(r"([0-9]{1,8}) ?([smhd]?)", text)
+    if found is None:
+        raise InvalidParameterValue(f"This filter is invalid: {text[:40]!r} is not a time such as 30s, 5m, 1h or 2d")
+    return int(found[1]) * UNITS[found[2]]
 
 
 def parse_value(text: str) -> object:

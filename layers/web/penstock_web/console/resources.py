@@ -12,7 +12,7 @@ from penstock.management.topics import is_topic
 from .page import Page
 from .responses import NoSuchThing
 
-LISTED_QUEUES: Final = 200
+LISTED_QUEUES: Final = 100
 """The maximum number of queues from which a form offers a choice. The user can type any other name."""
 
 

@@ -32,8 +32,8 @@ MAX_HERE_LENGTH: Final = 160
 GROUPS: Final = "groups"
 NAMES_IN_WORDS: Final = {
     "text": "text", "path": "JSON path", "value": "value", "attr": "attribute", "attr_value": "its value",
-    "group": "message group", "min_receives": "receives at least", "max_receives": "receives at most", "source": "from",
-    "cause": "cause",
+    "group": "message group", "min_receives": "receives at least", "max_receives": "receives at most",
+    "older": "in the queue for longer than", "newer": "in the queue for less than", "source": "from", "cause": "cause",
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ two different values never look alike.
 from datetime import UTC, datetime
 from re import sub
 from types import NoneType
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 from markupsafe import Markup
@@ -30,6 +30,9 @@ UNITS: Final[dict[str, Unit]] = {
 _DURATIONS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 _SIZES: Final = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 _LAST_TIMESTAMP: Final = 253_402_300_799
+LONGEST_LIST: Final = 4
+"""A list of more values is folded after its first three values."""
+SHOWN: Final = 3
 _NOISE: Final = (
     "app/", "md/", "ua/", "os/", "lang/", "exec-env/", "cfg/", "api/", "m/", "ft/", "lib/", "hll/", "internal/", "io/",
     "http/", "vendor/", "linux/", "java/", "openjdk", "kotlin/", "guzzlehttp/", "...",
@@ -83,22 +86,36 @@ def readable(value: str, name: str) -> str:
     return Markup('<span title="{}">{}</span>').format(f"{value} {unit}", text)
 
 
-def list_facts(document: str) -> list[tuple[str, str]]:
+class AuditFact(NamedTuple):
+    """A member of an audit row. `rest` has the values of a long list after those that `text` shows."""
+
+    name: str
+    text: str
+    rest: str = ""
+
+
+def list_facts(document: str) -> list[AuditFact]:
     """Returns the names and texts of a JSON object's members. A list of two values, which the audit log writes for a
-    change, becomes "before → after". Omits empty members. Returns any other text as one text without a name.
+    change, becomes "before → after". A list with more than four values becomes its number and its first three values.
+    Omits empty members. Returns any other text as one text without a name.
     """
     try:
         members: object = msgspec.json.decode(document)
     except (msgspec.DecodeError, RecursionError):
         members = None
     if not isinstance(members, dict):
-        return [("", document)]
-    return [
-        (str(name), _write_fact(value, str(name))) for name, value in members.items() if value not in (None, {}, [])
-    ]
+        return [AuditFact("", document)]
+    return [_write_fact(value, str(name)) for name, value in members.items() if value not in (None, {}, [])]
 
 
-def _write_fact(value: object, name: str) -> str:
+def _write_fact(value: object, name: str) -> AuditFact:
+    if not isinstance(value, list) or len(value) <= LONGEST_LIST:
+        return AuditFact(name, _write_value(value, name))
+    values = [_write_value(one, name) for one in value]
+    return AuditFact(name, f"{len(values):,}: {', '.join(values[:SHOWN])}", ", ".join(values[SHOWN:]))
+
+
+def _write_value(value: object, name: str) -> str:
     if isinstance(value, list) and len(value) == 2 and all(isinstance(one, (str, NoneType)) for one in value):
         return " → ".join(in_words(one, name) if one else "not set" for one in value)
     return in_words(value, name) if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -14,6 +14,8 @@ Series = Sequence[tuple[datetime, float]]
 
 _LEFT, _BOTTOM, _TOP, _RIGHT = 62, 24, 10, 12
 _MAX_HITS = 72
+_MARGIN = 4
+"""How far a column extends into a time without values, in pixels."""
 _DURATION_TICKS = [10**n for n in range(1, 8)] + [n * 60_000_000 for n in (1, 10, 60, 600, 1440, 14400)]
 
 
@@ -136,31 +138,71 @@ def list_samples(lines: Mapping[str, Series], period: ChartPeriod) -> list[tuple
     """Returns at most 72 of a chart's times, and the values that are known at each time, by line. The newest time is
     always among them.
     """
-    moments = sorted({at for series in lines.values() for at, _ in series if period.start <= at <= period.end})
+    moments = _list_moments(lines, period)
     moments = moments[:: -max(1, -(-len(moments) // _MAX_HITS))][::-1]
     known = {kind: dict(series) for kind, series in lines.items()}
     return [(at, {kind: values[at] for kind, values in known.items() if at in values}) for at in moments]
+
+
+def _list_moments(lines: Mapping[str, Series], period: ChartPeriod) -> list[datetime]:
+    return sorted({at for series in lines.values() for at, _ in series if period.start <= at <= period.end})
+
+
+class _Joint(NamedTuple):
+    """Where one column ends and the next column begins, in pixels. `title` describes a time without values between the
+    columns, and is empty if the columns touch.
+    """
+
+    end: float
+    begin: float
+    title: str = ""
 
 
 def _hits(
     lines: Mapping[str, Series], names: Mapping[str, str] | None, period: ChartPeriod, write: Callable[[float], str]
 ) -> str:
     """Draws invisible columns whose titles are a time and its values, for at most 72 of the times. Browsers show the
-    title of the column below the pointer. A column extends half of the way to its neighbours.
+    title of the column below the pointer. A column extends half of the way to its neighbours, but not into a time
+    without values, which has a column that says so.
     """
     if names is None:
         return ""
-    samples = list_samples(lines, period)
-    places = [period.across(at.timestamp()) for at, _ in samples]
-    edges = [_LEFT, *((left + right) / 2 for left, right in pairwise(places)), period.width - _RIGHT]
-    parts: list[str] = []
-    for (at, known), (left, right) in zip(samples, pairwise(edges), strict=False):
+    samples, moments = list_samples(lines, period), _list_moments(lines, period)
+    stops = [period.start, *(at for at, _ in samples), period.end]
+    joints = [_join_columns(pair, moments, period) for pair in pairwise(stops)]
+    if not joints[0].title:
+        joints[0] = _Joint(_LEFT, _LEFT)
+    if not joints[-1].title:
+        joints[-1] = _Joint(period.width - _RIGHT, period.width - _RIGHT)
+    parts = [_column(joints[0].end, joints[0].begin, joints[0].title, period)]
+    for (at, known), (before, after) in zip(samples, pairwise(joints), strict=True):
         values = [f"{names[kind]} {write(value)}".strip() for kind, value in known.items()]
-        title = tooltip(f"{moment(at)} UTC\n{', '.join(values)}")
-        parts.append(
-            element("rect", title, x=left, y=_TOP, width=right - left, height=period.bottom - _TOP, class_="hit")
-        )
+        parts.append(_column(before.begin, after.end, f"{moment(at)} UTC\n{', '.join(values)}", period))
+        parts.append(_column(after.end, after.begin, after.title, period))
     return join_markup(parts)
+
+
+def _join_columns(pair: tuple[datetime, datetime], moments: Sequence[datetime], period: ChartPeriod) -> _Joint:
+    """Returns how the columns of two shown times meet. The times can have others between them, which the chart draws
+    but does not show below the pointer.
+    """
+    first, last = pair
+    between = [first, *(at for at in moments if first < at < last), last]
+    start, end = max(pairwise(between), key=lambda one: one[1] - one[0])
+    left, right = period.across(start.timestamp()), period.across(end.timestamp())
+    if end - start > period.gap:
+        margin = min(_MARGIN, (right - left) / 4)
+        title = f"{moment(start)} UTC to {moment(end)} UTC\nno data"
+        return _Joint(left + (margin if start in moments else 0), right - (margin if end in moments else 0), title)
+    middle = (period.across(first.timestamp()) + period.across(last.timestamp())) / 2
+    return _Joint(middle, middle)
+
+
+def _column(left: float, right: float, title: str, period: ChartPeriod) -> str:
+    if not title:
+        return ""
+    height = period.bottom - _TOP
+    return element("rect", tooltip(title), x=left, y=_TOP, width=right - left, height=height, class_="hit")
 
 
 def _mark(period: ChartPeriod, since: datetime | None, axis: Axis) -> str:

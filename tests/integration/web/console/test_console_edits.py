@@ -266,6 +266,13 @@ def test_a_value_is_replaced_in_all_messages_of_a_filter(console: Console) -> No
     ]
     assert visible(console, dead) == 2
     assert console.audit("sqs:SendMessage")[4] == 5
+    row = console.page("/audit").partition("<tr data-row>")[2].partition("</tr>")[0]
+    assert '<span class="quiet">path</span> customer.zip<' in row
+    assert '<span class="quiet">value</span> &#34;01234&#34;<' in row
+    shown, folded = re.findall(r"edited</span> 5: ([\d, ]+)</span><details[^>]*><summary>.*?</summary>([\d, ]+)", row)[
+        0
+    ]
+    assert (len(shown.split(", ")), len(folded.split(", "))) == (3, 2)
 
 
 def test_the_form_of_a_group_shows_samples_and_the_number(console: Console) -> None:

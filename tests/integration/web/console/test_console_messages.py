@@ -161,11 +161,11 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     )
     wait_until(lambda: ">waiting<" in console.page("/queues/grouped-dead/redrive"))
     waiting = console.page("/queues/grouped-dead/redrive?done=redriving")
-    assert "The move waits until you continue it." in waiting
+    assert "The move waits. Look at the moved message, and then continue or stop the move." in " ".join(waiting.split())
     assert re.findall(r'data-label="(?:Moved|Total)">(\d+)<|<progress max="2" (value="1")', waiting) == [
         ("1", ""), ("2", ""), ("", 'value="1"'),
     ]  # fmt: skip
-    assert "<dt>from</dt><dd>grouped</dd>" in waiting
+    assert '<span class="fact"><span class="quiet">from</span> grouped</span>' in waiting
     move = re.findall("redrive/([0-9a-f-]{36})/continue", console.page("/queues/grouped-dead/redrive"))[0]
     assert visible(console, url) == 1
     assert console.browser.post(f"{path}/{move}/continue").status_code == 303
@@ -225,8 +225,72 @@ def test_a_move_shows_its_filter_as_text(console: Console) -> None:
     assert "<script>alert" not in text
     shown = html.unescape(text)
     for name, value in {"text": hostile, "JSON": f"a.b = {hostile}", "attribute": "n", "cause": "none"}.items():
-        assert f"<dt>{name}</dt><dd>{value}</dd>" in shown
+        assert f'<span class="quiet">{name}</span> {value}</span>' in shown
     assert visible(console, other) == 0
+
+
+@pytest.mark.parametrize(("end", "kind"), [("deleted", ""), ("no longer there", ".fifo")])
+def test_a_move_shows_what_became_of_its_first_message(console: Console, end: str, kind: str) -> None:
+    """The message says whether the handler works now, so the focus is on its link and not on "Continue"."""
+    own = {"FifoQueue": "true", "ContentBasedDeduplication": "true"} if kind else {}
+    name = f"proven{kind}"
+    dead = console.queue(f"proven-dead{kind}", **own)
+    policy = json.dumps({"deadLetterTargetArn": f"{QUEUES}proven-dead{kind}", "maxReceiveCount": 3})
+    url = console.queue(name, RedrivePolicy=policy, **own)
+    path = f"/queues/proven-dead{kind}/redrive"
+    group = {"MessageGroupId": "g"} if kind else {}
+    for body in ("1", "2"):
+        console.sqs.send_message(QueueUrl=dead, MessageBody=body, **group)
+    form = {"all": "yes", "first": "1", "to": name}
+    assert console.browser.post(f"/console{path}", **form).status_code == 303
+
+    def states() -> list[str]:
+        found = re.findall(rf'autofocus>message \d+</a> in {name}: <span class="badge \w*">(.*?)<', console.page(path))
+        return [" ".join(state.split()) for state in found]
+
+    wait_until(lambda: states() == ["waiting"])
+    page = console.page(path)
+    assert page.count("autofocus") == 1
+    link = html.unescape(re.findall(r'href="/console(/queues/[^"]+/life[^"]+)" autofocus', page)[0])
+    assert "Life of a message" in console.page(link)
+    (held,) = console.sqs.receive_message(QueueUrl=url)["Messages"]
+    assert states() == ["received 1 time"]
+    console.sqs.delete_message(QueueUrl=url, ReceiptHandle=held["ReceiptHandle"])
+    assert states() == [end]
+    move = re.findall("redrive/([0-9a-f-]{36})/continue", page)[0]
+    assert console.browser.post(f"/console{path}/{move}/continue").status_code == 303
+    wait_until(lambda: ">completed<" in console.page(path))
+    assert states() == []
+
+
+def test_a_move_shows_that_its_first_message_died_again(console: Console) -> None:
+    dead = console.queue("relapsed-dead")
+    policy = json.dumps({"deadLetterTargetArn": f"{QUEUES}relapsed-dead", "maxReceiveCount": 1})
+    url = console.queue("relapsed", RedrivePolicy=policy)
+    for body in ("1", "2", "3", "4"):
+        console.sqs.send_message(QueueUrl=dead, MessageBody=body)
+    form = {"all": "yes", "canary": "4", "to": "relapsed"}
+    assert console.browser.post("/console/queues/relapsed-dead/redrive", **form).status_code == 303
+    wait_until(lambda: ">waiting</span>" in console.page("/queues/relapsed-dead/redrive"))
+    for _ in range(2):
+        console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)
+    page = console.page("/queues/relapsed-dead/redrive")
+    assert page.count('<span class="badge bad">dead-lettered again</span>') == 3  # the first three
+
+
+def test_messages_are_filtered_by_their_time_in_the_queue(console: Console) -> None:
+    url = console.queue("aged")
+    console.sqs.send_message(QueueUrl=url, MessageBody="now")
+    for given, shown in (("newer=1h", 1), ("newer=90", 1), ("older=1h", 0), ("older=2d&newer=3d", 0), ("older=0s", 1)):
+        assert len(table(console.page(f"/queues/aged/messages?{given}"), "messages")) == shown, given
+    for wrong in ("1w", "-1", "h", "99999999999", "<b>"):
+        assert console.browser.get(f"/console/queues/aged/messages?older={wrong}").status_code == 400
+    page = console.page("/queues/aged/messages?newer=1h")
+    assert 'name="newer" value="1h"' in page
+    assert "Message group" in page
+    form = {"all": "yes", "newer": "1h", "selected": "yes"}
+    asked = console.browser.post("/console/queues/aged/messages/delete", **form).text
+    assert "<dt>in the queue for less than</dt><dd>1h</dd>" in asked
 
 
 def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -> None:

@@ -90,7 +90,10 @@ def test_a_fault_of_a_new_topic_is_shown_at_its_field(console: Console, form: di
 # --- subscriptions ---------------------------------------------------------------------------------------------------
 def test_a_subscription_is_created_changed_and_ended(console: Console, topic: str) -> None:
     console.queue(f"{topic}-dead")
-    assert f'<option value="{topic}">' in console.page(f"/topics/{topic}/subscribe")
+    offered = (
+        console.page(f"/topics/{topic}/subscribe").partition('<datalist id="queues">')[2].partition("</datalist>")[0]
+    )
+    assert 1 <= offered.count("<option value=") <= 100
     form = {
         "protocol": "sqs", "endpoint": topic, "filter": '{"kind":\r\n ["order"]}', "scope": "MessageBody", "raw": "1",
         "dead_letters": f"{topic}-dead",

@@ -49,7 +49,26 @@ def test_an_unknown_value_is_not_shown_as_zero() -> None:
     """The depth is unknown before the first measurement."""
     minutes = [Minute(END - timedelta(minutes=10), sent=1), Minute(END - timedelta(minutes=2), visible=7, in_flight=0)]
     shown = values(charts(timedelta(hours=1), minutes)["Messages in the queue"])
-    assert shown == ["2030-01-31 11:58 UTC\nvisible 7, in flight 0", "2030-01-31 11:59 UTC\nvisible 7, in flight 0"]
+    assert shown == [
+        "2030-01-31 11:00 UTC to 2030-01-31 11:58 UTC\nno data",
+        "2030-01-31 11:58 UTC\nvisible 7, in flight 0",
+        "2030-01-31 11:59 UTC\nvisible 7, in flight 0",
+    ]
+
+
+def test_a_gap_between_measurements_has_no_data() -> None:
+    start = END - timedelta(hours=10)
+    hours = [(start + timedelta(hours=n), float(n)) for n in (0, 1, 2, 7, 8)]
+    chart = draw_counts("Messages", {"first": hours}, ChartPeriod(start, END, timedelta(minutes=90)))
+    assert [text.partition("\n")[2] for text in values(chart)] == [
+        "0", "1", "2", "no data", "7", "8", "no data"
+    ]  # fmt: skip
+    assert values(chart)[3] == "2030-01-31 04:00 UTC to 2030-01-31 09:00 UTC\nno data"
+    places = re.findall(r'<rect x="([\d.]+)" y="10" width="([\d.]+)"', chart.picture)
+    assert all(float(width) > 0 for _, width in places)
+    middle = 62 + (560 - 62 - 12) * 0.45  # the place of 6:30, in the gap
+    (hit,) = [n for n, (left, width) in enumerate(places) if float(left) <= middle < float(left) + float(width)]
+    assert hit == 3
 
 
 def test_columns_cover_the_chart_without_a_gap() -> None:
@@ -65,7 +84,7 @@ def test_the_table_has_the_values_of_the_columns_the_newest_first() -> None:
     chart = charts(timedelta(hours=1), minutes)["Messages a minute"]
     assert [name for _, name in chart.lines] == ["in", "out"]
     assert chart.rows == [(END - timedelta(minutes=n), [str(n), "1"]) for n in (1, 2, 3)]
-    assert len(chart.rows) == len(values(chart))
+    assert len(chart.rows) == len([text for text in values(chart) if not text.endswith("no data")])
 
 
 def test_the_table_keeps_an_unknown_value_unknown() -> None:

@@ -45,16 +45,18 @@ def test_a_value_that_is_no_number_of_the_unit_stays(value: str) -> None:
 @pytest.mark.parametrize(
     ("document", "found"),
     [
-        ('{"MessageRetentionPeriod": ["345600", "60"]}', [("MessageRetentionPeriod", "4 days → 1 minute")]),
-        ('{"paused": [null, "true"]}', [("paused", "not set → true")]),
-        ('{"canary": 1, "filter": {"text": "<b>"}}', [("canary", "1"), ("filter", '{"text":"<b>"}')]),
-        ('{"attributes": ["a", 1]}', [("attributes", '["a",1]')]),
+        ('{"MessageRetentionPeriod": ["345600", "60"]}', [("MessageRetentionPeriod", "4 days → 1 minute", "")]),
+        ('{"paused": [null, "true"]}', [("paused", "not set → true", "")]),
+        ('{"canary": 1, "filter": {"text": "<b>"}}', [("canary", "1", ""), ("filter", '{"text":"<b>"}', "")]),
+        ('{"attributes": ["a", 1]}', [("attributes", '["a",1]', "")]),
+        ('{"ids": [1, 2, 3, 4]}', [("ids", "[1,2,3,4]", "")]),
+        ('{"ids": [1, 2, 3, 4, 5, "<b>"]}', [("ids", "6: 1, 2, 3", "4, 5, <b>")]),
         ("{}", []),
-        ("no JSON", [("", "no JSON")]),
-        ("[" * 5_000, [("", "[" * 5_000)]),
+        ("no JSON", [("", "no JSON", "")]),
+        ("[" * 5_000, [("", "[" * 5_000, "")]),
     ],
 )
-def test_the_facts_of_the_audit(document: str, found: list[tuple[str, str]]) -> None:
+def test_the_facts_of_the_audit(document: str, found: list[tuple[str, str, str]]) -> None:
     assert list_facts(document) == found
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
@@ -54,6 +54,8 @@ MAX_WANTED_LENGTH = 256
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 
+MAX_AUDITED: Final = 200
+"""The maximum number of characters of a path and of a value in the audit log."""
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 
 
@@ -193,7 +195,7 @@ def edit_message(name: str, message_id: int, edit: Edit, context: Context) -> Op
     yield from authorize_queues("SendMessage", [target], context)
     arn = build_queue_arn(target, context)
     entry = yield from compute(partial(_build_copy, row, arn, edit), len(edit.body or row.body))
-    (replaced,) = yield from _replace(name, arn, [message_id], [entry], context)
+    (replaced,) = yield from _replace(name, arn, [message_id], [entry], {}, context)
     if replaced.error is not None or replaced.id is None:
         raise _build_error(replaced)
     return replaced.id
@@ -245,13 +247,16 @@ def _build_copy(row: FoundRow, arn: str, edit: Edit) -> SendEntry:
 
 
 @audited(
-    lambda name, target, ids, *_: Act("sqs:SendMessage", target, {"edited": ids, "from": name}, counted="replaced")
+    lambda name, target, ids, _entries, changed, _context: Act(
+        "sqs:SendMessage", target, {**changed, "edited": ids, "from": name}, counted="replaced"
+    )
 )
 def _replace(
-    name: str, target: str, ids: Sequence[int], entries: Sequence[SendEntry], context: Context
-) -> Operation[list[ReplacedRow]]:
+    name: str, target: str, ids: Sequence[int], entries: Sequence[SendEntry], _changed: Mapping[str, str],
+    context: Context,
+) -> Operation[list[ReplacedRow]]:  # fmt: skip
     """Replaces messages of the queue `name` by entries for the target, in one transaction. The audit log records the
-    replaced messages."""
+    replaced messages, and what `_changed` says about the change."""
     source = build_queue_arn(name, context)
     columns = transpose(entries, len(SendEntry._fields))
     rows = yield from Call(REPLACE_MESSAGES, (source, list(ids), *columns))
@@ -380,7 +385,12 @@ def _send_copies(
         result.replaced += len(copies)
         return
     ids, entries = zip(*copies, strict=True)
-    for row in (yield from _replace(name, arn, ids, entries, context)):
+    value = bytes(request.value).decode()
+    changed = {
+        "path": ".".join(request.names)[:MAX_AUDITED],
+        "value": value if len(value) <= MAX_AUDITED else f"{value[:MAX_AUDITED]}\u2026",
+    }
+    for row in (yield from _replace(name, arn, ids, entries, changed, context)):
         if row.error is None:
             result.replaced += 1
         else:

@@ -55,7 +55,7 @@ def find_message(message_id: UUID, context: Context) -> Operation[MessagePlace]:
     """
     places, end = yield from _find(message_id, None, context)
     for row in places:
-        if (yield from _may_receive(row.arn or "", context)):
+        if (yield from may_receive(row.arn or "", context)):
             return MessagePlace(_name(row.arn), row.public_id)
     raise _describe_search(end)
 
@@ -122,7 +122,7 @@ def _build(arn: str, facts: Facts, rows: list[LifeRow], context: Context) -> Ope
         rows = [*rows, LifeRow("first_sent", facts.first_sent_ms, facts.first_sent_to, None, None, None, None)]
     allowed = {arn: True}
     for other in {*(row.arn for row in rows), *(row.source_arn for row in rows), source} - {arn, None}:
-        allowed[other or ""] = yield from _may_receive(other or "", context)
+        allowed[other or ""] = yield from may_receive(other or "", context)
     shown = [
         row if allowed.get(row.source_arn or "") else row._replace(source_arn=None) for row in rows if allowed[row.arn]
     ]
@@ -172,7 +172,8 @@ def _show_event(event: Event, message_id: str) -> LifeEvent:
     )  # fmt: skip
 
 
-def _may_receive(arn: str, context: Context) -> Operation[bool]:
+def may_receive(arn: str, context: Context) -> Operation[bool]:
+    """Returns whether the caller may receive from the queue with this ARN."""
     if context.user is None:
         return True
     try:

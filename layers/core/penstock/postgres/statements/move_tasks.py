@@ -101,6 +101,21 @@ class MoveTaskRow(NamedTuple):
 DESCRIBE_MOVE_TASKS = Statement("queue.describe_move_tasks", ("text", "uuid"), MoveTaskRow)
 
 
+class CanaryRow(NamedTuple):
+    """A message that a waiting task has moved to the queue `arn`. `state` is None if the message has left the queue,
+    and nothing says how. `receive_count` is None without a row of the message.
+    """
+
+    arn: str
+    public_id: int
+    message_id: UUID
+    state: str | None
+    receive_count: int | None
+
+
+READ_CANARY = Statement("queue.read_canary", ("text", "uuid"), CanaryRow)
+
+
 class ContinuedRow(NamedTuple):
     """Whether the task exists and has not ended."""
 

@@ -1,27 +1,37 @@
 """Shows the address of the account's alerts and the reported problems. Sets, removes and tests the address."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fastapi import Response
 
 from penstock.errors import AwsError, InvalidParameterValue
+from penstock.management import attention
 from penstock.management.alerts import operations as alerts
 from penstock.management.alerts.operations import FiringAlert, SentAlert
 from penstock.management.rights import right_of
 from penstock.settings.alert_url import MAX_CHARACTERS
 from penstock_web.console.forms import Form
 from penstock_web.console.page import CurrentPage, Page
-from penstock_web.console.rendering import query
+from penstock_web.console.rendering import plural, query
 from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 
+COUNTED: Final = {
+    attention.GIVEN_UP: "delivery", attention.PAUSED: "delivery", attention.FAILS: "delivery",
+    attention.DELIVERIES_LATE: "delivery", attention.SCHEDULES_LATE: "schedule", attention.SCHEDULE_FAILS: "failure",
+    attention.MAPPING_FAILS: "failed invocation", attention.MAPPING_STOPPED: "failed invocation",
+    attention.OLD_TRANSACTION: "transaction", attention.OLD_SNAPSHOT: "transaction",
+}  # fmt: skip
+"""What the number of a problem counts. Other problems count messages."""
+
 
 class ShownAlert(NamedTuple):
-    """A reported problem. `page` is empty for a problem of another region."""
+    """A reported problem. `page` is empty for a problem of another region. `number` has the noun that it counts."""
 
     alert: FiringAlert
     page: str
+    number: str
 
 
 @screen("/console/alerts", right=right_of(alerts.read_alerts), title="Alerts", position=65)
@@ -86,4 +96,6 @@ async def show_alerts(page: Page, form: Form, refusal: Refusal) -> Response:
 
 def describe(alert: FiringAlert, region: str) -> ShownAlert:
     """Adds the page where a user can mend a problem. The console shows one region."""
-    return ShownAlert(alert, alert.page if alert.region in ("", region) else "")
+    noun = COUNTED.get(alert.kind, "message")
+    number = plural(alert.number, noun, "deliveries" if noun == "delivery" else None)
+    return ShownAlert(alert, alert.page if alert.region in ("", region) else "", number)

@@ -30,6 +30,7 @@ from penstock_web.console.message_form import (
 )
 from penstock_web.console.messages import ComparedLine, Seen, find, mark_lines, read_samples
 from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.resources import list_queue_names
 from penstock_web.console.responses import find_status, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.selection import (
@@ -51,7 +52,7 @@ MAX_SAMPLE_LENGTH: Final = 16_384
 async def edit_form(name: str, message_id: str, page: CurrentPage) -> Response:
     """Shows the form, filled with the message. A dead letter's target is its source queue. Raises MessageNotFound."""
     row = await page.run(editing.read_original(name, parse_id(message_id), page.context))
-    return show_edit(page, name, message_id, fill(row, editing.find_target(row, name, page.context)), row)
+    return await show_edit(page, name, message_id, fill(row, editing.find_target(row, name, page.context)), row)
 
 
 @act("/console/queues/{name}/messages/{message_id}/edit", right=right_of(editing.edit_message))
@@ -69,11 +70,11 @@ async def edit(name: str, message_id: str, page: CurrentPage) -> Response:
         )  # fmt: skip
         await page.act(editing.edit_message(name, parse_id(message_id), change, page.context))
     except AwsError as error:
-        return show_edit(page, name, message_id, written, row, error)
+        return await show_edit(page, name, message_id, written, row, error)
     return redirect(f"/console/queues/{name}/messages?done=edited")
 
 
-def show_edit(
+async def show_edit(
     page: Page, name: str, message_id: str, written: Written, row: FoundRow | None, error: AwsError | None = None
 ) -> Response:
     """Shows the form. `row` is None if the message no longer exists."""
@@ -85,6 +86,7 @@ def show_edit(
         written=written, cause=cause and cause.text, error=error, asks=asks,
         fault=describe_json_fault(written.body) if asks else "", most=MAX_ATTRIBUTES,
         is_indented=row is not None and indent(row.body) != row.body, fifo=is_fifo_name(written.to or name),
+        queues=await page.run(list_queue_names(page.context)),
     )  # fmt: skip
 
 
@@ -146,7 +148,7 @@ async def show_replace(
     return show_page(
         page, "replace.html", find_status(error), title=f"Edit messages of {name}", name=name, selection=selection,
         facts=await describe(name, selection, page), values=values, result=result, is_done=is_done, error=error,
-        number=number, before=before,
+        number=number, before=before, queues=await page.run(list_queue_names(page.context)),
         samples=compare_samples(result) if result else [], most=editing.MAX_REPLACED,
     )  # fmt: skip
 

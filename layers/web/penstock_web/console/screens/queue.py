@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import Response
 
+from penstock.access.authorization import check_anywhere
 from penstock.access.resources import build_arn
 from penstock.context import Context
 from penstock.documents.times import parse_timestamp
@@ -25,13 +26,15 @@ from penstock.management.queues import (
     read_queue,
     set_paused,
 )
-from penstock.management.rights import right_of
+from penstock.management.rights import SIGNED_IN, right_of
 from penstock.management.verdicts import group_by_queue
 from penstock.verdicts import Cause
 from penstock_web.console.charts import Chart, History, build_charts, build_history
+from penstock_web.console.forms import Form
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
-from penstock_web.console.responses import explain_refusal, redirect, show_page
+from penstock_web.console.resources import list_queue_names
+from penstock_web.console.responses import ACCEPTED, Refusal, explain_refusal, redirect, show_page
 from penstock_web.console.screen import SCREENS, act, screen
 from penstock_web.console.snippets import queue_snippets
 from penstock_web.report.advice import advice_on
@@ -160,6 +163,21 @@ def laid_out(text: str) -> str:
 
 
 # --- acts ------------------------------------------------------------------------------------------
+@screen("/console/queues-new", right=SIGNED_IN, title="New queue")
+async def new_queue(page: CurrentPage) -> Response:
+    """Shows the form of a new queue to a user who can create any queue."""
+    check_anywhere("sqs", "CreateQueue", page.context)
+    return await show_new(page, Form(), ACCEPTED)
+
+
+async def show_new(page: Page, form: Form, refusal: Refusal) -> Response:
+    """Shows the form of a new queue. `form` has what the user has typed."""
+    return show_page(
+        page, "queue_form.html", refusal.status, title="New queue", form=form, problems=refusal.problems,
+        queues=await page.run(list_queue_names(page.context)),
+    )  # fmt: skip
+
+
 @act("/console/queues", right=right_of(create_queue))
 async def create(page: CurrentPage) -> Response:
     """Creates a queue. Sets the RedrivePolicy if the form names a dead-letter queue."""
@@ -167,9 +185,7 @@ async def create(page: CurrentPage) -> Response:
         made = await page.act(create_queue(read_new_queue(page), page.context))
     except AwsError as error:
         refusal = explain_refusal(error, page.form, NEW_WORDS)
-        return show_page(
-            page, "queue_form.html", refusal.status, title="New queue", form=page.form, problems=refusal.problems
-        )
+        return await show_new(page, page.form, refusal)
     return redirect(f"/console/queues/{made}?done=created")
 
 

@@ -16,7 +16,6 @@ from penstock.management.verdicts import Observed
 from penstock.postgres.statements.queues import QueuePageRow
 from penstock.verdicts import Kind
 from penstock_web.console.charts import depths, spark
-from penstock_web.console.forms import Form
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.paging import PAGE, count_pages, count_rows_before, read_page_number
 from penstock_web.console.rendering import plural
@@ -83,7 +82,7 @@ async def queues(page: CurrentPage) -> Response:
         page, "queues.html", listed=listed, total=total, wanted=wanted, state=state, at=at,
         first=count_rows_before(wanted.page) + 1, pages=count_pages(total),
         is_number=searched.isascii() and searched.isdigit(),
-        may_create=page.may_ever("sqs:CreateQueue"), done=page.query.get("done", ""), form=Form(), problems={},
+        may_create=page.may_ever("sqs:CreateQueue"), done=page.query.get("done", ""),
     )  # fmt: skip
 
 

@@ -17,9 +17,11 @@ from penstock.errors import InvalidParameterValue
 from penstock.management import move_tasks
 from penstock.management.move_tasks import NewMoveTask
 from penstock.management.rights import right_of, show
-from penstock.postgres.statements.move_tasks import MoveTaskRow
+from penstock.postgres.statements.move_tasks import CanaryRow, MoveTaskRow
 from penstock_web.console.messages import to_datetime
 from penstock_web.console.page import CurrentPage, Page
+from penstock_web.console.rendering import plural, words
+from penstock_web.console.resources import list_queue_names
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.selection import Count, Selection, count_matches, describe, nothing_selected, read_selection
@@ -30,6 +32,9 @@ FILTER_WORDS: Final = {
     "older_than_seconds": "older than (s)", "newer_than_seconds": "newer than (s)",
 }  # fmt: skip
 OVER: Final = ("completed", "cancelled", "failed")
+CANARY_STATES: Final = {
+    "visible": ("info", "waiting"), "deleted": ("good", "deleted"), "dead_lettered": ("bad", "dead-lettered again"),
+}  # fmt: skip
 
 
 @screen("/console/queues/{name}/redrive", right=right_of(move_tasks.list_move_tasks))
@@ -44,7 +49,9 @@ async def redrive_page(name: str, page: CurrentPage) -> Response:
         page, "redrive.html", title=f"Redrive {name}", name=name, moves=rows, done=page.query.get("done", ""),
         moment_of=to_datetime, describe_filter=describe_filter, progress=measure_progress, over=OVER,
         is_running=any(row.state not in OVER for row in rows), selection=selection,
-        number=await count_selected(name, selection, page),
+        number=await count_selected(name, selection, page), canary=await read_canary(name, rows, page),
+        name_canary=name_canary,
+        queues=() if is_poll(page) else await page.run(list_queue_names(page.context)),
         facts={} if is_poll(page) else await describe(name, selection, page),
         may_start=page.may("sqs:StartMessageMoveTask", arn), may_cancel=page.may("sqs:CancelMessageMoveTask", arn),
     )  # fmt: skip
@@ -65,6 +72,23 @@ def show_value(value: object) -> str:
         return f"{name} = {value['equals']}" if "equals" in value else name
     text = str(value)
     return text.rpartition(":")[2] if text.startswith("arn:") else text
+
+
+async def read_canary(name: str, rows: list[MoveTaskRow], page: Page) -> list[CanaryRow]:
+    """Returns the messages that the waiting move has moved. They say whether the move should continue."""
+    waiting = next((row for row in rows if row.state == "waiting"), None)
+    if waiting is None:
+        return []
+    return await page.run(show(move_tasks.read_canary(name, UUID(waiting.task_id), page.context))) or []
+
+
+def name_canary(row: CanaryRow) -> tuple[str, str]:
+    """Returns the level and the words for a moved message's state."""
+    if row.state in ("visible", "in_flight") and row.receive_count:
+        return "warn", f"received {plural(row.receive_count, 'time')}"
+    if row.state in CANARY_STATES:
+        return CANARY_STATES[row.state]
+    return ("", words(row.state)) if row.state else ("", "no longer there")
 
 
 def measure_progress(row: MoveTaskRow) -> tuple[int, int]:

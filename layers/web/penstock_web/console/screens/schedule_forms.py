@@ -20,6 +20,7 @@ from penstock.scheduler.expressions.zones import find_zone, is_repeated
 from penstock.scheduler.rows import StoredSchedule
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
+from penstock_web.console.resources import list_queue_names
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.schedules.form import (
     KINDS,
@@ -193,6 +194,7 @@ async def show_form(
         is_aws=row is None or row.api == "aws", version=version or (row.updated_at.isoformat() if row else ""),
         kinds={kind: kind for kind in KINDS}, services=SERVICES if row is None or row.api == "aws" else REST_TARGETS,
         zones=list_zones(), may_preview=page.may("penstock:PreviewSchedule"),
+        queues=await page.run(list_queue_names(page.context)),
     )  # fmt: skip
 
 

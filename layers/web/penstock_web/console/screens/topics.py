@@ -6,9 +6,10 @@ from typing import Final, NamedTuple
 import msgspec
 from fastapi import Response
 
+from penstock.access.authorization import check_anywhere
 from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
 from penstock.errors import AwsError, InvalidParameterValue
-from penstock.management.rights import build_topic_arn, right_of
+from penstock.management.rights import SIGNED_IN, build_topic_arn, right_of
 from penstock.management.topics import (
     NewTopic,
     create_topic,
@@ -17,7 +18,6 @@ from penstock.management.topics import (
     publish_written,
     read_topic_page,
 )
-from penstock.postgres.statements.sns.topics import TopicPageRow
 from penstock.sns.filter_policy import facts
 from penstock.sns.types import MessageAttributeValue as TopicAttribute
 from penstock.sns.types import PublishRequest
@@ -84,19 +84,23 @@ async def topics(page: CurrentPage) -> Response:
     rows = await page.read(
         ("topics", search, number), lambda: read_topic_page(search, count_rows_before(number), PAGE, page.context)
     )
-    return show_topics(page, rows, Form(), ACCEPTED, search, number)
-
-
-def show_topics(
-    page: Page, rows: list[TopicPageRow] | None, form: Form, refusal: Refusal, search: str = "", number: int = 1
-) -> Response:
-    """Shows the form of a new topic below a page of topics, or alone if `rows` is None."""
     total = rows[0].total if rows else 0
     return show_page(
-        page, "topics.html", refusal.status, title="Topics", topics=rows, total=total, search=search, number=number,
-        form=form, problems=refusal.problems, pages=count_pages(total),
-        may_create=page.may_ever("sns:CreateTopic"), done=page.query.get("done", ""),
+        page, "topics.html", title="Topics", topics=rows, total=total, search=search, number=number,
+        pages=count_pages(total), may_create=page.may_ever("sns:CreateTopic"), done=page.query.get("done", ""),
     )  # fmt: skip
+
+
+@screen("/console/topics-new", right=SIGNED_IN, title="New topic")
+async def new_topic(page: CurrentPage) -> Response:
+    """Shows the form of a new topic to a user who can create any topic."""
+    check_anywhere("sns", "CreateTopic", page.context)
+    return show_new(page, Form(), ACCEPTED)
+
+
+def show_new(page: Page, form: Form, refusal: Refusal) -> Response:
+    """Shows the form of a new topic. `form` has what the user has typed."""
+    return show_page(page, "topic_form.html", refusal.status, title="New topic", form=form, problems=refusal.problems)
 
 
 @act("/console/topics", right=right_of(create_topic))
@@ -110,7 +114,7 @@ async def create_topic_by_form(page: CurrentPage) -> Response:
     try:
         made = await page.act(create_topic(NewTopic(name, attributes, dict(read_tags(form))), page.context))
     except AwsError as error:
-        return show_topics(page, None, form, explain_refusal(error, form, TOPIC_WORDS))
+        return show_new(page, form, explain_refusal(error, form, TOPIC_WORDS))
     return redirect(f"/console/topics/{segment(made.name)}?done=topic")
 
 

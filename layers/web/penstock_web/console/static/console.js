@@ -76,15 +76,15 @@
     else if (row && linkOf(row)) focusOn(row);
     else main()?.focus({ preventScroll: true });
   });
-  // A button that a poll brings, such as Continue, takes the focus once, unless the user is at another place.
+  // A link that a poll brings, such as a moved message, takes the focus once, unless the user is at another place.
   const offered = new WeakSet();
-  const offer = (button) => {
+  const offer = (link) => {
     const at = document.activeElement;
-    if (!button || offered.has(button)) return;
-    offered.add(button);
-    if (!at || at === document.body || at === main()) button.focus({ preventScroll: true });
+    if (!link || offered.has(link)) return;
+    offered.add(link);
+    if (!at || at === document.body || at === main()) link.focus({ preventScroll: true });
   };
-  document.addEventListener("htmx:after:swap", () => offer(document.querySelector("[data-row] button[autofocus]")));
+  document.addEventListener("htmx:after:swap", () => offer(document.querySelector("[data-row] a[autofocus]")));
   document.addEventListener("focusin", (event) => {
     const row = event.target.closest?.("[data-row]");
     if (row && row !== current() && !isSwapping) mark(row);
