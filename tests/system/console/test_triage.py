@@ -143,7 +143,7 @@ class Triage:
         self.page.wait_for_url(re.compile("/console/queues/jobs-dead/redrive"))
         assert self.focused() == "Redrive one first"
         self.press("Enter")
-        self.page.locator(".badge", has_text="waiting").wait_for()
+        self.page.locator(".badge", has_text="waiting").first.wait_for()
         self.mark("one is back")
         # The poll brings the link. A second Enter shows the message, and does not send all others.
         self.page.wait_for_function("/^message [0-9]+$/.test(document.activeElement.textContent)")
