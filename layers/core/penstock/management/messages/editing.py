@@ -256,7 +256,7 @@ def _replace(
     context: Context,
 ) -> Operation[list[ReplacedRow]]:  # fmt: skip
     """Replaces messages of the queue `name` by entries for the target, in one transaction. The audit log records the
-    replaced messages, and what `_changed` says about the change."""
+    replaced messages, and the path and value in `_changed`."""
     source = build_queue_arn(name, context)
     columns = transpose(entries, len(SendEntry._fields))
     rows = yield from Call(REPLACE_MESSAGES, (source, list(ids), *columns))
