@@ -30,7 +30,7 @@ UNITS: Final[dict[str, Unit]] = {
 _DURATIONS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 _SIZES: Final = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 _LAST_TIMESTAMP: Final = 253_402_300_799
-LONGEST_LIST: Final = 4
+MAX_UNFOLDED: Final = 4
 """A list of more values is folded after its first three values."""
 SHOWN: Final = 3
 _NOISE: Final = (
@@ -109,7 +109,7 @@ def list_facts(document: str) -> list[AuditFact]:
 
 
 def _write_fact(value: object, name: str) -> AuditFact:
-    if not isinstance(value, list) or len(value) <= LONGEST_LIST:
+    if not isinstance(value, list) or len(value) <= MAX_UNFOLDED:
         return AuditFact(name, _write_value(value, name))
     values = [_write_value(one, name) for one in value]
     return AuditFact(name, f"{len(values):,}: {', '.join(values[:SHOWN])}", ", ".join(values[SHOWN:]))
