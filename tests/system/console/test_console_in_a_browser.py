@@ -236,8 +236,10 @@ def test_the_overview_shows_values_below_the_pointer(browser: Any, console: Serv
         page.goto(f"{console.url}/console")
         page.locator(".traffic .hit title").first.wait_for(state="attached")
         titles = page.locator(".traffic .hit title").all_text_contents()
-        assert len(titles) == 60
-        assert all(re.search(r"\d\d:\d\d UTC\nin [\d,]+, out [\d,]+$", title) for title in titles), titles[-1]
+        blank = [title for title in titles if title.endswith("\nno data")]
+        assert len(blank) <= 1  # the time before the first queue
+        minutes = [title for title in titles if re.search(r"\d\d:\d\d UTC\nin [\d,]+, out [\d,]+$", title)]
+        assert len(minutes) == len(titles) - len(blank) > 10
         page.locator("#live .items a", has_text="orders-dead").first.click()
         page.wait_for_url("**/console/queues/orders-dead/failures")
 
