@@ -137,6 +137,13 @@ def made(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
     return applied(up, tmp_path_factory.mktemp("mappings"), "mappings.tf")
 
 
+@pytest.fixture(scope="module")
+def changed(made: Terraform) -> Terraform:
+    """Makes every change that Terraform can make."""
+    made.apply(changed=True)
+    return made
+
+
 def mapping(functions: Any, function: str) -> dict[str, Any]:
     (found,) = functions.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]
     patterns = [json.loads(each["Pattern"]) for each in found.get("FilterCriteria", {}).get("Filters", ())]
