@@ -86,26 +86,26 @@ def test_a_life_without_a_trace_says_what_is_not_known(console: Console) -> None
 
 
 def test_a_redriven_message_that_died_again_was_not_edited(console: Console) -> None:
-    dead = console.queue("twice-dead")
+    dead = console.queue("redone-dead")
     arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    url = console.queue("twice", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1}))
+    url = console.queue("redone", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1}))
     console.sqs.send_message(QueueUrl=url, MessageBody="m")
     letter: dict[str, object] = {}
     with console.service.http() as http:
         for turn in range(2):
             for _ in range(2):
                 console.sqs.receive_message(QueueUrl=url, VisibilityTimeout=0)
-            (letter,) = http.get("/v1/queues/twice-dead/messages/peek").json()
+            (letter,) = http.get("/v1/queues/redone-dead/messages/peek").json()
             if turn == 0:
-                http.post("/v1/queues/twice-dead/moves", json={"ids": [letter["id"]]}).raise_for_status()
-                wait_until(lambda: http.get("/v1/queues/twice").json()["visible"] == 1)
-    text = console.page(f"/queues/twice-dead/messages/{letter['id']}/life")
+                http.post("/v1/queues/redone-dead/moves", json={"ids": [letter["id"]]}).raise_for_status()
+                wait_until(lambda: http.get("/v1/queues/redone").json()["visible"] == 1)
+    text = console.page(f"/queues/redone-dead/messages/{letter['id']}/life")
     assert "Id before the redrive" in text
     assert "Id before the edit" not in text
     details = [row["Details"] for row in table(text, "life") if row["Event"] in ("became a dead letter", "moved")]
     sources = [re.match("from ([a-z-]+)", detail) for detail in details]
-    assert [source and source[1] for source in sources] == ["twice", "twice-dead", "twice"]
-    assert "In twice-dead since" in text
+    assert [source and source[1] for source in sources] == ["redone", "redone-dead", "redone"]
+    assert "In redone-dead since" in text
 
 
 @pytest.mark.parametrize("message", ["0", NEVER, "0x1", "%3Cscript%3E", "%00", "-1", "9" * 20])
