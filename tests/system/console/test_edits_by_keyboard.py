@@ -75,6 +75,11 @@ class Keyboard:
                 return
         raise AssertionError(text)
 
+    def arrive(self, path: str) -> None:
+        """Waits for a page that puts the focus on one of its elements. A browser does that after the page's load."""
+        self.page.wait_for_url(re.compile(path))
+        self.page.wait_for_function("document.activeElement !== document.body")
+
     def focused(self) -> str:
         return " ".join(self.page.evaluate("document.activeElement.textContent").split())
 
@@ -93,7 +98,7 @@ class Keyboard:
 def redrive_the_first_group(hands: Keyboard, url: str) -> None:
     """The first group only needs another try."""
     hands.press("j", "r")
-    hands.page.wait_for_url(re.compile("/redrive"))
+    hands.arrive("/redrive")
     hands.press("Tab")
     assert hands.focused() == "Redrive 240"
     hands.press("Enter")
@@ -105,7 +110,7 @@ def redrive_the_first_group(hands: Keyboard, url: str) -> None:
 def edit_the_second_group(hands: Keyboard) -> None:
     """The second group needs a value."""
     hands.press("j", "e")
-    hands.page.wait_for_url(re.compile("/replace"))
+    hands.arrive("/replace")
     hands.type("customer.zip")
     hands.press("Tab")
     hands.type("12345")
@@ -125,6 +130,7 @@ def delete_the_third_group(hands: Keyboard) -> None:
     """The third group is of no use."""
     hands.press("j", "d")
     hands.page.get_by_role("heading", name="Delete 53 messages of jobs-dead?").wait_for()
+    hands.arrive("/delete")
     assert hands.page.locator(".samples pre").count() == 3
     assert hands.focused() == "Cancel"
     hands.press("Tab")
@@ -138,6 +144,7 @@ def delete_the_third_group(hands: Keyboard) -> None:
     hands.see_groups("53")
     hands.press("j", "d")
     hands.page.get_by_role("heading", name="Delete 53 messages of jobs-dead?").wait_for()
+    hands.arrive("/delete")
     hands.press("Tab", "Enter")
     hands.page.get_by_role("status").get_by_text("53 messages of jobs-dead deleted").wait_for()
 
