@@ -1,8 +1,8 @@
 -- The system attributes and the size of a message.
 
--- queue.client_system: returns the system attributes without EnteredBy (entered_by), Moves, FirstSentAt and FirstSentTo
--- (add_move), which clients do not see. A message with one of these also has EnteredBy. PostgreSQL inlines this
--- function.
+-- queue.client_system: returns the system attributes that clients see. The function removes EnteredBy (entered_by),
+-- Moves, FirstSentAt and FirstSentTo (add_move). A message that has Moves, FirstSentAt or FirstSentTo also has
+-- EnteredBy. PostgreSQL inlines this function.
 create or replace function queue.client_system(p_system jsonb) returns jsonb
 language sql immutable parallel safe
 return case when p_system ? 'EnteredBy'

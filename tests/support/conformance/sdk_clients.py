@@ -1,8 +1,8 @@
 """Provides SDK clients.
 
 For SQS, botocore uses AWS JSON, or Query with the model of 1.31.80. For SNS, botocore uses Query, or JSON with a
-changed model. For EventBridge Scheduler, botocore uses REST-JSON. For all services, botocore also uses CBOR
-(smithy-rpc-v2-cbor) with a changed model, because no model of these services has CBOR yet.
+changed model. For EventBridge Scheduler, botocore uses REST-JSON. The models of these services do not have CBOR
+(smithy-rpc-v2-cbor) yet. These clients therefore add CBOR to the models.
 
 Every client stores the last raw response, because botocore omits parts of the response (`__type`).
 """

@@ -221,3 +221,22 @@ def build_form(name: str) -> dict[str, str]:
         "deletion": "00000000-0000-4000-8000-000000000000", "new_path": "a", "new_value": "1",
         "function": url, "endpoint": url, "user": name, "expression": "rate(1 hour)", "target": name,
     }  # fmt: skip
+
+
+def ids(console: Console, name: str, query: str = "") -> list[str]:
+    """Returns the ids of the messages that a page of a queue's messages lists."""
+    page = console.page(f"/queues/{name}/messages{query}")
+    return re.findall('<input type="checkbox" name="id" value="([0-9]+)"', page)
+
+
+def receive(console: Console, url: str, visibility: int = 0) -> list[dict[str, Any]]:
+    found = console.sqs.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], AttributeNames=["All"],
+        VisibilityTimeout=visibility,
+    )  # fmt: skip
+    return list(found.get("Messages", []))
+
+
+def visible(console: Console, url: str) -> int:
+    found = console.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    return int(found["ApproximateNumberOfMessages"])

@@ -1,7 +1,7 @@
 """Describes, deletes and lists the event sources of buses, and refuses to create or change them.
 
-AWS's services, partners and webhooks would emit the events. Penstock has none of these sources, and a source that never
-emits events would mislead its owner.
+At AWS, services, partners and webhooks send events to a source. None of them can send events to Penstock, so Penstock
+refuses a source that would stay empty.
 """
 
 from penstock.access.audit.acts import Act, audited

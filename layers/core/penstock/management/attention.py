@@ -326,8 +326,8 @@ def describe_endpoints(rows: Iterable[FailedEndpointRow]) -> Iterator[Concern]:
 def describe_endpoint(row: FailedEndpointRow) -> Iterator[Concern]:
     """Yields the concerns about an endpoint. The concern about a user's pause is only a reminder.
 
-    If the present failure made deliveries be given up, their concern includes the failure. The concern stays while a
-    retry of these deliveries has no result, because nothing shows that the endpoint works.
+    If the worker gave up deliveries because of the present failure, their concern includes the failure. The concern
+    stays until a retry of these deliveries succeeds, because only a success shows that the endpoint works.
     """
     name, page = hide_secrets(row.endpoint), f"{CONSOLE}/deliveries"
     fails = [Included(FAILS, name)] if row.fails_since is not None else []

@@ -13,7 +13,7 @@ import pytest
 from tests.support.conformance.access_keys import SIGV4, key_ring
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
-from tests.support.web.console import Console, ConsoleClient
+from tests.support.web.console import Console, ConsoleClient, ids, receive, visible
 
 pytestmark = pytest.mark.xdist_group("console")
 
@@ -35,24 +35,6 @@ def poison(console: Console, name: str, *bodies: str, fifo: bool = False, **mess
     while console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0).get("Messages"):
         pass
     return url, dead
-
-
-def ids(console: Console, name: str, query: str = "") -> list[str]:
-    page = console.page(f"/queues/{name}/messages{query}")
-    return re.findall('<input type="checkbox" name="id" value="([0-9]+)"', page)
-
-
-def receive(console: Console, url: str, visibility: int = 0) -> list[dict[str, Any]]:
-    found = console.sqs.receive_message(
-        QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], AttributeNames=["All"],
-        VisibilityTimeout=visibility,
-    )  # fmt: skip
-    return list(found.get("Messages", []))
-
-
-def visible(console: Console, url: str) -> int:
-    found = console.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-    return int(found["ApproximateNumberOfMessages"])
 
 
 def fields(page: str) -> dict[str, Any]:

@@ -10,29 +10,11 @@ import httpx
 import psycopg
 import pytest
 
-from tests.support.web.console import Console
+from tests.support.web.console import Console, ids, receive, visible
 
 pytestmark = pytest.mark.xdist_group("console")
 
 QUEUES = "arn:aws:sqs:us-east-1:000000000000:"
-
-
-def ids(console: Console, name: str, query: str = "") -> list[str]:
-    page = console.page(f"/queues/{name}/messages{query}")
-    return re.findall('<input type="checkbox" name="id" value="([0-9]+)"', page)
-
-
-def receive(console: Console, url: str, visibility: int = 0) -> list[dict[str, Any]]:
-    found = console.sqs.receive_message(
-        QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], AttributeNames=["All"],
-        VisibilityTimeout=visibility,
-    )  # fmt: skip
-    return list(found.get("Messages", []))
-
-
-def visible(console: Console, url: str) -> int:
-    found = console.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-    return int(found["ApproximateNumberOfMessages"])
 
 
 def delete(console: Console, name: str, **form: Any) -> dict[str, str]:

@@ -1,5 +1,5 @@
-"""Reads stored messages without receiving them. The audit log counts every request that runs one of these operations,
-`search_messages` or `group_failures` (`note_reading`).
+"""Reads stored messages without receiving them. These operations, `search_messages` and `group_failures` call
+`note_reading`, so the audit log counts each request that reads messages.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,9 @@ def peek_messages(name: str, state: str, after: int | None, limit: int, context:
 def peek_message(
     name: str, message_id: int, states: Sequence[str], context: Context
 ) -> Operation[tuple[PeekedRow, str] | None]:
-    """Returns the message with this id in one of these states, and the state, or None. Raises QueueDoesNotExist."""
+    """Finds a message by its id and these states. Returns the message and its state, or None. Raises
+    QueueDoesNotExist.
+    """
     arn = build_queue_arn(name, context)
     for state in states:
         for row in (yield from peek_rows(arn, state, message_id - 1, 1, PAGE_BYTES, context)):
