@@ -25,6 +25,7 @@ import psycopg
 from penstock.observing.telemetry import configure_logging
 from penstock.settings import Settings
 from penstock.settings.unknown import describe_unknown_variables
+from penstock_web.console.documentation import find_archive
 from penstock_web.local_error import LocalError
 from penstock_web.runtime.service_records import log_start, log_stop, stopping_on
 
@@ -268,7 +269,8 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
     ]
     if settings.console != "off":
         lines.append(f"console  {address}/console")
-    lines.append(f"docs     {address}/docs/")
+        if find_archive().exists():  # a clone has the site after `make site`
+            lines.append(f"docs     {address}/docs/")
     # With unbuffered output, `print` writes the end of a line separately, and lines of several processes could mix.
     # Writing all lines in a single call prevents mixed lines.
     sys.stdout.write("\n".join([*lines, ""]))
