@@ -105,7 +105,7 @@ class Terminal:
 
     def read_start(self) -> str:
         """Returns the lines that `penstock up` prints until it is ready. Raises TimeoutError."""
-        return self.read_until(r"docs     \S+\s+", _START_SECONDS)
+        return self.read_until(r"console  \S+\s+(?:docs     \S+\s+)?", _START_SECONDS)
 
     def write(self, text: str) -> None:
         """Types text."""
