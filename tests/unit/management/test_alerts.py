@@ -11,7 +11,7 @@ import pytest
 
 from penstock.delivery.delivery import Delivery
 from penstock.delivery.http.alert import address_alert
-from penstock.documents.endpoint import EndpointInvalid, parse_endpoint
+from penstock.endpoint import EndpointInvalid, parse_endpoint
 from penstock.management.alerts.evaluation import find_outage
 from penstock.management.alerts.messages import Recipient, find_dedup_key, write_messages
 from penstock.management.alerts.state import (

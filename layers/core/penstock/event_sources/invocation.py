@@ -14,7 +14,7 @@ from penstock.delivery.http.outcome import describe_failure
 from penstock.delivery.http.request import read_secrets, request_bytes
 from penstock.delivery.http.sender import Sender
 from penstock.delivery.outcome import MAX_ERROR_CHARACTERS
-from penstock.documents.endpoint import EndpointRefused, parse_endpoint
+from penstock.endpoint import EndpointRefused, parse_endpoint
 from penstock.settings import Settings
 
 from .targets import is_url

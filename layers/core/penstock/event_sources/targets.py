@@ -7,7 +7,7 @@ https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 
 from penstock.access.functions import find_function_refusal
 from penstock.aws.function_arn import parse_function
-from penstock.documents.endpoint import find_endpoint_problem
+from penstock.endpoint import find_endpoint_problem
 from penstock.settings import Settings
 
 from .errors import InvalidParameterValueException

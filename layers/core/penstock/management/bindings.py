@@ -9,11 +9,11 @@ from penstock.access.audit.acts import Act, audited
 from penstock.aws.arn import parse_queue_arn
 from penstock.calls import encode_jsonb
 from penstock.context import Context
-from penstock.documents.endpoint import find_endpoint_problem, mask_password, split_password
 from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.routing_keys import is_pattern
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
+from penstock.endpoint import find_endpoint_problem, mask_password, split_password
 from penstock.postgres.statements.events import BIND, LIST_BINDINGS, MATCH_EVENT, UNBIND, BindingRow, BoundRow
 from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
 from penstock.sns.filter_policy import compile as filter_policy

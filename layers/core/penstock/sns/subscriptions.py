@@ -17,8 +17,8 @@ from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.sns_arn import TopicArn, is_subscription_id, parse_endpoint_arn, parse_topic_of_subscription
 from penstock.calls import encode_jsonb
 from penstock.context import Context
-from penstock.documents.endpoint import find_endpoint_problem, mask_password, split_password
 from penstock.effects import Call, Operation
+from penstock.endpoint import find_endpoint_problem, mask_password, split_password
 from penstock.postgres.statements.sns.subscriptions import (
     ADD_SUBSCRIPTION,
     CONFIRM_SUBSCRIPTION,

@@ -8,13 +8,13 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 from penstock.delivery.http.guard import AddressGuard, read_networks
-from penstock.documents.endpoint import Endpoint, EndpointRefused, parse_endpoint
+from penstock.endpoint import Endpoint, EndpointRefused, parse_endpoint
 from penstock.settings.alert_url import parse_alert_url
 
 from .examination import Finding
 
 if TYPE_CHECKING:
-    from penstock.documents.endpoint import Address
+    from penstock.endpoint import Address
     from penstock.settings import Settings
 
 ALERTS: Final = "alerts"

@@ -12,8 +12,8 @@ import msgspec
 from penstock.access.users import BUILT_IN
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import is_topic_name
-from penstock.documents.endpoint import find_endpoint_problem
 from penstock.documents.routing_keys import is_pattern
+from penstock.endpoint import find_endpoint_problem
 from penstock.errors import AwsError
 from penstock.event_sources.checks import check_options, check_tags
 from penstock.event_sources.filters import compile_filters

@@ -47,7 +47,7 @@ _NOT_MOVED: Final = frozenset(("PendingConfirmation", "Deleted"))
 
 
 class Rest(Protocol):
-    """The part of the REST client that this module uses (penstock_web/cli/commands/client.py)."""
+    """The part of the REST client that this module uses (penstock_web/cli/client.py)."""
 
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Mapping[str, object]:
         """Returns the response's JSON object."""

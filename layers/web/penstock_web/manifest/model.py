@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, json
 
-from penstock.documents.endpoint import mask_password
+from penstock.endpoint import mask_password
 from penstock.event_sources.checks import DEFAULT_BATCH
 from penstock.management.mappings import BatchSize, Concurrency, Function, WindowSeconds
 from penstock.management.schedules.types import NewSchedule

@@ -21,7 +21,7 @@ import pytest
 from penstock.delivery.http.connection import Response
 from penstock.delivery.http.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.http.sender import Sender
-from penstock.documents.endpoint import EndpointRefused, parse_endpoint
+from penstock.endpoint import EndpointRefused, parse_endpoint
 from penstock.event_sources.invocation import Failure, FunctionThrottled, Invoker
 from penstock.settings import Settings
 from tests.support.mappings.harness import Harness

@@ -10,7 +10,7 @@ from penstock.aws.function_arn import parse_function_arn
 from penstock.delivery.carrier import ATTEMPT_SECONDS
 from penstock.delivery.delivery import SCHEDULE, Delivery
 from penstock.delivery.outcome import Outcome
-from penstock.documents.endpoint import EndpointRefused
+from penstock.endpoint import EndpointRefused
 from penstock.settings import Settings
 
 from .client import FunctionClient

@@ -11,7 +11,7 @@ from penstock.aws.function_arn import FunctionArn
 from penstock.delivery.http.connection import Response
 from penstock.delivery.http.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.http.sender import Sender
-from penstock.documents.endpoint import Endpoint, parse_endpoint
+from penstock.endpoint import Endpoint, parse_endpoint
 
 from .request import build_url, forget_missing_credentials, sign_request
 

@@ -11,7 +11,7 @@ import msgspec
 
 from penstock.aws.function_arn import FunctionArn
 from penstock.aws.json_text import decode_json
-from penstock.documents.endpoint import parse_endpoint
+from penstock.endpoint import parse_endpoint
 
 from .request import build_url, sign_request
 

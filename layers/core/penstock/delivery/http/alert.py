@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from penstock.delivery.delivery import Delivery
-from penstock.documents.endpoint import EndpointInvalid
+from penstock.endpoint import EndpointInvalid
 from penstock.settings.alert_url import parse_alert_url
 
 ROUTING_KEY: Final = "penstock-routing-key"

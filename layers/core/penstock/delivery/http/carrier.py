@@ -7,7 +7,7 @@ from time import monotonic, time
 from penstock.delivery.carrier import ATTEMPT_SECONDS
 from penstock.delivery.delivery import ALERT, Delivery
 from penstock.delivery.outcome import Outcome
-from penstock.documents.endpoint import EndpointInvalid, EndpointRefused, fill_in_password, parse_endpoint
+from penstock.endpoint import EndpointInvalid, EndpointRefused, fill_in_password, parse_endpoint
 
 from .alert import address_alert
 from .challenge import UNAUTHORIZED, respond_to_challenge

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from penstock.documents.endpoint import Credentials, Endpoint
+from penstock.endpoint import Credentials, Endpoint
 
 UNAUTHORIZED: Final = 401
 _SCHEME: Final = re.compile(r"(?:^|,)\s*(basic|digest)(?=\s|,|$)", re.IGNORECASE)

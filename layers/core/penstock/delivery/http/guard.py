@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Final
 
-from penstock.documents.endpoint import Address, EndpointRefused
+from penstock.endpoint import Address, EndpointRefused
 
 Network = IPv4Network | IPv6Network
 

@@ -19,7 +19,7 @@ from penstock.delivery.outcome import (
     Outcome,
     next_delay_ms,
 )
-from penstock.documents.endpoint import EndpointInvalid, EndpointRefused
+from penstock.endpoint import EndpointInvalid, EndpointRefused
 
 from .resolver import ResolverBusyError
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from penstock import __version__
 from penstock.delivery.delivery import ALERT, EVENT, GATEWAY, Delivery
-from penstock.documents.endpoint import Endpoint
+from penstock.endpoint import Endpoint
 from penstock.observing.trace_context import CURRENT_TRACE, as_traceparent
 from penstock.sns.delivery_policy import CONTENT_TYPE
 

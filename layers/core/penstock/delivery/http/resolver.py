@@ -15,7 +15,7 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any, Final
 
-from penstock.documents.endpoint import Address
+from penstock.endpoint import Address
 
 MAX_LOOKUPS: Final = 64
 MAX_OF_A_DOMAIN: Final = 8

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
-from penstock.documents.endpoint import Address, Endpoint, EndpointRefused
+from penstock.endpoint import Address, Endpoint, EndpointRefused
 
 from .connection import DRAIN_SECONDS, MAX_RESPONSE_BYTES, Connection, ConnectionLost, Response
 from .guard import AddressGuard, is_public

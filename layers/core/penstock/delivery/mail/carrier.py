@@ -19,7 +19,7 @@ from penstock.delivery.delivery import Delivery
 from penstock.delivery.http.resolver import resolve
 from penstock.delivery.http.sender import Resolver
 from penstock.delivery.outcome import Outcome
-from penstock.documents.endpoint import Address
+from penstock.endpoint import Address
 from penstock.settings.mail_address import MailSender, MailServer
 
 from .message import Mail, MailInvalid, render

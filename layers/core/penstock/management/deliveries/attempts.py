@@ -8,9 +8,9 @@ import msgspec
 from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
 from penstock.context import Context
-from penstock.documents.endpoint import mask_password
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
+from penstock.endpoint import mask_password
 from penstock.management.rights import needs
 from penstock.postgres.statements.deliveries import LIST_DELIVERY_ATTEMPTS, DeliveryAttemptRow
 

@@ -9,8 +9,8 @@ from penstock.access.audit.acts import Act, audited
 from penstock.access.quotas import explain_deliveries_quota
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
-from penstock.documents.endpoint import mask_password
 from penstock.effects import Call, Operation, Wake
+from penstock.endpoint import mask_password
 from penstock.errors import RequestThrottled
 from penstock.management.errors import EndpointNotFound
 from penstock.management.rights import needs

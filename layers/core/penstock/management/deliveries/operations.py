@@ -8,9 +8,9 @@ import msgspec
 from penstock.access.audit.acts import Act, audited
 from penstock.context import Context
 from penstock.delivery import DELIVERIES
-from penstock.documents.endpoint import mask_password
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake
+from penstock.endpoint import mask_password
 from penstock.management.errors import DeliveryNotFound
 from penstock.management.messages.types import MessageId
 from penstock.management.rights import needs

@@ -7,8 +7,8 @@ from typing import Final
 
 from fastapi import Response
 
-from penstock.documents.endpoint import MAX_URL_CHARACTERS, mask_password
 from penstock.documents.times import parse_timestamp
+from penstock.endpoint import MAX_URL_CHARACTERS, mask_password
 from penstock.errors import InvalidParameterValue
 from penstock.management.deliveries import endpoints
 from penstock.management.deliveries.attempts import URL, list_attempts
