@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from penstock_web.cli import application, files, main
+from penstock_web.cli import application, main
+from penstock_web.cli.commands import files
 
 COMMANDS = list(typer.main.get_command(application()).commands)  # type: ignore[attr-defined]
 COMMAND = [sys.executable, "-m", "penstock_web.cli"]
@@ -386,16 +387,16 @@ def test_the_help_shows_whole_summaries(group: list[str], capsys: pytest.Capture
 def test_files_that_the_documents_name_are_printed(
     place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An installed package contains the printed files in the folder `files` next to the module."""
-    root = Path(files.__file__).parents[4]
+    """An installed package contains the printed files in the folder `penstock_web/files`."""
+    root = Path(files.__file__).parents[5]
     if place == "package":
-        (tmp_path / "penstock_web/cli").mkdir(parents=True)
+        (tmp_path / "penstock_web/cli/commands").mkdir(parents=True)
         shutil.copytree(root / "infra/container/grafana/dashboards", tmp_path / "penstock_web/files/dashboards")
         shutil.copytree(root / "infra/systemd", tmp_path / "penstock_web/files/systemd")
         shutil.copy(root / "infra/container/prometheus/alerts.yaml", tmp_path / "penstock_web/files")
         shutil.copy(root / "requirements/service.lock", tmp_path / "penstock_web/files")
         shutil.copy(root / "examples/penstock.yaml", tmp_path / "penstock_web/files")
-        monkeypatch.setattr(files, "__file__", str(tmp_path / "penstock_web/cli/files.py"))
+        monkeypatch.setattr(files, "__file__", str(tmp_path / "penstock_web/cli/commands/files.py"))
     for command, file in {
         "alerts": "infra/container/prometheus/alerts.yaml",
         "example": "examples/penstock.yaml",

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.verdicts import Kind, Verdict
 from penstock_web.cli import main
-from penstock_web.cli.commands.client import RestClient
+from penstock_web.cli.client import RestClient
 from penstock_web.cli.lag import cells
 from penstock_web.doctor.checks import CheckOutcome
 from penstock_web.doctor.examination import Finding

@@ -14,7 +14,7 @@ import boto3
 import pytest
 
 from penstock_web.cli import main
-from penstock_web.cli.commands.client import RefusedError, RestClient
+from penstock_web.cli.client import RefusedError, RestClient
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
 from tests.support.programs.terminal import program_on_terminal

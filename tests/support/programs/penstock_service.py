@@ -28,7 +28,9 @@ from tests.support.wait import wait_until
 ACCOUNT = "000000000000"
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["penstock_web.server", "penstock_web.cli.up", "penstock_web.local.up", __name__])
+_processes.set_forkserver_preload(
+    ["penstock_web.server", "penstock_web.cli.commands.up", "penstock_web.local.up", __name__]
+)
 
 
 @dataclass

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from penstock_web.cli import MODULES
+
 ROOT = Path(__file__).parents[3]
 
 # --- imports ---------------------------------------------------------------------------------------------------------
@@ -157,6 +159,14 @@ def imported_by(folder: Path, root: Path) -> set[tuple[str, str]]:
     }
 
 
+def test_each_command_is_a_module_of_commands() -> None:
+    """The modules beside `commands/` have the code that commands share (ARCHITECTURE.md)."""
+    folder = ROOT / "layers/web/penstock_web/cli"
+    with_app = {path for path in folder.rglob("*.py") if re.search(r"^app = typer\.", path.read_text(), re.MULTILINE)}
+    assert with_app == set(folder.glob("commands/[!_]*.py"))
+    assert {path.stem for path in with_app} == {name for names in MODULES.values() for name in names}
+
+
 @pytest.mark.parametrize("package", ["console", "cli", "mcp", "report", "manifest", "metrics", "routing"])
 def test_only_applications_import_the_rest_api(package: str) -> None:
     web = ROOT / "layers/web"
@@ -227,6 +237,7 @@ LARGER = {
     "functions/sqs": "a function of Lambda per action, generated",
     "functions/sns": "likewise",
     "functions/events": "likewise",
+    "layers/web/penstock_web/cli/commands": "a module for each command",
     "sql/functions/api": "what applications may call, a function a file",
 }
 

@@ -1,9 +1,10 @@
 """Implements the command line: `penstock up | migrate | doctor | keys | users | roles | queues | … | metrics | settings
 | demo`.
 
-Each module in MODULES has an `app`, a typer application with the module's commands. Each module's top imports only
-typer and the settings. A command imports its other modules when the command runs. `penstock up` therefore does not load
-boto3, and `penstock settings` does not load a web framework.
+Each module of commands/ has an `app`, a typer application with the module's commands. The modules beside commands/ have
+the code that commands share. The top of a module of commands/ imports only typer, the settings and shared options. A
+command imports its other modules when the command runs. `penstock up` therefore does not load boto3, and `penstock
+settings` does not load a web framework.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from penstock import __version__
 from penstock.settings import SettingError
 from penstock_web.local_error import LocalError
 
-# The modules by title, in the order of `penstock --help`.
+# The modules of commands/ by title, in the order of `penstock --help`.
 MODULES: Final = {
     "Installation": ("up", "migrate", "doctor", "settings", "demo"),
     "Access": ("keys", "users", "roles"),
-    "Queues": ("commands.status", "commands.ui", "top", "commands.watch", "commands.queues", "commands.dead_letters"),
-    "Topics and webhooks": ("commands.topics", "commands.webhooks", "commands.deliveries"),
-    "Schedules": ("commands.schedules",),
-    "Functions": ("commands.mappings",),
+    "Queues": ("status", "ui", "top", "watch", "queues", "dead_letters"),
+    "Topics and webhooks": ("topics", "webhooks", "deliveries"),
+    "Schedules": ("schedules",),
+    "Functions": ("mappings",),
     "A file of all": ("manifest", "init"),
-    "Metrics": ("metrics", "commands.alerts", "files"),
+    "Metrics": ("metrics", "alerts", "files"),
 }
 
 
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _print_error(text: str) -> None:
     """Prints an error. Escapes control characters from arguments, files and responses."""
-    from .commands.printing import print_lines
+    from .printing import print_lines
 
     print_lines(text.split("\n"), file=sys.stderr, style="red")
 
@@ -73,7 +74,7 @@ def application() -> typer.Typer:
     )
     for title, names in MODULES.items():
         for name in names:
-            app: typer.Typer = import_module(f".{name}", __name__).app
+            app: typer.Typer = import_module(f".commands.{name}", __name__).app
             for command in app.registered_commands:
                 command.rich_help_panel = title
                 command.short_help = command.help  # click would cut it

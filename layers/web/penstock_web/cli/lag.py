@@ -22,8 +22,8 @@ from penstock.verdicts.words import name_state
 from penstock_web.local.terminal_text import to_printable
 from penstock_web.report.formats import rate_with_unit
 
-from .commands import printing
-from .commands.client import RefusedError, RestClient
+from . import printing
+from .client import RefusedError, RestClient
 
 if TYPE_CHECKING:
     from penstock.postgres.database import Database

@@ -19,7 +19,7 @@ from rich.live import Live
 
 from penstock_web.local_error import LocalError
 
-from .commands import printing
+from . import printing
 from .lag import Reading
 from .queue_table import QueueTable
 

@@ -17,7 +17,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from penstock.settings import SettingError, Settings
-from penstock_web.cli.metrics import with_database
+from penstock_web.cli.commands.metrics import with_database
 from penstock_web.local import chosen_database as chosen
 from penstock_web.local import postgres
 from penstock_web.local.binaries import Binaries, Source, accessible_binaries, find_binaries

@@ -9,7 +9,7 @@ import typer
 from penstock.management.messages.types import FoundMessage, FoundPage
 from penstock_web.cli import main
 from penstock_web.cli.commands import dead_letters
-from penstock_web.cli.commands.filters import FilterCommand, encode_filter, prints_json, read_filter
+from penstock_web.cli.filters import FilterCommand, encode_filter, prints_json, read_filter
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from penstock_web.cli.commands import printing
+from penstock_web.cli import printing
 
 ROWS: list[dict[str, object]] = [
     {"name": "a\x1b[2J", "state": "failed", "of": 3},

@@ -10,8 +10,8 @@ import pytest
 from penstock.management.metrics.views import show_verdict
 from penstock.verdicts import Cause, Kind, Verdict
 from penstock_web.cli import main
+from penstock_web.cli.client import RefusedError
 from penstock_web.cli.commands import watch
-from penstock_web.cli.commands.client import RefusedError
 from penstock_web.local_error import LocalError
 
 Answer = Verdict | Exception | None

@@ -1,1 +1,1 @@
-"""Implements the commands that use the REST API of a running service (docs/reference/command_line.md)."""
+"""The commands of `penstock` (docs/reference/command_line.md). MODULES in the parent package lists the modules."""

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock_web.cli.client import RestClient
+from penstock_web.cli.options import Endpoint, Json
+from penstock_web.cli.printing import print_fields, print_json, print_table, say
 from penstock_web.local_error import LocalError
 
-from .client import RestClient
-from .options import Endpoint, Json
-from .printing import print_fields, print_json, print_table, say
 from .webhooks import MAX_LOOK_SECONDS, wait_for_attempt
 
 if TYPE_CHECKING:
-    from .client import Document
+    from penstock_web.cli.client import Document
 
 app = typer.Typer()
 group = typer.Typer(name="alerts", help="manage alerts, or print the rules for Prometheus")
@@ -30,7 +30,7 @@ def alerts(
 ) -> None:
     """Prints the alert rules for Prometheus, unless a command follows."""
     if context.invoked_subcommand is None:
-        from penstock_web.cli.files import find_file
+        from .files import find_file
 
         rules = find_file("infra/container/prometheus", "alerts.yaml").read_text()
         print(rules.replace("runbook_url: /docs/", f"runbook_url: {service.rstrip('/')}/docs/"), end="")

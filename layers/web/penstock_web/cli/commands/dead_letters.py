@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from penstock_web.local_error import LocalError
-
-from .client import RefusedError, RestClient, queue_path
-from .filters import (
+from penstock_web.cli.client import RefusedError, RestClient, queue_path
+from penstock_web.cli.filters import (
     AttributeValue,
     BodyText,
     FilterCommand,
@@ -24,12 +22,22 @@ from .filters import (
     prints_json,
     read_filter,
 )
-from .options import Endpoint, Json, Name
-from .printing import Progress, count_noun, print_json, print_lines, print_messages, print_table, say, shorten
-from .values import accept_only, json_or_text, whole_number
+from penstock_web.cli.options import Endpoint, Json, Name
+from penstock_web.cli.printing import (
+    Progress,
+    count_noun,
+    print_json,
+    print_lines,
+    print_messages,
+    print_table,
+    say,
+    shorten,
+)
+from penstock_web.cli.values import accept_only, json_or_text, whole_number
+from penstock_web.local_error import LocalError
 
 if TYPE_CHECKING:
-    from .client import Document
+    from penstock_web.cli.client import Document
 
 app = typer.Typer()
 moves = typer.Typer(name="moves", help="list, continue and cancel moves of messages out of a queue")

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from .client import RestClient
-from .options import Endpoint, Json
-from .printing import print_table, say
-from .values import whole_number
+from penstock_web.cli.client import RestClient
+from penstock_web.cli.options import Endpoint, Json
+from penstock_web.cli.printing import print_table, say
+from penstock_web.cli.values import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .client import Document
+    from penstock_web.cli.client import Document
 
 app = typer.Typer(name="deliveries", help="list and retry deliveries to URLs")
 

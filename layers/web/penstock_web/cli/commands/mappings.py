@@ -7,10 +7,10 @@ from urllib.parse import quote
 
 import typer
 
-from .client import RestClient
-from .options import Endpoint, Json, complete_queue
-from .printing import print_described, print_table, say
-from .values import json_object, whole_number
+from penstock_web.cli.client import RestClient
+from penstock_web.cli.options import Endpoint, Json, complete_queue
+from penstock_web.cli.printing import print_described, print_table, say
+from penstock_web.cli.values import json_object, whole_number
 
 app = typer.Typer(name="mappings", help="manage mappings, through which queues invoke functions")
 

@@ -13,10 +13,8 @@ import typer
 
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.limits.queue_limits import MAX_DELAY_SECONDS, MAX_VISIBILITY_SECONDS, MAX_WAIT_SECONDS
-from penstock_web.local_error import LocalError
-
-from .client import RefusedError, RestClient, queue_path
-from .filters import (
+from penstock_web.cli.client import RefusedError, RestClient, queue_path
+from penstock_web.cli.filters import (
     AttributeValue,
     BodyText,
     FilterCommand,
@@ -27,15 +25,24 @@ from .filters import (
     prints_json,
     read_filter,
 )
-from .options import Endpoint, Json, Name, Yes, complete_queue, confirm
-from .printing import count_noun, print_described, print_json, print_life, print_messages, print_table, say, shorten
-from .values import accept_only, json_or_text, whole_number
+from penstock_web.cli.options import Endpoint, Json, Name, Yes, complete_queue, confirm
+from penstock_web.cli.printing import (
+    count_noun,
+    print_described,
+    print_json,
+    print_life,
+    print_messages,
+    print_table,
+    say,
+    shorten,
+)
+from penstock_web.cli.values import accept_only, json_or_text, whole_number
+from penstock_web.local_error import LocalError
 
 if TYPE_CHECKING:
     from penstock.management.messages.types import StoredMessage
     from penstock.management.queues import Attributes
-
-    from .client import Document
+    from penstock_web.cli.client import Document
 
 app = typer.Typer()
 _LOOK_SECONDS: Final = 1.0

@@ -7,15 +7,14 @@ from urllib.parse import quote
 
 import typer
 
+from penstock_web.cli.client import RestClient
+from penstock_web.cli.options import Endpoint, Json
+from penstock_web.cli.printing import count_noun, print_fields, print_json, print_table, say
+from penstock_web.cli.values import json_or_text, whole_number
 from penstock_web.local_error import LocalError
 
-from .client import RestClient
-from .options import Endpoint, Json
-from .printing import count_noun, print_fields, print_json, print_table, say
-from .values import json_or_text, whole_number
-
 if TYPE_CHECKING:
-    from .client import Document
+    from penstock_web.cli.client import Document
 
 app = typer.Typer(name="schedules", help="manage schedules, which send messages at set times")
 

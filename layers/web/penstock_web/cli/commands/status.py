@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from .client import RestClient
-from .options import Endpoint, Json
-from .printing import print_fields, print_json, print_table
+from penstock_web.cli.client import RestClient
+from penstock_web.cli.options import Endpoint, Json
+from penstock_web.cli.printing import print_fields, print_json, print_table
 
 if TYPE_CHECKING:
-    from .client import Document
+    from penstock_web.cli.client import Document
 
 app = typer.Typer()
 

@@ -7,12 +7,11 @@ from urllib.parse import quote
 
 import typer
 
+from penstock_web.cli.client import RestClient, queue_path
+from penstock_web.cli.options import Endpoint, Json, Yes, confirm
+from penstock_web.cli.printing import print_described, print_table, say
+from penstock_web.cli.values import json_object, json_or_text
 from penstock_web.local_error import LocalError
-
-from .client import RestClient, queue_path
-from .options import Endpoint, Json, Yes, confirm
-from .printing import print_described, print_table, say
-from .values import json_object, json_or_text
 
 app = typer.Typer()
 topics = typer.Typer(name="topics", help="manage topics")

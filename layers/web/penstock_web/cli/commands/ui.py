@@ -7,11 +7,10 @@ import sys
 
 import typer
 
+from penstock_web.cli.client import RestClient
+from penstock_web.cli.options import Endpoint
+from penstock_web.cli.printing import print_lines
 from penstock_web.local_error import LocalError
-
-from .client import RestClient
-from .options import Endpoint
-from .printing import print_lines
 
 app = typer.Typer()
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock_web.cli.client import RefusedError, RestClient, queue_path
+from penstock_web.cli.options import Endpoint, Json, Name
+from penstock_web.cli.printing import STYLES, print_cells, print_json, print_lines
+from penstock_web.cli.values import whole_number
 from penstock_web.local_error import LocalError
-
-from .client import RefusedError, RestClient, queue_path
-from .options import Endpoint, Json, Name
-from .printing import STYLES, print_cells, print_json, print_lines
-from .values import whole_number
 
 if TYPE_CHECKING:
     from penstock.management.metrics.types import QueueVerdict

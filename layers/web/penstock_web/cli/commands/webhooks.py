@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock_web.cli.client import RefusedError, RestClient
+from penstock_web.cli.options import Endpoint, Json
+from penstock_web.cli.printing import print_json, print_table, say
+from penstock_web.cli.values import whole_number
 from penstock_web.local_error import LocalError
-
-from .client import RefusedError, RestClient
-from .options import Endpoint, Json
-from .printing import print_json, print_table, say
-from .values import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .client import Document
+    from penstock_web.cli.client import Document
 
 _LOOK_SECONDS = 0.5
 MAX_LOOK_SECONDS = 20

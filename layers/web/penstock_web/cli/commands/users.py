@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.settings import Settings
+from penstock_web.cli.options import Remote
+from penstock_web.cli.printing import print_lines
 
-from .commands.options import Remote
-from .commands.printing import print_lines
 from .keys import refuse_account
 
 if TYPE_CHECKING:
-    from .key_ring import KeyRing
+    from penstock_web.cli.key_ring import KeyRing
 
 app = typer.Typer(name="users", help="manage users and their policies for QUEUE_ACCESS=sigv4")
 
@@ -33,10 +33,10 @@ Policies = Annotated[
 @app.command("create", help="create a user; `penstock keys create --user` creates keys")
 def create(name: Name, policy: Policies, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .commands import access
+        from penstock_web.cli import remote_access
 
         refuse_account(account)
-        access.set_user(endpoint, name, _texts(policy), new=True)
+        remote_access.set_user(endpoint, name, _texts(policy), new=True)
         return
     with _key_ring() as ring:
         print_lines(ring.set_user(name, _texts(policy), account, new=True))
@@ -45,9 +45,9 @@ def create(name: Name, policy: Policies, account: Account = None, endpoint: Remo
 @app.command("list", help="show every user")
 def list_(endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .commands import access
+        from penstock_web.cli import remote_access
 
-        access.list_users(endpoint)
+        remote_access.list_users(endpoint)
         return
     with _key_ring() as ring:
         print_lines(ring.list_users())
@@ -56,10 +56,10 @@ def list_(endpoint: Remote = None) -> None:
 @app.command("show", help="show a user's policies and keys")
 def show(name: Name, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .commands import access
+        from penstock_web.cli import remote_access
 
         refuse_account(account)
-        access.show_user(endpoint, name)
+        remote_access.show_user(endpoint, name)
         return
     with _key_ring() as ring:
         print_lines(ring.show_user(name, account))
@@ -68,10 +68,10 @@ def show(name: Name, account: Account = None, endpoint: Remote = None) -> None:
 @app.command("limit", help="replace a user's policies")
 def limit(name: Name, policy: Policies, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .commands import access
+        from penstock_web.cli import remote_access
 
         refuse_account(account)
-        access.set_user(endpoint, name, _texts(policy), new=False)
+        remote_access.set_user(endpoint, name, _texts(policy), new=False)
         return
     with _key_ring() as ring:
         print_lines(ring.set_user(name, _texts(policy), account, new=False))
@@ -80,10 +80,10 @@ def limit(name: Name, policy: Policies, account: Account = None, endpoint: Remot
 @app.command("end", help="revoke a user's keys and delete the user")
 def end(name: Name, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .commands import access
+        from penstock_web.cli import remote_access
 
         refuse_account(account)
-        access.end_user(endpoint, name)
+        remote_access.end_user(endpoint, name)
         return
     with _key_ring() as ring:
         print_lines(ring.end_user(name, account))
@@ -107,6 +107,6 @@ def _texts(policies: list[str]) -> list[str]:
 
 
 def _key_ring() -> AbstractContextManager[KeyRing]:
-    from .key_ring import KeyRing
+    from penstock_web.cli.key_ring import KeyRing
 
     return KeyRing.open(Settings.read(os.environ))

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.settings import Settings
-
-from .commands.options import Json, Remote
-from .commands.printing import print_lines
+from penstock_web.cli.options import Json, Remote
+from penstock_web.cli.printing import print_lines
 
 if TYPE_CHECKING:
-    from .key_ring import KeyRing
+    from penstock_web.cli.key_ring import KeyRing
 
 EXPIRES_HELP = "expiry: a date such as 2027-01-31, optionally with a time (UTC), days from now (90d), or never"
 
@@ -43,10 +42,10 @@ def create(  # noqa: PLR0913, PLR0917 - options of the command
     json: Json = False,
 ) -> None:
     if endpoint is not None:
-        from .commands import access
+        from penstock_web.cli import remote_access
 
         refuse_account(account)
-        made = access.create_key(
+        made = remote_access.create_key(
             endpoint, bearer=bearer, user=user, description=description, expires_at=_moment(expires)
         )
     else:
@@ -55,7 +54,7 @@ def create(  # noqa: PLR0913, PLR0917 - options of the command
                 account, description, bearer, user, _moment(expires), new_encryption_key=new_encryption_key
             )
     if json:
-        from .commands.printing import print_json
+        from penstock_web.cli.printing import print_json
 
         print_json(made.document())
     else:
@@ -65,9 +64,9 @@ def create(  # noqa: PLR0913, PLR0917 - options of the command
 @app.command("show", help="show a key without the secret")
 def show(key: Annotated[str, typer.Argument(metavar="ID")], endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .commands import access
+        from penstock_web.cli import remote_access
 
-        access.show_key(endpoint, key)
+        remote_access.show_key(endpoint, key)
         return
     with _key_ring() as ring:
         print_lines(ring.show(key))
@@ -80,9 +79,9 @@ def limit(
     endpoint: Remote = None,
 ) -> None:
     if endpoint is not None:
-        from .commands import access
+        from penstock_web.cli import remote_access
 
-        access.limit_key(endpoint, key, _moment(expires))
+        remote_access.limit_key(endpoint, key, _moment(expires))
         return
     with _key_ring() as ring:
         print_lines(ring.limit(key, _moment(expires)))
@@ -91,9 +90,9 @@ def limit(
 @app.command("list", help="show every key")
 def list_(endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .commands import access
+        from penstock_web.cli import remote_access
 
-        access.list_keys(endpoint)
+        remote_access.list_keys(endpoint)
         return
     with _key_ring() as ring:
         print_lines(ring.list_keys())
@@ -102,9 +101,9 @@ def list_(endpoint: Remote = None) -> None:
 @app.command("revoke", help="revoke a key")
 def revoke(key: Annotated[str, typer.Argument(metavar="ID")], endpoint: Remote = None) -> None:
     if endpoint is not None:
-        from .commands import access
+        from penstock_web.cli import remote_access
 
-        access.revoke_key(endpoint, key)
+        remote_access.revoke_key(endpoint, key)
         return
     with _key_ring() as ring:
         print_lines(ring.revoke(key))
@@ -144,6 +143,6 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _key_ring() -> AbstractContextManager[KeyRing]:
-    from .key_ring import KeyRing
+    from penstock_web.cli.key_ring import KeyRing
 
     return KeyRing.open(Settings.read(os.environ))

@@ -26,8 +26,8 @@ def set_(
         str | None, typer.Option(metavar="NAME", help="region of names without a region (default: QUEUE_REGION)")
     ] = None,
 ) -> None:
-    from .commands.printing import print_lines
-    from .database import service_database
+    from penstock_web.cli.database import service_database
+    from penstock_web.cli.printing import print_lines
 
     settings = Settings.read(os.environ)
     with service_database(settings) as database:
@@ -37,8 +37,8 @@ def set_(
 
 @app.command("list", help="show every database role that has an account")
 def list_() -> None:
-    from .commands.printing import print_lines
-    from .database import service_database
+    from penstock_web.cli.database import service_database
+    from penstock_web.cli.printing import print_lines
 
     with service_database(Settings.read(os.environ)) as database:
         print_lines(list_roles(database))
@@ -46,8 +46,8 @@ def list_() -> None:
 
 @app.command("unset", help="remove a database role's account")
 def unset(role: Role) -> None:
-    from .commands.printing import print_lines
-    from .database import service_database
+    from penstock_web.cli.database import service_database
+    from penstock_web.cli.printing import print_lines
 
     with service_database(Settings.read(os.environ)) as database:
         print_lines(unset_role(database, role))
@@ -75,8 +75,7 @@ def set_role(database: Database, role: str, account_id: str, region: str) -> Ite
 def list_roles(database: Database) -> Iterator[str]:
     """Yields one line for each role."""
     from penstock.postgres.statements.access import LIST_ROLE_ACCOUNTS
-
-    from .key_ring import table
+    from penstock_web.cli.key_ring import table
 
     return table(
         ("ROLE", "ACCOUNT", "REGION", "PROBLEM"),

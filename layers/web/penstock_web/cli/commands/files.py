@@ -48,5 +48,5 @@ def find_file(folder: str, name: str) -> Path:
     """Returns a file's path. An installed package has the file in `files`, and a clone of the repository has the file
     in `folder`.
     """
-    installed = Path(__file__).parents[1] / "files" / name
-    return installed if installed.exists() else Path(__file__).parents[4] / folder / name
+    installed = Path(__file__).parents[2] / "files" / name
+    return installed if installed.exists() else Path(__file__).parents[5] / folder / name

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from penstock_web.cli.key_ring import NewKey
 from penstock_web.local_error import LocalError
 
 from .client import RestClient
+from .key_ring import NewKey
 from .printing import print_fields, print_lines, print_table
 
 if TYPE_CHECKING:

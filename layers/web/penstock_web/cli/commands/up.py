@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.settings import Settings
-
-from .commands.values import whole_number
-from .database_option import DatabaseAddress, variables_with
+from penstock_web.cli.database_option import DatabaseAddress, variables_with
+from penstock_web.cli.values import whole_number
 
 if TYPE_CHECKING:
     from penstock_web.manifest.source import Source
@@ -83,7 +82,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
         migrate=not no_migrate,
         pooler=not no_pooler,
     )
-    from .key_ring import create_first_key
+    from penstock_web.cli.key_ring import create_first_key
 
     return run(settings, options, create_first_key if first_key else None, None if file is None else _applying(file))
 

@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.settings import Settings
+from penstock_web.cli.options import Endpoint, Json
 from penstock_web.local_error import LocalError
 
-from .commands.options import Endpoint, Json
-
 if TYPE_CHECKING:
+    from penstock_web.cli.client import RestClient
     from penstock_web.manifest.changes import Change
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
     from penstock_web.manifest.model import Manifest
     from penstock_web.manifest.source import Source
     from penstock_web.manifest.users import UserStore
-
-    from .commands.client import RestClient
 
 app = typer.Typer()
 
@@ -55,11 +53,10 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
     """Shows the plan, and makes the changes. On a terminal, first asks for confirmation."""
     import msgspec
 
+    from penstock_web.cli.printing import print_json, print_lines
     from penstock_web.manifest.changes import carry_out
     from penstock_web.manifest.model import json_schema
     from penstock_web.manifest.source import read_file
-
-    from .commands.printing import print_json, print_lines
 
     if schema:
         print(msgspec.json.format(msgspec.json.encode(json_schema())).decode())
@@ -87,10 +84,9 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
 
 @app.command("export", help="write a running service's queues, topics and schedules to a file")
 def export(output: Output = None, endpoint: Endpoint = None, region: Region = None) -> None:
+    from penstock_web.cli.client import RestClient
     from penstock_web.manifest.current import portable, read_endpoint
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
-
-    from .commands.client import RestClient
 
     client = RestClient(endpoint, region=region)
     service = Service(client.endpoint, client.region)
@@ -125,7 +121,7 @@ def _list_missing(names: set[str], endpoint: str | None, region: str | None) -> 
     """Returns the queues that the service does not have. Sends no request if `names` is empty. Returns an empty set if
     the service does not respond.
     """
-    from .commands.client import RestClient
+    from penstock_web.cli.client import RestClient
 
     try:
         client = RestClient(endpoint, region=region, seconds=SECONDS_TO_ASK)
@@ -135,7 +131,7 @@ def _list_missing(names: set[str], endpoint: str | None, region: str | None) -> 
 
 
 def _is_missing(name: str, client: RestClient) -> bool:
-    from .commands.client import RefusedError, queue_path
+    from penstock_web.cli.client import RefusedError, queue_path
 
     try:
         client.call("GET", queue_path(name))
@@ -157,11 +153,10 @@ def plan_changes(
     that neither the file nor the service has. `stack` closes the database after the changes. `settings` contain the
     database's address and default to the environment.
     """
+    from penstock_web.cli.client import RestClient
     from penstock_web.manifest.current import read_endpoint
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
     from penstock_web.manifest.plan import Planner
-
-    from .commands.client import RestClient
 
     client = RestClient(endpoint, region=region)
     service = Service(client.endpoint, client.region)
@@ -186,11 +181,10 @@ def usual_region() -> str:
 
 def _users(stack: ExitStack, service: Service, settings: Settings | None = None) -> UserStore | None:
     """Returns the user store of the configured database, or of the database that `penstock up` runs on this machine."""
+    from penstock_web.cli.database import service_database
     from penstock_web.local.announced import running_services
     from penstock_web.local.chosen_database import choose_database
     from penstock_web.manifest.users import UserStore
-
-    from .database import service_database
 
     settings = settings or Settings.read(os.environ)
     if not settings.direct_url:
@@ -215,7 +209,7 @@ def _say(text: str, json: bool) -> None:
 
 
 def _warn(text: str) -> None:
-    from .commands.printing import print_lines
+    from penstock_web.cli.printing import print_lines
 
     print_lines([f"penstock: {text}"], file=sys.stderr)
 

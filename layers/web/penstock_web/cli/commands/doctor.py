@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .database_option import DatabaseAddress, variables_with
+from penstock_web.cli.database_option import DatabaseAddress, variables_with
 
 app = typer.Typer()
 
@@ -25,10 +25,9 @@ def doctor(
     ] = False,
 ) -> int:
     """Runs the checks and prints the findings. Returns 1 if there are problems, and 0 otherwise."""
+    from penstock_web.cli.printing import print_lines
     from penstock_web.doctor.checks import IDS, examine
     from penstock_web.doctor.report import as_json, as_lines
-
-    from .commands.printing import print_lines
 
     outcome = examine(variables_with(database), after_restore=after_restore, fix=fix)
     if json:

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.settings import ADDRESSES, SETTINGS, SUBJECTS, Setting, Settings, Value
-
-from .database_option import DatabaseAddress, variables_with
+from penstock_web.cli.database_option import DatabaseAddress, variables_with
 
 app = typer.Typer()
 

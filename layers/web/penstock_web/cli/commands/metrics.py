@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 
 from penstock.settings import Settings
-
-from .commands.options import Endpoint
-from .commands.values import rfc_3339_time, whole_number
+from penstock_web.cli.options import Endpoint
+from penstock_web.cli.values import rfc_3339_time, whole_number
 
 OURS = ("penstock", "penstock_web", "penstock_metrics")
 
@@ -69,11 +68,10 @@ def report(
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="only this queue")] = None,
 ) -> None:
     from penstock.errors import QueueDoesNotExist
+    from penstock_web.cli.database import service_database
     from penstock_web.local_error import LocalError
     from penstock_web.report.page import page, write_atomically
     from penstock_web.report.read import Reader, choose_focus, span_of_report
-
-    from .database import service_database
 
     settings = with_database()
     with service_database(settings) as database:
@@ -113,8 +111,8 @@ def lag(
     """Shows verdicts from the database at DATABASE_URL. Without DATABASE_URL, requests the verdicts from the service
     that runs here. If no service runs, reads the database of `penstock up`.
     """
-    from .database import service_database
-    from .lag import ask_service, print_json, print_table, read_all
+    from penstock_web.cli.database import service_database
+    from penstock_web.cli.lag import ask_service, print_json, print_table, read_all
 
     if endpoint is not None or (not os.environ.get("DATABASE_URL") and runs_here()):
         queues = ask_service(endpoint, target)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from .commands.client import RestClient
-from .commands.options import Endpoint, Json
-from .commands.printing import print_json, print_table
-from .commands.values import accept_only, whole_number
+from penstock_web.cli.client import RestClient
+from penstock_web.cli.options import Endpoint, Json
+from penstock_web.cli.printing import print_json, print_table
+from penstock_web.cli.values import accept_only, whole_number
 
 app = typer.Typer()
 
@@ -34,8 +34,8 @@ def top(
     json: Json = False,
 ) -> None:
     """Shows the table until the user presses q. If standard input or output is not a terminal, prints it once."""
-    from .lag import read_all_queues
-    from .queue_table import QueueTable, describe_row
+    from penstock_web.cli.lag import read_all_queues
+    from penstock_web.cli.queue_table import QueueTable, describe_row
 
     client = RestClient(endpoint)
     table = QueueTable(client.endpoint, sort)
@@ -44,7 +44,7 @@ def top(
         for row in table.sort():
             print_json(row.queue)
     elif sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        from .live_table import show
+        from penstock_web.cli.live_table import show
 
         show(table, lambda: read_all_queues(client), interval)
     else:

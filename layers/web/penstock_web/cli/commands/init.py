@@ -9,7 +9,7 @@ import typer
 
 from penstock_web.local_error import LocalError
 
-STARTER: Final = Path(__file__).parent / "starter"
+STARTER: Final = Path(__file__).parents[1] / "starter"
 
 NEXT_STEPS: Final = """\
 Next:

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from penstock.settings import SettingError, Settings
-
-from .database_option import DatabaseAddress, variables_with
+from penstock_web.cli.database_option import DatabaseAddress, variables_with
 
 app = typer.Typer()
 
@@ -42,7 +41,7 @@ def migrate(
         for line in describe_applied(migrate_or_explain(dsn, tune_role, settings)):
             print(line)
         if first_key:
-            from .key_ring import create_first_key
+            from penstock_web.cli.key_ring import create_first_key
 
             create_first_key(settings)
         if dump:

@@ -29,10 +29,9 @@ def demo(
     from botocore.exceptions import BotoCoreError, ClientError, SSLError
     from botocore.parsers import ResponseParserError
 
+    from penstock_web.cli.client import RestClient
+    from penstock_web.cli.printing import print_lines
     from penstock_web.local_error import LocalError, explain_tls_of_boto3
-
-    from .commands.client import RestClient
-    from .commands.printing import print_lines
 
     address = RestClient(endpoint).endpoint
     try:
