@@ -16,7 +16,7 @@ language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_rows tid[];
-    v_late tid[];
+    v_is_late boolean;
     v_count bigint;
     v_groups bigint[];
     v_deleted bigint[];
@@ -24,9 +24,9 @@ declare
 begin
     -- Each id needs a separate look-up, because for `id = any (…)` the planner can choose a scan of all messages. The
     -- caller has locked the groups, so these ctids stay valid.
-    select array_agg(f.place) filter (where f.alive), array_agg(f.place) filter (where f.alive and f.late),
+    select array_agg(f.place) filter (where f.alive), bool_or(f.alive and f.late),
         array_agg(f.id) filter (where not (f.alive or f.late)), array_agg(distinct f.group_key)
-    into v_rows, v_late, v_expired, v_groups
+    into v_rows, v_is_late, v_expired, v_groups
     from (
         select m.ctid as place, m.id, m.group_key, m.sent_at < v_now - p_retention as late,
             p_receive_count is null or (m.receive_count <= p_receive_count and m.visible_at > v_now) as alive
@@ -41,10 +41,11 @@ begin
             'public_id', queue.public_id(queue.fifo_shard(), m.id), 'archived_at', clock_timestamp())) r
         where m.ctid = any (v_rows) and m.receive_count = coalesce(p_receive_count, m.receive_count);
     end if;
-    if v_late is not null then
+    if v_is_late then
         with expired as (
             select m.* from queue.fifo_message m
-            where m.ctid = any (v_late) and m.receive_count = coalesce(p_receive_count, m.receive_count)),
+            where m.ctid = any (v_rows) and m.sent_at < v_now - p_retention
+                and m.receive_count = coalesce(p_receive_count, m.receive_count)),
         recorded as (
             insert into queue.history
             select h.* from expired m

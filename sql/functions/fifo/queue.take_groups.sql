@@ -32,7 +32,7 @@ declare
     v_ctids tid[] := '{}';
     v_taken bigint[] := '{}';
     v_first_ids bigint[] := '{}';
-    v_sent_at timestamptz[] := '{}';
+    v_first_sent_at timestamptz;
     v_ready record;
     v_capacity int;
     v_search queue.fifo_search;
@@ -46,6 +46,7 @@ declare
     v_target int;
     v_dead_lettered int := 0;
     v_rows int;
+    v_ready_at timestamptz;
 begin
     -- The place where the search begins
     select * into v_search from queue.fifo_search s
@@ -101,7 +102,7 @@ begin
                 v_ctids := v_ctids || v_ready.ctids[:v_capacity];
                 v_taken := v_taken || v_ready.group_key;
                 v_first_ids := v_first_ids || v_ready.ids[1];
-                v_sent_at := v_sent_at || v_ready.sent_at;
+                v_first_sent_at := least(v_first_sent_at, v_ready.sent_at);
             end if;
         end loop;
         -- Search again, with more groups
@@ -146,15 +147,16 @@ begin
     select d.* from taken t cross join lateral queue.build_received_row(p_fifo => t::queue.fifo_message) d
     order by array_position(v_ids, t.id);
     get diagnostics v_rows = row_count;
-    -- Store when the groups become ready again
+    -- Store when the groups become ready again. If a retention ends earlier than the visibility timeout, all groups of
+    -- this receive become ready at that time. An early search of a group finds its messages in flight and does nothing.
+    v_ready_at := least(v_now + p_visibility, greatest(v_first_sent_at + (v_now - p_sent_before), v_now));
     with replaced as (
         delete from queue.fifo_ready r where r.ctid = any (array(
             select (select f.ctid from queue.fifo_ready f
                     where f.group_key = u.group_key order by f.version desc limit 1)
             from unnest(v_taken) u(group_key))))
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
-    select u.group_key, p_queue_id, least(v_now + p_visibility, u.sent_at + (v_now - p_sent_before)), u.first_id
-    from unnest(v_taken, v_first_ids, v_sent_at) u(group_key, first_id, sent_at);
+    select u.group_key, p_queue_id, v_ready_at, u.first_id from unnest(v_taken, v_first_ids) u(group_key, first_id);
     -- Delete expired messages, and search once more if all messages had expired
     if v_rows < cardinality(v_ids) then
         perform queue.purge_group(p_queue_id, u.group_key, p_sent_before) from unnest(v_taken) u(group_key);
