@@ -77,7 +77,7 @@ begin
     from queue.worker_position w where w.ran_at > clock_timestamp() + interval '1 minute'
     union all
     -- Groups
-    select 'groups', format('%s: %s of its groups have messages that are not received', q.arn, g.groups)
+    select 'groups', format('%s: messages in %s of its groups are not received', q.arn, g.groups)
     from queue.queues q
     cross join lateral (
         select count(*) as groups from queue.fifo_group g
@@ -90,7 +90,8 @@ begin
         where g.queue_id = q.queue_id and (r.visible_at < 'infinity' and r.first_id <= m.id) is not true) g
     where q.fifo and g.groups > 0
     union all
-    select 'groups', format('%s: %s messages have no group', q.arn, m.messages)
+    select 'groups', format('%s: %s no group', q.arn, case m.messages when 1 then '1 message has'
+        else m.messages || ' messages have' end)
     from queue.queues q
     cross join lateral (
         select count(*) as messages from queue.fifo_message m

@@ -26,7 +26,7 @@ from tests.support.alerts import count_changes
 from tests.support.database import Database
 from tests.support.delivery.receiver import Receiver
 from tests.support.mail.server import running_mail_server
-from tests.support.sql.calls import Connection, call, value
+from tests.support.sql.calls import Connection, call, create, value
 
 OWN, OTHER = "000000000000", "111122223333"
 PARTNER_HOOK = "https://a.test/hook"
@@ -175,6 +175,32 @@ def test_deliveries_that_are_retried_and_given_up_again_are_one_problem(
     assert [evaluate(settings) for _ in range(2)] == [1, 0]
     deliver(settings)
     assert count_changes(receiver) == Counter([BEGAN, ENDED])
+
+
+@pytest.mark.parametrize("disabled", [False, True])
+def test_only_a_success_ends_the_failure_of_a_mapping(
+    db: Connection, receiver: Receiver, evaluate: Evaluate, deliver: Callable[[Settings], None], disabled: bool
+) -> None:
+    """The failed messages move to a dead-letter queue, so the queue of the mapping is empty for a while, or a user
+    disables the mapping. Another mapping of the queue works."""
+    settings = read_settings(receiver)
+    arn = create(db, "q")
+    db.execute(
+        "insert into queue.event_source_mapping (account_id, region, queue_arn, function_arn, options, enabled,"
+        " reason, failing_since) select %s, 'us-east-1', %s, name, '{}', true, 'USER_INITIATED', since"
+        " from (values ('http://h.test/f?key=secret', now() - interval '30 seconds'), ('works', null)) f (name, since)",
+        (OWN, arn),
+    )
+    assert [evaluate(settings) for _ in range(2)] == [1, 0]
+    db.execute("update queue.event_source_mapping set enabled = not %s, failing_since = failing_since - "
+               "interval '1 hour' where failing_since is not null", (disabled,))  # fmt: skip
+    assert read_all(db, settings) == []
+    assert [evaluate(settings) for _ in range(3)] == [0, 0, 0]
+    db.execute("update queue.event_source_mapping set failing_since = null")
+    assert [evaluate(settings) for _ in range(2)] == [1, 0]
+    deliver(settings)
+    name = "q to http://h.test/f"
+    assert count_changes(receiver) == Counter([("began", "mapping_fails", name), ("ended", "mapping_fails", name)])
 
 
 def retry(db: Connection, *, one: bool) -> None:

@@ -54,7 +54,8 @@ def check_quota(
 
 def explain_quota(kind: str, context: QuotaContext) -> str:
     """Returns the error text for an exceeded quota."""
-    return f"An account can have {read_quota(kind, context)} {kind.replace('_', ' ')}."
+    most, noun = read_quota(kind, context), kind.replace("_", " ")
+    return f"An account can have {most} {noun.removesuffix('s') if most == 1 else noun}."
 
 
 def read_quota(kind: str, context: QuotaContext) -> int:
@@ -76,4 +77,5 @@ def is_reached(
 
 def explain_deliveries_quota(settings: Settings) -> str:
     """Returns the error text for an exceeded delivery quota."""
-    return f"{settings.quota_deliveries} deliveries of an account can wait."
+    most = settings.quota_deliveries
+    return f"{most} {'delivery' if most == 1 else 'deliveries'} of an account can wait."

@@ -16,6 +16,7 @@ from .carrier import ATTEMPT_SECONDS, Carrier
 from .delivery import EVENT, Delivery
 from .outcome import Claimed, Finished, Outcome
 from .store import DeliveryStore
+from .warnings import log_unknown_kind
 
 WAIT_FOR_MORE_MS: Final = 60_000
 """A run waits if a delivery is due within this time, and otherwise ends."""
@@ -30,9 +31,9 @@ STOP_SECONDS: Final = 0.3
 class DeliveryRun:
     """A run in one event loop.
 
-    `carriers` has the carrier of each kind of delivery. The run sends no delivery of another kind. A worker that knows
-    the kind can send the delivery after the lease. `unwritten` contains finished attempts whose outcomes are not in the
-    database. The caller passes `unwritten` to the next run.
+    `carriers` has the carrier of each kind of delivery. For a delivery of another kind, the run logs an error and
+    counts a failed attempt. A worker that knows the kind can send the delivery after the lease. `unwritten` contains
+    finished attempts whose outcomes are not in the database. The caller passes `unwritten` to the next run.
     """
 
     def __init__(
@@ -124,7 +125,12 @@ class DeliveryRun:
     async def _attempt(self, claimed: Claimed) -> None:
         try:
             started = monotonic()
-            outcome = await self._carry_traced(claimed)
+            carrier = self._carriers.get(claimed.delivery.kind)
+            if carrier is None:
+                log_unknown_kind(claimed.delivery.kind)
+                self._observer.attempted(False, monotonic() - started)
+                return
+            outcome = await self._carry_traced(claimed, carrier)
             seconds = monotonic() - started
             self._observer.attempted(outcome.error is None, seconds)
             self._unwritten.append(Finished(claimed, outcome, round(seconds * 1000)))
@@ -136,14 +142,8 @@ class DeliveryRun:
             if len(self._under_way) == 1 or len(self._unwritten) * 4 >= self._capacity:
                 self._signal.set()
 
-    async def _carry_traced(self, claimed: Claimed) -> Outcome:
-        """Makes an attempt and returns the outcome. If the publish was traced, the attempt becomes a span.
-
-        Raises LookupError for a kind without a carrier.
-        """
-        carrier = self._carriers.get(claimed.delivery.kind)
-        if carrier is None:
-            raise LookupError(f"no carrier sends deliveries of the kind {claimed.delivery.kind!r}")
+    async def _carry_traced(self, claimed: Claimed, carrier: Carrier) -> Outcome:
+        """Makes an attempt and returns the outcome. If the publish was traced, the attempt becomes a span."""
         if self._tracer is None or claimed.trace is None:
             return await carrier.carry(claimed.delivery)
         server = carrier.find_server(claimed.delivery)

@@ -21,6 +21,8 @@ MAX_ENDPOINTS: Final = 1_000
 _log = logging.getLogger(__name__)
 _redrives = logging.getLogger("penstock.delivery.redrives")
 _redrives.addFilter(OnceAMinute())
+_kinds = logging.getLogger("penstock.delivery.kinds")
+_kinds.addFilter(OnceAMinute())
 
 
 class DeliveryWarnings:
@@ -84,6 +86,11 @@ def log_failed_redrives(number: int) -> None:
     """Logs that dead-letter queues could not take deliveries that were given up, at most once a minute."""
     if number:
         _redrives.warning("dead-letter queues could not take deliveries", extra={"deliveries": number})
+
+
+def log_unknown_kind(kind: str) -> None:
+    """Logs a delivery that this process cannot send, because a newer release wrote it, at most once a minute."""
+    _kinds.error("this process has no carrier for a delivery", extra={"delivery_kind": kind})
 
 
 def hide_secrets(endpoint: str) -> str:

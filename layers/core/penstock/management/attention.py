@@ -404,8 +404,7 @@ def describe_late_work(row: LateWorkRow) -> Concern:
     elif row.kind in (SCHEDULE_FAILS, SCHEDULE_PAUSED):
         return describe_failing_schedule(row)
     elif row.kind in (MAPPING_FAILS, MAPPING_STOPPED):
-        queue, _, target = (row.name or "").partition(" to ")
-        name, page = f"{queue} to {hide_secrets(target)}", f"{CONSOLE}/mappings/{row.mapping_id}"
+        name, page = name_mapping(*(row.name or "").split(" to ", 1)), f"{CONSOLE}/mappings/{row.mapping_id}"
         what = "No invocation succeeds" if row.kind == MAPPING_FAILS else "The service stopped the mapping"
         text = f"{what}: {(row.error or 'no cause').removeprefix('PROBLEM: ').rstrip('.')}."
         includes = [Included(MAPPING_FAILS, name)] if row.kind == MAPPING_STOPPED else []
@@ -414,6 +413,11 @@ def describe_late_work(row: LateWorkRow) -> Concern:
     else:
         text = f"A snapshot is {row.number:,} transactions old. PostgreSQL cannot remove deleted rows meanwhile."
     return Concern(row.kind, level, name, to_utc(row.since), False, row.number, text, page, includes=includes)
+
+
+def name_mapping(queue: str, target: str) -> str:
+    """Names a mapping. `target` is a URL, or the ARN or the name of a function."""
+    return f"{queue} to {hide_secrets(target.rpartition(':function:')[2])}"
 
 
 def describe_failing_schedule(row: LateWorkRow) -> Concern:

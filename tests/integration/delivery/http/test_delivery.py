@@ -80,15 +80,25 @@ def test_connections_are_used_again(db: Connection, deliver: Deliver, receiver: 
 
 
 def test_a_delivery_of_a_kind_without_a_carrier_stays_unsent(
-    db: Connection, deliver: Deliver, receiver: Receiver
-) -> None:
-    """A later release can send the delivery. Other deliveries are sent."""
-    publish(db, receiver.url("/200"))
+    database: Database, db: Connection, receiver: Receiver, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """A later release can send the delivery. Other deliveries are sent. One record names the kind, and the attempts
+    count as failed."""
+    monkeypatch.setattr(run, "WAIT_FOR_MORE_MS", 0)
+    publish(db, receiver.url("/200"), receiver.url("/404"))
     db.execute("update queue.notice set kind = 'pigeon'")
     publish(db, receiver.url("/204"))
-    assert deliver()["delivered"] == 1
+    heard = Heard()
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"})
+        counts = Deliverer(longest_run_seconds=60, observer=heard).run_once(settings, connection)
+    assert counts["delivered"] == 1
     assert [request.path for request in receiver.requests] == ["/204"]
-    assert deliveries(db) == [Row("pending", 0, None, None)]
+    assert deliveries(db) == [Row("pending", 0, None, None)] * 2
+    assert sorted(heard.attempts) == [False, False, True]
+    told = [(record.levelname, record.__dict__.get("delivery_kind")) for record in caplog.records]
+    assert told == [("ERROR", "pigeon")]
 
 
 def test_nothing_is_claimed_when_delivery_is_off(db: Connection, deliver: Deliver, receiver: Receiver) -> None:

@@ -1,6 +1,6 @@
 """Evaluates what needs attention in all accounts with alerts, and stores what to tell in the same transaction."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from typing import Final
@@ -8,12 +8,15 @@ from typing import Final
 import msgspec
 
 from penstock.access.receipt_handle import ReceiptHandles
+from penstock.access.resources import build_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.environment import Environment
+from penstock.event_sources.batches import read_mapping
 from penstock.http import HttpRequest
-from penstock.management.attention import Concern, read_attention
+from penstock.management.attention import MAPPING_FAILS, Concern, name_mapping, read_attention
 from penstock.postgres.statements.alerts import ALERT_SCOPES, LIST_ALERTS, STORE_ALERTS, AlertRow, BegunRow
+from penstock.postgres.statements.mappings import LIST_MAPPINGS
 from penstock.settings import Settings
 from penstock.settings.alert_url import parse_alert_url
 
@@ -24,6 +27,8 @@ OUTAGE_INTERVALS: Final = 3
 """An evaluation that comes later than this many intervals after the last one means an outage."""
 MAX_OUTAGE: Final = timedelta(days=1)
 """After a longer time, the installation was probably stopped, or had no alerts."""
+MAX_MAPPINGS: Final = 1_000
+"""At most this many mappings of a queue are compared with the stored alerts."""
 _NO_REQUEST: Final = HttpRequest("GET", "/", b"", {}, b"")
 
 
@@ -45,6 +50,7 @@ def evaluate(settings: Settings, begun: BegunRow, interval_ms: int) -> Operation
             urls[row.account_id] = row.url
     if not has_default:  # no address learns of the installation's problems
         concerns = {place: concern for place, concern in concerns.items() if place.account_id}
+    included.update((yield from find_unproven(rows.keys() - concerns.keys(), settings)))
     decision = decide(rows, concerns, begun.now, read_rules(settings), included)
     changes = [*find_outage(begun, interval_ms), *decision.changes]
     messages = list(address_changes(changes, urls, settings)) if changes else []
@@ -55,6 +61,22 @@ def evaluate(settings: Settings, begun: BegunRow, interval_ms: int) -> Operation
         STORE_ALERTS, (begun.round, default, encode_rows(changed), encode_rows(gone), encode_rows(messages))
     )
     return stored.deliveries
+
+
+def find_unproven(places: Iterable[Place], settings: Settings) -> Operation[list[Place]]:
+    """Returns the problems of mappings that have had no success since. Such a mapping is no concern while its queue is
+    empty or a user has disabled it, but only a success shows that its function works again.
+    """
+    found = []
+    for place in places:
+        if place.subject == MAPPING_FAILS:
+            queue = place.name.partition(" to ")[0]
+            arn = build_arn("sqs", queue, act_for(place.account_id, place.region, settings))
+            limits = (place.account_id, place.region, None, arn, None, None, MAX_MAPPINGS)
+            stored = [read_mapping(row.mapping) for row in (yield from Call(LIST_MAPPINGS, limits))]
+            failing = {name_mapping(queue, one.function_arn) for one in stored if one.failing_since is not None}
+            found += [place] if place.name in failing else []
+    return found
 
 
 def read_rules(settings: Settings) -> Rules:

@@ -31,7 +31,8 @@ class FiringAlert(msgspec.Struct):
     `name`, `state`, `level`, `number` and `page` are those of `GET /v1/metrics/attention` now. `reported_number` is the
     number that the last alert told at `reported_at`, or the smallest since, and 0 after an end. `held_until` is the
     time until which an alert waits, because the problem came back or its number rose soon after the last alert, and
-    otherwise null. If the problem is over, but its end was not told yet, `number` is 0, and `level` is `info`.
+    otherwise null. If the problem does not show now, but its end was not told yet, `number` is 0, and `level` is
+    `info`.
     """
 
     kind: str

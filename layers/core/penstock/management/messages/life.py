@@ -108,9 +108,9 @@ def _describe_search(end: PlaceRow) -> MessageNotFound:
             f"No queue has a message with this id: looked at all stored messages ({looked_at:,}). A queue keeps "
             "nothing of a deleted message by its id, unless it has the attribute archive or PenstockTrace."
         )
-    of = "an unknown number" if messages is None else f"{messages:,}"
+    of = "an unknown number of messages" if messages is None else f"{messages:,} message{'s' * (messages != 1)}"
     return MessageNotFound(
-        f"No message with this id was found: looked at {looked_at:,} of {of} messages. Name the queue for a search in "
+        f"No message with this id was found: looked at {looked_at:,} of {of}. Name the queue for a search in "
         "one queue, or use the message's number in its queue."
     )
 
