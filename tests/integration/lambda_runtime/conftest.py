@@ -10,7 +10,7 @@ from botocore.config import Config
 
 from penstock.settings import DRIVERS
 from tests.support import client_setup
-from tests.support.database import Database
+from tests.support.database import Database, TestServer
 from tests.support.functions.server import Functions, FunctionServer
 from tests.support.local_lambda.events import EventForm
 
@@ -22,11 +22,13 @@ def functions(database: Database) -> Iterator[Functions]:
         yield functions
 
 
-@pytest.fixture(params=DRIVERS)
-def deployment(database: Database, form: EventForm, request: pytest.FixtureRequest) -> Iterator[FunctionServer]:
-    """Yields an endpoint that sends requests to the functions as events in the test's `form`. The functions use either
-    database driver."""
-    with FunctionServer(database.pooled_dsn, form, {"QUEUE_DATABASE_DRIVER": request.param}) as deployment:
+@pytest.fixture(scope="module", params=DRIVERS)
+def deployment(postgres: TestServer, form: EventForm, request: pytest.FixtureRequest) -> Iterator[FunctionServer]:
+    """Yields an endpoint that sends requests to the functions as events in the module's `form`. The functions use
+    either database driver. A module's tests share the deployments and their databases, but no queues.
+    """
+    variables = {"QUEUE_DATABASE_DRIVER": request.param}
+    with postgres.database() as database, FunctionServer(database.pooled_dsn, form, variables) as deployment:
         yield deployment
 
 

@@ -26,36 +26,36 @@ from tests.support.local_lambda.events import EVENT_FORMS, EventForm, Request, e
 
 JSON = {"content-type": "application/json"}
 
-pytestmark = pytest.mark.parametrize("form", EVENT_FORMS)
+pytestmark = pytest.mark.parametrize("form", EVENT_FORMS, scope="module")
 
 
 def test_the_life_of_a_message(http: httpx.Client) -> None:
-    created = http.post("/v1/queues", json={"name": "orders", "tags": {"of": "ü"}})
-    assert (created.status_code, created.headers["location"]) == (201, "/v1/queues/orders")
+    created = http.post("/v1/queues", json={"name": "life", "tags": {"of": "ü"}})
+    assert (created.status_code, created.headers["location"]) == (201, "/v1/queues/life")
     message = {"text": "grüße, <b>", "n": [1, None]}
-    sent = http.post("/v1/queues/orders/messages", json={"message": message, "headers": {"trace": "t"}})
+    sent = http.post("/v1/queues/life/messages", json={"message": message, "headers": {"trace": "t"}})
     assert sent.status_code == 201
-    (found,) = http.get("/v1/queues/orders/messages", params={"max": 10, "vt": 60}).json()
+    (found,) = http.get("/v1/queues/life/messages", params={"max": 10, "vt": 60}).json()
     assert (found["id"], found["message"], found["headers"]) == (sent.json()["id"], message, {"trace": "t"})
-    deleted = http.request("DELETE", "/v1/queues/orders/messages", json={"receipts": [found["receipt"]]})
+    deleted = http.request("DELETE", "/v1/queues/life/messages", json={"receipts": [found["receipt"]]})
     assert deleted.json() == {"deleted": [found["receipt"]]}
-    assert http.get("/v1/queues/orders").json()["queue_length"] == 0
-    assert http.delete("/v1/queues/orders").status_code == 204
+    assert http.get("/v1/queues/life").json()["queue_length"] == 0
+    assert http.delete("/v1/queues/life").status_code == 204
 
 
 def test_events_and_transactions(http: httpx.Client) -> None:
-    http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
-    http.post("/v1/events/logs.%23/subscriptions", json={"queue_name": "orders"}).raise_for_status()
+    http.post("/v1/queues", json={"name": "bound"}).raise_for_status()
+    http.post("/v1/events/logs.%23/subscriptions", json={"queue_name": "bound"}).raise_for_status()
     (match,) = http.get("/v1/events/logs.a/matches").json()["subscriptions"]
-    assert (match["pattern"], match["queue_name"]) == ("logs.#", "orders")
+    assert (match["pattern"], match["queue_name"]) == ("logs.#", "bound")
     done = http.post("/v1/transactions", json={"publish": [{"routing_key": "logs.a", "message": 1}]})
     assert done.status_code == 200, done.text
-    (first,) = http.get("/v1/queues/orders/messages").json()
+    (first,) = http.get("/v1/queues/bound/messages").json()
     assert first["message"] == 1
-    forward = {"ack": [{"queue": "orders", "receipt": first["receipt"]}], "send": [{"queue": "orders", "message": 2}]}
+    forward = {"ack": [{"queue": "bound", "receipt": first["receipt"]}], "send": [{"queue": "bound", "message": 2}]}
     assert http.post("/v1/transactions", json=forward).json()["acked"] == 1
     assert http.post("/v1/transactions", json=forward).status_code == 409
-    assert [each["message"] for each in http.get("/v1/queues/orders/messages").json()] == [2]
+    assert [each["message"] for each in http.get("/v1/queues/bound/messages").json()] == [2]
 
 
 def test_errors_have_the_one_shape(http: httpx.Client) -> None:
@@ -95,9 +95,9 @@ def test_without_a_database_it_is_503(form: Any) -> None:
     assert json.loads(response.body)["error"]["code"] == "service_unavailable"
 
 
-def test_a_key_is_asked_for(database: Database, form: Any) -> None:
+def test_a_key_is_asked_for(shared_database: Database, form: Any) -> None:
     variables = {"QUEUE_ACCESS": "presence"}
-    with Functions(database.pooled_dsn, variables) as functions:
+    with Functions(shared_database.pooled_dsn, variables) as functions:
         response = response_of(functions.invoke("rest", event_of(form, Request("GET", "/v1/queues"))))
     assert (response.status, json.loads(response.body)["error"]["code"]) == (403, "unauthorized")
 
@@ -141,13 +141,13 @@ def test_sign_in_make_a_queue_and_look(console: httpx.Client, database: Database
     assert "A Lambda function has one connection and no pool." in system
 
 
-def test_a_named_stage_is_no_part_of_the_path(database: Database, form: EventForm) -> None:
+def test_a_named_stage_is_no_part_of_the_path(shared_database: Database, form: EventForm) -> None:
     """`rawPath` begins with the stage of an HTTP API, unless the stage is $default. Function URLs use the same event
     format."""
     version_2 = form in {"http_api", "function_url"}
     event = event_of(form, Request("GET", "/prod/v1/queues" if version_2 else "/v1/queues"))
     event["requestContext"]["stage"] = "prod"
-    with Functions(database.pooled_dsn) as functions:
+    with Functions(shared_database.pooled_dsn) as functions:
         assert response_of(functions.invoke("rest", event)).status == 200
 
 
@@ -156,8 +156,8 @@ TEXT = "grüße, <b>&amp;</b> = 100 % + \N{SNOWMAN}"
 
 
 def test_a_message_passes_through_the_functions_in_json(sqs: Any, deployment: FunctionServer) -> None:
-    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
-    assert url == f"{deployment.endpoint_url}/000000000000/orders"
+    url = sqs.create_queue(QueueName="by-json")["QueueUrl"]
+    assert url == f"{deployment.endpoint_url}/000000000000/by-json"
     sent = sqs.send_message(
         QueueUrl=url, MessageBody=TEXT, MessageAttributes={"picture": {"DataType": "Binary", "BinaryValue": BINARY}}
     )
@@ -230,8 +230,8 @@ def element(response: httpx.Response, name: str) -> str:
 
 
 def test_a_message_passes_through_the_functions_in_query(query: Query) -> None:
-    url = element(query.post(query.endpoint_url, Action="CreateQueue", QueueName="orders"), "QueueUrl")
-    assert url == f"{query.endpoint_url}/000000000000/orders"
+    url = element(query.post(query.endpoint_url, Action="CreateQueue", QueueName="by-query"), "QueueUrl")
+    assert url == f"{query.endpoint_url}/000000000000/by-query"
     attribute = {
         "MessageAttribute.1.Name": "picture",
         "MessageAttribute.1.Value.DataType": "Binary",
