@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 import psycopg
 import pytest
@@ -15,11 +16,35 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import SQL, Identifier
 
 from tests.support.database import Database, TestServer
-from tests.support.programs.penstock_service import running_service
+from tests.support.programs.penstock_service import Service, running_service
 from tests.support.wait import wait_until
 from tests.support.web.console import ConsoleClient
 
 pytestmark = pytest.mark.xdist_group("console")
+
+# A page shows a change at once, although another test has read the same page.
+READS_AGAIN = {"penstock_web.console.readings.MAX_SECONDS": 0.0}
+
+_numbers = count(1)
+
+
+class Console(NamedTuple):
+    """Holds the console of an installation that fires no schedules, and the database."""
+
+    database: Database
+    service: Service
+
+
+@pytest.fixture(scope="module")
+def console(postgres: TestServer) -> Iterator[Console]:
+    """Runs the service that most tests of the module share."""
+    settings = {"QUEUE_CONSOLE": "full", "QUEUE_SCHEDULE_ENABLED": "false"}
+    with (
+        postgres.database() as database,
+        running_service(database.api_dsn, constants=READS_AGAIN, **settings) as service,
+    ):
+        yield Console(database, service)
+
 
 HOUR = """
 insert into queue.metrics_window (window_seconds, queue_id, starts_at, ends_at, arrivals, deliveries, redeliveries,
@@ -27,32 +52,35 @@ insert into queue.metrics_window (window_seconds, queue_id, starts_at, ends_at, 
 select 3600, queue_id, date_trunc('hour', now()) - %(ago)s * interval '1 hour',
     date_trunc('hour', now()) - (%(ago)s - 1) * interval '1 hour', %(arrivals)s, 5, 0, 3, 1, 0, 0, 0, %(depth)s, 4, 5,
     %(age)s
-from queue.queues
+from queue.queues where name = %(name)s
 """
 LAG = """
 insert into queue.metrics_latency (window_seconds, queue_id, measure, starts_at, ends_at, count, sum_us, p50_us, p90_us,
     p95_us, p99_us, max_us, sketch_buckets, sketch_counts)
 select 3600, queue_id, 'lag', date_trunc('hour', now()) - %(ago)s * interval '1 hour', now(), 3, 3000000, 2000000,
     3000000, 3000000, 3000000, 3000000, '{1}', '{3}'
-from queue.queues
+from queue.queues where name = %(name)s
 """
 
 
 class History:
-    """Provides the page of the queue `orders`, and the rows that the job stored for the queue."""
+    """Provides the page of a new queue, and the rows that the job stored for the queue."""
 
     def __init__(self, database: Database, browser: ConsoleClient) -> None:
         self.database = database
         self.browser = browser
+        self.name = f"orders-{next(_numbers)}"
+        browser.http.post("/v1/queues", json={"name": self.name}).raise_for_status()
 
     def page(self) -> str:
-        response = self.browser.get("/console/queues/orders?span=30d")
+        response = self.browser.get(f"/console/queues/{self.name}?span=30d")
         assert response.status_code == 200, response.text
         return response.text
 
     def execute(self, statement: str, **values: int | None) -> None:
+        """Executes a statement, in which `name` is the name of the queue."""
         with psycopg.connect(self.database.dsn) as connection:
-            connection.execute(statement.encode(), values)
+            connection.execute(statement.encode(), {"name": self.name, **values})
 
     def job_ran(self) -> None:
         self.execute("insert into queue.metrics_run (mode, finished_at) values ('once', now())")
@@ -62,11 +90,11 @@ class History:
 
 
 @pytest.fixture
-def history(postgres: TestServer) -> Iterator[History]:
-    with postgres.database() as database, running_service(database.api_dsn, QUEUE_CONSOLE="full") as service:
-        browser = ConsoleClient(service)
-        browser.http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
-        yield History(database, browser)
+def history(console: Console) -> History:
+    """Returns a new queue. The metrics job has not run."""
+    history = History(console.database, ConsoleClient(console.service))
+    history.execute("delete from queue.metrics_run")
+    return history
 
 
 def test_no_metrics_job_has_run(history: History) -> None:
@@ -88,7 +116,9 @@ def test_a_queue_of_which_nothing_is_stored(history: History) -> None:
 
 
 def test_a_queue_without_history_says_so(history: History) -> None:
-    history.execute("""update queue.queues set attributes = attributes || '{"history": "false"}'""")
+    history.execute(
+        """update queue.queues set attributes = attributes || '{"history": "false"}' where name = %(name)s"""
+    )
     assert "does not record history" in history.page()
 
 
@@ -168,11 +198,11 @@ class Calendar:
 
 
 @pytest.fixture
-def calendar(postgres: TestServer) -> Iterator[Calendar]:
-    with postgres.database() as database, running_service(
-        database.api_dsn, QUEUE_CONSOLE="full", QUEUE_SCHEDULE_ENABLED="false"
-    ) as service:  # fmt: skip
-        yield Calendar(database, ConsoleClient(service))
+def calendar(console: Console) -> Calendar:
+    """Returns a calendar without schedules."""
+    with psycopg.connect(console.database.dsn) as connection:
+        connection.execute("delete from queue.schedule")
+    return Calendar(console.database, ConsoleClient(console.service))
 
 
 def days(page: str) -> list[str]:
@@ -258,17 +288,20 @@ class System:
 
 
 @pytest.fixture
-def system(postgres: TestServer) -> Iterator[System]:
-    with postgres.database() as database, running_service(database.api_dsn, QUEUE_CONSOLE="full") as service:
-        yield System(database, ConsoleClient(service))
+def system(console: Console) -> System:
+    return System(console.database, ConsoleClient(console.service))
 
 
 def test_migrations_that_are_applied(system: System) -> None:
     assert "all applied" in system.section("migrations")
 
 
-def test_migrations_that_are_missing_or_newer(system: System) -> None:
-    with psycopg.connect(system.database.dsn, autocommit=True) as connection:
+def test_migrations_that_are_missing_or_newer(database: Database) -> None:
+    with (
+        running_service(database.api_dsn, QUEUE_CONSOLE="full") as service,
+        psycopg.connect(database.dsn, autocommit=True) as connection,
+    ):
+        system = System(database, ConsoleClient(service))
         last = connection.execute(
             "delete from queue.migration where number = (select max(number) from queue.migration) returning name"
         ).fetchone()
@@ -281,7 +314,7 @@ def test_migrations_that_are_missing_or_newer(system: System) -> None:
             (last[0],),
         )
         connection.execute("insert into queue.migration (number, name, checksum) values (9000, '9000_later.sql', '')")
-    wait_until(lambda: "of a newer release" in system.section("migrations"))
+        wait_until(lambda: "of a newer release" in system.section("migrations"))
 
 
 def test_the_pool_of_the_process(system: System) -> None:
