@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 import httpx
 import psycopg
 
+from penstock_web.console.console import list_screens
 from tests.support.conformance.access_keys import key_ring
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service
@@ -184,6 +185,21 @@ class Console:
 
 USERS = ("read", "operate", "admin")
 """The users with a built-in policy."""
+
+
+NO_PAGES = {"/", "/console/static/{file}", "/console/queues/{name}/messages/export"}
+"""The paths of routes with GET that respond with a redirection or a file."""
+
+
+def list_page_paths(**values: str) -> list[str]:
+    """Returns the path of each page of the console. The values replace the names in the paths. A page without a value
+    for a name is omitted."""
+    paths = [screen.path.replace(":path", "") for screen in list_screens() if screen.method == "GET"]
+    return [
+        path.format(**values)
+        for path in paths
+        if path not in NO_PAGES and set(re.findall(r"{(\w+)}", path)) <= values.keys()
+    ]
 
 
 @dataclass

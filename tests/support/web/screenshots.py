@@ -25,6 +25,7 @@ from playwright.sync_api import Browser, ViewportSize, sync_playwright
 from penstock_web.local.postgres import free_port
 from tests.support.programs.penstock_up import Up, running
 from tests.support.wait import wait_until
+from tests.support.web.console import list_page_paths
 
 SIZE: Final[ViewportSize] = {"width": 1280, "height": 800}
 LARGEST_BYTES: Final = 600_000
@@ -115,16 +116,11 @@ update queue.event_source_mapping set last_result = 'OK',
 """Creates mappings that have worked for a while."""
 
 
-SCREENS: Final = (
-    "", "/queues", "/queues/orders", "/queues/orders?span=30d", "/queues/orders/messages", "/queues/orders/receivers",
-    "/queues/orders/settings", "/queues/orders/attributes", "/queues/orders/send", "/queues/orders-dead",
-    "/queues/orders-dead/failures", "/queues/orders-dead/redrive", "/topics", "/topics/news",
-    "/topics/news/subscribe", "/topics/news/publish", "/mappings/new", "/schedules",
-    "/schedules?view=calendar", "/schedules/nightly-report", "/mappings",
-    "/mappings/00000000-0000-4000-8000-000000000001", "/deliveries", "/deliveries?view=attempts",
-    "/deliveries?view=waiting", "/system", "/keys", "/audit",
+VIEWS: Final = (
+    "/queues/orders?span=30d", "/queues/orders-dead", "/queues/orders-dead/failures", "/queues/orders-dead/redrive",
+    "/schedules?view=calendar", "/deliveries?view=attempts", "/deliveries?view=waiting",
 )  # fmt: skip
-"""The screens of `--every`, as paths below /console."""
+"""Other views that `--every` takes, as paths below /console."""
 WIDTHS: Final = (400, 1280, 2560)
 THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
@@ -290,15 +286,21 @@ def take(browser: Browser, there: PicturedInstallation, pictures: tuple[Picture,
         context.close()
 
 
+def list_every_path() -> list[str]:
+    names = {"name": "orders", "topic": "news", "schedule": "nightly-report", "rest": "none"}
+    pages = list_page_paths(mapping="00000000-0000-4000-8000-000000000001", **names)
+    return [*pages, *(f"/console{view}" for view in VIEWS)]
+
+
 def take_every(browser: Browser, there: PicturedInstallation, folder: Path) -> None:
     """Takes the visible and the lower part of each screen as `WIDTH-THEME-SCREEN.png`."""
     folder.mkdir(parents=True, exist_ok=True)
     for width, theme in product(WIDTHS, THEMES):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
         page = context.new_page()
-        for path in SCREENS:
-            page.goto(f"{there.url}/console{path}")
-            name = re.sub(r"[^a-z0-9]+", "-", path.strip("/")) or "overview"
+        for path in list_every_path():
+            page.goto(f"{there.url}{path}")
+            name = re.sub(r"[^a-z0-9]+", "-", path.removeprefix("/console").strip("/")) or "overview"
             page.screenshot(path=folder / f"{width}-{theme}-{name}.png", full_page=True)
         context.close()
 

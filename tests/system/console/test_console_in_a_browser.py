@@ -10,52 +10,29 @@ from typing import Any
 import pytest
 
 from tests.support.programs.penstock_service import Service
+from tests.support.web.console import list_page_paths
 
 from .conftest import HOSTILE
+from .conftest import MAPPING as ID
 
 pytestmark = pytest.mark.browser
 
-PAGES = (
-    "/console",
-    "/console/queues",
+PAGES = list_page_paths(
+    name="hostile", topic="news", subscription=ID, schedule="daily", mapping=ID, user="none", key="none", rest="none"
+)
+# Other views of these pages, and pages of queues in other states.
+VIEWS = (
     "/console/queues?sort=visible&q=queue",
     "/console/queues/orders",
     "/console/queues/orders?span=30d",
-    "/console/queues/hostile",
-    "/console/queues/hostile/receivers",
-    "/console/queues/hostile/settings",
-    "/console/queues/hostile/attributes",
-    "/console/queues/hostile/messages",
     "/console/queues/empty/messages?state=delayed",
     "/console/queues/hostile/messages?text=script&min_receives=0",
     "/console/queues/orders-dead/failures",
     "/console/queues/orders-dead/redrive",
     "/console/queues/orders-dead/replace?all=yes",
-    "/console/queues/orders/send",
-    "/console/topics",
-    "/console/topics/news",
     "/console/topics/news?body=x&attribute=a&type=String&value=b",
-    "/console/topics/news/publish",
-    "/console/topics/news/subscribe",
-    "/console/topics/news/subscriptions/00000000-0000-4000-8000-000000000000",
-    "/console/schedules",
     "/console/schedules?view=calendar",
     "/console/schedules?view=groups",
-    "/console/schedules/daily",
-    "/console/schedules/daily/change",
-    "/console/schedules-new",
-    "/console/queues-new",
-    "/console/topics-new",
-    "/console/mappings",
-    "/console/mappings/00000000-0000-4000-8000-000000000000",
-    "/console/mappings/new",
-    "/console/mappings/00000000-0000-4000-8000-000000000000/change",
-    "/console/deliveries",
-    "/console/alerts",
-    "/console/system",
-    "/console/keys",
-    "/console/audit",
-    "/console/none",
 )
 WATCH = """
 window.violations = [];
@@ -95,9 +72,13 @@ def opened(browser: Any, **options: Any) -> Iterator[Any]:
     assert seen == []
 
 
-def message_path(page: Any, console: Service) -> str:
+def list_paths(page: Any, console: Service) -> list[str]:
+    """Returns the path of each page and view, including the pages of a message."""
     page.goto(f"{console.url}/console/queues/hostile/messages")
-    return str(page.locator("a.preview").first.get_attribute("href"))
+    shown = str(page.locator("a.preview").first.get_attribute("href"))
+    message_id = shown.partition("?")[0].rpartition("/")[2]
+    of_message = set(list_page_paths(name="hostile", message_id=message_id)) - set(PAGES)
+    return [*PAGES, *VIEWS, shown, *sorted(of_message)]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -110,8 +91,7 @@ def test_axe_finds_nothing(browser: Any, console: Service, theme: str, width: in
     with opened(
         browser, color_scheme=theme, viewport={"width": width, "height": 900}, reduced_motion="reduce", bypass_csp=False
     ) as page:
-        shown = message_path(page, console)
-        for path in (*PAGES, shown, f"{shown.partition('?')[0]}/edit"):
+        for path in list_paths(page, console):
             page.goto(f"{console.url}{path}")
             page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
             violations = Axe().run(page).response["violations"]
@@ -125,7 +105,7 @@ def test_axe_finds_nothing(browser: Any, console: Service, theme: str, width: in
 def test_no_page_is_wider_than_the_window(browser: Any, console: Service) -> None:
     wide = []
     with opened(browser) as page:
-        paths = (*PAGES, message_path(page, console))
+        paths = list_paths(page, console)
         for width in (320, 480, 768, 1280, 2560):
             page.set_viewport_size({"width": width, "height": 900})
             for path in paths:
@@ -138,7 +118,7 @@ def test_no_page_is_wider_than_the_window(browser: Any, console: Service) -> Non
 
 def test_every_page_can_be_read_and_used_without_scripts(browser: Any, console: Service) -> None:
     with opened(browser, java_script_enabled=False) as page:
-        for path in PAGES:
+        for path in (*PAGES, *VIEWS):
             page.goto(f"{console.url}{path}")
             assert page.locator("main").inner_text().strip(), path
         page.goto(f"{console.url}/console/queues/empty/send")
