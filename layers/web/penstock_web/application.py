@@ -47,6 +47,7 @@ from .http.request_memory import (
     Owner,
     bytes_to_reserve,
 )
+from .http.request_notes import RequestTracer
 from .metrics.page import metrics_router
 from .metrics.scraping import admit_scraper
 from .rest import transactions
@@ -77,16 +78,16 @@ _log = logging.getLogger(__name__)
 
 
 class Application(RestApplication):
-    """Serves Penstock over HTTP. The caller opens and closes the resources."""
+    """Serves Penstock over HTTP. The caller opens and closes the resources. `tracer` records fast-path requests."""
 
-    def __init__(self, environment: Environment, resources: Resources) -> None:
+    def __init__(self, environment: Environment, resources: Resources, tracer: RequestTracer | None = None) -> None:
         super().__init__(environment, self._run_operation)
         settings = environment.settings
         self._resources = resources
         self._meter = resources.meter
         self._has_console = settings.console != "off"
         self._deadlines = Deadlines(settings.queue_request_timeout_seconds)
-        self.aws_application = AwsApplication(environment, resources, self._deadlines)
+        self.aws_application = AwsApplication(environment, resources, self._deadlines, tracer)
         # A long request waits for memory twice: before it is read, and before it is processed. Each wait is limited to
         # a third of the request's time, and then ends with 503. Therefore, both waits end before the request's
         # deadline, after which the response would be 408.

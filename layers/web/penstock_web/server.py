@@ -20,13 +20,13 @@ from uuid import UUID, uuid4
 
 import psycopg
 import uvloop
+from starlette.types import ASGIApp
 
 from penstock.access.audit.refusals import Refusals, keep_refusals
 from penstock.access.receipt_handle import ReceiptHandles
 from penstock.actions import load_operations
 from penstock.effects import Operation
 from penstock.environment import Environment, load_receipt_handles
-from penstock.observing.reports import ReceivedBy
 from penstock.postgres.psycopg_connection import TransactionExecutor, connect
 from penstock.postgres.server_check import find_division, find_server_problem
 from penstock.postgres.statement import Row, Statement
@@ -46,10 +46,9 @@ from .local_error import LocalError
 from .long_poll.dispatcher import LongPollDispatcher
 from .metrics.meter import Meter
 from .metrics.page import maintain_metrics
-from .metrics.receivers import Receivers
 from .runtime.driver import Resources
 from .runtime.service_records import stopping_on
-from .workers.background import check_webhook_settings, workers
+from .workers.background import build_workers, check_webhook_settings
 from .workers.polling import polling
 from .workers.worker import Worker
 
@@ -138,8 +137,8 @@ async def run(
         polling(environment, resources) as poller,
         writing_refusals(environment, resources),
     ):
-        application = Application(environment, resources)
-        http_server = HttpServer(add_tracing(application, tracing), application.aws_application, write_backpressure)
+        application, traced_application = build_application(environment, resources, tracing)
+        http_server = HttpServer(traced_application, application.aws_application, write_backpressure)
         with StopSignals() as signals:
             await http_server.start(listener)
             gc.freeze()  # The current objects live until the process ends, so the collector need not scan them.
@@ -218,16 +217,20 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
         await asyncio.to_thread(tracing.close)
 
 
-def add_tracing(application: Application, tracing: "Tracing | None") -> Any:
-    """Returns the application itself, or an application that records a span of each request. If traces are on, the fast
-    path also records spans.
+def build_application(
+    environment: Environment, resources: Resources, tracing: "Tracing | None"
+) -> tuple[Application, ASGIApp]:
+    """Returns the application, and the application that the server calls. If traces are on, the second one records a
+    span of each request, and the fast path of the first one also records spans.
     """
     if tracing is None:
-        return application
+        application = Application(environment, resources)
+        return application, application
     from .tracing.requests import OpenTelemetryTracer, TracedApplication  # noqa: PLC0415
 
-    tracer = application.aws_application.tracer = OpenTelemetryTracer(tracing)
-    return TracedApplication(application, tracer)
+    tracer = OpenTelemetryTracer(tracing)
+    application = Application(environment, resources, tracer)
+    return application, TracedApplication(application, tracer)
 
 
 def build_pool(settings: Settings, watcher: UUID) -> Pool:
@@ -272,43 +275,37 @@ async def open_resources(
     end."""
     watcher = uuid4()  # the process's id in the database, for long polls and connections
     pool = build_pool(settings, watcher)
-    meter, activity = Meter(settings, metrics_folder), Activity()
+    meter = Meter(settings, metrics_folder, pool.explain_failure)
+    activity = Activity()
     long_polls = LongPollDispatcher(pool.call_pipelined, watcher)
     on_response = partial(_notice_call, meter, activity)
     batcher = build_batcher(settings, pool, long_polls, write_backpressure, on_response)
-    all_workers, measurement = workers(settings, long_polls, activity, meter, tracing)
-    meter.outage.explain = pool.explain_failure
-    for worker in all_workers:
-        worker.pool = pool
-        pool.shortage.on_shortage.append(worker.close_idle)
-    receivers = Receivers()
+    workers, measurement = build_workers(settings, long_polls, activity, meter, pool, tracing)
+    observe = build_observer(tracing)
     await pool.open()
     background = Background(
-        all_workers,
-        listen(
-            settings.direct_url,
-            long_polls,
-            activity,
-            settings.call_seconds,
-            settings.queue_idle_check_ms / 1000,
-            meter.outage,
-            pool,
-        ),
+        workers,
+        build_listener(settings, pool, long_polls, activity, meter),
         long_polls.shared_check.run(),
         maintain_metrics(meter, pool),
-        receivers.keep(pool.call),
+        meter.receivers.keep(pool.call),
     )
     try:
         with open_access_log(settings, meter.count_dropped_lines) as access_log:
-            observe = operation_observer(tracing)
-            resources = Resources(pool, batcher, long_polls, meter, observe, measurement.refresh, access_log)
-            resources.reactions[ReceivedBy] = receivers.note
-            yield resources
+            yield Resources(pool, batcher, long_polls, meter, observe, measurement.refresh, access_log)
     finally:
         long_polls.drain()
         await background.stop(batcher)
         await pool.close()
         meter.memory.close()
+
+
+def build_listener(
+    settings: Settings, pool: Pool, long_polls: LongPollDispatcher, activity: Activity, meter: Meter
+) -> Coroutine[Any, Any, None]:
+    """Returns the task of the LISTEN connection, which has not started."""
+    check_seconds = settings.queue_idle_check_ms / 1000
+    return listen(settings.direct_url, long_polls, activity, settings.call_seconds, check_seconds, meter.outage, pool)
 
 
 class Background:
@@ -340,7 +337,7 @@ def _notice_call(meter: Meter, activity: Activity, statement: Statement[Row], ro
         activity.notice()
 
 
-def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation[Any]], Operation[Any]] | None":
+def build_observer(tracing: "Tracing | None") -> "Callable[[Operation[Any]], Operation[Any]] | None":
     """Returns the function that records operations, or None if traces are off."""
     if tracing is None:
         return None

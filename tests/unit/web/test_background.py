@@ -302,9 +302,9 @@ async def test_a_scrape_does_not_wait_long_for_a_database_that_hangs(monkeypatch
     assert asyncio.get_running_loop().time() == background.REFRESH_SECONDS
 
 
-def failing(rest: Rest, error: Exception, runs: int) -> DeliveryWorker:
+def failing(rest: Rest, error: Exception, runs: int, pool: Any = None) -> DeliveryWorker:
     """Returns a worker whose first `runs` runs fail and whose later runs succeed."""
-    worker = DeliveryWorker(SETTINGS, rest.long_polls, rest.meter)
+    worker = DeliveryWorker(SETTINGS, rest.long_polls, rest.meter, pool)
     left = iter(range(runs))
 
     def deliver(*_: Any) -> dict[str, int]:
@@ -373,8 +373,8 @@ async def test_an_outage_while_workers_take_turns_is_logged(
 ) -> None:
     """The pool has already logged the shortage. In an outage, a worker logs in only once in five seconds."""
     rest = Rest()
-    taking = failing(rest, psycopg.OperationalError(), 0)
-    taking.pool = Mock(is_divided=False, give_up_connection=AsyncMock(), shortage=Mock(turn=asyncio.Lock()))
+    pool = Mock(is_divided=False, give_up_connection=AsyncMock(), shortage=Mock(turn=asyncio.Lock()))
+    taking = failing(rest, psycopg.OperationalError(), 0, pool)
     logins: list[float] = []
     loop = asyncio.get_running_loop()
 
@@ -388,7 +388,7 @@ async def test_an_outage_while_workers_take_turns_is_logged(
     caplog.set_level("WARNING")
     await rest.times(taking, 60)
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == records
-    assert taking.pool.give_up_connection.await_count == (0 if records else 10)
+    assert pool.give_up_connection.await_count == (0 if records else 10)
     assert logins[:6] == pytest.approx([0, 0.1, 1.1, 3.1, 8.1, 13.1])
     assert min(later - former for former, later in pairwise(logins[10:])) == 3
 

@@ -64,12 +64,12 @@ class Outage:
     """Collects the failures and successes of the workers and of the LISTEN connection. Only one event loop uses this
     object.
 
-    An outage begins with the first failure, and ends when every failed part has worked again.
+    An outage begins with the first failure, and ends when every failed part has worked again. `explain` returns the
+    probable reason why a call got no result (`Pool.explain_failure`).
     """
 
-    def __init__(self) -> None:
-        self.explain: Callable[[], str] = str
-        """Returns the probable reason why a call got no result (`explain_failure`)."""
+    def __init__(self, explain: Callable[[], str] = str) -> None:
+        self._explain = explain
         self._failing: set[str] = set()
         self._attempts = 0
         self._began = 0.0
@@ -78,7 +78,7 @@ class Outage:
         """Reports that a part of the process failed to use the database and will try again."""
         if not self._failing:
             self._began, self._attempts = monotonic(), 0
-            log_begin(who, cause, self.explain())
+            log_begin(who, cause, self._explain())
         self._failing.add(who)
         self._attempts += 1
 

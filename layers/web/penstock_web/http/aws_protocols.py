@@ -60,16 +60,18 @@ class AwsApplication:
     """Holds the objects that SQS, SNS and EventBridge Scheduler requests share. `AwsRequest` and `serve_request` answer
     the requests.
 
-    `tracer` records fast-path requests while the service writes traces.
+    `tracer` records fast-path requests. `tracer` is None if traces are off.
     """
 
-    def __init__(self, environment: Environment, resources: Resources, deadlines: Deadlines) -> None:
+    def __init__(
+        self, environment: Environment, resources: Resources, deadlines: Deadlines, tracer: RequestTracer | None = None
+    ) -> None:
         self.environment = environment
         self._checks_access = environment.access is not None
         self.resources = resources
         self.meter = resources.meter
         self.deadlines = deadlines
-        self.tracer: RequestTracer | None = None
+        self.tracer = tracer
 
     def handles(self, method: str, path: str) -> bool:
         """Returns whether this application answers the request."""

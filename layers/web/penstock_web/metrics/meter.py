@@ -2,7 +2,7 @@
 
 import platform
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import time
 from typing import Final
@@ -17,6 +17,7 @@ from .exposition import Exemplars
 from .families import ATTEMPT_SECONDS, BLOCKS, FLUSH_MESSAGES, LATENESS_SECONDS, REQUEST_SECONDS, RUN_SECONDS
 from .memory import SPARE_SLOTS, CounterMemory, CounterMemoryFull
 from .queue_counts import QueueCounts
+from .receivers import Receivers
 
 METHODS: Final = frozenset(("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"))
 OTHER_METHOD: Final = "_other"
@@ -24,15 +25,17 @@ SLOTS_PER_QUEUE: Final = sum(BLOCKS[kind].slots for kind in ("sends", "receives"
 
 
 class Meter:
-    """Counts the process's requests, worker runs and connections, and records outages of the database. The processes on
-    a port share `folder`. `folder` is None for a single process.
+    """Counts the process's requests, worker runs and connections, and records receivers of queues and outages of the
+    database. The processes on a port share `folder`. `folder` is None for a single process. `explain_outage` returns
+    the probable reason of an outage.
     """
 
-    def __init__(self, settings: Settings, folder: Path | None = None) -> None:
+    def __init__(self, settings: Settings, folder: Path | None = None, explain_outage: Callable[[], str] = str) -> None:
         most = settings.queue_metrics_max_queues
         self.memory = CounterMemory(SPARE_SLOTS + (most + 1) * SLOTS_PER_QUEUE, folder)
         self.queues = QueueCounts(self.memory, most, (settings.queue_account_id, settings.queue_region))
-        self.outage = Outage()
+        self.outage = Outage(explain_outage)
+        self.receivers = Receivers()
         self.exemplars = Exemplars() if settings.otlp_enabled else None
         self._numbers = self.memory.numbers
         self._starts: dict[tuple[str, ...], int] = {}

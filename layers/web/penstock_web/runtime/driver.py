@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from penstock.calls import build_call
 from penstock.effects import Ask, BatchCall, Call, Compute, Effect, Operation, Pause, Receive, Transact, Wake
-from penstock.observing.reports import REPORTS, Unjudged
+from penstock.observing.reports import REPORTS, ReceivedBy, Unjudged
 from penstock.postgres.statement import Row
 from penstock_web.access_log.writer import AccessLog
 from penstock_web.batching.batcher import Batcher
@@ -65,6 +65,7 @@ class Resources:
         # Only traces use these reports.
         self.reactions.update(dict.fromkeys(REPORTS, lambda *_: None))
         self.reactions.update(meter.queues.counters.items())
+        self.reactions[ReceivedBy] = meter.receivers.note
         self.reactions[Unjudged] = lambda unjudged, _: meter.count_unjudged(unjudged.by, unjudged.count)
 
     async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:

@@ -28,6 +28,7 @@ from penstock.workers.deliver import Deliverer
 from penstock.workers.fire import Firer
 from penstock.workers.maintain import MAINTENANCE, Maintainer
 from penstock_web.database.activity import Activity
+from penstock_web.database.pool import Pool
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter, WorkerObserver
 
@@ -64,12 +65,17 @@ class DeliveryWorker(Worker):
     call_factor = 1
 
     def __init__(
-        self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter, tracer: Tracer | None = None
+        self,
+        settings: Settings,
+        long_polls: LongPollDispatcher,
+        meter: Meter,
+        pool: Pool | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         observer = WorkerObserver(meter, "deliver")
         self._deliverer = Deliverer(uuid4(), MAX_DELIVERY_RUN_SECONDS, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_http_delivery_poll_ms / 1000
-        super().__init__("deliver", self._deliver, settings, pause_seconds, meter)
+        super().__init__("deliver", self._deliver, settings, pause_seconds, meter, pool)
         self._long_polls = long_polls
         self._empty_since: float | None = None
         long_polls.on_wake(DELIVERIES, self.wake)
@@ -113,12 +119,17 @@ class FiringWorker(Worker):
     call_factor = 1
 
     def __init__(
-        self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter, tracer: Tracer | None = None
+        self,
+        settings: Settings,
+        long_polls: LongPollDispatcher,
+        meter: Meter,
+        pool: Pool | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         observer = WorkerObserver(meter, "fire")
         self._firer = Firer(MAX_FIRING_RUN_SECONDS, continues=False, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_schedule_poll_ms / 1000
-        super().__init__("fire", self._fire, settings, pause_seconds, meter)
+        super().__init__("fire", self._fire, settings, pause_seconds, meter, pool)
         self._long_polls = long_polls
         long_polls.on_wake(SCHEDULES, self.wake)
 
@@ -145,8 +156,10 @@ class MoveTaskWorker(Worker):
     Without the pause, a small task would end before the caller can list or cancel the task.
     """
 
-    def __init__(self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter) -> None:
-        super().__init__("move", self._move, settings, settings.queue_move_interval_ms / 1000, meter)
+    def __init__(
+        self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter, pool: Pool | None = None
+    ) -> None:
+        super().__init__("move", self._move, settings, settings.queue_move_interval_ms / 1000, meter, pool)
         self._long_polls = long_polls
         self._moved_any = False
         long_polls.on_wake(move.MOVE_TASKS, self._wake_soon)
@@ -169,12 +182,19 @@ class MaintenanceWorker(Worker):
     After each new LISTEN connection, the worker checks whether the database is on another server.
     """
 
-    def __init__(self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        long_polls: LongPollDispatcher,
+        activity: Activity,
+        meter: Meter,
+        pool: Pool | None = None,
+    ) -> None:
         self._maintainer = Maintainer()
         self._last_connection: psycopg.Connection[Row] | None = None
         self._long_polls = long_polls
         self._activity = activity
-        super().__init__("maintain", self._maintain, settings, settings.queue_maintain_interval_ms / 1000, meter)
+        super().__init__("maintain", self._maintain, settings, settings.queue_maintain_interval_ms / 1000, meter, pool)
         long_polls.on_wake(MAINTENANCE, self._wake_connected)
 
     def _wake_connected(self) -> None:
@@ -205,10 +225,17 @@ class MeasurementWorker(Worker):
     sleeps. The worker does not sleep if any account has alerts, because time alone can make a problem.
     """
 
-    def __init__(self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        long_polls: LongPollDispatcher,
+        activity: Activity,
+        meter: Meter,
+        pool: Pool | None = None,
+    ) -> None:
         # The database stores the time of the next round. Two checks in each interval make sure that some process starts
         # the round on time.
-        super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter)
+        super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter, pool)
         self._long_polls = long_polls
         self._activity = activity
         # Maps each part of the worker to the last known change before the part ran. The parts have separate pauses, so
@@ -276,20 +303,25 @@ def check_webhook_settings(settings: Settings) -> None:
         raise SettingError(f"WEBHOOK_SIGNING_SECRET: {error}") from error
 
 
-def workers(
-    settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter, tracer: Tracer | None = None
+def build_workers(
+    settings: Settings,
+    long_polls: LongPollDispatcher,
+    activity: Activity,
+    meter: Meter,
+    pool: Pool,
+    tracer: Tracer | None = None,
 ) -> tuple[list[Worker], MeasurementWorker]:
     """Returns all workers of the container, and separately the worker `measure`."""
-    delivery = [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
-    firing = [FiringWorker(settings, long_polls, meter, tracer)] if settings.queue_schedule_enabled else []
-    measurement = MeasurementWorker(settings, long_polls, activity, meter)
-    everyone = [
-        *delivery,
-        *firing,
-        MaintenanceWorker(settings, long_polls, activity, meter),
-        MoveTaskWorker(settings, long_polls, meter),
+    measurement = MeasurementWorker(settings, long_polls, activity, meter, pool)
+    workers: list[Worker] = [
+        MaintenanceWorker(settings, long_polls, activity, meter, pool),
+        MoveTaskWorker(settings, long_polls, meter, pool),
         measurement,
     ]
-    for worker in everyone:
+    if settings.queue_schedule_enabled:
+        workers.insert(0, FiringWorker(settings, long_polls, meter, pool, tracer))
+    if settings.queue_http_delivery_enabled:
+        workers.insert(0, DeliveryWorker(settings, long_polls, meter, pool, tracer))
+    for worker in workers:
         activity.after_check(worker.confirm_rest)
-    return everyone, measurement
+    return workers, measurement

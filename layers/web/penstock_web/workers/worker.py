@@ -38,13 +38,22 @@ class Worker:
     """Calls `run_once` repeatedly, even after a failure, and pauses for `pause_seconds` between calls. If
     `reports_progress` is true, `run_once` reports counts during a run. If `reports_progress` is false, the worker
     reports the counts at the end of the run. The time limit of the worker's calls is `call_factor` times the time limit
-    of a request's call.
+    of a request's call. `pool` has the requests' connections. If the worker cannot connect, requests give up a
+    connection.
     """
 
     reports_progress = False
     call_factor = WORKER_CALL_FACTOR
 
-    def __init__(self, name: str, run_once: RunOnce, settings: Settings, pause_seconds: float, meter: Meter) -> None:
+    def __init__(
+        self,
+        name: str,
+        run_once: RunOnce,
+        settings: Settings,
+        pause_seconds: float,
+        meter: Meter,
+        pool: Pool | None = None,
+    ) -> None:
         self._name = name
         self._meter = meter
         self._run_once = run_once
@@ -52,8 +61,9 @@ class Worker:
         self._pause_seconds = pause_seconds
         self._connection: LimitedConnection | None = None
         self._is_connecting = False
-        self.pool: Pool | None = None
-        """The requests' connections. If the worker cannot connect, requests give up a connection."""
+        self._pool = pool
+        if pool is not None:
+            pool.shortage.on_shortage.append(self.close_idle)
         self._stopping = asyncio.Event()
         self._wake_event = asyncio.Event()
         self._resting = False
@@ -86,16 +96,16 @@ class Worker:
             self._connection.close()
 
     async def _take_turn(self) -> None:
-        if self.pool is None or not self.pool.shortage.is_short:
+        if self._pool is None or not self._pool.shortage.is_short:
             await asyncio.to_thread(self._run)
             return
-        async with self.pool.shortage.turn:
+        async with self._pool.shortage.turn:
             await asyncio.to_thread(self._run)
 
     async def _note_outage(self, error: Exception) -> None:
         is_short = self._is_connecting and is_shortage(error)
-        if is_short and self.pool is not None:
-            await self.pool.give_up_connection(self._name, error)
+        if is_short and self._pool is not None:
+            await self._pool.give_up_connection(self._name, error)
         if is_short and self.takes_turns:
             self._meter.outage.works(self._name)
         else:
@@ -115,7 +125,7 @@ class Worker:
     def takes_turns(self) -> bool:
         """Returns whether workers take turns, because the process has too few connections. In a turn, a run must be
         short and must close the connection."""
-        return self.pool is not None and self.pool.shortage.is_short
+        return self._pool is not None and self._pool.shortage.is_short
 
     def _log_failure(self, error: Exception) -> None:
         """Logs the first, second, fourth, eighth … consecutive failure, so that a permanent failure does not fill the
@@ -148,7 +158,7 @@ class Worker:
                 self._connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def _run(self) -> None:
-        if self.pool is not None and self.pool.is_divided:
+        if self._pool is not None and self._pool.is_divided:
             raise DividedError
         counts = self._run_once(self._settings, self._open_connection())
         if not self.reports_progress:

@@ -169,8 +169,7 @@ async def test_the_pool_tells_a_full_pool_from_a_pooler_and_from_a_server_that_d
     pool = Pool(database.pooled_dsn, 2, 5, database.api_dsn)
 
     def logged() -> str:
-        outage = Outage()
-        outage.explain = pool.explain_failure
+        outage = Outage(pool.explain_failure)
         outage.fails("deliver", CallOverdue(24))
         return caplog.records[-1].getMessage().partition(":")[0]
 

@@ -157,7 +157,7 @@ def test_without_traces_opentelemetry_is_not_imported() -> None:
         "import sys, asyncio, penstock_web.cli, penstock_web.server as s; from penstock.settings import Settings\n"
         "async def main():\n"
         "    async with s.open_traces(Settings.read({})) as tracing:\n"
-        "        assert tracing is None and s.operation_observer(tracing) is None\n"
+        "        assert tracing is None and s.build_observer(tracing) is None\n"
         "asyncio.run(main())\n"
         "ours = ('opentelemetry.sdk', 'opentelemetry.exporter', 'grpc', 'penstock_web.tracing')\n"
         "print(*[m for m in sys.modules if m.startswith(ours)])"
