@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -189,11 +190,11 @@ OPTIONS: dict[str, list[str]] = {
 }
 
 
-def piped(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def piped(*arguments: str, command: Sequence[str] = COMMAND, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs a command whose output is not a terminal."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DATABASE_")}
     return subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, check=False, env={**environment, **variables}
+        [*command, *arguments], capture_output=True, text=True, check=False, env={**environment, **variables}
     )
 
 
@@ -283,10 +284,15 @@ def test_without_a_command_it_lists_them(capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize("command", ["keys list", "migrate", "up --no-pooler", "metrics report --output x.html"])
-def test_an_address_that_is_none_is_one_line(command: str) -> None:
-    done = piped(*command.split(), DATABASE_URL="nonsense")
-    assert (done.returncode, done.stdout) == (1, "")
-    (line,) = done.stderr.splitlines()
+def test_an_address_that_is_none_is_one_line(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DATABASE_DIRECT_URL", raising=False)
+    monkeypatch.setenv("DATABASE_URL", "nonsense")
+    assert main(command.split()) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    (line,) = output.err.splitlines()
     assert line.startswith("penstock: DATABASE_URL is not the address of a PostgreSQL")
 
 
@@ -299,37 +305,71 @@ def test_an_address_that_is_none_is_one_line(command: str) -> None:
         ("postgresql:///shop?password=secret", "dbname=shop"),
     ],
 )  # fmt: skip
-def test_settings_show_no_secrets(address: str, shown: str, tmp_path: Path) -> None:
+def test_settings_show_no_secrets(
+    address: str, shown: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     secrets = {"QUEUE_ENCRYPTION_KEY": f"secret{'A' * 37}=", "WEBHOOK_SIGNING_SECRET": "whsec_secret"}
     secrets["XDG_CACHE_HOME"] = str(tmp_path)  # no service runs there
-    done = piped("settings", DATABASE_URL=address, DATABASE_DIRECT_URL=address, **secrets)
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    for name, value in {**secrets, "DATABASE_URL": address, "DATABASE_DIRECT_URL": address}.items():
+        monkeypatch.setenv(name, value)
+    assert main(["settings"]) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    lines = dict(line.split("=", 1) for line in output.out.splitlines())
     for name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
         assert set(lines[name].split()) == set(shown.split())
-    assert "secret" not in done.stdout
-    assert "se cr" not in done.stdout
+    assert "secret" not in output.out
+    assert "se cr" not in output.out
     assert (lines["QUEUE_ENCRYPTION_KEY"], lines["WEBHOOK_SIGNING_SECRET"]) == ("(set)", "(set)")
 
 
-def test_a_demo_without_an_address_says_so() -> None:
-    done = piped("demo", "--endpoint", "nonsense")
-    assert (done.returncode, done.stdout, done.stderr) == (
-        1,
-        "",
-        "penstock: nonsense is not an address such as http://127.0.0.1:9324\n",
+def test_a_demo_without_an_address_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--endpoint", "nonsense"]) == 1
+    assert capsys.readouterr() == ("", "penstock: nonsense is not an address such as http://127.0.0.1:9324\n")
+
+
+PIPED = ("--help", "up --help", "up --unknown", "settings", "keys list")
+# Runs the commands one after the other, because the variables already take effect when the interpreter imports Typer.
+RUN_ALL = """
+import sys
+from penstock_web.cli import main
+for command in sys.argv[1:]:
+    try:
+        main(command.split())
+    except SystemExit:
+        pass
+    for stream in (sys.stdout, sys.stderr):
+        print(end=chr(0), file=stream, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns what each command prints to pipes: with the variables of this process, and if variables request
+    colours.
+    """
+    # The output lists the running services, which other tests start and stop.
+    home = {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("home"))}
+    colours = {"FORCE_COLOR": "1", "GITHUB_ACTIONS": "true", "TERM": "xterm-256color"}
+    plain, forced = (
+        piped(*PIPED, command=[sys.executable, "-c", RUN_ALL], **variables) for variables in (home, {**home, **colours})
     )
+    return by_command(plain), by_command(forced)
 
 
-@pytest.mark.parametrize("arguments", ["--help", "up --help", "up --unknown", "settings", "keys list"])
-def test_a_pipe_gets_no_escape_codes(arguments: str, tmp_path: Path) -> None:
+def by_command(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    assert done.returncode == 0
+    pieces = zip(done.stdout.split("\0"), done.stderr.split("\0"), strict=True)
+    return dict(zip((*PIPED, "the end"), ("".join(pair) for pair in pieces), strict=True))
+
+
+@pytest.mark.parametrize("arguments", PIPED)
+def test_a_pipe_gets_no_escape_codes(arguments: str, outputs: tuple[dict[str, str], dict[str, str]]) -> None:
     """Output to a pipe contains no colours, even if a variable requests colours, as on GitHub's runners."""
-    home = {"XDG_CACHE_HOME": str(tmp_path)}  # The output lists the running services, which other tests start and stop.
-    plain = piped(*arguments.split(), **home)
-    forced = piped(*arguments.split(), **home, FORCE_COLOR="1", GITHUB_ACTIONS="true", TERM="xterm-256color")
-    assert plain.stdout + plain.stderr != ""
-    assert "\x1b" not in plain.stdout + plain.stderr
-    assert (forced.stdout, forced.stderr) == (plain.stdout, plain.stderr)
+    plain, forced = outputs
+    assert plain[arguments] != ""
+    assert "\x1b" not in plain[arguments]
+    assert forced[arguments] == plain[arguments]
 
 
 def test_a_terminal_gets_help_by_rich() -> None:
@@ -357,9 +397,10 @@ def test_before_a_command_runs_nothing_heavy_is_imported() -> None:
     assert not heavy & imported
 
 
-def test_the_page_of_the_settings_is_what_the_command_prints() -> None:
+def test_the_page_of_the_settings_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     page = Path(__file__).parents[3] / "docs/reference/settings.md"
-    assert piped("settings", "--markdown").stdout == page.read_text()
+    assert main(["settings", "--markdown"]) == 0
+    assert capsys.readouterr().out == page.read_text()
 
 
 def test_output_that_nobody_reads_is_no_traceback(tmp_path: Path) -> None:
