@@ -28,6 +28,11 @@ from tests.support.hostile.signatures.signing import Attempt, Signer, allowed, f
 from tests.support.programs.penstock_service import Service, free_port, running_service
 from tests.support.wait import wait_until
 
+pytestmark = [pytest.mark.shared, pytest.mark.settings(**SIGV4)]
+
+# An account that has no queues.
+EMPTY = "999988887777"
+
 
 class CommandLine:
     """Runs `penstock keys` in the process of the test."""
@@ -49,16 +54,10 @@ class CommandLine:
 
 
 @pytest.fixture
-def keys(database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
+def keys(shared_database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    for name, value in {**SIGV4, "DATABASE_URL": shared_database.api_dsn}.items():
         monkeypatch.setenv(name, value)
     return CommandLine(capsys)
-
-
-@pytest.fixture
-def service(database: Database, keys: CommandLine) -> Iterator[Service]:
-    with running_service(database.api_dsn, **SIGV4) as service:
-        yield service
 
 
 def test_a_new_key_is_a_line_for_the_environment(keys: CommandLine) -> None:
@@ -112,19 +111,22 @@ def test_a_policy_that_locks_everybody_out_is_mended(service: Service, keys: Com
     owner, stranger = {"authorization": bearer(keys)}, {"authorization": bearer(keys, "--account", PARTNER)}
     statement = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*"}
     policy = {"Version": "2012-10-17", "Statement": [statement]}
-    new = {"name": "orders", "attributes": {"Policy": policy}}
+    new = {"name": "locked", "attributes": {"Policy": policy}}
     with service.http() as http:
         assert http.post("/v1/queues", json=new, headers=owner).status_code == 201
         change = {"attributes": {"Policy": ""}}
-        assert http.patch("/v1/queues/orders", json=change, headers=stranger).status_code == 404
-        assert "Policy" in http.get("/v1/queues/orders", headers=owner).json()["attributes"]
-        mended = http.patch("/v1/queues/orders", json=change, headers=owner)
+        assert http.patch("/v1/queues/locked", json=change, headers=stranger).status_code == 404
+        assert "Policy" in http.get("/v1/queues/locked", headers=owner).json()["attributes"]
+        mended = http.patch("/v1/queues/locked", json=change, headers=owner)
         assert (mended.status_code, mended.json()["attributes"].get("Policy")) == (200, None)
 
 
 def test_a_bearer_key_opens_its_own_account(service: Service, keys: CommandLine) -> None:
     with service.http() as http:
-        mine, theirs = {"authorization": bearer(keys)}, {"authorization": bearer(keys, "--account", PARTNER)}
+        mine, theirs = (
+            {"authorization": bearer(keys, "--account", EMPTY)},
+            {"authorization": bearer(keys, "--account", PARTNER)},
+        )
         assert http.post("/v1/queues", json={"name": "orders"}, headers=theirs).status_code == 201
         assert http.get("/v1/queues/orders", headers=mine).status_code == 404
         assert http.get("/v1/queues/orders", headers=theirs).status_code == 200
@@ -139,11 +141,11 @@ def test_health_and_the_description_are_open(service: Service) -> None:
             assert http.get(path).status_code == 200
 
 
-def test_presence_wants_any_header(database: Database) -> None:
+def test_presence_wants_any_header(shared_database: Database) -> None:
     """The service answers 403 to a request without the header (docs/operate/access.md). A challenge (401) would require
     a key that does not exist.
     """
-    with running_service(database.api_dsn, QUEUE_ACCESS="presence") as service, service.http() as http:
+    with running_service(shared_database.api_dsn, QUEUE_ACCESS="presence") as service, service.http() as http:
         assert refusal(http.get("/v1/queues")) == (403, "unauthorized", None)
         assert refusal(http.post("/v1/queues", content=b"not json")) == (403, "unauthorized", None)
         assert http.get("/v1/queues", headers={"authorization": "anything"}).status_code == 200
@@ -169,14 +171,14 @@ def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine)
     key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
 
     def send(text: str, altered: bytes = b"") -> httpx.Response:
-        body = json.dumps({"QueueUrl": "http://x/000000000000/orders", "MessageBody": text}).encode()
+        body = json.dumps({"QueueUrl": "http://x/000000000000/long", "MessageBody": text}).encode()
         headers = {"X-Amz-Target": "AmazonSQS.SendMessage", "Content-Type": "application/x-amz-json-1.0"}
         signed = AWSRequest("POST", f"{service.url}/", headers=headers, data=body)
         SigV4Auth(Credentials(key_id, secret), "sqs", "us-east-1").add_auth(signed)
         return http.post("/", content=altered or body, headers=list(signed.headers.items()))
 
     with service.http() as http:
-        new = http.post("/v1/queues", json={"name": "orders"}, headers={"authorization": bearer(keys)})
+        new = http.post("/v1/queues", json={"name": "long"}, headers={"authorization": bearer(keys)})
         assert new.status_code == 201
         text = "x" * 900_000
         response = send(text)
@@ -204,7 +206,10 @@ def test_repeated_headers_are_joined() -> None:
     assert join_repeated_headers([(b"a", b"1"), (b"b", b"2"), (b"a", b"3")]) == {b"a": b"1,3", b"b": b"2"}
 
 
-def test_keys_are_made_listed_and_revoked(database: Database, keys: CommandLine) -> None:
+def test_keys_are_made_listed_and_revoked(
+    database: Database, keys: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database.api_dsn)  # The list contains all keys.
     key_id, secret = (line.partition("=")[2] for line in keys("create", "--description", "for orders")[:2])
     token = bearer(keys, "--account", PARTNER).partition(" ")[2]
     head, first, second = (re.split("  +", line) for line in keys("list"))
@@ -256,7 +261,7 @@ def test_settings_do_not_show_the_key(keys: CommandLine, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("role", ["penstock_reader", "penstock_metrics"])
-def test_readers_do_not_see_keys(postgres: TestServer, role: str) -> None:
+def test_readers_do_not_see_keys(shared_database: Database, role: str) -> None:
     """grants.sql creates the roles only if the current role has the right to create roles. The superuser runs
     grants.sql in a transaction that is rolled back.
     """
@@ -264,7 +269,7 @@ def test_readers_do_not_see_keys(postgres: TestServer, role: str) -> None:
     results = [f"queue.metrics_{name}" for name in ("window", "latency", "forecast", "run")]
     others = ["queue.queues", "queue.history", "queue.finished_message", "queue.live_message"]
     question = "select t from unnest(%s::text[]) t where has_table_privilege(%s, t, %s)"
-    with postgres.database() as database, psycopg.connect(database.dsn) as connection:
+    with psycopg.connect(shared_database.dsn) as connection:
         connection.execute((find_sql_directory() / "grants.sql").read_bytes())
         may = {
             right: [row[0] for row in connection.execute(question, (secrets + results + others, role, right))]
@@ -283,10 +288,10 @@ def test_the_service_does_not_start_without_the_encryption_key(
     assert "QUEUE_ENCRYPTION_KEY must be 32 bytes" in capsys.readouterr().err
 
 
-def test_guessing_keys_costs_the_database_nothing(service: Service, keys: CommandLine) -> None:
+def test_guessing_keys_costs_the_database_nothing(shared_database: Database, keys: CommandLine) -> None:
     """Another client at that address can still use a key that the process has verified before."""
     known = {"authorization": bearer(keys)}
-    with service.http() as http:
+    with running_service(shared_database.api_dsn, **SIGV4) as service, service.http() as http:
         assert http.get("/v1/queues", headers=known).status_code == 200
         codes = [
             http.get("/v1/queues", headers={"authorization": f"Bearer PSTB{number:016}.x"}).status_code
@@ -337,8 +342,8 @@ def test_refused_hosts_and_pages_are_counted_in_the_audit(access: str, database:
         wait_until(lambda: count() == expected)
 
 
-def test_health_answers_to_every_name(database: Database) -> None:
-    with running_service(database.api_dsn, QUEUE_LOCALSTACK_HEALTH="true") as service, service.http() as http:
+def test_health_answers_to_every_name(shared_database: Database) -> None:
+    with running_service(shared_database.api_dsn, QUEUE_LOCALSTACK_HEALTH="true") as service, service.http() as http:
         for path in ("/livez", "/readyz", "/_localstack/health"):
             assert http.get(path, headers=EVIL).status_code == 200
         assert http.get("/v1/queues", headers=EVIL).status_code == 421
