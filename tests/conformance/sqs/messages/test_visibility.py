@@ -8,6 +8,7 @@ queue quotas".
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
@@ -200,11 +201,12 @@ def test_a_long_poll_gets_nothing(limited: Sqs) -> None:
     """ "If you use long polling, Amazon SQS returns no error messages". Either the request or the queue sets the wait
     time of the long poll.
     """
-    url, _ = full(limited)
-    assert limited.poll(url, WaitTimeSeconds=1) == []
-    limited.client.set_queue_attributes(QueueUrl=url, Attributes={"ReceiveMessageWaitTimeSeconds": "1"})
-    assert limited.poll(url) == []
-    assert limited.code("receive_message", QueueUrl=url, WaitTimeSeconds=0) == "OverLimit"
+    (url, _), (waiting, _) = full(limited), full(limited)
+    limited.client.set_queue_attributes(QueueUrl=waiting, Attributes={"ReceiveMessageWaitTimeSeconds": "1"})
+    with ThreadPoolExecutor() as threads:
+        by_request = threads.submit(limited.poll, url, WaitTimeSeconds=1)
+        assert (limited.poll(waiting), by_request.result()) == ([], [])
+    assert limited.code("receive_message", QueueUrl=waiting, WaitTimeSeconds=0) == "OverLimit"
 
 
 @pytest.mark.parametrize("more", [{}, {"WaitTimeSeconds": 1}, {"ReceiveRequestAttemptId": "a"}])
