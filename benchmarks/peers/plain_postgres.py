@@ -14,7 +14,7 @@ from benchmarks.load.fleet import Fleet
 from benchmarks.penstock import Penstock
 from benchmarks.postgres import EphemeralPostgres
 from benchmarks.system import UnavailableError
-from penstock_web.local.binaries import accessible_binaries, find_binaries
+from penstock_web.local.binaries import find_accessible_binaries, find_binaries
 from penstock_web.local.system_account import SystemAccount
 from penstock_web.local_error import LocalError
 
@@ -35,7 +35,7 @@ class PlainPostgres(Penstock):
     def start(self) -> None:
         """Starts the server and the service. Raises UnavailableError."""
         try:
-            binaries = accessible_binaries(find_binaries("wheel"), SystemAccount.choose())
+            binaries = find_accessible_binaries(find_binaries("wheel"), SystemAccount.choose())
         except LocalError as error:
             raise UnavailableError(str(error)) from error
         self._server = EphemeralPostgres(binaries.directory, DEFAULTS)

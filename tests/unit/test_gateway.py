@@ -29,7 +29,7 @@ from penstock.http import HttpRequest
 from penstock.settings import Settings
 from penstock.sns.errors import ValidationError
 from penstock.sqs import types as sqs
-from penstock_web.rest.errors import error_response
+from penstock_web.rest.errors import build_error_response
 
 ENVIRONMENT = Environment(Settings.read({}), None)  # type: ignore[arg-type] # no request here has a receipt
 SEND = b'{"QueueUrl":"http://h/000000000000/q","MessageBody":"b"}'
@@ -296,5 +296,5 @@ def test_a_cause_that_awss_text_hides_is_logged(caplog: pytest.LogCaptureFixture
 
 
 def test_the_rest_api_tells_it_too() -> None:
-    body = error_response(InvalidAction("AWS's text.", "And why.")).body
+    body = build_error_response(InvalidAction("AWS's text.", "And why.")).body
     assert msgspec.json.decode(body)["error"] == {"code": "bad_request", "message": "AWS's text.", "detail": "And why."}

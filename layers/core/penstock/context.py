@@ -12,7 +12,7 @@ from enum import Enum
 from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
-from .access.sigv4 import CredentialScope, query_pairs
+from .access.sigv4 import CredentialScope, parse_query_pairs
 from .access.users import Actor, User, build_user, build_user_arn
 from .aws import queue_url
 from .aws.arn import is_account_id, is_region
@@ -255,7 +255,7 @@ def read_any_scope(http: HttpRequest, environment: Environment) -> CredentialSco
 
 def _read_presigned_scope(http: HttpRequest, environment: Environment) -> CredentialScope | None:
     """Reads X-Amz-Credential of a presigned URL of REST-JSON or CBOR."""
-    scope = next((value for name, value in query_pairs(http.query) if name == b"X-Amz-Credential"), None)
+    scope = next((value for name, value in parse_query_pairs(http.query) if name == b"X-Amz-Credential"), None)
     return None if scope is None else _parse_known_scope(scope, environment)
 
 

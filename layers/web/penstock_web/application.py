@@ -37,7 +37,7 @@ from .access_log.exchange import LoggedExchange
 from .http import welcome
 from .http.asgi_request import serve_request
 from .http.aws_protocols import AwsApplication, names_action
-from .http.health import health_router
+from .http.health import build_health_router
 from .http.request_memory import (
     PROCESSING_BYTES,
     READING_BYTES,
@@ -45,16 +45,16 @@ from .http.request_memory import (
     LongRequest,
     MemoryBudget,
     Owner,
-    bytes_to_reserve,
+    compute_bytes_to_reserve,
 )
 from .http.request_notes import RequestTracer
-from .metrics.page import metrics_router
+from .metrics.page import build_metrics_router
 from .metrics.scraping import admit_scraper
 from .rest import transactions
 from .rest.api import bearer_key
 from .rest.application import RestApplication
-from .rest.errors import error_response
-from .routing.openapi import EVERY_ROUTE, error_responses
+from .rest.errors import build_error_response
+from .routing.openapi import EVERY_ROUTE, describe_error_responses
 from .routing.request_id import name_request
 from .routing.routes import run_route
 from .runtime.deadlines import AsgiTask, Deadlines, EndReason
@@ -100,7 +100,7 @@ class Application(RestApplication):
     def _add_health_and_metrics(self, environment: Environment) -> None:
         settings, resources = environment.settings, self._resources
         self.include_router(
-            health_router(
+            build_health_router(
                 resources.pool.fetch,
                 resources.pool.is_stuck,
                 resources.pool.explain_failure,
@@ -109,8 +109,8 @@ class Application(RestApplication):
             )
         )
         self.include_router(
-            metrics_router(resources.meter, resources.pool, settings, admit_scraper, resources.refresh_gauges),
-            responses=error_responses(*EVERY_ROUTE),
+            build_metrics_router(resources.meter, resources.pool, settings, admit_scraper, resources.refresh_gauges),
+            responses=describe_error_responses(*EVERY_ROUTE),
             dependencies=bearer_key(needed=environment.access is not None or bool(settings.queue_metrics_token)),
         )
 
@@ -140,7 +140,7 @@ class Application(RestApplication):
         """Serves one request. Penstock's HTTP server does not use lifespan events."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
-        elif size := bytes_to_reserve(scope["headers"]):
+        elif size := compute_bytes_to_reserve(scope["headers"]):
             long_request = LongRequest(
                 self._reading_budget, self._processing_budget, size, partial(self._find_owner, scope), receive
             )
@@ -191,7 +191,7 @@ class Application(RestApplication):
         """Serves a request with FastAPI. The limits of the AWS protocols for time and body size apply."""
         request = self._deadlines.start_request(receive)
         # A long request keeps memory that other requests need, so its operation does not wait for messages.
-        request.may_wait = not bytes_to_reserve(scope["headers"])
+        request.may_wait = not compute_bytes_to_reserve(scope["headers"])
         scope[REQUEST_KEY] = request
         log = self._resources.access_log
         logged = None if log is None else LoggedExchange(log, scope, receive, send)
@@ -213,7 +213,7 @@ class Application(RestApplication):
             if request.end_reason is not EndReason.DISCONNECTED:
                 timed_out = request.end_reason is EndReason.TIMED_OUT
                 ended = RequestTimeout() if timed_out else ServiceUnavailable()
-                await error_response(ended)(scope, receive, send)
+                await build_error_response(ended)(scope, receive, send)
         finally:
             self._meter.request_ended()
             request.close()
@@ -279,7 +279,7 @@ def limit_body(receive: Receive) -> Receive:
         try:
             message = await receive()
         except AwsError as error:
-            response = error_response(error)
+            response = build_error_response(error)
             headers = {name: response.headers[name] for name in PASSED_HEADERS if name in response.headers}
             raise HTTPException(response.status_code, error.message, {**headers, "connection": "close"}) from error
         size += len(message.get("body", b""))

@@ -91,7 +91,7 @@ def serve(
     check_webhook_settings(settings)
     environment = Environment(settings, load_receipts(settings))
     load_operations()
-    listener = listening_socket(host, port, reuse_port)
+    listener = open_listening_socket(host, port, reuse_port)
     asyncio_runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     with asyncio_runner, contextlib.closing(listener):
         asyncio_runner.run(run(environment, listener, on_ready, metrics_folder))
@@ -110,7 +110,7 @@ def load_receipts(settings: Settings) -> ReceiptHandles:
         raise LocalError(f"the database cannot be used: {' '.join(str(error).split())}") from error
 
 
-def listening_socket(host: str, port: int, reuse_port: bool) -> socket.socket:
+def open_listening_socket(host: str, port: int, reuse_port: bool) -> socket.socket:
     """Returns a bound TCP socket. Raises LocalError if the address is already in use or belongs to another machine."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)

@@ -244,11 +244,11 @@ def test_an_impossible_command_about_keys_is_refused(keys: CommandLine, monkeypa
 def test_settings_say_that_they_are_not_the_running_service_s(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("penstock_web.local.announced.running_services", list)
+    monkeypatch.setattr("penstock_web.local.announced.list_running_services", list)
     assert main(["settings"]) == 0
     assert capsys.readouterr().err == ""
     service = SimpleNamespace(address="http://127.0.0.1:9555")
-    monkeypatch.setattr("penstock_web.local.announced.running_services", lambda: [service])
+    monkeypatch.setattr("penstock_web.local.announced.list_running_services", lambda: [service])
     assert main(["settings"]) == 0
     assert "The service at http://127.0.0.1:9555 started with other" in capsys.readouterr().err
 

@@ -16,7 +16,7 @@ from penstock_web.cli.lag import cells
 from penstock_web.doctor.checks import CheckOutcome
 from penstock_web.doctor.examination import Finding
 from penstock_web.local import migrating
-from penstock_web.local.announced import Running, announce, running_services
+from penstock_web.local.announced import Running, announce, list_running_services
 from penstock_web.local_error import LocalError
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import TestServer
@@ -191,8 +191,8 @@ def test_a_running_process_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     one = Running("http://127.0.0.1:9400", None, ("host=db dbname=a", "host=pooler dbname=a"))
     other = Running("http://127.0.0.1:9401", tmp_path)
     with announce(*one):
-        assert running_services() == [one]
+        assert list_running_services() == [one]
         with announce(*other):
-            assert running_services() == [one, other]
-    assert running_services() == []
+            assert list_running_services() == [one, other]
+    assert list_running_services() == []
     assert not left.exists()

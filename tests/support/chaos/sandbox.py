@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from penstock_web.local.debian import library_path, unpack_package
+from penstock_web.local.debian import find_library_path, unpack_package
 from penstock_web.local.state import cache_directory
 from penstock_web.local.system_account import SystemAccount
 from penstock_web.local_error import LocalError
@@ -83,7 +83,7 @@ class Sandbox:
         lines = [f"add table {_TABLE}", f"delete table {_TABLE}", f"add table {_TABLE}"]
         lines.append(f"add chain {_TABLE} input {{ type filter hook input priority 0; }}")
         lines += [f"add rule {_TABLE} input {which} drop" for which in packets]
-        environment = {**os.environ, "LD_LIBRARY_PATH": library_path(self.nft)}
+        environment = {**os.environ, "LD_LIBRARY_PATH": find_library_path(self.nft)}
         command = [str(self.nft / "usr/sbin/nft"), "-f", "-"]
         subprocess.run(command, input="\n".join(lines), text=True, env=environment, check=True)
 

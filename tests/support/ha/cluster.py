@@ -20,8 +20,8 @@ from typing import Any, Final
 import httpx
 import psycopg
 
-from penstock_web.local.binaries import Binaries, accessible_binaries, find_binaries
-from penstock_web.local.debian import library_path, unpack_package
+from penstock_web.local.binaries import Binaries, find_accessible_binaries, find_binaries
+from penstock_web.local.debian import find_library_path, unpack_package
 from penstock_web.local.pgbouncer import account_cache
 from penstock_web.local.postgres import free_port
 from penstock_web.local.system_account import SystemAccount
@@ -140,7 +140,7 @@ def _status(member: Member, path: str) -> int:
 @contextmanager
 def running_cluster(folder: Path, account: SystemAccount, synchronous: bool) -> Iterator[Cluster]:
     """Yields a cluster after all standbys have caught up, and kills all processes at the end. Raises LocalError."""
-    binaries = accessible_binaries(find_binaries(), account)
+    binaries = find_accessible_binaries(find_binaries(), account)
     if not account.can_run(_PATRONI):
         raise LocalError(f"PostgreSQL's user cannot run {_PATRONI}: put the checkout where that user can read it")
     with _running_etcd(folder, account) as etcd_port:
@@ -190,7 +190,7 @@ def _find_etcd(account: SystemAccount) -> tuple[Path, dict[str, str]]:
     if installed := shutil.which("etcd"):
         return Path(installed), {}
     root = unpack_package("etcd-server", account_cache(account) / "etcd")
-    return root / "usr/bin/etcd", {"LD_LIBRARY_PATH": library_path(root)}
+    return root / "usr/bin/etcd", {"LD_LIBRARY_PATH": find_library_path(root)}
 
 
 def _wait_for_etcd(port: int, log: Path) -> None:

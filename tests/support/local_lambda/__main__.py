@@ -21,7 +21,7 @@ from penstock.settings import Settings
 from penstock_web.http.http_server import HttpServer
 from penstock_web.local.up import UpOptions, allow_loopback_webhooks, with_console, with_database
 from penstock_web.local_error import LocalError
-from penstock_web.server import listening_socket
+from penstock_web.server import open_listening_socket
 
 from .environment import RuntimeApi
 from .fleet import Fleet, run_schedules
@@ -37,7 +37,7 @@ PARAMETERS = {"Access": "off"}
 @asynccontextmanager
 async def serving(app: Any, port: int) -> AsyncIterator[int]:
     """Serves the application, and yields its port. With a `port` of 0, the system chooses a free port."""
-    listener = listening_socket(HOST, port, reuse_port=False)
+    listener = open_listening_socket(HOST, port, reuse_port=False)
     server = HttpServer(app)
     await server.start(listener)
     try:
@@ -57,7 +57,7 @@ async def forgetful_network(database_url: str, options: argparse.Namespace) -> A
             )
         yield database_url
         return
-    listener = listening_socket(HOST, 0, reuse_port=False)
+    listener = open_listening_socket(HOST, 0, reuse_port=False)
     port = listener.getsockname()[1]
     async with IdleNetwork(target, options.idle_loss, options.idle_seconds).running(listener):
         yield through(database_url, port)

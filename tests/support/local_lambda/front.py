@@ -84,23 +84,23 @@ class FrontEnd:
         request = await read_request(http)
         name = self._choose(request)
         if name is None:
-            return error_response(404, "Not Found")
+            return build_error_response(404, "Not Found")
         if len(request.body) > self._kind.request_bytes:
-            return error_response(413, "Request Entity Too Large")
+            return build_error_response(413, "Request Entity Too Large")
         try:
             result = await self._result(name, event_of(self._kind.form, request))
         except RequestTooLargeError as error:
             _log.error("%s", error)
-            return error_response(413, "Request Entity Too Large")
+            return build_error_response(413, "Request Entity Too Large")
         except TimeoutError:
             _log.error("%s: no result after %g s", name, self._kind.seconds)
-            return error_response(503, "Service Unavailable")
+            return build_error_response(503, "Service Unavailable")
         except InvocationError as error:
             _log.error("%s", error)
-            return error_response(self._kind.failure_status, "Internal Server Error")
+            return build_error_response(self._kind.failure_status, "Internal Server Error")
         if len(result) > self._kind.response_bytes:
             _log.error("%s: the result has %d bytes", name, len(result))
-            return error_response(self._kind.failure_status, "Internal Server Error")
+            return build_error_response(self._kind.failure_status, "Internal Server Error")
         return response_to_client(response_of(json.loads(result)))
 
     async def _result(self, name: str, event: Mapping[str, Any]) -> bytes:
@@ -191,6 +191,6 @@ async def read_request(http: HttpRequest) -> Request:
     )
 
 
-def error_response(status: int, text: str) -> HttpResponse:
+def build_error_response(status: int, text: str) -> HttpResponse:
     """Returns an error response that the front end itself creates."""
     return HttpResponse(f'{{"message":"{text}"}}', status, media_type="application/json")

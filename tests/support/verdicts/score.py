@@ -147,7 +147,7 @@ def verdicts_of(day: Day, facts: Facts, start: int, end: int, every: int = SCRAP
 def series_of(queue: str, verdicts: list[Verdict]) -> list[dict[str, str]]:
     """Returns the series in /metrics that the queue alerts need."""
     found = {
-        verdict_series(queue, kind): ["1" if verdict.kind is kind else "_" for verdict in verdicts]
+        build_verdict_series(queue, kind): ["1" if verdict.kind is kind else "_" for verdict in verdicts]
         for kind in Kind
     }  # fmt: skip
     found[f'penstock_queue_until_empty_seconds{{queue="{queue}"}}'] = ["600" if v.empties else "_" for v in verdicts]
@@ -158,7 +158,7 @@ def series_of(queue: str, verdicts: list[Verdict]) -> list[dict[str, str]]:
     ]
 
 
-def verdict_series(queue: str, kind: Kind) -> str:
+def build_verdict_series(queue: str, kind: Kind) -> str:
     return f'penstock_queue_verdict{{queue="{queue}",verdict="{kind.value}"}}'
 
 

@@ -145,7 +145,7 @@ def recorded_service(database: Database, monkeypatch: pytest.MonkeyPatch) -> Ite
         connection_made(connection, _RecordedTransport(transport, recorder))  # type: ignore[arg-type]
 
     monkeypatch.setattr(HttpConnection, "connection_made", recorded)
-    listener = server.listening_socket("127.0.0.1", 0, reuse_port=False)
+    listener = server.open_listening_socket("127.0.0.1", 0, reuse_port=False)
     ends: list[Callable[[], object]] = []
     ready = threading.Event()
 

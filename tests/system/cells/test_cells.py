@@ -23,7 +23,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from penstock.postgres.migrations import migrate
-from penstock_web.local.debian import library_path, unpack_package
+from penstock_web.local.debian import find_library_path, unpack_package
 from penstock_web.local.pgbouncer import account_cache
 from penstock_web.local.postgres import Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
@@ -147,7 +147,7 @@ def find_haproxy() -> tuple[Path, dict[str, str]]:
     if installed := shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin"):
         return Path(installed), {}
     root = unpack_package("haproxy", account_cache(ACCOUNT) / "haproxy")
-    return root / "usr/sbin/haproxy", {"LD_LIBRARY_PATH": library_path(root)}
+    return root / "usr/sbin/haproxy", {"LD_LIBRARY_PATH": find_library_path(root)}
 
 
 @pytest.fixture(scope="module")

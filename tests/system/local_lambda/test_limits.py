@@ -26,7 +26,7 @@ from uuid import uuid4
 
 import pytest
 
-from penstock_web.server import listening_socket
+from penstock_web.server import open_listening_socket
 from tests.support.database import Database
 from tests.support.functions.invocations import PYTHON, function, json_request, running
 from tests.support.local_lambda.environment import is_possible
@@ -232,7 +232,7 @@ async def echo_server(received: list[bytes]) -> AsyncIterator[tuple[str, int]]:
 
 @asynccontextmanager
 async def network(target: tuple[str, int], loss: Loss, clock: Clock) -> AsyncIterator[tuple[IdleNetwork, int]]:
-    listener = listening_socket(HOST, 0, reuse_port=False)
+    listener = open_listening_socket(HOST, 0, reuse_port=False)
     port = listener.getsockname()[1]
     made = IdleNetwork(target, loss, clock=clock)
     async with made.running(listener):

@@ -292,7 +292,7 @@ async def test_a_connection_that_ends_after_a_silence_speaks_for_the_others(
     call = asyncio.get_running_loop().create_task(
         pool.fetch("select pg_sleep(60)") if way == "pooled" else pool.call_pipelined(NAP, (60,))
     )
-    await until(lambda: bool(pool._calls) or pool._pipelines.longest_call() > 0)
+    await until(lambda: bool(pool._calls) or pool._pipelines.find_longest_call() > 0)
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         query = "select pg_terminate_backend(pid) from pg_stat_activity where query ~ 'pg_sleep' and pid <> %s"
         connection.execute(query, [connection.info.backend_pid])

@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from penstock.access.sigv4 import MAX_EXPIRES_SECONDS, derive_signing_key, parse, query_pairs, verify
+from penstock.access.sigv4 import MAX_EXPIRES_SECONDS, derive_signing_key, parse, parse_query_pairs, verify
 from penstock.errors import (
     AwsError,
     IncompleteSignature,
@@ -291,7 +291,7 @@ def meaning(request: HttpRequest) -> tuple[Any, ...]:
     }
     header = kept.get(b"authorization", b"")
     kept[b"authorization"] = b",".join(part.strip() for part in header.split(b","))
-    return request.method, request.path, sorted(query_pairs(request.query)), kept, request.body
+    return request.method, request.path, sorted(parse_query_pairs(request.query)), kept, request.body
 
 
 @st.composite

@@ -87,7 +87,7 @@ def parse(http: HttpRequest) -> SignatureClaim:
     tokens, and SignatureDoesNotMatch for an impossible scope.
     """
     header = http.headers.get(b"authorization")
-    pairs = query_pairs(http.query) if http.query else []
+    pairs = parse_query_pairs(http.query) if http.query else []
     presigned = any(name.startswith(b"X-Amz-") for name, _ in pairs)
     if header is not None and presigned:
         raise IncompleteSignature("Only one of Authorization header and X-Amz-… query parameters is allowed.")
@@ -289,7 +289,7 @@ def build_canonical_path(path: str) -> bytes:
     return quote_from_bytes(once.encode(), safe="/~").encode()
 
 
-def query_pairs(query: bytes) -> Pairs:
+def parse_query_pairs(query: bytes) -> Pairs:
     """Returns the decoded names and values. A plus sign is a space, as in the Query protocol."""
     pairs = [part.partition(b"=") for part in query.replace(b"+", b"%20").split(b"&") if part]
     return [(unquote_to_bytes(name), unquote_to_bytes(value)) for name, _, value in pairs]

@@ -69,7 +69,7 @@ class Finished(NamedTuple):
     duration_ms: int | None = None
 
 
-def next_delay_ms(delivery: Delivery) -> int | None:
+def compute_next_delay_ms(delivery: Delivery) -> int | None:
     """Returns the milliseconds until the next attempt after a failed attempt, or None after the last attempt."""
     delays = _FIXED_DELAYS.get(delivery.kind) or retry_delays((delivery.policy or {}).get("healthyRetryPolicy") or {})
     return round(delays[delivery.attempts] * 1000) if delivery.attempts < len(delays) else None

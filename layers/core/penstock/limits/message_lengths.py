@@ -48,11 +48,11 @@ class MessageLengths:
         receive."""
         return queue.arn not in self._long and self._bytes.get(queue.arn, 0) <= LONG_BYTES
 
-    def largest_receive(self, queue: NamedQueue) -> int:
+    def estimate_largest_receive(self, queue: NamedQueue) -> int:
         """Returns the number of messages that one receive should return."""
         return min(MAX_RECEIVE, 1 + MERGED_BYTES // (self._bytes.get(queue.arn, UNKNOWN_BYTES) + 1))
 
-    def most_for_one(self, queue: NamedQueue) -> int:
+    def estimate_most_for_one(self, queue: NamedQueue) -> int:
         """Returns the most messages that a caller should receive, which is at least one. For an unknown queue, the
         result limits no request."""
         return 1 + MAX_RESPONSE_BYTES // (self._bytes.get(queue.arn, 0) + 1)

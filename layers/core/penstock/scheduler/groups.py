@@ -121,7 +121,7 @@ def list_schedule_groups(
 @audited(lambda request, _context: Act("scheduler:TagResource", request.resource_arn, when_changed=True))
 def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Operation[None]:
     """Adds tags to a group. The new value replaces the value of an existing tag."""
-    arn = own_group(request.resource_arn, context)
+    arn = find_own_group(request.resource_arn, context)
     tags = check_tags(request.tags)
     (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*build_key(arn), encode_jsonb(tags), MAX_TAGS))
     raise_tag_error(row.error, arn)
@@ -130,7 +130,7 @@ def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Ope
 @audited(lambda request, _context: Act("scheduler:UntagResource", request.resource_arn, when_changed=True))
 def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Operation[None]:
     """Removes tags. Ignores missing tags."""
-    arn = own_group(request.resource_arn, context)
+    arn = find_own_group(request.resource_arn, context)
     (row,) = yield from Call(UNTAG_SCHEDULE_GROUP, (*build_key(arn), request.tag_keys))
     raise_tag_error(row.error, arn)
 
@@ -139,7 +139,7 @@ def list_tags_for_resource(
     request: scheduler.ListTagsForResourceRequest, context: Context
 ) -> Operation[scheduler.ListTagsForResourceResult]:
     """Returns all tags of a group."""
-    group = yield from read(own_group(request.resource_arn, context).name, context)
+    group = yield from read(find_own_group(request.resource_arn, context).name, context)
     return scheduler.ListTagsForResourceResult(
         tags=[scheduler.Tag(key=key, value=value) for key, value in group.tags.items()]
     )
@@ -168,7 +168,7 @@ def raise_tag_error(error: str | None, arn: GroupArn) -> None:
 
 
 # --- the group of a request ------------------------------------------------------------------------------------------
-def own_group(text: str, context: Context) -> GroupArn:
+def find_own_group(text: str, context: Context) -> GroupArn:
     """Returns the group with the request's ARN. Raises ResourceNotFoundException for a group of another account or
     region."""
     arn = parse_group_arn(text)

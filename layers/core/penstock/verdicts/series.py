@@ -98,7 +98,7 @@ def _fill(series: Series, rows: Sequence[Minute], ends_at: datetime) -> None:
 
 def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
     """Sets the newest gauges from the facts, the current minute, or the last minutes."""
-    receives = [at for row in rows if (at := last_receive(row)) is not None]
+    receives = [at for row in rows if (at := find_last_receive(row)) is not None]
     series.last_received_at = convert_to_utc(max(receives, default=None))
     oldest_at = next((row.oldest_at for row in reversed(rows) if row.visible is not None), None)
     visible, in_flight = (series.visible[-1], series.in_flight[-1]) if len(series) else (0, 0)
@@ -116,7 +116,7 @@ def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
     series.now = series.now._replace(oldest_at=convert_to_utc(series.now.oldest_at))
 
 
-def last_receive(row: Minute) -> datetime | None:
+def find_last_receive(row: Minute) -> datetime | None:
     """Returns the time of the last receive up to the given minute, or the end of the minute if only the number of
     receives is known."""
     known = row.last_received_at

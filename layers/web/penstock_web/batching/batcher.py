@@ -45,9 +45,9 @@ from .merge import (
     check_distinct,
     check_not_refused,
     distribute_messages,
+    group_rows_by_effect,
+    group_rows_by_transaction,
     merge_calls,
-    rows_by_effect,
-    rows_by_transaction,
 )
 from .pending_batch import BYTES_PER_ENTRY, LONG_WEIGHT, PendingBatch, PendingEffect, RowsFuture
 from .write_backpressure import WriteBackpressure
@@ -302,7 +302,7 @@ class Batcher:
             return await self._call_transactions(execute, cast("list[Transact[TransactedRow]]", effects))
         if not isinstance(first, Receive):
             rows = await execute(*merge_calls(effects))
-            return rows_by_effect(list(map(len, cast("list[Batch]", effects))), rows)
+            return group_rows_by_effect(list(map(len, cast("list[Batch]", effects))), rows)
         try:
             rows = await execute(*merge_calls(effects, assume_short=self._lengths.are_short(first.queue)))
         except psycopg.Error as error:
@@ -325,7 +325,7 @@ class Batcher:
         rows = cast("list[TransactedRow]", await execute(*merge_calls(transactions)))
         if len(transactions) > 1:
             check_not_refused(rows)
-        return rows_by_transaction(transactions, rows)
+        return group_rows_by_transaction(transactions, rows)
 
     async def _call_and_wake(
         self, execute: ExecuteStatement, pending: Sequence[PendingEffect]

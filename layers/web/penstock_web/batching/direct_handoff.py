@@ -22,7 +22,7 @@ from penstock_web.database.calls import RowT, StatementCall
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import Waiter
 
-from .merge import Batch, distribute_messages, merge_calls, rows_by_effect
+from .merge import Batch, distribute_messages, group_rows_by_effect, merge_calls
 from .pending_batch import PendingEffect
 from .write_backpressure import WriteBackpressure
 
@@ -137,7 +137,7 @@ class DirectHandoff:
             self._long_polls.wake(queue_arn, count)
         for queue_arn in emptied:
             self._long_polls.assume_empty(queue_arn, missed_wakeups)
-        return rows_by_effect(list(map(len, effects)), rows)
+        return group_rows_by_effect(list(map(len, effects)), rows)
 
     def wake(self, effects: Sequence[Batch]) -> None:
         """Wakes waiters after messages were stored without the direct handoff."""

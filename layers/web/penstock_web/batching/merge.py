@@ -79,7 +79,7 @@ def check_not_refused(rows: Sequence[TransactedRow]) -> None:
         raise NotMergeable
 
 
-def rows_by_effect(lengths: Sequence[int], rows: Sequence[Row]) -> list[list[Row]]:
+def group_rows_by_effect(lengths: Sequence[int], rows: Sequence[Row]) -> list[list[Row]]:
     """Returns the rows of each effect. `lengths` is the number of entries of each effect. `n` remains the number of the
     entry in the whole call.
     """
@@ -92,7 +92,7 @@ def rows_by_effect(lengths: Sequence[int], rows: Sequence[Row]) -> list[list[Row
     return results
 
 
-def rows_by_transaction(
+def group_rows_by_transaction(
     transactions: Sequence[Transact[TransactedRow]], rows: Sequence[TransactedRow]
 ) -> list[list[TransactedRow]]:
     """Returns each transaction's rows. A row describes a message. `n` counts from 1 within the rows of each

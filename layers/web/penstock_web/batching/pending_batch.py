@@ -89,18 +89,18 @@ class PendingBatch:
     @property
     def receives_long_messages(self) -> bool:
         """Returns whether the messages are so long that one request can get fewer messages."""
-        return self.queue is not None and self._lengths.most_for_one(self.queue) < MAX_RECEIVE
+        return self.queue is not None and self._lengths.estimate_most_for_one(self.queue) < MAX_RECEIVE
 
     def next_flush(self) -> list[PendingEffect]:
         """Returns the effects of the next flush. Omits effects of ended requests."""
         taken: list[PendingEffect] = []
         weight = 0
-        max_weight = MAX_FLUSH_WEIGHT if self.queue is None else self._lengths.largest_receive(self.queue)
+        max_weight = MAX_FLUSH_WEIGHT if self.queue is None else self._lengths.estimate_largest_receive(self.queue)
         while self.pending and weight < max_weight:
             each = self.pending.popleft()
             if not each.future.done():
                 if self.queue is not None:
-                    each.limit(self._lengths.most_for_one(self.queue))
+                    each.limit(self._lengths.estimate_most_for_one(self.queue))
                 taken.append(each)
                 weight += each.weight
         return taken

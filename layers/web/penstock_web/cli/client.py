@@ -201,15 +201,15 @@ def _code(data: bytes) -> str:
         return ""
 
 
-def queue_path(name: str, rest: str = "") -> str:
+def build_queue_path(name: str, rest: str = "") -> str:
     """Returns /queues/NAME with an escaped name."""
     return f"/queues/{quote(name, safe='')}{rest}"
 
 
 def _only_running() -> str:
-    from penstock_web.local.announced import running_services
+    from penstock_web.local.announced import list_running_services
 
-    found = running_services()
+    found = list_running_services()
     if len(found) > 1:
         addresses = ", ".join(service.address for service in found)
         raise LocalError(f"several services run: {addresses}. Choose a service with --endpoint or PENSTOCK_ENDPOINT")

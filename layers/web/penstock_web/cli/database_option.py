@@ -19,7 +19,7 @@ DatabaseAddress = Annotated[
 ]
 
 
-def variables_with(address: str | None) -> dict[str, str]:
+def build_variables_with(address: str | None) -> dict[str, str]:
     """Returns the environment. A given `address` replaces the environment's database addresses. Raises SettingError for
     an empty address.
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
-from .client import queue_path
+from .client import build_queue_path
 from .values import accept_only, json_object
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def find_messages(
 
     body: dict[str, object] = {"filter": conditions}
     while limit > 0:
-        page = client.decoded(FoundPage, "POST", queue_path(name, "/messages/search"), {**body, "limit": limit})
+        page = client.decoded(FoundPage, "POST", build_queue_path(name, "/messages/search"), {**body, "limit": limit})
         yield page.messages
         limit -= len(page.messages)
         if page.next is None:

@@ -68,7 +68,7 @@ class _Page(msgspec.Struct):
 def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
     """Returns the names and verdicts of the caller's queues, from the worst to the best. Reads over the REST API."""
     queues = list_queues(RestClient(endpoint), target_lag_seconds)
-    found = [(queue.name, verdict_in(queue.verdict)) for queue in queues if queue.verdict is not None]
+    found = [(queue.name, find_verdict_in(queue.verdict)) for queue in queues if queue.verdict is not None]
     return sorted(found, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
 
 
@@ -102,7 +102,7 @@ def list_queues(client: RestClient, target_lag_seconds: int = TARGET_LAG_SECONDS
     return found
 
 
-def verdict_in(document: QueueVerdict) -> Verdict:
+def find_verdict_in(document: QueueVerdict) -> Verdict:
     """Converts a document to a verdict. The document omits the number of expired messages."""
     names = {field.name for field in fields(Verdict)} & {*QueueVerdict.__struct_fields__}
     shown = {name: getattr(document, name) for name in names}

@@ -17,7 +17,7 @@ from penstock_web.local.terminal_text import to_printable
 from penstock_web.report.formats import rate_with_unit
 from penstock_web.report.svg import plural
 
-from .lag import ListedQueue, emptying, show_state, verdict_in
+from .lag import ListedQueue, emptying, find_verdict_in, show_state
 
 _HEAD_LINES: Final = 4
 """The lines above the first queue: the summary, the keys, an empty line or an error, and the titles."""
@@ -82,7 +82,7 @@ class QueueTable:
     def take(self, queues: Sequence[ListedQueue], concerns: int | None = None) -> None:
         """Replaces the queues. `concerns` is the number of everything that needs attention, or None if unknown."""
         self.concerns = concerns
-        self.rows = [Row(queue, verdict_in(queue.verdict) if queue.verdict else None) for queue in queues]
+        self.rows = [Row(queue, find_verdict_in(queue.verdict) if queue.verdict else None) for queue in queues]
         self.read_at, self.error = datetime.now(UTC), ""
 
     def press(self, key: str, height: int) -> bool:

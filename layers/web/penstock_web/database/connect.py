@@ -82,7 +82,7 @@ async def connect(url: str, call_seconds: float, name: str = "") -> LimitedAsync
 
     pg_stat_activity shows `name` as application_name, unless the address contains an application_name.
     """
-    options = connection_options(url)
+    options = build_connection_options(url)
     if name:
         options.setdefault("fallback_application_name", name)
     connection = await LimitedAsyncConnection.connect(**options)
@@ -95,7 +95,7 @@ async def connect(url: str, call_seconds: float, name: str = "") -> LimitedAsync
     return connection
 
 
-def connection_options(url: str) -> dict[str, Any]:
+def build_connection_options(url: str) -> dict[str, Any]:
     """Returns the options that every asynchronous connection uses. The options turn off prepared statements, which
     PgBouncer 1.18 mixes up.
     """

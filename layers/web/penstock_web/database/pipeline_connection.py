@@ -77,7 +77,7 @@ class PipelineConnection:
         self._rows: list[list[Row]] = []
         self._error: psycopg.Error | None = None
         self._writing = False
-        # Identifies the call that was running when `seconds_under_way` last ran.
+        # Identifies the call that was running when `count_seconds_under_way` last ran.
         self._last_watched: ResultsFuture | None = None
         self._watched_since = 0.0
         self.silent_seconds = 0.0
@@ -122,7 +122,7 @@ class PipelineConnection:
         """Returns whether a call is running."""
         return self._results_future is not None
 
-    def seconds_under_way(self) -> float:
+    def count_seconds_under_way(self) -> float:
         """Returns the seconds since this method first ran during the current call, or 0 if no call is running. A call
         therefore does not need to store its start time.
         """
@@ -141,7 +141,7 @@ class PipelineConnection:
             self._loop.remove_writer(self._socket)
             self._socket = -1
         self._pgconn.finish()
-        self.silent_seconds = self.seconds_under_way()
+        self.silent_seconds = self.count_seconds_under_way()
         future, self._results_future = self._results_future, None
         if future is not None and not future.done():
             future.set_exception(reason or psycopg.OperationalError("the connection was lost"))

@@ -104,9 +104,9 @@ class PipelinePool:
         while self._idle:
             self._discard(self._idle.pop())
 
-    def longest_call(self) -> float:
+    def find_longest_call(self) -> float:
         """Returns the age in seconds of the oldest running call."""
-        return max((pipeline.seconds_under_way() for pipeline in self._open), default=0.0)
+        return max((pipeline.count_seconds_under_way() for pipeline in self._open), default=0.0)
 
     async def close(self) -> None:
         """Closes the idle connections."""
@@ -134,7 +134,7 @@ class PipelinePool:
         self._count -= 1
 
     def _watch(self) -> None:
-        overdue = [pipeline for pipeline in self._open if pipeline.seconds_under_way() > self._call_seconds]
+        overdue = [pipeline for pipeline in self._open if pipeline.count_seconds_under_way() > self._call_seconds]
         for pipeline in overdue:  # Callers will later return the connections that are in use.
             pipeline.close(CallOverdue(self._call_seconds))
         if overdue:

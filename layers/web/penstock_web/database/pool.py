@@ -38,7 +38,7 @@ from penstock.postgres.sqlstates import Meaning, find_error_meaning
 from penstock.postgres.statement import Row, Statement
 
 from .calls import PROCESS, SET_CONFIG, RowT
-from .connect import LimitedAsyncConnection, build_reporting_class, connect, connection_options, is_stale
+from .connect import LimitedAsyncConnection, build_connection_options, build_reporting_class, connect, is_stale
 from .one_database import OneDatabase
 from .outage import explain_failure, is_full_pooler, is_shortage
 from .pipeline_connection import PipelineConnection
@@ -148,7 +148,7 @@ class Pool:
     def _build_pool(self) -> AsyncConnectionPool[LimitedAsyncConnection]:
         return AsyncConnectionPool(
             connection_class=build_reporting_class(self._note_failure),
-            kwargs=connection_options(self._url),
+            kwargs=build_connection_options(self._url),
             configure=self._configure,
             min_size=min(MIN_CONNECTIONS, self._limits.max_pooled),
             max_size=self._limits.max_pooled,
@@ -292,7 +292,7 @@ class Pool:
         """Returns whether overdue calls hang although the database accepts new connections."""
         now = monotonic()
         longest = max((now - began for began in self._calls.values()), default=0.0)
-        if max(longest, self._pipelines.longest_call()) <= 2 * self._limits.call_seconds:
+        if max(longest, self._pipelines.find_longest_call()) <= 2 * self._limits.call_seconds:
             return False
         try:
             await (await connect(self._url, CONNECT_SECONDS)).close()

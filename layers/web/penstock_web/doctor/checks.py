@@ -16,7 +16,7 @@ from penstock_web.local_error import LocalError
 
 from . import alerts, database, own_settings, pooler, roles, server_settings, service, sessions, stored_rows, versions
 from .examination import Examination, Finding
-from .own_settings import check_settings, usable_settings
+from .own_settings import check_settings, find_usable_settings
 
 IDS: Final = "ids"
 _ROWS: Final = "stored rows"
@@ -155,7 +155,7 @@ def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: b
 
     If `after_restore` is true, first raises the ids. If `fix` is true, ends subscriptions that no policy allows.
     """
-    examined = Examination(usable_settings(variables), variables, after_restore=after_restore, fix=fix)
+    examined = Examination(find_usable_settings(variables), variables, after_restore=after_restore, fix=fix)
     try:
         examined.choose_database()
     except (SettingError, LocalError) as error:

@@ -31,7 +31,7 @@ def check_settings(variables: Mapping[str, str]) -> Iterator[Finding]:
         )
 
 
-def usable_settings(variables: Mapping[str, str]) -> Settings:
+def find_usable_settings(variables: Mapping[str, str]) -> Settings:
     """Returns the settings without the invalid values."""
     settings, _ = _read_usable(variables)
     return settings

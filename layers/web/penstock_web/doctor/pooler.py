@@ -219,10 +219,10 @@ def _check_sizes(examined: Examination) -> Iterator[Finding]:
         rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
     sizes = [int(row["pool_size"]) + int(row.get("reserve_pool", 0)) for row in rows if row["name"] == name]
     if sizes:
-        yield from judge_pool(sizes[0], available_connections(examined.direct()))
+        yield from judge_pool(sizes[0], compute_available_connections(examined.direct()))
 
 
-def available_connections(connection: LimitedConnection) -> int:
+def compute_available_connections(connection: LimitedConnection) -> int:
     """Returns how many sessions roles without special rights can open. Raises psycopg's errors."""
     row = connection.execute(
         "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"

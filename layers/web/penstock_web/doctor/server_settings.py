@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from .examination import Examination, Finding
-from .pooler import available_connections
+from .pooler import compute_available_connections
 
 SUBJECT = "PostgreSQL"
 SESSIONS = "sessions"
@@ -111,7 +111,7 @@ def check_server_settings(examined: Examination) -> Iterator[Finding]:
     yield from judge_settings(values, connection.session.role)
     row = connection.execute("select count(*) from pg_stat_activity where backend_type = 'client backend'").fetchone()
     yield from judge_connections(
-        available_connections(connection), row[0] if row else 0, examined.settings.queue_max_connections
+        compute_available_connections(connection), row[0] if row else 0, examined.settings.queue_max_connections
     )
 
 

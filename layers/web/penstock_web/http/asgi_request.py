@@ -131,7 +131,7 @@ class AsgiRequest(AwsRequest):
         self.keep_alive = False
         self._note(error)
         scope = self._scope
-        self._respond(self._application.error_without_call(dict(scope["headers"]), scope["path"], error))
+        self._respond(self._application.build_error_without_call(dict(scope["headers"]), scope["path"], error))
 
     def _respond(self, response: HttpResponse | None) -> None:
         super()._respond(response)

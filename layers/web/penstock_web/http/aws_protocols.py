@@ -92,12 +92,12 @@ class AwsApplication:
         if isinstance(error, RejectedRequest):
             self.meter.count_refusal(error.error)
             return error.response()
-        response = self.error_without_call(http.headers, http.path, InternalFailure())
+        response = self.build_error_without_call(http.headers, http.path, InternalFailure())
         request_id = dict(response.headers)[b"x-amzn-requestid"].decode()
         _log.error("a request could not be read", exc_info=error, extra={"request_id": request_id})
         return response
 
-    def error_response(self, call: ActionCall, error: BaseException) -> HttpResponse:
+    def build_error_response(self, call: ActionCall, error: BaseException) -> HttpResponse:
         """Returns the response to a failed call. Logs an error that AWS does not define, and gives the client no
         details.
         """
@@ -110,7 +110,7 @@ class AwsApplication:
             error = InternalFailure()
         return encode_error(call.protocol, error, request_id, call.service)
 
-    def error_without_call(self, headers: Mapping[bytes, bytes], path: str, error: AwsError) -> HttpResponse:
+    def build_error_without_call(self, headers: Mapping[bytes, bytes], path: str, error: AwsError) -> HttpResponse:
         """Returns the error response to a request that does not name a known call."""
         service = guess_service(HttpRequest("", path, b"", headers, b""))
         return encode_error(detect_protocol(headers, path), error, self.environment.request_ids(), service)

@@ -123,7 +123,7 @@ class AwsRequest:
 
     def _fail(self, error: BaseException) -> None:
         self._note(error)
-        self._respond(self._application.error_response(cast("ActionCall", self._call), error))
+        self._respond(self._application.build_error_response(cast("ActionCall", self._call), error))
 
     def _note(self, error: BaseException) -> None:
         if self._notes is not None:

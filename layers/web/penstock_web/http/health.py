@@ -18,7 +18,7 @@ from fastapi import APIRouter, Response
 from penstock import __version__
 from penstock.actions import SERVICES
 from penstock.postgres.statement import Row
-from penstock_web.routing.openapi import Responses, json_responses
+from penstock_web.routing.openapi import Responses, describe_json_responses
 from penstock_web.routing.routes import json_response
 
 CHECK_TIMEOUT_SECONDS = 2.0
@@ -69,7 +69,7 @@ class Readiness:
         return "the database is read-only, or a standby" if read_only else ""
 
 
-def health_router(
+def build_health_router(
     fetch: Callable[[str], Awaitable[list[Row]]],
     is_stuck: Callable[[], Awaitable[bool]],
     explain: Callable[[], str],
@@ -111,6 +111,6 @@ def health_router(
 
 def describe_states(kind: type[msgspec.Struct], unavailable: str) -> Responses:
     """Describes both responses for the OpenAPI document. `unavailable` describes the response with status 503."""
-    responses = json_responses(kind, statuses=(200, 503))
+    responses = describe_json_responses(kind, statuses=(200, 503))
     responses[503]["description"] = unavailable
     return responses

@@ -17,7 +17,7 @@ RESERVED_FILES = 64
 MAX_CONNECTIONS = 65_536
 
 
-def connections_of_process() -> int:
+def count_process_connections() -> int:
     """Returns the process's limit on open files (`ulimit -n`), minus the files that the process itself needs."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
@@ -54,7 +54,7 @@ class HttpLimits:
     max_unread_body_bytes: int = LONG_BODY_BYTES
     """Limits the bytes of a body that the server reads before the application requests them, except for one read from
     the socket."""
-    max_connections: int = field(default_factory=connections_of_process)
+    max_connections: int = field(default_factory=count_process_connections)
     """Limits the number of concurrent connections. Further connections get 503."""
     max_share_of_an_address: float = 0.75
     """Limits the share of these connections that one address can have (a load balancer has several addresses). Further

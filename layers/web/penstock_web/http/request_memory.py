@@ -256,7 +256,7 @@ class LongRequest:
             self._acquired.append(budget)
 
 
-def bytes_to_reserve(headers: Iterable[tuple[bytes, bytes]]) -> int:
+def compute_bytes_to_reserve(headers: Iterable[tuple[bytes, bytes]]) -> int:
     """Returns the largest possible number of bytes in a request's body. The result is 0 for a short body, which needs
     no part of the budget.
     """

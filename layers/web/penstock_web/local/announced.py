@@ -52,7 +52,7 @@ def announce(address: str, folder: Path | None, databases: Sequence[str] = ()) -
             file.unlink(missing_ok=True)
 
 
-def running_services() -> list[Running]:
+def list_running_services() -> list[Running]:
     """Returns the running services, sorted by address. Removes the files of services that were killed."""
     found = []
     with suppress(OSError):

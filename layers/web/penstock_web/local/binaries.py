@@ -89,7 +89,7 @@ def _examine(directory: Path, source: Source) -> Binaries | None:
     return Binaries(directory, int(match[1]), source) if match else None
 
 
-def accessible_binaries(binaries: Binaries, account: SystemAccount) -> Binaries:
+def find_accessible_binaries(binaries: Binaries, account: SystemAccount) -> Binaries:
     """Returns programs that the server's user can run. If the user cannot enter the folder of the Python package,
     copies the package's programs. Raises LocalError if the user cannot run the installed programs.
     """

@@ -9,7 +9,7 @@ import psycopg
 
 from penstock.settings import SettingError, Settings
 
-from .announced import running_services
+from .announced import list_running_services
 from .migrating import without_password
 from .postgres import service_dsn
 from .state import default_state_directory
@@ -39,7 +39,7 @@ def choose_folder() -> Path:
     does not select one.
     """
     wanted = os.environ.get("PENSTOCK_ENDPOINT", "").rstrip("/")
-    running = [service for service in running_services() if service.folder]
+    running = [service for service in list_running_services() if service.folder]
     found = [service for service in running if service.address == wanted] or running
     folders = sorted({service.folder for service in found if service.folder})
     if len(folders) > 1:

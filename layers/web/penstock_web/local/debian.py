@@ -41,7 +41,7 @@ def _unpack(name: str, target: Path) -> None:
     unfinished.rename(target)
 
 
-def library_path(root: Path) -> str:
+def find_library_path(root: Path) -> str:
     """Returns LD_LIBRARY_PATH for unpacked programs in `root`."""
     return ":".join(map(str, (*root.glob("usr/lib/*-linux-gnu*"), root / "usr/lib")))
 

@@ -61,10 +61,10 @@ def _pid_in(file: Path) -> int | None:
 
 
 def _runs_in(folder: Path, pid: int) -> bool:
-    return str(folder) in command_line(pid)
+    return str(folder) in build_command_line(pid)
 
 
-def command_line(pid: int) -> str:
+def build_command_line(pid: int) -> str:
     """Returns the command line of a process, or "" if the process does not run. Reads /proc if possible, because slim
     container images have no ps. macOS has only ps.
     """

@@ -25,8 +25,8 @@ from psycopg import sql
 
 from penstock_web.local_error import LocalError
 
-from .debian import library_path, unpack_package
-from .guardian import command_line
+from .debian import find_library_path, unpack_package
+from .guardian import build_command_line
 from .postgres import DATABASE, ROLE, Postgres, free_port
 from .state import cache_directory
 from .system_account import SystemAccount
@@ -64,7 +64,7 @@ def find_pgbouncer(account: SystemAccount) -> Program:
         if place and Path(place).exists():
             return Program(Path(place))
     root = unpack_package("pgbouncer", account_cache(account) / "pgbouncer")
-    return Program(root / "usr/sbin/pgbouncer", library_path(root))
+    return Program(root / "usr/sbin/pgbouncer", find_library_path(root))
 
 
 def account_cache(account: SystemAccount) -> Path:
@@ -185,6 +185,6 @@ def _stop_leftover(home: Path) -> None:
     if not pid_file.exists():
         return
     pid = int(pid_file.read_text())
-    if str(home / "pgbouncer.ini") in command_line(pid):
+    if str(home / "pgbouncer.ini") in build_command_line(pid):
         os.kill(pid, signal.SIGKILL)
     pid_file.unlink(missing_ok=True)

@@ -26,7 +26,7 @@ from penstock.postgres.roles import create_roles
 from penstock.postgres.statement import Row
 from penstock_web.local_error import LocalError
 
-from .binaries import Binaries, Source, accessible_binaries, find_binaries
+from .binaries import Binaries, Source, find_accessible_binaries, find_binaries
 from .system_account import SystemAccount
 
 ROLE: Final = "penstock"
@@ -153,7 +153,7 @@ def _ignore_libpq_variables() -> None:
 
 def _prepare(state: Path, account: SystemAccount, source: Source) -> tuple[Path, Binaries]:
     home = account.create_private_folder(state / "postgres")
-    binaries = accessible_binaries(_binaries_for(home / "data", source), account)
+    binaries = find_accessible_binaries(_binaries_for(home / "data", source), account)
     if not (home / "data/PG_VERSION").exists():
         _initialise(binaries, account, home)
     return home, binaries

@@ -19,7 +19,7 @@ from penstock_web.database.pool import Pool
 from .exposition import TEXT, ExpositionFormat, block_series, format_family
 from .meter import Meter
 from .negotiation import takes_gzip, wants_openmetrics
-from .readings import Reading, Readings, reading_series
+from .readings import Reading, Readings, build_reading_series
 from .verdicts import VerdictReadings
 
 _find_accounts: Final = re.compile(r"arn:aws:[a-z]+:[a-z0-9-]*:([0-9]{12}):").findall
@@ -34,11 +34,11 @@ ROUNDS_BETWEEN_REMOVALS: Final = 60
 ROUNDS_BETWEEN_REMOVALS."""
 
 
-def metric_texts(meter: Meter, reading: Reading | None, form: ExpositionFormat = TEXT) -> Iterator[str]:
+def write_metric_texts(meter: Meter, reading: Reading | None, form: ExpositionFormat = TEXT) -> Iterator[str]:
     """Yields the text of each family, and then the end of the response."""
     for family, series in block_series(meter.memory.total()):
         yield format_family(family, series, form)
-    for family, series in reading_series(reading, meter.queues.label):
+    for family, series in build_reading_series(reading, meter.queues.label):
         yield format_family(family, series, form)
     yield form.end
 
@@ -58,7 +58,7 @@ def publish_pool(meter: Meter, pool: Pool) -> None:
     meter.set_pool_gauges(pool.stats(), pool.timeouts)
 
 
-def metrics_router(
+def build_metrics_router(
     meter: Meter,
     pool: Pool,
     settings: Settings,
@@ -82,7 +82,7 @@ def metrics_router(
         reading = await readings()
         publish_pool(meter, pool)
         parts: list[str] = []
-        for text in metric_texts(meter, reading, form):
+        for text in write_metric_texts(meter, reading, form):
             parts.append(text if account is None else keep_account(text, account))
             await asyncio.sleep(0)  # The pause lets other requests run.
         headers = {"vary": "Accept, Accept-Encoding"}

@@ -15,7 +15,7 @@ from penstock_web.database.calls import ExecuteStatement
 from .exposition import FamilySeries, format_labels
 from .families import DATABASE_UP, MEASUREMENT_AGE, QUEUE_GAUGES, QUEUES_MEASURED, READINGS
 from .queue_counts import OTHER
-from .verdicts import Judged, VerdictReadings, verdict_series
+from .verdicts import Judged, VerdictReadings, build_verdict_series
 
 MAX_WAIT_SECONDS: Final = 2.0
 FRESH_SECONDS: Final = 1.0
@@ -72,16 +72,16 @@ class Readings:
             return None
 
 
-def reading_series(reading: Reading | None, label: Callable[[str], str]) -> Iterator[FamilySeries]:
+def build_reading_series(reading: Reading | None, label: Callable[[str], str]) -> Iterator[FamilySeries]:
     """Yields the series of each family. `label` returns the label for the ARN of a queue."""
     yield DATABASE_UP, [("", [float(reading is not None)])]
     if reading is not None:
-        yield from queue_gauge_series(reading.queues, label)
-        yield from verdict_series(reading.verdicts, label)
-        yield from installation_gauge_series(reading.installation)
+        yield from build_queue_gauge_series(reading.queues, label)
+        yield from build_verdict_series(reading.verdicts, label)
+        yield from build_installation_gauge_series(reading.installation)
 
 
-def queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) -> Iterator[FamilySeries]:
+def build_queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) -> Iterator[FamilySeries]:
     """Yields the series of the queue gauges."""
     named = sorted((OTHER if row.arn is None else label(row.arn), row) for row in rows)
     labelled = [(format_labels(["queue"], [name]), row) for name, row in named]
@@ -91,7 +91,7 @@ def queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) 
     yield QUEUES_MEASURED, [("", [float(sum(row.arn is not None for row in rows))])]
 
 
-def installation_gauge_series(rows: list[InstallationRow]) -> Iterator[FamilySeries]:
+def build_installation_gauge_series(rows: list[InstallationRow]) -> Iterator[FamilySeries]:
     """Yields the series of the installation gauges. Omits names that this release does not know."""
     for name, (family, label) in READINGS.items():
         found = sorted((row.label, row.value) for row in rows if row.name == name)

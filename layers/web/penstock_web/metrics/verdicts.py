@@ -86,7 +86,7 @@ class VerdictReadings:
         return found
 
 
-def verdict_series(verdicts: Sequence[Judged], label: Callable[[str], str]) -> Iterator[FamilySeries]:
+def build_verdict_series(verdicts: Sequence[Judged], label: Callable[[str], str]) -> Iterator[FamilySeries]:
     """Yields the series of each family. `label` returns the label for the ARN of a queue. Omits unknown values."""
     named = sorted((label(judged.arn), judged) for judged in verdicts)
     lines = [(format_labels(["queue"], [name]), judged.verdict, judged) for name, judged in named]

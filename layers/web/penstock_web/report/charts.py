@@ -239,7 +239,7 @@ def _time_axis(start: datetime, end: datetime, across: Scale, bottom: float) -> 
     return join_markup(parts)
 
 
-def sparkline(values: Sequence[float], low: Sequence[float], high: Sequence[float], text: str) -> str:
+def draw_sparkline(values: Sequence[float], low: Sequence[float], high: Sequence[float], text: str) -> str:
     """Draws a forecast for a table cell: a line, and a band that shows the forecast's interval."""
     across, up = Scale(0, max(1, len(values) - 1), 2, 88), Scale(0, max(1.0, *high), 20, 3)
     middle, lower, upper = (

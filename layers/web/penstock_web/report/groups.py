@@ -35,7 +35,7 @@ class HotGroups:
         return self.bars[0].value / self.arrivals if self.bars else 0.0
 
 
-def groups_section(queues: Sequence[HotGroups]) -> Iterator[str]:
+def build_groups_section(queues: Sequence[HotGroups]) -> Iterator[str]:
     """Yields a table for each queue in which one group has a large share of the arrivals, from the largest to the
     smallest share. Does not yield anything if there are no groups.
     """

@@ -34,7 +34,7 @@ class HeatMap:
     cells: Mapping[tuple[str, datetime], Cell]
 
 
-def heat_section(heat: HeatMap) -> Iterator[str]:
+def build_heat_section(heat: HeatMap) -> Iterator[str]:
     """Yields a table of the queues that have a value. Does not yield anything if no queue has a value."""
     names = [name for name in heat.names if any((name, start) in heat.cells for start in heat.starts)]
     if not names:
@@ -47,7 +47,7 @@ def heat_section(heat: HeatMap) -> Iterator[str]:
     for name in names:
         yield f'<tr><th scope="row">{clip_name(name)}</th><td>{_strip(name, heat)}</td></tr>'
     yield f'</tbody></table><div class="axis" aria-hidden="true">{_axis(heat)}</div><ul class="legend">'
-    yield from (f'<li><i class="shade{number}"></i>{text}</li>' for number, text in shade_legend())
+    yield from (f'<li><i class="shade{number}"></i>{text}</li>' for number, text in draw_shade_legend())
     yield "<li><i></i>no deleted messages</li></ul></section>"
 
 
@@ -83,7 +83,7 @@ def shade(microseconds: float) -> int:
     return bisect_left(SHADES, microseconds)
 
 
-def shade_legend() -> Sequence[tuple[int, str]]:
+def draw_shade_legend() -> Sequence[tuple[int, str]]:
     """Returns each shade's number and meaning."""
     known = [(number, f"up to {duration(most)}") for number, most in enumerate(SHADES)]
     return [*known, (len(SHADES), "longer")]

@@ -10,11 +10,11 @@ from penstock.errors import QueueDoesNotExist
 from penstock.management.metrics.operations import WindowSpan
 from penstock.management.metrics.types import Latency, QueueLag, QueueMetrics
 
-from .charts import ChartPeriod, count_chart, duration_chart, sparkline
+from .charts import ChartPeriod, count_chart, draw_sparkline, duration_chart
 from .formats import between, clock, count, duration, moment, rate
-from .groups import groups_section
-from .heat import heat_section
-from .outlook import forecast_text, interval_text, warning_texts
+from .groups import build_groups_section
+from .heat import build_heat_section
+from .outlook import build_warning_texts, forecast_text, format_interval
 from .read import MAX_QUEUES, Reader
 from .svg import clip_name, figure, key, small
 
@@ -38,8 +38,8 @@ def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str
     yield from notice(computed_at, now)
     names = list(dict.fromkeys([*first, *reader.busiest()]))[:MAX_QUEUES]
     yield from _over_time(reader, names)
-    yield from heat_section(reader.heat(names))
-    yield from groups_section([reader.hot_groups(name) for name in names])
+    yield from build_heat_section(reader.heat(names))
+    yield from build_groups_section([reader.hot_groups(name) for name in names])
     yield from _all_queues(reader, now)
 
 
@@ -125,7 +125,7 @@ def _row(queue: QueueLag, at: datetime) -> str:
         _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"), _percentile(queue.lag, "p99_us"),
         count(None) if queue.computed_at is None else clock(queue.computed_at, at),
     )  # fmt: skip
-    name = clip_name(queue.name) + small(escape(" ".join(warning_texts(queue))))
+    name = clip_name(queue.name) + small(escape(" ".join(build_warning_texts(queue))))
     return f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
 
 
@@ -136,7 +136,7 @@ def _in_an_hour(queue: QueueLag) -> str:
     if not queue.forecast:
         return count(None)
     last = queue.forecast[-1]
-    held = interval_text(queue.outlook)
+    held = format_interval(queue.outlook)
     return f"{count(last.messages)} ({count(last.low)} to {count(last.high)})" + small(escape(held))
 
 
@@ -150,4 +150,4 @@ def _forecast_cell(queue: QueueLag) -> str:
     if not points:
         return method
     values, low, high = ([getattr(point, name) for point in points] for name in ("messages", "low", "high"))
-    return sparkline(values, low, high, f"From {count(values[0])} to {count(values[-1])} in an hour") + method
+    return draw_sparkline(values, low, high, f"From {count(values[0])} to {count(values[-1])} in an hour") + method

@@ -21,7 +21,7 @@ MAX_CHARTS: Final = 8
 _LEAST_MINUTES: Final = 2
 
 
-def last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
+def build_last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
     """Yields two charts for each of the first MAX_CHARTS queues. The first chart shows messages, and the second chart
     shows arrivals and completions.
     """

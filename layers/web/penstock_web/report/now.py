@@ -24,7 +24,7 @@ _NUMBERS = ("Waiting", "Oldest", "In /s", "Out /s")
 
 
 # --- the first screen ------------------------------------------------------------------------------------------------
-def now_section(state: ReportState) -> Iterator[str]:
+def build_now_section(state: ReportState) -> Iterator[str]:
     """Yields the queues in trouble. Shows when the trouble began, its cause, when the queue will be empty, and a
     remedy.
     """

@@ -37,7 +37,7 @@ def forecast_text(outlook: Outlook | None) -> str:
     return f"{_METHODS.get(name, name)}, {errors}"
 
 
-def interval_text(outlook: Outlook | None) -> str:
+def format_interval(outlook: Outlook | None) -> str:
     """Returns the level of the interval, and how many intervals of the backtest contained the depth: `80 % (held 82
     %)`.
     """
@@ -47,7 +47,7 @@ def interval_text(outlook: Outlook | None) -> str:
     return f"{outlook.interval_level * 100:.0f} %{held}"
 
 
-def warning_texts(queue: QueueLag) -> Iterator[str]:
+def build_warning_texts(queue: QueueLag) -> Iterator[str]:
     """Yields warnings about a queue's next days."""
     warnings = queue.warnings or Warnings()
     if warnings.retention_seconds is not None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from .formats import moment
 from .history import history
-from .last_hours import last_hours
-from .now import now_section
+from .last_hours import build_last_hours
+from .now import build_now_section
 from .read import Reader
 
 STYLE = files(__package__).joinpath("report.css")
@@ -30,8 +30,8 @@ def page(reader: Reader) -> Iterator[str]:
         yield f'<p class="notice">This report ends at {moment(reader.span.end)} UTC and omits the current state.</p>'
     else:
         state = reader.state()
-        yield from now_section(state)
-        yield from last_hours(state.shown)
+        yield from build_now_section(state)
+        yield from build_last_hours(state.shown)
         shown = [queue.name for queue in state.shown]
     yield from history(reader, shown, now)
     yield "</main></body></html>\n"

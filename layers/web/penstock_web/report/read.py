@@ -63,7 +63,7 @@ class Reader:
         """Returns the names of the queues with the most arrivals, or only the requested queue."""
         if self.queue is not None:
             return [self.queue]
-        arguments = (*self.account_and_region, *coarse_span(self.span), MAX_QUEUES, self._zone)
+        arguments = (*self.account_and_region, *choose_coarse_span(self.span), MAX_QUEUES, self._zone)
         return [row.name for row in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
     def windows(self, name: str) -> QueueMetrics:
@@ -103,7 +103,7 @@ class Reader:
     def hot_groups(self, name: str) -> HotGroups:
         """Returns the groups of a queue that have the most arrivals."""
         most = MAX_GROUPS if self.queue is None else MAX_GROUPS_OF_ONE
-        arguments = (*self.account_and_region, name, *coarse_span(self.span), most, self._zone)
+        arguments = (*self.account_and_region, name, *choose_coarse_span(self.span), most, self._zone)
         rows = self._database.call(READ_HOT_GROUPS, arguments)
         bars = [Bar(row.group_id, row.arrivals) for row in rows]
         arrivals = max((row.arrivals_of_all or 0 for row in rows), default=0)
@@ -123,7 +123,7 @@ class Reader:
         return show_lag_page(self._database.call(READ_LAG, (*self.account_and_region, self.queue, after, limit)))
 
 
-def coarse_span(span: WindowSpan) -> tuple[int, datetime, datetime]:
+def choose_coarse_span(span: WindowSpan) -> tuple[int, datetime, datetime]:
     """Returns the window's seconds, the start and the end for sums over all queues. For a span of more than six hours,
     uses windows of an hour instead of a minute.
     """

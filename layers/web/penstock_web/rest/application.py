@@ -14,10 +14,10 @@ from penstock_web.routing.request_id import KEY, name_request
 from penstock_web.routing.runner import RunOperation
 
 from .api import add_rest_api
-from .certificates import certificates_router
+from .certificates import build_certificates_router
 
 
-async def entrance() -> dict[str, str]:
+async def build_entrance() -> dict[str, str]:
     """Answers a request for /v1, without a key. The response contains the address of the OpenAPI document."""
     return {"service": "Penstock", "version": __version__, "openapi": "/v1/openapi.json", "queues": "/v1/queues"}
 
@@ -39,8 +39,8 @@ class RestApplication(FastAPI):
         self._document: Document | None = None
         self.add_api_route("/v1/openapi.json", self.describe, include_in_schema=False)
         for path in ("/v1", "/v1/"):
-            self.add_api_route(path, entrance, include_in_schema=False)
-        self.include_router(certificates_router(run_operation))
+            self.add_api_route(path, build_entrance, include_in_schema=False)
+        self.include_router(build_certificates_router(run_operation))
         add_rest_api(self, environment, run_operation)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -3,18 +3,18 @@
 from fastapi import APIRouter, Request, Response
 
 from penstock.sns.certificates import CURRENT, find_certificate
-from penstock_web.routing.openapi import UNAVAILABLE, Responses, error_responses
+from penstock_web.routing.openapi import UNAVAILABLE, Responses, describe_error_responses
 from penstock_web.routing.runner import RunOperation
 
 _KEY = {"parameters": [{"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}]}
 _RESPONSES: Responses = {
     200: {"content": {"application/x-pem-file": {"schema": {"type": "string"}}}},
     404: {"description": "There is no such key.", "content": {"text/plain": {"schema": {"type": "string"}}}},
-    **error_responses(*UNAVAILABLE),
+    **describe_error_responses(*UNAVAILABLE),
 }
 
 
-def certificates_router(run_operation: RunOperation) -> APIRouter:
+def build_certificates_router(run_operation: RunOperation) -> APIRouter:
     """Returns the routes GET /SimpleNotificationService-<key>.pem, /SimpleNotificationService.pem and /v1/cert."""
     router = APIRouter(tags=["certificates"])
 

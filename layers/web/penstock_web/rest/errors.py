@@ -30,7 +30,7 @@ HTTP_CODES = {401: "unauthorized", 403: "unauthorized", 404: "not_found", 405: "
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
-def error_body(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
+def build_error_body(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
     """Returns the body of an error. A question mark replaces an unpaired surrogate, because UTF-8 cannot encode
     surrogates."""
     error = {"code": code, "message": message.encode(errors="replace").decode()}
@@ -39,7 +39,7 @@ def error_body(code: str, message: str, hint: str | None = None) -> dict[str, di
     return {"error": error}
 
 
-def error_response(error: AwsError) -> JSONResponse:
+def build_error_response(error: AwsError) -> JSONResponse:
     """Returns the REST API's response to a typed error of the core package."""
     status, code, hint = find_row(type(error))
     headers = {}
@@ -47,7 +47,7 @@ def error_response(error: AwsError) -> JSONResponse:
         headers["www-authenticate"] = "Bearer"  # RFC 9110, section 11.6.1, requires this header.
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(error.retry_after_seconds)
-    body: dict[str, dict[str, Any]] = {**error_body(code, error.message, hint)}
+    body: dict[str, dict[str, Any]] = {**build_error_body(code, error.message, hint)}
     if error.detail is not None:
         body["error"]["detail"] = error.detail
     if isinstance(error, ScheduleUnusable):
@@ -56,23 +56,23 @@ def error_response(error: AwsError) -> JSONResponse:
 
 
 def add_error_handlers(app: FastAPI, environment: Environment) -> None:
-    """Adds handlers that format every error with `error_body`."""
+    """Adds handlers that format every error with `build_error_body`."""
 
     @app.exception_handler(AwsError)
     async def respond_to_aws_error(request: Request, error: AwsError) -> JSONResponse:
         name = request.path_params.get("name")
         if isinstance(error, errors.QueueDoesNotExist) and name is not None:
             error.message = f"Queue '{name}' does not exist"
-        return error_response(error)
+        return build_error_response(error)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
-        return JSONResponse(error_body("bad_request", describe_problems(error.errors())), 400)
+        return JSONResponse(build_error_body("bad_request", describe_problems(error.errors())), 400)
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
         code = HTTP_CODES.get(error.status_code, "bad_request")
-        response = JSONResponse(error_body(code, str(error.detail)), error.status_code, error.headers)
+        response = JSONResponse(build_error_body(code, str(error.detail)), error.status_code, error.headers)
         if error.status_code == 405:
             response.headers["allow"] = ", ".join(list_methods(app, request.scope))
         return response
@@ -83,7 +83,7 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
         known = {"request_id": request_id, "method": request.method, "path": request.url.path}
         _log.error("request failed", exc_info=error, extra=known)
         message = f"Internal error. Request id: {request_id}"
-        return JSONResponse(error_body("internal_error", message), 500, {"x-request-id": request_id})
+        return JSONResponse(build_error_body("internal_error", message), 500, {"x-request-id": request_id})
 
 
 def list_methods(app: FastAPI, scope: Scope) -> list[str]:

@@ -1,6 +1,6 @@
 """Implements the Lambda function `rest`, which serves the REST API and the console.
 
-    handler = rest_handler()                            # functions/rest.py
+    handler = build_rest_handler()                      # functions/rest.py
 
 Mangum turns the event into an ASGI request. An operation blocks the event loop until the operation ends. An operation
 does not delay other requests, because an execution environment serves one request at a time.
@@ -24,7 +24,7 @@ from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock_web.routing.runner import HOST_CHECKED_KEY, RESPONSE_LIMIT_KEY, RunOperation
 
 from .application import RestApplication
-from .errors import error_response
+from .errors import build_error_response
 
 T = TypeVar("T")
 
@@ -49,15 +49,15 @@ class RestHandler:
             limit = events.find_response_limit(event)
             if events.is_within_limit(response, limit):
                 return response
-            return lambda_adapter(error_response(ResponseTooLarge.of(limit.way)))(event, lambda_context)
+            return build_lambda_adapter(build_error_response(ResponseTooLarge.of(limit.way)))(event, lambda_context)
 
     def _get_adapter(self) -> Mangum:
         if self._adapter is None:
             try:
-                application = rest_application(self.environment.environment, self._run_operation)
-                self._adapter = lambda_adapter(describe_events(application))
+                application = build_rest_application(self.environment.environment, self._run_operation)
+                self._adapter = build_lambda_adapter(describe_events(application))
             except AwsError as error:  # The database is unreachable. The next invocation tries again.
-                return lambda_adapter(error_response(error))
+                return build_lambda_adapter(build_error_response(error))
         return self._adapter
 
     async def _run_operation(self, operation: Operation[T], scope: Scope) -> T:  # noqa: ARG002
@@ -93,17 +93,17 @@ def describe_events(application: ASGI) -> ASGI:
     return respond
 
 
-def lambda_adapter(app: ASGI) -> Mangum:
+def build_lambda_adapter(app: ASGI) -> Mangum:
     """Returns a Lambda handler for an ASGI application. A Starlette response is also an ASGI application."""
     return Mangum(app, lifespan="off")
 
 
-def rest_handler() -> RestHandler:
+def build_rest_handler() -> RestHandler:
     """Returns the handler of the REST API."""
     return RestHandler(ExecutionEnvironment.start(bounds_waits=True))
 
 
-def rest_application(environment: Environment, run_operation: RunOperation) -> RestApplication:
+def build_rest_application(environment: Environment, run_operation: RunOperation) -> RestApplication:
     """Returns the application with the routes below /v1. Adds the routes below /console, unless QUEUE_CONSOLE is
     off."""
     application = RestApplication(environment, run_operation)

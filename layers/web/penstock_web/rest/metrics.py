@@ -47,7 +47,7 @@ async def queue_metrics(
     windows. CSV contains only the windows."""
     span = metrics.parse_span(window, start, end)
     found = await runner.run(metrics.read_queue_metrics(name, span, group, runner.context))
-    return json_response(found) if format == "json" else csv_response(Window, found.windows)
+    return json_response(found) if format == "json" else build_csv_response(Window, found.windows)
 
 
 @routes.get(
@@ -63,7 +63,7 @@ async def queue_minutes(
     """Count the events of a queue in each minute, within the last 25 hours. `from` and `to` are RFC 3339 times and
     default to the last hour. The range can have at most 1,440 minutes. CSV contains only the minutes."""
     found = await runner.run(metrics.read_minutes(name, start, end, runner.context))
-    return json_response(found) if format == "json" else csv_response(QueueMinute, found.minutes)
+    return json_response(found) if format == "json" else build_csv_response(QueueMinute, found.minutes)
 
 
 @routes.get("/queues/{name}/lag", right=right_of(metrics.read_queue_lag), response=QueueLag, raises=UNKNOWN)
@@ -105,10 +105,10 @@ async def lag(
     query = {"format": "csv", "limit": limit, "next": page.next, "target_lag_seconds": target_lag_seconds}
     following = urlencode(query)
     link = {"link": f'</v1/metrics/lag?{following}>; rel="next"'} if page.next else {}
-    return csv_response(QueueLag, page.queues, link)
+    return build_csv_response(QueueLag, page.queues, link)
 
 
-def csv_response(
+def build_csv_response(
     kind: type[msgspec.Struct], documents: Sequence[msgspec.Struct], headers: dict[str, str] | None = None
 ) -> Response:
     """Returns documents as CSV. If there are no documents, the CSV contains only the header."""

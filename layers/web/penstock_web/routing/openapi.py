@@ -55,7 +55,7 @@ class ErrorResponse(msgspec.Struct):
     error: Problem
 
 
-def error_responses(*kinds: type[AwsError]) -> Responses:
+def describe_error_responses(*kinds: type[AwsError]) -> Responses:
     """Returns one response for each status. The description lists the codes."""
     codes: dict[int, list[str]] = {}
     for status, code in sorted({status_and_code(kind) for kind in kinds}):
@@ -111,7 +111,7 @@ def request_body_schema(kind: object) -> dict[str, object]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": build_schema(kind)}}}}
 
 
-def json_responses(*kinds: object, statuses: tuple[int, ...] = (200,)) -> Responses:
+def describe_json_responses(*kinds: object, statuses: tuple[int, ...] = (200,)) -> Responses:
     """Returns the `responses` of a route. For every status, the response has one of these msgspec types. If the status
     is 204, the response has no body."""
     schemas = [build_schema(kind) for kind in kinds]

@@ -20,7 +20,7 @@ from penstock.access.request_rate import count_response
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.rights import Right
 
-from .openapi import EVERY_ROUTE, Responses, error_responses, json_responses, request_body_schema
+from .openapi import EVERY_ROUTE, Responses, describe_error_responses, describe_json_responses, request_body_schema
 from .runner import RUNNER_KEY, OperationRunner
 
 Endpoint = Callable[..., Coroutine[Any, Any, object]]
@@ -110,7 +110,7 @@ class Routes:
                 status_code=status,
                 response_class=Response,
                 response_model=None,
-                responses={**error_responses(*EVERY_ROUTE, *raises), **describe_responses(options)},
+                responses={**describe_error_responses(*EVERY_ROUTE, *raises), **describe_responses(options)},
                 openapi_extra=None if body is None else request_body_schema(body),
                 include_in_schema=options.get("in_schema", True),
             )
@@ -137,7 +137,7 @@ def describe_responses(options: RouteOptions) -> Responses:
     response = options["response"]
     kinds = response if isinstance(response, tuple) else (response,)
     statuses = options.get("statuses", (options.get("status", 200),))
-    responses = json_responses(*kinds, statuses=statuses)
+    responses = describe_json_responses(*kinds, statuses=statuses)
     for described in responses.values():
         described["content"].update(options.get("media", {}))
     return responses

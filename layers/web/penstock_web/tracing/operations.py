@@ -111,18 +111,18 @@ def record_report(report: Report, request: RecordedSpan) -> None:
     the name of the route."""
     match report:
         case Sent(queue_arn=arn, count=count):
-            set_operation(request, "send", "send", resource_name(arn), count)
+            set_operation(request, "send", "send", find_resource_name(arn), count)
         case Received(queue_arn=arn, messages=messages):
-            set_operation(request, "receive", "receive", resource_name(arn), len(messages))
+            set_operation(request, "receive", "receive", find_resource_name(arn), len(messages))
             if len(messages) == 1:
                 request.set("messaging.message.id", messages[0].message_id)
             link_senders(request, messages)
         case Deleted(queue_arn=arn, count=count):
-            set_operation(request, "delete", "settle", resource_name(arn), count)
+            set_operation(request, "delete", "settle", find_resource_name(arn), count)
         case VisibilityChanged(queue_arn=arn, count=count):
-            set_operation(request, "change_visibility", "settle", resource_name(arn), count)
+            set_operation(request, "change_visibility", "settle", find_resource_name(arn), count)
         case Published(topic_arn=arn, count=count):
-            set_operation(request, "send", "send", resource_name(arn), count)
+            set_operation(request, "send", "send", find_resource_name(arn), count)
             request.set("messaging.system", "aws.sns")
             request.set("aws.sns.topic.arn", arn)
         case EventPublished(routing_key=routing_key):
@@ -164,7 +164,7 @@ def record_message_id(effect: Effect[object], rows: object, request: RecordedSpa
 def link_creators(request: RecordedSpan, systems: Sequence[bytes | None]) -> None:
     """Links the span of a send to the contexts in the messages (the client's AWSTraceHeader)."""
     for system in systems[:MAX_LINKS]:
-        creator = creation_context(system)
+        creator = find_creation_context(system)
         if creator is not None and creator.span_id != request.context.span_id:
             request.span.add_link(span_context(creator))
 
@@ -172,17 +172,17 @@ def link_creators(request: RecordedSpan, systems: Sequence[bytes | None]) -> Non
 def link_senders(request: RecordedSpan, messages: Sequence[ReceivedRow]) -> None:
     """Links the span of a receive to the known spans that sent the messages."""
     for message in messages[:MAX_LINKS]:
-        sender = creation_context(message.system)
+        sender = find_creation_context(message.system)
         if sender is not None:
             request.span.add_link(span_context(sender), {"messaging.message.id": message.message_id})
 
 
-def creation_context(system: str | bytes | None) -> TraceContext | None:
+def find_creation_context(system: str | bytes | None) -> TraceContext | None:
     """Returns the trace context from the system attributes of a message."""
     header = None if system is None else _system.decode(system).get("AWSTraceHeader")
     return None if header is None else parse_trace_header(header)
 
 
-def resource_name(arn: str) -> str:
+def find_resource_name(arn: str) -> str:
     """Returns the name from the ARN of a queue or topic."""
     return arn.rpartition(":")[2]

@@ -106,7 +106,9 @@ class OpenTelemetryTracer:
             return SpanOfRequest(caller.context, None) if caller.by_w3c else None
         parent, state = (None, "") if caller is None else (caller.context, caller.state)
         attributes = request_attributes(method, path, headers, peer)
-        span = self._tracing.start_request_span(initial_span_name(method, path, headers), attributes, parent, state)
+        span = self._tracing.start_request_span(
+            build_initial_span_name(method, path, headers), attributes, parent, state
+        )
         return SpanOfRequest(span.context, span)
 
 
@@ -179,7 +181,7 @@ def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | N
     return None
 
 
-def initial_span_name(method: str, path: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
+def build_initial_span_name(method: str, path: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
     """Returns the first name of a span: the action, or the method if the action is unknown. Other paths would create
     too many different names."""
     operation = find_operation(path)

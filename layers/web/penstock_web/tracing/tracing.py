@@ -90,7 +90,9 @@ class Tracing:
         self, name: str, attributes: Mapping[str, Value], parent: TraceContext | None, state: str
     ) -> RecordedSpan:
         """Starts the span of a request to the service. `state` is the tracestate of the caller."""
-        return self._start(name, SpanKind.SERVER, attributes, None if parent is None else remote_parent(parent, state))
+        return self._start(
+            name, SpanKind.SERVER, attributes, None if parent is None else find_remote_parent(parent, state)
+        )
 
     def start_call_span(self, parent: RecordedSpan, name: str, attributes: Mapping[str, Value]) -> RecordedSpan:
         """Starts the span of a database call within the span `parent`."""
@@ -107,7 +109,7 @@ class Tracing:
         """
         if not cause.sampled:
             return None
-        parent = remote_parent(cause)
+        parent = find_remote_parent(cause)
         links = [trace.Link(trace.get_current_span(parent).get_span_context())]
         return self._start(name, SpanKind.CLIENT, attributes, parent, links)
 
@@ -143,7 +145,7 @@ def build_resource(settings: Settings) -> Resource:
     return SDK_RESOURCE.merge(ours).merge(OTELResourceDetector().detect()).merge(given)
 
 
-def remote_parent(context: TraceContext, state: str = "") -> Context:
+def find_remote_parent(context: TraceContext, state: str = "") -> Context:
     """Returns an OpenTelemetry context that contains a span of another process."""
     return trace.set_span_in_context(trace.NonRecordingSpan(span_context(context, state)), Context())
 

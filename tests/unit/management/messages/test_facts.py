@@ -25,7 +25,7 @@ def test_a_dead_letter_from_a_queue_without_a_history() -> None:
         first_earlier_ms=2, source_keeps_history=False,
     )  # fmt: skip
     assert letter.count_receives() == 3
-    assert letter.last_known_receive([2]) is None
+    assert letter.find_last_known_receive([2]) is None
     assert unknown(letter) == [
         "When receives 2 to 3 of 3 in orders happened is not known: orders keeps no history.",
         "The receivers in orders are not known: the queue has not recorded them (attribute PenstockTrace).",

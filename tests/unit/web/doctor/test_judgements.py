@@ -10,7 +10,7 @@ import pytest
 from penstock_web.doctor.checks import CheckOutcome
 from penstock_web.doctor.database import judge_clock
 from penstock_web.doctor.examination import Finding
-from penstock_web.doctor.own_settings import check_settings, usable_settings
+from penstock_web.doctor.own_settings import check_settings, find_usable_settings
 from penstock_web.doctor.report import as_json
 from penstock_web.doctor.server_settings import RULES, judge_connections, judge_settings
 
@@ -146,7 +146,7 @@ def test_own_settings(variables: dict[str, str], problems: list[str]) -> None:
 def test_valid_settings_are_kept_beside_invalid_ones(tmp_path: Path) -> None:
     file = tmp_path / "address"
     file.write_text("postgresql://127.0.0.1/x")
-    settings = usable_settings({"QUEUE_SHARDS": "many", "QUEUE_LINGER_MS": "7", "DATABASE_URL_FILE": str(file)})
+    settings = find_usable_settings({"QUEUE_SHARDS": "many", "QUEUE_LINGER_MS": "7", "DATABASE_URL_FILE": str(file)})
     assert (settings.queue_linger_ms, settings.database_url) == (7, "postgresql://127.0.0.1/x")
 
 

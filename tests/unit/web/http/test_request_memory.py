@@ -24,7 +24,7 @@ from penstock_web.http.request_memory import (
     LongRequest,
     MemoryBudget,
     Owner,
-    bytes_to_reserve,
+    compute_bytes_to_reserve,
 )
 from tests.support.web.fakes import HEADER, FakeDatabase, build_resources, stored
 from tests.support.web.virtual_clock import settle
@@ -180,7 +180,7 @@ async def test_a_waiting_request_that_leaves_neither_takes_nor_frees_memory(step
 )
 def test_only_long_bodies_need_room(headers: list[tuple[bytes, bytes]], size: int) -> None:
     """A body of unknown length needs the maximum amount: 6.25 MiB."""
-    assert bytes_to_reserve(headers) == size
+    assert compute_bytes_to_reserve(headers) == size
 
 
 async def test_a_slow_sender_delays_no_complete_request() -> None:

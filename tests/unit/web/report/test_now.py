@@ -26,8 +26,8 @@ from penstock.verdicts.series import build_series
 from penstock_web.report.advice import BY_CAUSE, BY_KIND, advice_on
 from penstock_web.report.formats import clock, compact, duration, share
 from penstock_web.report.heat import SHADES, shade
-from penstock_web.report.last_hours import last_hours
-from penstock_web.report.now import now_section
+from penstock_web.report.last_hours import build_last_hours
+from penstock_web.report.now import build_now_section
 from penstock_web.report.page import STYLE
 from penstock_web.report.state import Named, QueueState, ReportState
 from penstock_web.report.svg import Scale, count_ticks, element, paths, picture, time_ticks
@@ -58,7 +58,7 @@ def queue(name: str, kind: Kind, minutes: Sequence[Minute] = (), **known: Any) -
 def page(*queues: QueueState, **known: Any) -> str:
     """Returns the first screen for the given queues with problems."""
     counts = Counter(queue.verdict.kind for queue in queues)
-    return "".join(now_section(ReportState(NOW, NOW, counts, list(queues), **known)))
+    return "".join(build_now_section(ReportState(NOW, NOW, counts, list(queues), **known)))
 
 
 def busy(*, minutes: int = 30, **counts: int) -> list[Minute]:
@@ -106,7 +106,7 @@ def test_a_cell_shows_this_text(known: dict[str, Any], column: str, text: str) -
 
 def test_healthy_queues_are_one_line() -> None:
     counts = Counter({Kind.OK: 2000, Kind.IDLE: 3})
-    text = "".join(now_section(ReportState(NOW, NOW, counts, healthy=[Named("calm", Kind.OK)])))
+    text = "".join(build_now_section(ReportState(NOW, NOW, counts, healthy=[Named("calm", Kind.OK)])))
     assert "None of 2,003 queues needs attention." in text
     assert "Healthy queues: 2,000 keep up, 3 are idle" in text
     assert "2,002 more" in text
@@ -119,7 +119,7 @@ def test_dead_letters_have_a_row_and_endpoints_a_line() -> None:
     row = FailedEndpointRow("https://u:p@a.test/hook?token=x", 3, since, "503", since, stopped=False)
     endpoints = find_concerns((), describe_endpoints([row] * 6))
     state = ReportState(NOW, NOW, Counter({Kind.DEAD_LETTERS: 1}), [letters], others=endpoints)
-    text = " ".join(re.sub(r"<.*?>", " ", "".join(now_section(state))).split())
+    text = " ".join(re.sub(r"<.*?>", " ", "".join(build_now_section(state))).split())
     assert "1 of 1 queue needs attention : 1 dead letters" in text
     assert "dead letters orders-dlq 17:20" in text
     assert "https://a.test/hook since 17:20: 3 deliveries were given up: 503." in text
@@ -286,7 +286,7 @@ def test_a_caller_sees_no_concern_about_what_the_caller_may_not_read(
 
 def test_more_queues_than_are_shown() -> None:
     shown = [queue(f"q{n}", Kind.STALLED) for n in range(50)]
-    text = "".join(now_section(ReportState(NOW, NOW, Counter({Kind.STALLED: 61}), shown)))
+    text = "".join(build_now_section(ReportState(NOW, NOW, Counter({Kind.STALLED: 61}), shown)))
     assert "11 more queues" in text
 
 
@@ -294,7 +294,7 @@ def test_more_queues_than_are_shown() -> None:
     ("measured_at", "said"), [(None, "never measured"), (NOW - 3 * MINUTE, "last at 17:37 UTC"), (NOW - MINUTE, "")]
 )
 def test_a_service_that_does_not_measure(measured_at: datetime | None, said: str) -> None:
-    text = "".join(now_section(ReportState(NOW, measured_at, Counter({Kind.IDLE: 2}))))
+    text = "".join(build_now_section(ReportState(NOW, measured_at, Counter({Kind.IDLE: 2}))))
     assert (said or "needs attention") in text
     assert ("measured. The service does not run" in text) == bool(said)
 
@@ -308,7 +308,7 @@ def test_names_are_cut_by_the_page_and_not_by_us() -> None:
 
 # --- charts ----------------------------------------------------------------------------------------------------------
 def test_the_beginning_is_marked() -> None:
-    shown = pictures("".join(last_hours([queue("orders", Kind.STALLED, busy())])))
+    shown = pictures("".join(build_last_hours([queue("orders", Kind.STALLED, busy())])))
     waiting = shown["Waiting in orders: at most 100, 100 at the end"]
     (band,) = of_class(waiting, "since")
     assert band.findtext("title") == "since 2026-11-26 17:30 UTC"
@@ -317,7 +317,7 @@ def test_the_beginning_is_marked() -> None:
 
 
 def test_a_beginning_before_the_chart_is_a_word() -> None:
-    text = "".join(last_hours([queue("orders", Kind.STALLED, busy(), since=NOW - timedelta(hours=4))]))
+    text = "".join(build_last_hours([queue("orders", Kind.STALLED, busy(), since=NOW - timedelta(hours=4))]))
     assert "before these charts begin" in text
     assert not [band for picture in pictures(text).values() for band in of_class(picture, "since")]
 
@@ -327,14 +327,14 @@ def test_a_beginning_before_the_chart_is_a_word() -> None:
     [(Kind.POISONED, "Received again, each minute"), (Kind.THROTTLED, "In flight"), (Kind.DRAINING, "Waiting")],
 )
 def test_the_relevant_chart_is_shown(kind: Kind, shown: str) -> None:
-    text = "".join(last_hours([queue("orders", kind, busy(redelivered=7, in_flight=9))]))
+    text = "".join(build_last_hours([queue("orders", kind, busy(redelivered=7, in_flight=9))]))
     assert next(iter(pictures(text))).startswith(f"{shown} in orders")
 
 
 def test_no_chart_of_a_dot_or_of_nothing() -> None:
-    assert "".join(last_hours([queue("orders", Kind.STALLED, busy(minutes=1))])) == ""
+    assert "".join(build_last_hours([queue("orders", Kind.STALLED, busy(minutes=1))])) == ""
     rests = busy(sent=0, received=0, deleted=0)
-    text = "".join(last_hours([queue("orders", Kind.STALLED, rests)]))
+    text = "".join(build_last_hours([queue("orders", Kind.STALLED, rests)]))
     assert list(pictures(text)) == ["Waiting in orders: at most 100, 100 at the end"]
     assert "No messages in this time." in text
 

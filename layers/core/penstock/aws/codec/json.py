@@ -20,7 +20,7 @@ import msgspec
 from penstock.aws.json_text import decode_any_json
 from penstock.errors import AwsError, MissingParameter, RequestEntityTooLarge, SerializationException
 
-from .schema import List, Map, Scalar, Shape, Structure, Timestamp, build, query_name, read_structure
+from .schema import List, Map, Scalar, Shape, Structure, Timestamp, build, find_query_name, read_structure
 
 CONTENT_TYPE = b"application/x-amz-json-1.0"
 
@@ -109,7 +109,7 @@ def _decode_members(shape: Structure, value: dict[str, Any], prefix: str) -> lis
     for member in shape.members:
         member_value = value.get(member.name)
         if member_value is not None:
-            pairs.append((member.attribute, decode_value(member.shape, member_value, prefix + query_name(member))))
+            pairs.append((member.attribute, decode_value(member.shape, member_value, prefix + find_query_name(member))))
         elif member.required:
             raise MissingParameter.named(prefix + member.name)
     return pairs

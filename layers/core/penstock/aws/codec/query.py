@@ -20,7 +20,7 @@ import msgspec
 from penstock.errors import InvalidParameterValue, MalformedQueryString, MissingParameter, RequestEntityTooLarge
 
 from .names import Naming
-from .schema import List, Map, Member, Scalar, Shape, Structure, build, query_name, read_structure
+from .schema import List, Map, Member, Scalar, Shape, Structure, build, find_query_name, read_structure
 
 # An SQS batch has at most 400 parameters. An SNS message has three parameters per attribute.
 MAX_PARAMETERS = 5_000
@@ -120,7 +120,7 @@ def _decode_structure(shape: Structure, node: str | Tree, prefix: str) -> Any:
     for member in shape.members:
         value = _decode_member(member, node)
         if value is not None:
-            values[member.attribute] = _decode_value(member.shape, value, prefix + query_name(member))
+            values[member.attribute] = _decode_value(member.shape, value, prefix + find_query_name(member))
         elif member.required:
             values[member.attribute] = _decode_absent(member, prefix)
     return build(shape, values)
@@ -128,7 +128,7 @@ def _decode_structure(shape: Structure, node: str | Tree, prefix: str) -> Any:
 
 def _decode_member(member: Member, node: Tree) -> str | Tree | None:
     """Returns the member's value. A flattened member can have the member's name or its element's name."""
-    name = query_name(member)
+    name = find_query_name(member)
     value: str | Tree | None = node.get(name)
     return node.get(member.name) if value is None and name != member.name else value
 

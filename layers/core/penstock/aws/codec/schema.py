@@ -132,7 +132,7 @@ def _read_member(field: inspect.Field) -> Member:
     return Member(field.encode_name, field.name, shape, field.required, extra.get("location"))
 
 
-def query_name(member: Member) -> str:
+def find_query_name(member: Member) -> str:
     """Returns the member's name in Query requests and in SQS's errors about missing parameters."""
     match member.shape:
         case List(naming=naming) | Map(naming=naming) if naming.flat:

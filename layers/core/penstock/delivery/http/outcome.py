@@ -17,7 +17,7 @@ from penstock.delivery.outcome import (
     RESPONDS,
     SHOWS_NOTHING,
     Outcome,
-    next_delay_ms,
+    compute_next_delay_ms,
 )
 from penstock.endpoint import EndpointInvalid, EndpointRefused
 
@@ -31,7 +31,7 @@ def judge_response(delivery: Delivery, status: int) -> Outcome:
     if 200 <= status < 300:
         return Outcome(status, None, None, RESPONDS)
     failing = status >= 500 or status == 429
-    delay = next_delay_ms(delivery) if failing or delivery.kind == EVENT else None
+    delay = compute_next_delay_ms(delivery) if failing or delivery.kind == EVENT else None
     return Outcome(status, f"HTTP status {status}", delay, FAILS if failing else RESPONDS)
 
 
@@ -41,7 +41,7 @@ def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
     text = describe_failure(error)[:MAX_ERROR_CHARACTERS]
     if isinstance(error, ResolverBusyError):
         return Outcome(NOT_ATTEMPTED, text, BUSY_DELAY_MS, SHOWS_NOTHING)
-    delay = None if isinstance(error, EndpointInvalid) else next_delay_ms(delivery)
+    delay = None if isinstance(error, EndpointInvalid) else compute_next_delay_ms(delivery)
     return Outcome(None, text, delay, SHOWS_NOTHING if isinstance(error, EndpointRefused) else FAILS)
 
 

@@ -22,7 +22,7 @@ from penstock.delivery.outcome import (
     RESPONDS,
     SHOWS_NOTHING,
     Outcome,
-    next_delay_ms,
+    compute_next_delay_ms,
 )
 
 from .message import join_lines
@@ -41,7 +41,7 @@ def report_refusal(delivery: Delivery, code: int, text: str) -> Outcome:
     """Returns the outcome if the server refused the recipient or the mail."""
     error = shorten(f"{code} {text}")
     if code < 500:
-        return Outcome(code, error, next_delay_ms(delivery), FAILS if code == 421 else RESPONDS)
+        return Outcome(code, error, compute_next_delay_ms(delivery), FAILS if code == 421 else RESPONDS)
     return Outcome(code, error, None, BOUNCED if is_bounce(code, text) else RESPONDS)
 
 
@@ -54,7 +54,7 @@ def is_bounce(code: int, text: str) -> bool:
 
 def build_unreachable(delivery: Delivery, error: str) -> Outcome:
     """Returns the outcome if the server did not accept any mail."""
-    return Outcome(None, error, next_delay_ms(delivery), FAILS)
+    return Outcome(None, error, compute_next_delay_ms(delivery), FAILS)
 
 
 def build_unknown(delivery: Delivery) -> Outcome:

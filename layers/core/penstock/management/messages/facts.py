@@ -70,7 +70,7 @@ class Facts(msgspec.Struct):
         """Returns the number of receives in all queues."""
         return None if self.receives is None else self.receives + (self.total_earlier or 0)
 
-    def last_known_receive(self, times: Sequence[int]) -> int | None:
+    def find_last_known_receive(self, times: Sequence[int]) -> int | None:
         """Returns the time of the last receive, or None if the last receive's time is unknown. `times` are the known
         times of receives, in all queues."""
         last = (self.own_times or self.source_times)[-1:]

@@ -147,7 +147,7 @@ def _build(arn: str, facts: Facts, rows: list[LifeRow], context: Context) -> Ope
         source_queue=_name(entered_from) if allowed.get(entered_from or "") else None,
         receive_count=receives,
         first_received_at=_time(min(times) if is_complete and times else facts.first_earlier_ms or facts.first_ms),
-        last_received_at=_time(facts.last_known_receive(times)),
+        last_received_at=_time(facts.find_last_known_receive(times)),
         visible_at=_time(facts.visible_ms) if facts.state in ("in_flight", "delayed") else None,
         ended_at=None if facts.state in LIVE else _time(facts.ended_ms),
         group_id=facts.group_id,

@@ -54,7 +54,7 @@ class Expression:
     def _next_after(self, instant: datetime, anchor: datetime | None) -> datetime | None:
         if self.form == "rate":
             start = (anchor or instant).astimezone(UTC).replace(microsecond=0)
-            return rate.next_of_rate(_read_seconds(self.canonical), instant, start)
+            return rate.find_next_of_rate(_read_seconds(self.canonical), instant, start)
         if self.is_one_shot:
             moment = _parse_moment(self.canonical, self.timezone)
             return moment if moment > instant else None

@@ -49,7 +49,7 @@ def read_seconds(canonical: str) -> int:
     return number * _SECONDS[unit]
 
 
-def next_of_rate(seconds: int, instant: datetime, anchor: datetime) -> datetime:
+def find_next_of_rate(seconds: int, instant: datetime, anchor: datetime) -> datetime:
     """Returns the first time after `instant` that is a multiple of `seconds` after `anchor`, the rate's first time."""
     if instant < anchor:
         return anchor

@@ -61,10 +61,10 @@ def _attribute(kind: str, text: str) -> list[object]:
         if not isinstance(values, list) or any(isinstance(value, list | dict) for value in values):
             raise UnreadableBody
         return [_escape(value) if isinstance(value, str) else value for value in values]
-    return [msgspec.Raw(number_text(text))] if kind.startswith("Number") else [_escape(text)]
+    return [msgspec.Raw(format_number(text))] if kind.startswith("Number") else [_escape(text)]
 
 
-def number_text(text: str) -> bytes:
+def format_number(text: str) -> bytes:
     """Returns a number attribute's value in JSON. Also accepts `+1`, `01` and `.5`."""
     try:
         decode_json(text.strip())

@@ -66,7 +66,7 @@ class TopicCache:
             self._without_envelope.clear()
         self._without_envelope.add(topic)
 
-    def version_for(self, topic: str, messages: Iterable[OutgoingMessage]) -> str:
+    def choose_version_for(self, topic: str, messages: Iterable[OutgoingMessage]) -> str:
         """Returns the topic's cached signature version for these messages, or NO_ENVELOPE."""
         if topic in self._without_envelope and all(
             len(message.attributes) <= MAX_RAW_ATTRIBUTES for message in messages

@@ -119,7 +119,7 @@ def store(
     Raises NotFound, and Throttled beyond QUOTA_DELIVERIES.
     """
     topics_known = context.environment.cache(TopicCache)
-    version = topics_known.version_for(str(topic), messages)
+    version = topics_known.choose_version_for(str(topic), messages)
     while True:
         rows = yield from BatchCall(
             PUBLISH_MESSAGES,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from penstock_web.cli.client import RefusedError, RestClient, queue_path
+from penstock_web.cli.client import RefusedError, RestClient, build_queue_path
 from penstock_web.cli.filters import (
     AttributeValue,
     BodyText,
@@ -111,7 +111,7 @@ def failures(  # noqa: PLR0913, PLR0917 - each is an option
     shown = by or (["attribute"] if grouped else ["cause", "source", "shape"])
     response = RestClient(endpoint).call(
         "GET",
-        queue_path(name, "/failures"),
+        build_queue_path(name, "/failures"),
         by=shown,
         attribute="".join(grouped) or None,
         filter=encode_filter(conditions) if conditions else None,
@@ -160,7 +160,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     given = {"ids": ids or None, "filter": None if ids else conditions, "to": to, "per_second": rate,
              "canary": canary}  # fmt: skip
     client = RestClient(endpoint)
-    move = client.call("POST", queue_path(name, "/moves"), {k: v for k, v in given.items() if v is not None})
+    move = client.call("POST", build_queue_path(name, "/moves"), {k: v for k, v in given.items() if v is not None})
     if wait:
         move = _watch_move(client, name, move, as_json)
     say(move, as_json, f"move {move['id']}: {_progress(move)}, to {to or 'the source queues'}")
@@ -206,7 +206,9 @@ def edit(  # noqa: PLR0913, PLR0917 - each is an option
     while True:
         more = {"to": to, "after": place}
         done = client.call(
-            "POST", queue_path(name, "/messages/replace"), {**body, **{k: v for k, v in more.items() if v is not None}}
+            "POST",
+            build_queue_path(name, "/messages/replace"),
+            {**body, **{k: v for k, v in more.items() if v is not None}},
         )
         say(done, as_json, describe_edit(done, preview))
         place = done["next"]
@@ -232,7 +234,7 @@ def describe_edit(done: Document, is_preview: bool) -> str:
 @moves.command("list", help="list the last ten moves of a queue")
 def list_moves(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Lists moves from the newest to the oldest."""
-    rows = RestClient(endpoint).members(queue_path(name, "/moves"), "moves")
+    rows = RestClient(endpoint).members(build_queue_path(name, "/moves"), "moves")
     print_table(rows, json, ("id", "state", "moved", "of", "skipped", "to", "started_at", "problem"))
 
 
@@ -240,13 +242,13 @@ def list_moves(name: Name, endpoint: Endpoint = None, json: Json = False) -> Non
 def continue_move(name: Name, move: Move, rate: Rate = None, endpoint: Endpoint = None, json: Json = False) -> None:
     """Continues a move after the canary, at another rate if --rate is set."""
     body = {} if rate is None else {"per_second": rate}
-    response = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/continue"), body)
+    response = RestClient(endpoint).call("POST", build_queue_path(name, f"/moves/{move}/continue"), body)
     say(response, json, f"move {move}: {_progress(response) if response else 'continued'}")
 
 
 @moves.command("cancel", help="cancel a move; moved messages stay in the new queue")
 def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = False) -> None:
-    response = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/cancel"))
+    response = RestClient(endpoint).call("POST", build_queue_path(name, f"/moves/{move}/cancel"))
     say(response, json, f"move {move}: {_progress(response) if response else 'cancelled'}")
 
 
@@ -263,7 +265,7 @@ def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Do
             time.sleep(pause)
             pause = min(2 * pause, _LOOK_SECONDS)
             try:
-                move = client.call("GET", queue_path(name, f"/moves/{move['id']}"))
+                move = client.call("GET", build_queue_path(name, f"/moves/{move['id']}"))
             except RefusedError as error:
                 raise LocalError(f"move {move['id']} has started, but its progress is not known: {error}") from None
             if json and move != shown:

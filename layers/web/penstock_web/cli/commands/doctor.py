@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from penstock_web.cli.database_option import DatabaseAddress, variables_with
+from penstock_web.cli.database_option import DatabaseAddress, build_variables_with
 
 app = typer.Typer()
 
@@ -29,7 +29,7 @@ def doctor(
     from penstock_web.doctor.checks import IDS, examine
     from penstock_web.doctor.report import as_json, as_lines
 
-    outcome = examine(variables_with(database), after_restore=after_restore, fix=fix)
+    outcome = examine(build_variables_with(database), after_restore=after_restore, fix=fix)
     if json:
         print(as_json(outcome))
     else:

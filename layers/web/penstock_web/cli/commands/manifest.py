@@ -111,7 +111,7 @@ def import_(
 
     if source != "aws" and not source.startswith(("http://", "https://")):
         raise LocalError(f"{source} is not an address such as http://127.0.0.1:4566, and not aws")
-    region = region or usual_region()
+    region = region or find_usual_region()
     service = Service(None if source == "aws" else source, region)
     _write(portable(read_endpoint(service, None, _warn, strict=False).manifest, service), output)
     _warn(f"the file names no region: apply it with `penstock apply --region {region}`")
@@ -131,10 +131,10 @@ def _list_missing(names: set[str], endpoint: str | None, region: str | None) -> 
 
 
 def _is_missing(name: str, client: RestClient) -> bool:
-    from penstock_web.cli.client import RefusedError, queue_path
+    from penstock_web.cli.client import RefusedError, build_queue_path
 
     try:
-        client.call("GET", queue_path(name))
+        client.call("GET", build_queue_path(name))
     except RefusedError as error:
         return error.code == "queue_not_found"
     return False
@@ -174,7 +174,7 @@ def plan_changes(
     return changes + list(users.changes(manifest.users, prune=prune))
 
 
-def usual_region() -> str:
+def find_usual_region() -> str:
     """Returns the environment's region. Reads the variables that AWS's command line reads."""
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
@@ -182,13 +182,13 @@ def usual_region() -> str:
 def _users(stack: ExitStack, service: Service, settings: Settings | None = None) -> UserStore | None:
     """Returns the user store of the configured database, or of the database that `penstock up` runs on this machine."""
     from penstock_web.cli.database import service_database
-    from penstock_web.local.announced import running_services
+    from penstock_web.local.announced import list_running_services
     from penstock_web.local.chosen_database import choose_database
     from penstock_web.manifest.users import UserStore
 
     settings = settings or Settings.read(os.environ)
     if not settings.direct_url:
-        folder = next((running.folder for running in running_services() if running.address == service.url), None)
+        folder = next((running.folder for running in list_running_services() if running.address == service.url), None)
         if folder is None:
             return None
         settings = settings.replace(database_url=choose_database(settings, folder))

@@ -20,9 +20,9 @@ app = typer.Typer(name="metrics", help="show the state of queues, and run and re
 
 def runs_here() -> bool:
     """Returns whether PENSTOCK_ENDPOINT is set or a service runs here."""
-    from penstock_web.local.announced import running_services
+    from penstock_web.local.announced import list_running_services
 
-    return bool(os.environ.get("PENSTOCK_ENDPOINT")) or bool(running_services())
+    return bool(os.environ.get("PENSTOCK_ENDPOINT")) or bool(list_running_services())
 
 
 def with_database() -> Settings:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from penstock.settings import SettingError, Settings
-from penstock_web.cli.database_option import DatabaseAddress, variables_with
+from penstock_web.cli.database_option import DatabaseAddress, build_variables_with
 
 app = typer.Typer()
 
@@ -35,7 +35,7 @@ def migrate(
 
     if database and ephemeral:
         raise typer.BadParameter("not allowed with argument --database", param_hint="--ephemeral")
-    variables = variables_with(database)
+    variables = build_variables_with(database)
     with _database(ephemeral, variables) as dsn:
         settings = Settings.read({**variables, "DATABASE_DIRECT_URL": dsn})
         for line in describe_applied(migrate_or_explain(dsn, tune_role, settings)):

@@ -13,7 +13,7 @@ import typer
 
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.limits.queue_limits import MAX_DELAY_SECONDS, MAX_VISIBILITY_SECONDS, MAX_WAIT_SECONDS
-from penstock_web.cli.client import RefusedError, RestClient, queue_path
+from penstock_web.cli.client import RefusedError, RestClient, build_queue_path
 from penstock_web.cli.filters import (
     AttributeValue,
     BodyText,
@@ -57,7 +57,7 @@ _ONE_LOOK: Final = 1_000  # messages in a request
 def queues(endpoint: Endpoint = None, json: Json = False) -> None:
     """Lists all queues of the account by name."""
     client = RestClient(endpoint)
-    rows = (client.call("GET", queue_path(name)) for name in client.queue_names())
+    rows = (client.call("GET", build_queue_path(name)) for name in client.queue_names())
     if not json:
         rows = (row | {"paused": "paused" if _is_paused(row) else ""} for row in rows)
     print_table(rows, json, ("name", "visible", "in_flight", "delayed", "oldest_msg_age_sec", "paused"))
@@ -67,9 +67,9 @@ def queues(endpoint: Endpoint = None, json: Json = False) -> None:
 def queue(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Shows one queue with its verdict, as far as the caller may read the verdict."""
     client = RestClient(endpoint)
-    found = client.call("GET", queue_path(name))
+    found = client.call("GET", build_queue_path(name))
     try:
-        verdict = client.call("GET", queue_path(name, "/lag"))["verdict"]
+        verdict = client.call("GET", build_queue_path(name, "/lag"))["verdict"]
     except RefusedError:
         verdict = None
     if not json:
@@ -104,7 +104,7 @@ def create(
     attributes: Attributes = dict(_pair(text) for text in attribute or ())
     client = RestClient(endpoint)
     if dead_letters is not None:
-        target = client.call("GET", queue_path(dead_letters))["arn"]
+        target = client.call("GET", build_queue_path(dead_letters))["arn"]
         attributes["RedrivePolicy"] = {
             "deadLetterTargetArn": target,
             "maxReceiveCount": max_receives or _USUAL_RECEIVES,
@@ -141,7 +141,7 @@ def send(
     texts = (line.rstrip("\n") for line in sys.stdin) if message == "-" else iter([message])
     for together in _chunks(texts):
         response = client.call(
-            "POST", queue_path(name, "/messages"), [{"message": json_or_text(text), **given} for text in together]
+            "POST", build_queue_path(name, "/messages"), [{"message": json_or_text(text), **given} for text in together]
         )
         sent += len(together)
         if isinstance(made := response.get("schedules"), list):
@@ -186,7 +186,7 @@ def receive(
     json: Json = False,
 ) -> None:
     """Receives and prints messages. Deletes the printed messages if --delete is set."""
-    client, path = RestClient(endpoint), queue_path(name, "/messages")
+    client, path = RestClient(endpoint), build_queue_path(name, "/messages")
     found = client.messages(path, max=max_, wait=wait, vt=hide)
     print_messages(found, json)
     if delete and found:
@@ -219,7 +219,7 @@ def peek(  # noqa: PLR0913, PLR0917 - each is an option
     output: Output = None,
 ) -> None:
     """Prints messages, or the first matches of a search. Receive counts and visibility stay unchanged."""
-    client, path = RestClient(endpoint), queue_path(name, "/messages/peek")
+    client, path = RestClient(endpoint), build_queue_path(name, "/messages/peek")
     states = _STATES if state == "all" else (state,)
     found: list[StoredMessage] = []
     if conditions := read_filter(filter_, text, json, attribute):
@@ -258,7 +258,9 @@ def message(
     if queue_name is None and message_id.isdigit():
         raise LocalError("a message's number is unique only in its queue: add --queue NAME")
     path = f"/messages/{quote(message_id, safe='')}"
-    print_life(RestClient(endpoint).call("GET", path if queue_name is None else queue_path(queue_name, path)), json)
+    print_life(
+        RestClient(endpoint).call("GET", path if queue_name is None else build_queue_path(queue_name, path)), json
+    )
 
 
 @app.command("tail", help="show new messages without receiving them, until Ctrl-C")
@@ -276,7 +278,7 @@ def tail(
     """
     import time
 
-    client, path = RestClient(endpoint), queue_path(name, "/messages/peek")
+    client, path = RestClient(endpoint), build_queue_path(name, "/messages/peek")
     seen = {message.id for message in _waiting(client, path)}
     left = count
     try:
@@ -298,7 +300,7 @@ def purge(name: Name, yes: Yes = False, endpoint: Endpoint = None, json: Json = 
     """Deletes all messages of a queue, after a confirmation."""
     client = RestClient(endpoint)
     confirm(yes, f"Delete all messages of {name}?")
-    response = client.call("POST", queue_path(name, "/purge"))
+    response = client.call("POST", build_queue_path(name, "/purge"))
     say(response, json, f"deleted {count_noun(response['deleted'], 'message')} of {name}")
 
 
@@ -326,28 +328,28 @@ def delete(
         _delete_messages(client, name, wanted, json)
         return
     confirm(yes, f"Delete the queue {name} and its messages?")
-    client.call("DELETE", queue_path(name))
+    client.call("DELETE", build_queue_path(name))
     say({"deleted": name}, json, f"deleted {name}")
 
 
 @app.command("pause", help="pause a queue: receives return no messages, and the queue still accepts messages")
 def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Pauses a queue. Consumers can still delete messages in flight."""
-    RestClient(endpoint).call("POST", queue_path(name, "/pause"))
+    RestClient(endpoint).call("POST", build_queue_path(name, "/pause"))
     say({"paused": name}, json, f"{name} is paused")
 
 
 @app.command("resume", help="resume a queue, so that receives return messages again")
 def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Resumes a queue. Also succeeds if the queue is not paused."""
-    RestClient(endpoint).call("POST", queue_path(name, "/resume"))
+    RestClient(endpoint).call("POST", build_queue_path(name, "/resume"))
     say({"resumed": name}, json, f"{name} is resumed")
 
 
 @app.command("receivers", help="show the programs that received from a queue in the last day")
 def receivers(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Prints a queue's receivers, from the latest to the earliest receive."""
-    rows = RestClient(endpoint).members(queue_path(name, "/receivers"))
+    rows = RestClient(endpoint).members(build_queue_path(name, "/receivers"))
     if not json:
         rows = [row | {"user_agent": shorten(str(row["user_agent"]), _AGENT_SIGNS)} for row in rows]
     print_table(rows, json, ("caller", "user_agent", "address", "last_received_at", "messages"))
@@ -370,7 +372,7 @@ def _is_paused(queue: Document) -> bool:
 
 def _delete_messages(client: RestClient, name: str, wanted: dict[str, object], json: bool) -> None:
     """Deletes messages. Raises LocalError if the queue does not contain any of the messages."""
-    response = client.call("DELETE", queue_path(name, "/messages"), wanted)
+    response = client.call("DELETE", build_queue_path(name, "/messages"), wanted)
     deleted = response["deleted"]
     number = len(deleted) if isinstance(deleted, list) else 0
     if not number:
@@ -383,7 +385,7 @@ def _same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:
     from penstock.management.queues import convert_attributes
     from penstock.sqs.attributes import check_queue_attributes
 
-    there = client.call("GET", queue_path(name))
+    there = client.call("GET", build_queue_path(name))
     present = there["attributes"]
     assert isinstance(present, dict)  # noqa: S101 - QueueDescription
     texts, fifo = convert_attributes(wanted), is_fifo_name(name)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.settings import ADDRESSES, SETTINGS, SUBJECTS, Setting, Settings, Value
-from penstock_web.cli.database_option import DatabaseAddress, variables_with
+from penstock_web.cli.database_option import DatabaseAddress, build_variables_with
 
 app = typer.Typer()
 
@@ -25,10 +25,10 @@ def settings(
 
         print(render_page(SUBJECTS), end="")
         return
-    values = Settings.read(variables_with(database))
-    from penstock_web.local.announced import running_services
+    values = Settings.read(build_variables_with(database))
+    from penstock_web.local.announced import list_running_services
 
-    if services := running_services():
+    if services := list_running_services():
         others = f" and {len(services) - 1} more" if len(services) > 1 else ""
         print(
             f"penstock: these values are from this environment. The service at {services[0].address}{others} "

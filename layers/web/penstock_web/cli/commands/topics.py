@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import typer
 
-from penstock_web.cli.client import RestClient, queue_path
+from penstock_web.cli.client import RestClient, build_queue_path
 from penstock_web.cli.options import Endpoint, Json, Yes, confirm
 from penstock_web.cli.printing import print_described, print_table, say
 from penstock_web.cli.values import json_object, json_or_text
@@ -115,7 +115,7 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     if queue is not None and not queue.startswith("arn:"):
         # Request the queue, so that the command fails if the queue does not exist. SNS's Subscribe accepts a missing
         # queue.
-        client.call("GET", queue_path(queue))
+        client.call("GET", build_queue_path(queue))
     response = client.call("POST", _path(topic, "/subscriptions"), body)
     text = (
         f"subscribed {queue or url} to {topic}"

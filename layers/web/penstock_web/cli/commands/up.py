@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.settings import Settings
-from penstock_web.cli.database_option import DatabaseAddress, variables_with
+from penstock_web.cli.database_option import DatabaseAddress, build_variables_with
 from penstock_web.cli.values import whole_number
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
     from penstock_web.local.up import UpOptions
     from penstock_web.local.up import up as run
 
-    settings = Settings.read(variables_with(database))
+    settings = Settings.read(build_variables_with(database))
     own_host, own_port = settings.host_and_port if os.environ.get("QUEUE_ADDRESS") else ("127.0.0.1", 9324)
     options = UpOptions(
         host=host or own_host,

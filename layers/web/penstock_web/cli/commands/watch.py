@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock_web.cli.client import RefusedError, RestClient, queue_path
+from penstock_web.cli.client import RefusedError, RestClient, build_queue_path
 from penstock_web.cli.options import Endpoint, Json, Name
 from penstock_web.cli.printing import STYLES, print_cells, print_json, print_lines
 from penstock_web.cli.values import whole_number
@@ -88,7 +88,7 @@ def _read(client: RestClient, name: str) -> QueueVerdict | None:
 
     from penstock.management.metrics.types import QueueVerdict
 
-    found = client.call("GET", queue_path(name, "/lag"))["verdict"]
+    found = client.call("GET", build_queue_path(name, "/lag"))["verdict"]
     return None if found is None else msgspec.convert(found, QueueVerdict)
 
 
