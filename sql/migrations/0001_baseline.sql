@@ -1656,6 +1656,8 @@ create table queue.event_subscriber (
     request_hash text,
     created_at timestamptz not null default clock_timestamp(),
     updated_at timestamptz not null default clock_timestamp(),
+    first_page bigint not null default 0,   -- the subscriber receives no events of this page and earlier pages
+    follows boolean not null default true,  -- the subscriber reads with the cursor of the bus
     unique (bus_id, account_id, name)
 );
 create index event_subscriber_owner on queue.event_subscriber (account_id, region, arn);
@@ -1681,6 +1683,99 @@ create table queue.event_source (
 );
 create index event_source_bus on queue.event_source (bus_id, arn);
 
+-- The events of all buses. Each partition contains the events of one retention class and one day or week, so that the
+-- end of a retention period drops partitions. `number` is the sequence number, which the publisher's transaction takes
+-- when it inserts the event. A later number can commit earlier: queue.sequence_events decides the order of delivery.
+create sequence queue.event_number;
+create table queue.event (
+    number bigint not null,
+    bus_id bigint not null,
+    ingested_at timestamptz not null,
+    event_id uuid not null,
+    retention_class smallint not null,  -- queue.retention_class of the bus at the time of the publication
+    -- 0 application/eventbridge+json, 1 application/json, 2 application/octet-stream
+    content_type smallint not null,
+    account_id text,                    -- the publisher's account; null: the account of the bus
+    group_id text,                      -- null: the publisher gave none, and the event is the only one of its group
+    deduplication_id text,              -- null: the publisher gave none
+    source text,                        -- null for PutRawEvents, as is detail_type
+    detail_type text,
+    metadata jsonb,
+    data bytea not null
+) partition by range (retention_class, ingested_at);
+create table queue.event_default partition of queue.event default;
+create index event_of_number on queue.event (number);
+alter sequence queue.event_number owned by queue.event.number;
+
+-- Deduplication ids and content hashes of the last five minutes. `digest` covers the account, the group and the id.
+create table queue.event_deduplication (
+    bus_id bigint not null,
+    digest uuid not null,
+    event_id uuid not null,
+    number bigint not null,
+    expires_at timestamptz not null,
+    primary key (bus_id, digest)
+);
+create index event_deduplication_expires_at on queue.event_deduplication (expires_at);
+
+-- The order in which a bus delivers its events. All subscribers and all replays read the same pages.
+create table queue.event_page (
+    bus_id bigint not null,
+    page bigint not null,               -- 1, 2, 3 …
+    sequenced_at timestamptz not null,  -- rises with the page
+    first_at timestamptz not null,      -- the earliest and the latest ingested_at of the page's events
+    last_at timestamptz not null,
+    events_before bigint not null,      -- the number of events in earlier pages
+    numbers bigint[] not null,
+    primary key (bus_id, page)
+);
+create index event_page_sequenced_at on queue.event_page (bus_id, sequenced_at);
+
+-- The last number up to which sequence_events has read, in the newest row. An update in place would make each reader
+-- pass all earlier versions while an old snapshot exists.
+create table queue.event_watermark (
+    version bigint generated always as identity primary key,
+    number bigint not null,
+    since timestamptz not null          -- events with later numbers were ingested after this time
+);
+
+-- Numbers below the watermark that were not visible when sequence_events passed them. Their transactions are open or
+-- have rolled back. If no transaction of `snapshot` is open, no event will appear.
+create table queue.event_gap (
+    first_number bigint primary key,
+    last_number bigint not null,
+    snapshot pg_snapshot not null,
+    since timestamptz not null,         -- the events were ingested after this time
+    noted_at timestamptz not null,
+    checked_at timestamptz not null default '-infinity'
+);
+
+-- The last page that has been delivered, in the newest row. Subscribers that have read the same pages share the row
+-- with the subscriber_id 0.
+create table queue.event_cursor (
+    bus_id bigint not null,
+    subscriber_id bigint not null,
+    version bigint generated always as identity,
+    page bigint not null,
+    primary key (bus_id, subscriber_id, version)
+);
+
+-- Events that a target has refused. They are delivered again, or go to the failure queue.
+create table queue.event_retry (
+    retry_id bigint generated always as identity primary key,
+    bus_id bigint not null,
+    subscriber_id bigint not null,
+    number bigint not null,
+    ingested_at timestamptz not null,
+    attempts int not null,
+    first_attempt_at timestamptz not null,
+    due_at timestamptz not null,
+    error_code text not null,
+    error_message text not null
+);
+create index event_retry_due_at on queue.event_retry (bus_id, due_at);
+create index event_retry_subscriber on queue.event_retry (subscriber_id);
+
 
 -- Compression --------------------------------------------------------------------------------------------------------
 
@@ -1696,7 +1791,8 @@ begin
     for v_column in
         select * from (values ('log', 'body'), ('log', 'attributes'), ('side', 'body'), ('side', 'attributes'),
             ('fifo_message', 'body'), ('fifo_message', 'attributes'), ('archive', 'body'), ('archive', 'attributes'),
-            ('notice', 'raw'), ('notice', 'head'), ('notice', 'attributes')) c (table_name, name)
+            ('notice', 'raw'), ('notice', 'head'), ('notice', 'attributes'), ('event', 'data'),
+            ('event_default', 'data')) c (table_name, name)
     loop
         execute format('alter table queue.%I alter column %I set compression lz4', v_column.table_name, v_column.name);
     end loop;

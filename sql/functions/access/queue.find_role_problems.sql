@@ -35,6 +35,7 @@ where r.rolname in ('penstock_reader', 'penstock_metrics') and c.relnamespace = 
     and c.relkind in ('r', 'p', 'v') and c.oid not in (select s.oid from secret s)
     -- Readers need no rights on partitions, because they use the partitions only through the partitioned tables.
     and not (c.relname ~ '_[0-9]{8}$' and left(c.relname, -9) = any (queue.history_names()))
+    and c.relname !~ '^event_[0-9]+_[0-9]{8}$'
 having count(*) > 0
 union all
 -- the role of applications
@@ -102,6 +103,6 @@ select p.oid::regprocedure from pg_proc p
 where p.pronamespace = 'queue'::regnamespace and p.proname = any (array[
     'ack', 'archive', 'change_visibility', 'create', 'create_fifo', 'create_schedule', 'delete', 'delete_queue',
     'delete_schedule', 'fail', 'list_queues', 'metrics', 'next_fires', 'parse_schedule', 'pop', 'preview_schedule',
-    'publish_event', 'purge_queue', 'receive', 'receive_fifo', 'send', 'send_batch', 'send_fifo', 'send_topic',
-    'subscribe', 'unsubscribe'])
+    'publish_event', 'purge_queue', 'put_events', 'receive', 'receive_fifo', 'send', 'send_batch', 'send_fifo',
+    'send_topic', 'subscribe', 'unsubscribe'])
 $$;

@@ -21,6 +21,7 @@ begin
         on conflict (account_id, region, name) do nothing
         returning * into v_bus;
         if found then
+            perform queue.add_event_partitions(queue.retention_class(v_bus.retention_days));
             return query select queue.show_event_bus(v_bus), true, null::text;
             return;
         end if;

@@ -11,6 +11,7 @@
 --   `deleted_queues` removes messages of deleted queues.
 --   `histories` creates the partitions of the next days, and drops partitions older than p_history_days.
 --   `outcomes` adds up queue.outcome_count.
+--   `events` maintains the partitions and pages of event buses (maintain_events).
 --   `deletions` ends deletions that can no longer be undone (finish_deletions).
 -- This file also contains clean_expired_rows, maintain_topics, clean_platform_applications, clean_deleted_queues,
 -- clean_deleted_queue, cleaned_tables, add_history_day, drop_history_days and compact_outcome_counts.
@@ -38,6 +39,9 @@ begin
             from unnest(queue.history_names()) h(name);
         end loop;
         perform queue.drop_history_days(p_history_days);
+    end if;
+    if coalesce(p_part, 'events') = 'events' then
+        v_removed := v_removed + queue.maintain_events(p_limit);
     end if;
     if coalesce(p_part, 'deletions') = 'deletions' then
         v_removed := v_removed + queue.finish_deletions(p_limit);

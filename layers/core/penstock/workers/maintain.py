@@ -50,7 +50,7 @@ ROWS_PER_TABLE = 10_000
 # connection.
 CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
-PARTS = ("expired_rows", "topics", "applications", "deleted_queues", "histories", "deletions", "outcomes")
+PARTS = ("expired_rows", "topics", "applications", "deleted_queues", "histories", "events", "deletions", "outcomes")
 """The parts of queue.maintain_installation."""
 # The id for the tables that belong to no queue. This id comes first in a round.
 INSTALLATION = 0

@@ -175,6 +175,7 @@ CALLS = {
     "pop": "queue.pop('q', 1)",
     "preview_schedule": "queue.preview_schedule(every => '5m')",
     "publish_event": "queue.publish_event('k', '1')",
+    "put_events": 'queue.put_events(\'bus\', \'[{"Data": 1, "SystemMetadata": {"DeduplicationId": "1"}}]\')',
     "purge_queue": "queue.purge_queue('q')",
     "receive": "queue.receive('q', 0)",
     "receive_fifo": "queue.receive_fifo('f.fifo', 0)",
@@ -187,7 +188,7 @@ CALLS = {
 }
 """A call of each function of the interface, in a database with the queues `q` and `f.fifo` that contain two messages
 each."""
-SENDS = ("send", "send_batch", "send_fifo", "publish_event", "send_topic")
+SENDS = ("send", "send_batch", "send_fifo", "publish_event", "send_topic", "put_events")
 
 
 def stock(db: Connection) -> None:
@@ -197,6 +198,8 @@ def stock(db: Connection) -> None:
     value(db, "select queue.create('q', %s)", Jsonb({"RedrivePolicy": policy}))
     value(db, "select queue.create('f.fifo')")
     value(db, "select queue.subscribe('k', 'q')")
+    bus = "select b.created from queue.caller_account() c, queue.create_event_bus(c.account_id, c.region, 'bus', %s, %s"
+    value(db, f"{bus}, null, null) b", "arn:bus", '{"retention_days": 1, "tags": {}}')
     value(db, "select queue.create_schedule('old', every => '1h', queue => 'q', message => '1')")
     for name in ("q", "q"):
         value(db, f"select queue.send('{name}', '1')")
@@ -208,7 +211,7 @@ def wait(db: Connection) -> None:
     """Registers processes that wait for every queue and for deliveries."""
     db.execute(
         "insert into queue.watcher (queue_id, watcher) select q, gen_random_uuid()"
-        " from (select queue_id from queue.queues union all select 0) u(q)"
+        " from (select queue_id from queue.queues union all values (0), (-1)) u(q)"
     )
 
 

@@ -43,6 +43,7 @@ def test_rows_of_a_deleted_queue_end_in_every_table(db: Connection) -> None:
 
 def test_every_history_has_partitions_ahead_and_loses_old_ones(db: Connection) -> None:
     partitioned = names(db, "select relname from pg_class where relnamespace = 'queue'::regnamespace and relkind = 'p'")
+    partitioned -= {"event"}  # Its partitions also depend on the retention of the buses (maintain_events).
     assert names(db, "select unnest(queue.history_names())") == partitioned
     db.execute("select queue.add_history_day(h, '2020-02-29') from unnest(queue.history_names()) h")
     days = "select relname from pg_class where relnamespace = 'queue'::regnamespace and relname ~ '_20[0-9]{6}$'"

@@ -1,0 +1,88 @@
+-- queue.put_bus_events: publishes events on a bus in this transaction. Each event has an element in each array. The
+-- arrays begin at 1. A null array means an array of nulls.
+--   `p_account` is the publisher's account.
+--   `p_content_types` has the values of queue.event.content_type.
+--   `p_deduplication_ids` and `p_content_hashes` (SHA-256) are null for events without deduplication. The id takes
+--     precedence over the hash.
+-- Returns a row for each event:
+--   `n` is the position of the event, from 1.
+--   `number` is the sequence number. A duplicate has the event id and the number of the original.
+--   `error` is ResourceNotFound or null.
+-- The transaction receives its id before it takes numbers, so sequence_events knows which transactions can still insert
+-- a number. It takes numbers before the time, so an event is never older than an event with a lower number by more than
+-- the duration of this call. Works under every isolation level.
+-- The function locks no group. Two calls that overlap in time can therefore commit in another order than that of their
+-- numbers, and subscribers receive the events in the order of the commits. A lock of 1,000 groups that 16 publishers
+-- share would cost two thirds of their throughput (100 events a call, 2026-11-30).
+-- This file also contains event_digest.
+create or replace function queue.put_bus_events(
+    p_bus text, p_account text, p_event_ids uuid[], p_content_types smallint[], p_data bytea[],
+    p_metadata jsonb[] default null, p_sources text[] default null, p_detail_types text[] default null,
+    p_groups text[] default null, p_deduplication_ids text[] default null, p_content_hashes bytea[] default null)
+returns table (n int, event_id uuid, number bigint, is_duplicate boolean, error text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_bus record;
+    v_numbers bigint[];
+    v_new int[];
+    v_now timestamptz;
+begin
+    select b.bus_id, nullif(p_account, b.account_id) as publisher, queue.retention_class(b.retention_days) as class
+    into v_bus from queue.event_bus b where b.arn = p_bus;
+    if not found then
+        return query
+        select u.n, null::uuid, null::bigint, false, 'ResourceNotFound'
+        from generate_series(1, cardinality(p_event_ids)) u(n);
+        return;
+    end if;
+    perform pg_current_xact_id();
+    v_numbers := array(select nextval('queue.event_number') from generate_series(1, cardinality(p_event_ids)));
+    v_now := clock_timestamp();
+    if p_deduplication_ids is not null or p_content_hashes is not null then
+        with entry as materialized (
+            select u.n, d.digest
+            from generate_series(1, cardinality(p_event_ids)) u(n)
+            cross join lateral (select queue.event_digest(p_account, p_groups[u.n], p_deduplication_ids[u.n],
+                p_content_hashes[u.n])) d(digest)),
+        claimed as (
+            insert into queue.event_deduplication as d (bus_id, digest, event_id, number, expires_at)
+            select distinct on (e.digest) v_bus.bus_id, e.digest, p_event_ids[e.n], v_numbers[e.n],
+                v_now + interval '300 seconds'
+            from entry e where e.digest is not null order by e.digest, e.n
+            on conflict (bus_id, digest) do update
+                set event_id = excluded.event_id, number = excluded.number, expires_at = excluded.expires_at
+                where d.expires_at <= v_now
+            returning d.number)
+        select coalesce(array_agg(e.n), '{}') into v_new from entry e
+        where e.digest is null or v_numbers[e.n] in (select c.number from claimed c);
+    end if;
+    insert into queue.event (number, bus_id, ingested_at, event_id, retention_class, content_type, account_id, group_id,
+        deduplication_id, source, detail_type, metadata, data)
+    select v_numbers[u.n], v_bus.bus_id, v_now, p_event_ids[u.n], v_bus.class, p_content_types[u.n], v_bus.publisher,
+        p_groups[u.n], p_deduplication_ids[u.n], p_sources[u.n], p_detail_types[u.n], p_metadata[u.n], p_data[u.n]
+    from generate_series(1, cardinality(p_event_ids)) u(n)
+    where p_deduplication_ids is null and p_content_hashes is null or u.n = any (v_new);
+    perform queue.wake_event_delivery();
+    if p_deduplication_ids is null and p_content_hashes is null then
+        return query
+        select u.n, p_event_ids[u.n], v_numbers[u.n], false, null::text
+        from generate_series(1, cardinality(p_event_ids)) u(n);
+        return;
+    end if;
+    return query
+    select u.n, coalesce(d.event_id, p_event_ids[u.n]), coalesce(d.number, v_numbers[u.n]), u.n <> all (v_new), null
+    from generate_series(1, cardinality(p_event_ids)) u(n)
+    left join queue.event_deduplication d
+        on u.n <> all (v_new) and d.bus_id = v_bus.bus_id
+            and d.digest = queue.event_digest(p_account, p_groups[u.n], p_deduplication_ids[u.n],
+                p_content_hashes[u.n]);
+end $$;
+
+-- queue.event_digest: returns the key of a deduplication id or content hash, in the scope of its account and group.
+-- Returns null if the event has neither.
+create or replace function queue.event_digest(p_account text, p_group text, p_id text, p_hash bytea) returns uuid
+language sql immutable parallel safe
+return case when p_id is not null or p_hash is not null then
+    substring(encode(sha256(convert_to(jsonb_build_array(p_account, p_group, p_id,
+        case when p_id is null then encode(p_hash, 'hex') end)::text, 'UTF8')), 'hex') for 32)::uuid end;
