@@ -6,13 +6,15 @@ import asyncio
 import gc
 from collections.abc import Callable, Generator, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import hypothesis
+import psycopg
 import pytest
 import uvloop
 
 from tests.support import client_setup
-from tests.support.database import Database, TestServer, running_test_server
+from tests.support.database import Database, TestServer, delete_rows, running_test_server
 from tests.support.schedules.rows import Hour
 from tests.support.web.virtual_clock import VirtualLoop
 
@@ -30,7 +32,7 @@ def shares_a_fixture(item: pytest.Function) -> bool:
     The function reads a private attribute, because pytest's hooks do not get a fixture's scope before the fixture is
     made.
     """
-    if item.get_closest_marker("shared"):
+    if item.get_closest_marker("shared") or item.get_closest_marker("emptied"):
         return True
     made = item._fixtureinfo.name2fixturedefs
     return any(made[name][-1].scope == "module" for name in item.fixturenames if name in made and name[0] != "_")
@@ -87,9 +89,23 @@ def shared_database(postgres: TestServer) -> Iterator[Database]:
         yield database
 
 
+@pytest.fixture(scope="module")
+def administration(shared_database: Database) -> Iterator[psycopg.Connection[Any]]:
+    """Yields a superuser's connection to the module's database."""
+    with psycopg.connect(shared_database.dsn, autocommit=True) as connection:
+        yield connection
+
+
 @pytest.fixture
-def database(postgres: TestServer) -> Iterator[Database]:
-    """Yields a fresh, migrated database: .dsn (superuser), .api_dsn (service), .pooled_dsn (service, PgBouncer)."""
+def database(postgres: TestServer, request: pytest.FixtureRequest) -> Iterator[Database]:
+    """Yields a fresh, migrated database: .dsn (superuser), .api_dsn (service), .pooled_dsn (service, PgBouncer).
+
+    With the marker `emptied`, yields the module's database without the rows of the previous tests.
+    """
+    if request.node.get_closest_marker("emptied"):
+        delete_rows(request.getfixturevalue("administration"))
+        yield request.getfixturevalue("shared_database")
+        return
     with postgres.database() as database:
         yield database
 

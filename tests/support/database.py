@@ -63,6 +63,27 @@ def end_sessions(administrator: psycopg.Connection[Any], database: str | None = 
     return len(ended)
 
 
+# The tables that have rows in a new database.
+_FILLED = ["migration", "new_queue_default"]
+
+
+def delete_rows(administrator: psycopg.Connection[Any]) -> None:
+    """Removes all rows that the template does not contain, and ends the sessions of other clients. This takes a third
+    of the time of a new database.
+
+    Rows in the tables of _FILLED, and everything except rows, stay as the tests left them.
+    """
+    end_sessions(administrator)
+    (tables,) = administrator.execute(
+        "select string_agg(c.oid::regclass::text, ', ') from pg_class c"
+        " where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r' and c.relname <> all (%s)"
+        " and pg_relation_size(c.oid) > 0",
+        (_FILLED,),
+    ).fetchall()[0]
+    if tables:
+        administrator.execute(f"truncate {tables} restart identity cascade".encode())
+
+
 @dataclass
 class TestServer:
     __test__ = False

@@ -26,6 +26,8 @@ from tests.support.schedules.rows import (
 )
 from tests.support.sql.calls import Connection
 
+pytestmark = pytest.mark.emptied
+
 HOUR = timedelta(hours=1)
 LONG_GRACE = 100_000
 

@@ -20,6 +20,8 @@ from tests.support.schedules.rows import ACCOUNT, REGION, Hour, call, pass_time,
 from tests.support.sns_signatures import verify
 from tests.support.sql.calls import Connection
 
+pytestmark = pytest.mark.emptied
+
 JOBS = f"arn:aws:sqs:{REGION}:{ACCOUNT}:jobs"
 FIFO = f"arn:aws:sqs:{REGION}:{ACCOUNT}:lines.fifo"
 MISSING = f"arn:aws:sqs:{REGION}:{ACCOUNT}:missing"

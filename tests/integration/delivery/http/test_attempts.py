@@ -32,6 +32,8 @@ from tests.support.delivery.rows import deliveries, number, pass_time, publish
 from tests.support.sql.calls import ACCOUNT, Connection, call, create
 from tests.support.wait import wait_until
 
+pytestmark = pytest.mark.emptied
+
 WORKERS, KILLS, BATCH = 3, 100, 50
 LEASE_SECONDS = 30
 

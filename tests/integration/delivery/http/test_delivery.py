@@ -32,6 +32,8 @@ from tests.support.delivery.rows import TOPIC, Row, deliveries, due_in_seconds, 
 from tests.support.sql import calls
 from tests.support.sql.calls import ACCOUNT, Connection, bodies, create, receive
 
+pytestmark = pytest.mark.emptied
+
 POLICY = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 4, "numRetries": 4, "numNoDelayRetries": 1,
                                  "numMinDelayRetries": 1, "numMaxDelayRetries": 2}}  # fmt: skip
 

@@ -21,6 +21,8 @@ from tests.support.delivery.receiver import Receiver
 from tests.support.delivery.rows import deliveries, number, pass_time, publish
 from tests.support.sql.calls import Connection, bodies, create, receive
 
+pytestmark = pytest.mark.emptied
+
 HOSTS = (
     "127.0.0.1", "127.255.255.254", "127.0.0.1.", "127.1", "127.0.1", "0.0.0.0", "0", "2130706433", "0x7f000001",
     "0x7f.0.0.1", "017700000001", "0177.0.0.1", "localhost", "LOCALHOST", "localhost.", "[::1]", "[::]",

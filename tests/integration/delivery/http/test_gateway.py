@@ -22,6 +22,8 @@ from tests.support.delivery.receiver import Receiver
 from tests.support.delivery.rows import deliveries, due_in_seconds, pass_time
 from tests.support.sql.calls import Connection, arn_of, create, receive
 
+pytestmark = pytest.mark.emptied
+
 ACCOUNT, REGION = "000000000000", "us-east-1"
 PHONE = "+15550100123"
 SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()

@@ -40,6 +40,8 @@ from tests.support.sql.calls import ACCOUNT, REGION, Connection, create, receive
 from tests.support.tls.certificates import Authority
 from tests.support.wait import wait_until
 
+pytestmark = pytest.mark.emptied
+
 LOGIN = "user%40example.com:pass%20word%40@"
 LEASE_SECONDS = 30
 SESSIONS_OF_OTHERS = """

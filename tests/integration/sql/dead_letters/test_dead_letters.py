@@ -23,6 +23,8 @@ from tests.support.sql.calls import (
     send,
 )
 
+pytestmark = pytest.mark.emptied
+
 BOTH = pytest.mark.parametrize("suffix", ["", ".fifo"])
 
 

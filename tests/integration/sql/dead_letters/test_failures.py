@@ -22,6 +22,8 @@ from tests.support.sql.calls import (
 )
 from tests.support.sql.move_tasks import run, start
 
+pytestmark = pytest.mark.emptied
+
 BOTH = pytest.mark.parametrize("suffix", ["", ".fifo"])
 
 

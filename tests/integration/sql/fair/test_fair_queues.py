@@ -42,6 +42,8 @@ from tests.support.sql.calls import (
     value,
 )
 
+pytestmark = pytest.mark.emptied
+
 
 def send_as(db: Connection, arn: str, group: str | None, count: int, start: int = 0) -> list[int]:
     """Sends messages of one group, with the name and a number as the body. Returns the public ids of the messages."""

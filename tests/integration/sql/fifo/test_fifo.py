@@ -28,6 +28,8 @@ from tests.support.sql.calls import (
     value,
 )
 
+pytestmark = pytest.mark.emptied
+
 
 def send_one(db: Connection, arn: str, body: str, group: str = "g", deduplication: str | None = None) -> Sent:
     (row,) = send_entries(db, arn, [Entry(body, group=group, deduplication=deduplication)])

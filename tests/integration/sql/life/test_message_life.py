@@ -27,6 +27,8 @@ from tests.support.sql.calls import (
     value,
 )
 
+pytestmark = pytest.mark.emptied
+
 BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 NEVER = UUID(int=0)
 

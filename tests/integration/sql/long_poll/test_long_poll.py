@@ -35,6 +35,8 @@ from tests.support.sql.calls import (
 )
 from tests.support.wait import wait_until
 
+pytestmark = pytest.mark.emptied
+
 TOPIC = "arn:aws:sns:us-east-1:000000000000:t"
 SUBSCRIBE = """select queue.add_subscription(
     %s, gen_random_uuid(), '000000000000', 'sqs', %s, %s, null, null, null, 200, 10000, null, null)"""

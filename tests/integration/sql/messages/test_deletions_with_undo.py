@@ -42,6 +42,8 @@ from tests.support.sql.calls import (
     value,
 )
 
+pytestmark = pytest.mark.emptied
+
 
 def delete_for_now(db: Connection, arn: str, *ids: int | None) -> uuid.UUID:
     rows = call(db, DELETE_WITH_UNDO, arn, list(ids), uuid.uuid4())

@@ -33,6 +33,8 @@ from tests.support.sql.calls import (
 )
 from tests.support.sql.move_tasks import BOTH, run, start
 
+pytestmark = pytest.mark.emptied
+
 STAYS = """
 select entered_at, finished_at, entered_by, outcome, redelivered_at, sent_at, first_received_at, receive_count
 from (

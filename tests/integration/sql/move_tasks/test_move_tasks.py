@@ -4,6 +4,8 @@ task."""
 import json
 import uuid
 
+import pytest
+
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
 from penstock.postgres.statements.long_polls import WATCH_QUEUES
 from penstock.postgres.statements.move_tasks import CANCEL_MOVE_TASK
@@ -40,6 +42,8 @@ from tests.support.sql.move_tasks import (
     step,
     tasks,
 )
+
+pytestmark = pytest.mark.emptied
 
 
 # --- what moves, and where to ----------------------------------------------------------------------------------------

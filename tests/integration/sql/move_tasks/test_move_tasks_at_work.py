@@ -31,6 +31,8 @@ from tests.support.sql.calls import (
 )
 from tests.support.sql.move_tasks import BOTH, dead_queue, drain, poison, run, start, step, tasks, work
 
+pytestmark = pytest.mark.emptied
+
 
 # --- exactness -------------------------------------------------------------------------------------------------------
 @BOTH

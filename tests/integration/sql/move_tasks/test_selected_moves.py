@@ -37,6 +37,8 @@ from tests.support.sql.calls import (
 )
 from tests.support.sql.move_tasks import BOTH, UNKNOWN_SOURCE, dead_queue, drain, poison, run, step, tasks, work
 
+pytestmark = pytest.mark.emptied
+
 
 def start(
     db: Connection, source: str, to: str | None = None, rate: int | None = None, canary: int | None = None,

@@ -3,6 +3,8 @@
 
 from typing import Any
 
+import pytest
+
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES
 from penstock.postgres.statements.queues import DROP_QUEUE
@@ -25,6 +27,8 @@ from tests.support.sql.calls import (
     send_entries,
     value,
 )
+
+pytestmark = pytest.mark.emptied
 
 LIMIT = 5
 FULL = "OverLimit"

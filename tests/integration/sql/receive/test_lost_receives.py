@@ -34,6 +34,8 @@ from tests.support.sql.calls import (
     transact_deletes,
 )
 
+pytestmark = pytest.mark.emptied
+
 
 def lost_receive(connection: Connection, arn: str, count: int = 10, visibility: int | None = None) -> list[Delivery]:
     """Receives messages, and undoes the receive in the database. Returns the messages that the consumer received."""

@@ -32,6 +32,8 @@ from tests.support.sql.calls import (
     value,
 )
 
+pytestmark = pytest.mark.emptied
+
 
 @BOTH
 def test_the_header_tells_the_queues_wait_time(db: Connection, name: str) -> None:

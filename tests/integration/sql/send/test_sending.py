@@ -36,6 +36,8 @@ from tests.support.sql.calls import (
     value,
 )
 
+pytestmark = pytest.mark.emptied
+
 
 def test_messages_come_in_the_order_of_one_sender(db: Connection) -> None:
     arn = create(db)

@@ -22,6 +22,8 @@ from tests.support.sql.calls import (
     send,
 )
 
+pytestmark = pytest.mark.emptied
+
 HOURS = 3600
 
 
