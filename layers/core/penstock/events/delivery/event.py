@@ -1,0 +1,85 @@
+"""An event as a bus stores it, and the texts that targets receive (Transformer, EventBridge API Reference)."""
+
+from base64 import b64encode
+from datetime import datetime
+from enum import IntEnum
+from functools import cached_property
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from penstock.postgres.statement import JsonObject
+
+_json = msgspec.json.Encoder()
+FIRST_SEQUENCE_NUMBER: Final = 10**19
+"""Added to the number of an event, so that every sequence number has 20 digits."""
+
+
+class ContentType(IntEnum):
+    """The values of queue.event.content_type."""
+
+    EVENTBRIDGE = 0
+    JSON = 1
+    OCTET_STREAM = 2
+
+    @property
+    def text(self) -> str:
+        return ("application/eventbridge+json", "application/json", "application/octet-stream")[self]
+
+
+class Event(msgspec.Struct, dict=True):
+    """An event of a bus. `data` is the payload as the publisher sent it, or the envelope of PutEvents.
+
+    An event without a group is the only one of its group, so its id is also the name of the group.
+    """
+
+    number: int
+    ingested_at: datetime
+    event_id: UUID
+    content_type: ContentType
+    data: bytes
+    account_id: str | None = None
+    group_id: str | None = None
+    deduplication_id: str | None = None
+    source: str | None = None
+    detail_type: str | None = None
+    metadata: JsonObject | None = None
+
+    @property
+    def is_binary(self) -> bool:
+        return self.content_type == ContentType.OCTET_STREAM
+
+    @cached_property
+    def text(self) -> str:
+        """The payload as text. A binary payload becomes base64."""
+        return b64encode(self.data).decode() if self.is_binary else self.data.decode()
+
+    @cached_property
+    def document(self) -> object:
+        """The payload as a filter or an expression reads it. Raises msgspec.DecodeError for a binary payload."""
+        return msgspec.json.decode(self.data)
+
+    def build_system_metadata(self, delivery_type: str) -> dict[str, str]:
+        """Returns the fields that the service adds. A field without a value is absent ("Event structure", EventBridge
+        User Guide)."""
+        fields = {
+            "ContentType": self.content_type.text,
+            "DeduplicationId": self.deduplication_id or str(self.event_id),
+            "EventGroupId": self.group_id or str(self.event_id),
+            "aws:DeliveryType": delivery_type,
+            "aws:EventId": str(self.event_id),
+            "aws:IngestionTime": self.ingested_at.strftime("%Y-%m-%dT%H:%M:%S.")
+            + f"{self.ingested_at.microsecond // 1000:03d}Z",
+            "aws:SequenceNumber": str(FIRST_SEQUENCE_NUMBER + self.number),
+            "aws:Source": self.source,
+            "aws:DetailType": self.detail_type,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def build_text_with_metadata(self, delivery_type: str) -> str:
+        """Returns the document of the transformer WITH_METADATA. Its Data has the bytes that the publisher sent."""
+        data = _json.encode(self.text) if self.is_binary else self.data
+        metadata = _json.encode(self.metadata or {})
+        system = _json.encode(self.build_system_metadata(delivery_type))
+        return (b'{"Data":' + data + b',"Metadata":' + metadata + b',"SystemMetadata":' + system + b"}").decode()
