@@ -20,6 +20,7 @@
 --   `system` is `traced` if the caller must record the received messages (trace_receive).
 -- Locks the reader of a shard, and rows of the slow path or of FIFO groups. Skips locked rows. A call needs a short
 -- transaction without other statements. Raises QU004 (not under READ COMMITTED) and QU010.
+-- The body is long, because a call of another function would cost every receive. Its parts are numbered.
 -- This file also contains in_flight_capacity, refuse_long_messages, take_deferred and take_side.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
@@ -39,11 +40,13 @@ declare
     -- A tenth of the receives begin with deferred messages.
     c_deferred_first constant double precision := 0.1;
 begin
+    -- 1. A receive with an attempt id is a call of another function.
     if p_attempt_id is not null then
         return query select * from queue.receive_attempt(p_queue, p_max, p_visibility_seconds, p_in_flight_limit,
             p_attempt_id, p_response_bytes, p_response_format);
         return;
     end if;
+    -- 2. Read the queue, compute how many messages may be returned, and return the header.
     perform queue.require_read_committed();
     select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
         q.dead_letter_arn, q.counts_in_flight, q.paused, q.traces,
@@ -66,7 +69,7 @@ begin
         return;
     end if;
     v_visibility := coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second';
-    -- FIFO queues
+    -- 3. Take messages of a FIFO queue.
     if v_queue.fifo then
         return query select * from queue.take_groups(
             p_queue_id => v_queue.queue_id, p_max => v_want, p_share => greatest(p_lease_size, 1),
@@ -82,7 +85,8 @@ begin
         end if;
         return;
     end if;
-    -- Standard queues
+    -- 4. Take messages of a standard queue in this order: sometimes the oldest deferred messages, then the slow path,
+    -- the log, and the other deferred messages.
     v_asked := v_want;
     if p_async_commit then
         set local synchronous_commit = off;
@@ -126,7 +130,7 @@ begin
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
-    -- Counts
+    -- 5. Count the messages.
     if v_want < v_asked then
         insert into queue.activity (queue_id, received) values (v_queue.queue_id, v_asked - v_want);
     end if;

@@ -10,6 +10,10 @@
 --   `error` is a class of errors.py. The function has not stored a message with an error.
 -- For each queue, locks the writer of one shard without waiting. For FIFO queues, locks the groups' rows. Uses the
 -- index log_pkey.
+-- The body is long, because a call of another function would cost every send. Its parts are numbered.
+-- The columns are separate arrays and not an array of a composite type, for two reasons. A new column is a parameter
+-- with a default, so that the calls of the previous release stay valid (decision 7). Python writes an array in one step
+-- (decision 2), and would have to write a composite value field by field.
 -- This file also contains number_fifo_messages and fifo_entries.
 create or replace function queue.send_messages(
     p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[] default null,
@@ -36,7 +40,7 @@ begin
     foreach v_arn in array v_arns loop
         select q.queue_id, q.fifo, q.shards, q.delay_seconds, q.maximum_message_bytes
         into v_queue from queue.queues q where q.arn = v_arn;
-        -- Messages that the queue refuses
+        -- 1. Refuse messages without a queue, and messages that are too long.
         if v_queue.queue_id is null then
             return query
             select u.n::int, null::bigint, null::text, null::bigint, 'QueueDoesNotExist'::text, null::text
@@ -50,7 +54,8 @@ begin
             from unnest(p_queues, p_sizes) with ordinality u(arn, size, n)
             where u.arn = v_arn and u.size > v_queue.maximum_message_bytes;
         end if;
-        -- The code below sorts only the messages' numbers, so PostgreSQL copies a body only once, into its row.
+        -- 2. Store the messages of a FIFO queue. Parts 2, 4 and 5 sort only the messages' numbers, so PostgreSQL copies
+        -- a body only once, into its row.
         if v_queue.fifo then
             return query
             with entry as materialized (
@@ -68,7 +73,8 @@ begin
             perform queue.notify_watchers(v_queue.queue_id, v_arn, true);
             continue;
         end if;
-        -- This transaction writes to no shard if all shards have a writer, or if its snapshot hides the end of the log.
+        -- 3. Lock a shard. The transaction writes to no shard if all shards have a writer, or if its snapshot hides the
+        -- end of the log.
         v_shard := queue.side_shard();
         if current_setting('transaction_isolation') = 'read committed' then
             for v_step in 0 .. v_queue.shards - 1 loop
@@ -77,7 +83,7 @@ begin
                 v_shard := queue.side_shard();
             end loop;
         end if;
-        -- Append to the log
+        -- 4. Append messages without a delay to the log of the shard.
         v_now := clock_timestamp();
         if v_shard >= 0 then
             return query
@@ -106,7 +112,7 @@ begin
                 insert into queue.activity (queue_id, sent) values (v_queue.queue_id, v_stored);
             end if;
         end if;
-        -- Store on the slow path (queue.side): delays, and messages without a free shard
+        -- 5. Store delayed messages on the slow path (queue.side), and all messages if no shard was free.
         if v_shard < 0 or v_queue.delay_seconds > 0 or p_delays is not null then
             return query
             with entry as materialized (

@@ -61,6 +61,7 @@ def test_a_good_function_has_no_findings(directory: Path, empty_database: Databa
         (GOOD + PART, "its head does not list queue.g"),
         (HEADER + "select 1;\n" + GOOD.removeprefix(HEADER), "stands before the function"),
         (GOOD.replace("something", "x" * 125), "has 143 characters"),
+        (GOOD.replace("'select p_a'", "$$\nselect p_a" + "\n" * 101 + "$$"), "queue.f has 101 lines"),
         (GOOD.replace("queue.f:", "queue.f(a):"), "no comment that begins with '-- queue.f: '"),
         (GOOD.replace("something", "something with p_b"), "names p_b, which is no parameter of it"),
     ],

@@ -2,7 +2,7 @@
 
     files      A file's first function has the file's name, and no other file uses its other functions, which the file's
                head lists. A file that is named after a subject has only short functions. Comments begin with the
-               function's name, and name only its parameters.
+               function's name, and name only its parameters. A body has at most LONGEST_BODY lines.
     server     Every body compiles, with plpgsql.extra_errors = 'all' and in both passes of the migration runner.
     catalogue  Every function in the schema comes from exactly one file, without old overloads. Functions that run with
                their owner's rights set their search_path.
@@ -34,6 +34,7 @@ _DEFINED = re.compile(r"^create (?:or replace )?(?:function|procedure)\s+([a-z_.
 _DROP = re.compile(r"^drop function .*;$|^do \$\$ begin\b.*\n(?:    .*\n)+end \$\$;$", re.MULTILINE)
 _PARAMETER = re.compile(r"\bp_[a-z0-9_]+")
 _COMMENT = re.compile(r"--[^\n]*")
+_BODY = re.compile(r"\bas (\$\w*\$)\n(.*?)\1", re.DOTALL)
 _NAME = re.compile(r"\bqueue\.[a-z_0-9]+")
 # Functions that indexes and a trigger need, so that a release cannot change the functions.
 _MADE_BY_MIGRATION = frozenset(
@@ -55,6 +56,9 @@ where n.nspname = 'queue' order by 2
 """
 LONGEST_LINE = 120
 LONGEST_SHORT_FUNCTION = 40  # lines
+LONGEST_BODY = 100  # lines
+# Every send or receive runs these functions, and a further function call would slow it down.
+LONG_BODIES = {"queue.send_messages", "queue.receive_messages", "queue.take_groups"}
 
 
 def check_files(directory: Path) -> Iterator[str]:
@@ -119,6 +123,10 @@ def check_headers(names: list[str], text: str) -> Iterator[str]:
         if not all(line.startswith("--") for line in _DROP.sub("", header).splitlines() if line):
             yield "something else than comments and drops stands before the function"
         yield from check_parameters(name, header, read_parameters(definition))
+        body = _BODY.search(definition)
+        lines = body[2].count("\n") if body else 0
+        if lines > LONGEST_BODY and name not in LONG_BODIES:
+            yield f"the body of {name} has {lines} lines, more than {LONGEST_BODY}: split it by subject"
 
 
 def read_parameters(definition: str) -> list[str]:
