@@ -48,3 +48,70 @@ from unnest(p_arns, p_seconds) u(arn, seconds) join queue.queues q on q.arn = u.
 on conflict do nothing
 returning (select q.arn from queue.queues q where q.queue_id = watcher.queue_id)
 $$;
+
+-- queue.notify_watchers: notifies, at commit, the processes whose long polls wait for a queue. Costs one index probe if
+-- no process waits. An unconditional NOTIFY would lock the database at commit and halve the rate of sending. If
+-- `p_wakes_its_own` is true, the sending process wakes its long polls itself and keeps its registration. The session
+-- names the sending process in the setting queue.watcher. Has no effect if the setting penstock.notify is off
+-- (may_notify). Under REPEATABLE READ, does not delete registrations, because PostgreSQL raises an error if another
+-- transaction has deleted a row since the snapshot. Skips watcher rows that another sender has locked.
+create or replace function queue.notify_watchers(p_queue_id int, p_arn text, p_wakes_its_own boolean default false)
+returns void
+language plpgsql as $$
+declare
+    v_since timestamptz := clock_timestamp() - interval '5 seconds';
+    v_own uuid := case when p_wakes_its_own then nullif(current_setting('queue.watcher', true), '')::uuid end;
+begin
+    if current_setting('transaction_isolation') <> 'read committed' then
+        perform pg_notify('penstock', p_arn) from queue.watcher r
+        where r.queue_id = p_queue_id and r.registered_at > v_since and queue.may_notify() limit 1;
+        return;
+    end if;
+    if not exists (
+        select from queue.watcher r
+        where r.queue_id = p_queue_id and r.registered_at > v_since and r.watcher is distinct from v_own)
+    then
+        return;         -- This check usually suffices, and costs a third of a search for rows to delete.
+    end if;
+    if not queue.may_notify() then
+        return;
+    end if;
+    delete from queue.watcher w
+    where w.ctid = any (array(
+        select r.ctid from queue.watcher r
+        where r.queue_id = p_queue_id and r.registered_at > v_since and r.watcher is distinct from v_own
+        for update skip locked));
+    if found then
+        perform pg_notify('penstock', p_arn);
+    end if;
+end $$;
+
+-- queue.take_poll_slot: takes a slot in which a Lambda function's request can long-poll. Returns no row if all p_slots
+-- slots are taken. The slot ends after p_seconds, because a frozen or killed environment does not release its slot. An
+-- advisory lock admits one of a Lambda function's callers at a time.
+create or replace function queue.take_poll_slot(p_function_name text, p_holder uuid, p_slots int, p_seconds float8)
+returns table (slot int)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    perform pg_advisory_xact_lock(queue.lock_key(7, hashtext(p_function_name) & 2147483647, 0));
+    return query
+    insert into queue.poll_slot as taken (function_name, slot, holder, ends_at)
+    select p_function_name, s.slot, p_holder, clock_timestamp() + p_seconds * interval '1 second'
+    from generate_series(1, p_slots) s(slot)
+    where not exists (
+        select from queue.poll_slot p
+        where p.function_name = p_function_name and p.slot = s.slot and p.ends_at > clock_timestamp())
+    order by s.slot limit 1
+    on conflict (function_name, slot) do update set holder = excluded.holder, ends_at = excluded.ends_at
+    returning taken.slot;
+end $$;
+
+-- queue.release_poll_slot: releases the slot that take_poll_slot gave to a holder. Returns no row if the slot has ended
+-- and belongs to another holder.
+create or replace function queue.release_poll_slot(p_function_name text, p_holder uuid) returns table (slot int)
+language sql as $$
+update queue.poll_slot p set ends_at = '-infinity'
+where p.function_name = p_function_name and p.holder = p_holder
+returning p.slot
+$$;

@@ -120,3 +120,83 @@ returns table (policies text[])
 language sql stable as $$
 select u.policies from queue.account_user u where u.account_id = p_account_id and u.name = p_name
 $$;
+
+-- queue.list_mappings: returns the event source mappings of an account in a region, in the order of their ids.
+--   `p_mapping_id`, `p_queue_arn` and `p_function_arn` restrict the result to matching mappings. Null means any
+--     mapping.
+--   `p_after` restricts the result to greater ids. Null means all ids.
+-- Uses the index event_source_mapping_account.
+create or replace function queue.list_mappings(
+    p_account_id text, p_region text, p_mapping_id uuid, p_queue_arn text, p_function_arn text, p_after uuid,
+    p_limit int)
+returns table (mapping jsonb)
+language sql stable as $$
+select queue.show_mapping(m)
+from queue.event_source_mapping m
+where m.account_id = p_account_id and m.region = p_region
+    and (p_mapping_id is null or m.mapping_id = p_mapping_id)
+    and (p_queue_arn is null or m.queue_arn = p_queue_arn)
+    and (p_function_arn is null or m.function_arn = p_function_arn)
+    and (p_after is null or m.mapping_id > p_after)
+order by m.mapping_id
+limit p_limit
+$$;
+
+-- queue.read_mappings: returns event source mappings as JSON.
+create or replace function queue.read_mappings(p_mapping_ids uuid[])
+returns table (mapping jsonb)
+language sql stable as $$
+select queue.show_mapping(m) from queue.event_source_mapping m where m.mapping_id = any (p_mapping_ids)
+$$;
+
+-- queue.list_troubled_mappings: returns the event source mappings of an account that fail, the longest failing first,
+-- and then those that the service stopped. `p_queue_arn` is null for the mappings of any queue. Uses the index
+-- event_source_mapping_troubled.
+create or replace function queue.list_troubled_mappings(
+    p_account_id text, p_region text, p_queue_arn text, p_limit int)
+returns table (mapping jsonb)
+language sql stable as $$
+select queue.show_mapping(m)
+from queue.event_source_mapping m
+where m.account_id = p_account_id and m.region = p_region
+    and (m.failing_since is not null or (not m.enabled and m.reason <> 'USER_INITIATED'))
+    and (m.enabled or m.reason <> 'USER_INITIATED')
+    and (p_queue_arn is null or m.queue_arn = p_queue_arn)
+order by m.failing_since, m.mapping_id
+limit p_limit
+$$;
+
+-- queue.update_mapping: changes an event source mapping and wakes the pollers. Returns the mapping or an error.
+--   `p_function_arn` and `p_enabled` are null if the values do not change.
+--   `p_options` changes only its members, so concurrent changes keep each other's members.
+--   `p_filters` is the compiled FilterCriteria of p_options.
+--   `error` is ResourceNotFoundException or MappingExists. MappingExists means that the queue has another mapping to
+--     this function.
+-- Locks the mapping's row.
+create or replace function queue.update_mapping(
+    p_account_id text, p_region text, p_mapping_id uuid, p_function_arn text, p_user_name text, p_options jsonb,
+    p_filters jsonb, p_enabled boolean)
+returns table (error text, mapping jsonb)
+language plpgsql as $$
+declare
+    v_mapping queue.event_source_mapping;
+begin
+    update queue.event_source_mapping m
+    set function_arn = coalesce(p_function_arn, m.function_arn), user_name = p_user_name,
+        options = m.options || p_options,
+        filters = case when p_options ? 'FilterCriteria' then p_filters else m.filters end,
+        enabled = coalesce(p_enabled, m.enabled), reason = 'USER_INITIATED',
+        updated_at = clock_timestamp(), revision = m.revision + 1
+    where m.account_id = p_account_id and m.region = p_region and m.mapping_id = p_mapping_id
+    returning * into v_mapping;
+    if v_mapping.mapping_id is null then
+        return query select 'ResourceNotFoundException'::text, null::jsonb;
+        return;
+    end if;
+    perform queue.notify_processes('mappings');
+    return query select null::text, queue.show_mapping(v_mapping);
+exception when unique_violation then
+    return query select 'MappingExists'::text, queue.show_mapping(o)
+    from queue.event_source_mapping m join queue.event_source_mapping o on o.queue_arn = m.queue_arn
+    where m.mapping_id = p_mapping_id and o.function_arn = p_function_arn;
+end $$;

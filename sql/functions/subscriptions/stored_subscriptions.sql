@@ -76,3 +76,76 @@ from (select * from owned union all select * from received union all select * fr
 order by k.subscription_id
 limit p_limit
 $$;
+
+-- queue.drop_subscription: deletes a subscription.
+--   `p_anonymous` means that the request was not signed. An unsigned request suffices unless the subscription demands a
+--     signature.
+--   `p_confirmation` is the text that tells the endpoint. Null means that the service does not tell the endpoint. The
+--     endpoint can restore the subscription within two days, with the token in the text.
+--   `error` is NotFound, AuthorizationError or null.
+-- Takes a shared lock on the topic's key, then locks the subscription's row, in the order that DeleteTopic uses.
+create or replace function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation text)
+returns table (error text)
+language plpgsql as $$
+declare
+    v_subscription queue.subscription;
+begin
+    -- The condition removes `:` and the subscription's id from the ARN.
+    perform from queue.topic t where t.arn = left(p_arn, -37) for key share;
+    select * into v_subscription from queue.subscription s where s.arn = p_arn for update;
+    if v_subscription.subscription_id is null then
+        return query select 'NotFound'::text;
+        return;
+    end if;
+    if p_anonymous and v_subscription.authenticates_unsubscribe then
+        return query select 'AuthorizationError'::text;
+        return;
+    end if;
+    if v_subscription.confirmed and p_confirmation is not null then
+        insert into queue.former_subscription as f (topic_id, protocol, endpoint, subscription, token, expires_at)
+        values (v_subscription.topic_id, v_subscription.protocol, v_subscription.endpoint, to_jsonb(v_subscription),
+            p_confirmation::jsonb ->> 'Token', clock_timestamp() + interval '2 days')
+        on conflict (topic_id, protocol, endpoint) do update
+            set subscription = excluded.subscription, token = excluded.token, expires_at = excluded.expires_at;
+        perform queue.notify_endpoint(v_subscription, 'UnsubscribeConfirmation', t.arn, p_confirmation)
+        from queue.topic t where t.topic_id = v_subscription.topic_id;
+    end if;
+    delete from queue.subscription s where s.subscription_id = v_subscription.subscription_id;
+    return query select null::text;
+end $$;
+
+-- queue.set_subscription_attributes: replaces the given attributes and the compiled filter policy. A null value removes
+-- an attribute.
+--   `p_known` contains the attributes that the caller read, from which the caller compiled p_filter.
+--   `p_policies` is the policy by which the caller decided that the queue of a new RedrivePolicy lets the topic send
+--     (policies_changed).
+--   `error` is NotFound, Changed, FilterPolicyLimitExceeded or null. Changed means that the attributes differ from
+--     p_known, or the policy from p_policies.
+create or replace function queue.set_subscription_attributes(
+    p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters int, p_account_filters int,
+    p_policies jsonb)
+returns table (error text)
+language plpgsql as $$
+declare
+    v_subscription queue.subscription;
+    v_error text;
+begin
+    if queue.policies_changed(p_policies) then
+        return query select 'Changed'::text;
+        return;
+    end if;
+    select * into v_subscription from queue.subscription s where s.arn = p_arn for update;
+    v_error := case
+        when v_subscription.subscription_id is null then 'NotFound'
+        when v_subscription.attributes <> p_known then 'Changed'
+        when p_filter is not null and v_subscription.filter is null and queue.filter_limit_reached(
+            v_subscription.topic_id, v_subscription.owner, p_topic_filters, p_account_filters)
+            then 'FilterPolicyLimitExceeded' end;
+    if v_error is null then
+        update queue.subscription s
+        set attributes = jsonb_strip_nulls(s.attributes || p_attributes), filter = p_filter,
+            dead_letter_queue_allowed = s.dead_letter_queue_allowed or p_attributes ? 'RedrivePolicy'
+        where s.arn = p_arn;
+    end if;
+    return query select v_error;
+end $$;

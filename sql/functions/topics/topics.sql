@@ -67,3 +67,59 @@ begin
     update queue.topic t set tags = t.tags - p_keys where t.arn = p_arn;
     return query select case when not found then 'TopicResourceNotFound' end;
 end $$;
+
+-- queue.create_topic: creates a topic. Returns the topic's ARN. If the topic exists with the given attributes and tags,
+-- only returns the topic's ARN.
+--   `p_defaults` contains the values of attributes that the topic does not store.
+--   `error` is TopicExists or null.
+--   `detail` is the part that differs, Attributes or Tags.
+create or replace function queue.create_topic(
+    p_account_id text, p_region text, p_name text, p_attributes jsonb, p_tags jsonb,
+    p_defaults jsonb default '{}')
+returns table (arn text, created boolean, error text, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_topic queue.topic;
+begin
+    insert into queue.topic (account_id, region, name, attributes, tags)
+    values (p_account_id, p_region, p_name, p_attributes, p_tags)
+    on conflict do nothing
+    returning * into v_topic;
+    if found then
+        return query select v_topic.arn, true, null::text, null::text;
+        return;
+    end if;
+    select * into v_topic from queue.topic t
+    where t.account_id = p_account_id and t.region = p_region and t.name = p_name;
+    return query
+    select v_topic.arn, false, case when d.what is not null then 'TopicExists' end, d.what
+    from (select case when queue.differing_attribute(p_defaults || v_topic.attributes, p_attributes) is not null
+                      then 'Attributes'
+                      when not v_topic.tags @> p_tags then 'Tags' end as what) d;
+end $$;
+
+-- queue.change_topic: replaces the given attributes. A null value removes an attribute.
+--   `NotFound` means that the topic does not exist.
+--   `LargeMessages` means that the MaximumMessageSize exceeds 256 KiB. A topic for such large messages can have at most
+--     100 subscriptions, of queues, Firehose or Lambda (SetTopicAttributes, API reference).
+-- Locks the topic's row. The function add_subscription takes a shared lock on this row.
+create or replace function queue.change_topic(p_arn text, p_attributes jsonb) returns table (error text)
+language plpgsql as $$
+declare
+    v_topic_id int;
+begin
+    select t.topic_id into v_topic_id from queue.topic t where t.arn = p_arn for update;
+    if v_topic_id is null then
+        return query select 'NotFound'::text;
+    elsif (p_attributes ->> 'MaximumMessageSize')::int > 262144 and (
+            exists (select from queue.subscription s
+                where s.topic_id = v_topic_id and s.protocol not in ('sqs', 'firehose', 'lambda'))
+            or (select count(*) from queue.subscription s where s.topic_id = v_topic_id) > 100) then
+        return query select 'LargeMessages'::text;
+    else
+        update queue.topic t set attributes = jsonb_strip_nulls(t.attributes || p_attributes)
+        where t.topic_id = v_topic_id;
+        return query select null::text;
+    end if;
+end $$;

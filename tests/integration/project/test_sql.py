@@ -398,11 +398,9 @@ def test_no_string_depends_on_standard_conforming_strings() -> None:
 # PostgreSQL does not use an index for a comparison with clock_timestamp(), which is volatile. It does for a comparison
 # with (select clock_timestamp()). These files find the row by a key first.
 BY_KEY = {
-    "current_keys.sql",
+    "access_keys.sql",
     "queue.change_visibilities.sql",
-    "queue.create_key.sql",
-    "queue.find_access_key.sql",
-    "queue.list_deliveries.sql",
+    "delivery_lists.sql",
     "queue.receive_response.sql",
 }
 

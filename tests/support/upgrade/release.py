@@ -67,11 +67,9 @@ def create_next(folder: Path, previous: Path) -> Path:
     shutil.copytree(previous, folder, dirs_exist_ok=True)
     name_version(folder, f"{version_of(previous)}.post1")
     (folder / "sql/migrations/0002_next.sql").write_text(_MIGRATION)
-    for path in (folder / "sql/functions").rglob("queue.change_topic.sql"):
-        path.with_name("queue.set_topic.sql").write_text(_renamed(path))
-        path.unlink()
     statements = folder / "layers/core/penstock/postgres/statements/sns/topics.py"
-    statements.write_text(_renamed(statements))
+    for path in (folder / "sql/functions/topics/topics.sql", statements):
+        path.write_text(_renamed(path))
     (folder / "sql/former").mkdir(exist_ok=True)
     (folder / "sql/former/queue.change_topic.sql").write_text(_FORMER)
     return folder

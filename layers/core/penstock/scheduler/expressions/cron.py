@@ -7,7 +7,7 @@ fields with the year last.
 The result is a `Cron`, which has sets of values that next_time.py evaluates. The parser refuses a seventh field, `R`,
 `H` and `@daily`, although croniter supports them.
 
-queue.parse_cron.sql and queue.next_cron_fires.sql implement the same rules for the SQL interface. Change a rule in both
+cron_fields.sql and cron_times.sql implement the same rules for the SQL interface. Change a rule in both
 places. test_schedule_expressions compares the results.
 """
 

@@ -7,8 +7,7 @@
 
 Source: "Cron-based schedules" (EventBridge Scheduler User Guide). AWS accepts `L-3` and `LW` but does not document
 them. If the expression restricts both fields, a day in either field counts (crontab, POSIX). AWS refuses an expression
-that restricts both fields. The SQL counterparts are cron_fields.sql, queue.cron_month_days.sql and
-queue.cron_week_days.sql.
+that restricts both fields. The SQL counterpart is cron_fields.sql.
 """
 
 from calendar import monthrange

@@ -2,7 +2,7 @@
 
 Values, names and wildcards follow crontab(5) (POSIX) and AWS ("Cron-based schedules", EventBridge Scheduler User
 Guide). Penstock does not use croniter's parser, because that parser's errors have no positions, and it reads `30-30` as
-the whole field. The SQL counterpart is queue.cron_values.sql.
+the whole field. The SQL counterpart is cron_fields.sql.
 """
 
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 `fire_at` is RFC 3339 with an offset, or a local time of the schedule's time zone. Penstock drops fractions of a second,
 as AWS's tools do. Penstock refuses a local time that does not exist, because the schedule would never fire. A time that
-occurs twice means the first of the two instants. The SQL counterpart is queue.parse_moment.sql.
+occurs twice means the first of the two instants. The SQL counterpart is rates.sql.
 """
 
 import re

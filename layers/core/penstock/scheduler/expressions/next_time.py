@@ -3,7 +3,7 @@
 The local times come from croniter, the days beyond croniter's syntax from days.py, and the instants from zones.py.
 Croniter receives plain lists of numbers, and local times without a zone, because croniter's rules for time zones are
 wrong for schedules. With a zone, croniter 7.0.0 would fire `30 1 * * *` twice in New York's autumn, and `30 2 * * *` at
-03:00 in spring (measured). The SQL counterparts are queue.next_cron_fires.sql and queue.next_local_time.sql.
+03:00 in spring (measured). The SQL counterpart is cron_times.sql.
 test_schedule_expressions compares the results.
 """
 

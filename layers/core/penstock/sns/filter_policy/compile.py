@@ -10,7 +10,7 @@ names of a path by dots. A compiled policy is a list of alternatives (more than 
 list of keys that must all match: [path, whether it may be missing, test, …] (tests: operators.py). Paths are names
 joined by U+001F. A compiled policy has no regular expressions: `queue.policy_matches` compares texts, numbers and
 networks with a message's facts (facts.py). If you change a rule here, also check queue.policy_matches.sql and
-queue.fact_passes.sql; test_policy_matches tests both sides together.
+facts.sql; test_policy_matches tests both sides together.
 
 Sources: "Filter policy constraints", "AND/OR logic" (SNS Developer Guide). The error texts come from users' reports
 (limits) and from github.com/aws/event-ruler, AWS's published engine (syntax).

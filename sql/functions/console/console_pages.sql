@@ -1,0 +1,100 @@
+-- Rows of the console's pages for topics and the overview.
+
+-- queue.read_topic_page: returns a page of an account's topics by name, with the numbers of their subscriptions.
+--   `p_search` is a part of the name, in upper or lower case. An empty text means all topics.
+--   `total` is the number of topics that match the search.
+-- Uses the indexes topic_account_id_region_name_key and subscription_topic_id_protocol_endpoint_key.
+create or replace function queue.read_topic_page(p_account_id text, p_region text, p_search text, p_skip int,
+    p_limit int)
+returns table (name text, arn text, fifo boolean, created_at timestamptz, confirmed bigint, pending bigint,
+    total bigint)
+language sql stable as $$
+with found as materialized (
+    select t.topic_id, t.name, t.arn, t.fifo, t.created_at from queue.topic t
+    where t.account_id = p_account_id and t.region = p_region
+        and (p_search = '' or position(lower(p_search) in lower(t.name)) > 0))
+select f.name, f.arn, f.fifo, f.created_at, s.confirmed, s.pending, (select count(*) from found)
+from (select * from found order by found.name offset p_skip limit p_limit) f
+cross join lateral (
+    select count(*) filter (where x.confirmed) as confirmed, count(*) filter (where not x.confirmed) as pending
+    from queue.subscription x where x.topic_id = f.topic_id) s
+order by f.name
+$$;
+
+-- queue.read_topic_subscriptions: returns a page of a topic's subscriptions, the oldest first.
+--   `filter_policy` is the policy as the user wrote it.
+--   `matches` says whether the subscription would receive a message with these facts. The value is null if both
+--     p_..._facts are null.
+-- Uses the index subscription_topic_id_protocol_endpoint_key.
+create or replace function queue.read_topic_subscriptions(
+    p_topic text, p_attribute_facts jsonb, p_body_facts jsonb, p_skip int, p_limit int)
+returns table (arn text, owner text, protocol text, endpoint text, confirmed boolean, raw boolean, filter_policy text,
+    filter_scope text, dead_letter_arn text, matches boolean)
+language sql stable as $$
+select s.arn, s.owner, s.protocol, s.endpoint, s.confirmed, s.raw, s.attributes ->> 'FilterPolicy', s.filter_scope,
+    s.dead_letter_arn,
+    case when p_attribute_facts is null and p_body_facts is null then null
+        when not s.confirmed then false
+        when s.filter is null then true
+        else queue.policy_matches(
+            s.filter, case s.filter_scope when 'MessageBody' then p_body_facts else p_attribute_facts end) end
+from queue.subscription s join queue.topic t on t.topic_id = s.topic_id
+where t.arn = p_topic
+order by s.created_at, s.subscription_id
+offset p_skip limit p_limit
+$$;
+
+-- queue.read_overview: returns the counts of an account's queues, and the queues that may need attention. The first row
+-- has a null name and the sums of the last measurements. Each of the next rows, at most 4 * p_limit, describes one
+-- queue:
+--   `p_limit` queues with the most messages, and as many queues with the oldest message.
+--   `p_limit` dead-letter queues with messages.
+--   `p_limit` queues that recently moved the most messages to a dead-letter queue.
+-- The caller decides with a verdict whether a queue needs attention.
+--   `queues` is the number of the account's queues, in the first row.
+--   `measured` is whether a queue of the account was measured, in the first row. Otherwise the counts are unknown.
+--   `dead_letters` is the number of messages in dead-letter queues, in the first row, in whatever state the messages
+--     are. In other rows, the value is 1 if the queue is a dead-letter queue.
+--   `measured_at` is the time of the row's measurement. In the first row, the value is the time of the oldest
+--     measurement in the installation.
+-- In most installations most queues are empty. Therefore the function reads the measurements once, and only the queues
+-- that are not empty, or that have had dead letters. Overrides the service's planner settings, which would prevent this
+-- plan. Uses the indexes queues_account_id_region_name_key, queues_pkey and queues_dead_letter_arn.
+create or replace function queue.read_overview(p_account_id text, p_region text, p_limit int)
+returns table (name text, arn text, queues bigint, measured boolean, visible bigint, in_flight bigint, delayed bigint,
+    dead_letters bigint, oldest_at timestamptz, measured_at timestamptz, read_at timestamptz)
+language sql stable set jit = off set enable_hashjoin = on set enable_seqscan = on set work_mem = '32MB' as $$
+with own as materialized (
+    select m.queue_id, m.visible, m.in_flight, m.delayed, m.oldest_at, m.dead_lettered
+    from queue.measurement m join queue.queues q on q.queue_id = m.queue_id
+    where (m.visible > 0 or m.in_flight > 0 or m.delayed > 0 or m.dead_lettered > 0)
+        and q.account_id = p_account_id and q.region = p_region),
+dead as materialized (
+    select o.queue_id, o.visible + o.in_flight + o.delayed as messages
+    from own o join queue.queues q on q.queue_id = o.queue_id
+    where o.visible + o.in_flight + o.delayed > 0
+        and exists (select from queue.queues s where s.dead_letter_arn = q.arn and s.account_id = p_account_id)),
+chosen as (
+    (select o.queue_id from own o where o.visible > 0 order by o.visible desc limit p_limit)
+    union (select o.queue_id from own o where o.visible > 0 order by o.oldest_at limit p_limit)
+    union (select d.queue_id from dead d order by d.messages desc limit p_limit)
+    union (select o.queue_id from own o where o.dead_lettered > 0 order by o.dead_lettered desc limit p_limit))
+select null::text, null::text,
+    (select count(*) from queue.queues q where q.account_id = p_account_id and q.region = p_region),
+    exists (
+        select from queue.queues q join queue.measurement m on m.queue_id = q.queue_id
+        where q.account_id = p_account_id and q.region = p_region),
+    coalesce(sum(o.visible), 0)::bigint, coalesce(sum(o.in_flight), 0)::bigint, coalesce(sum(o.delayed), 0)::bigint,
+    (select coalesce(sum(d.messages), 0)::bigint from dead d),
+    min(o.oldest_at) filter (where o.visible > 0), (select min(m.measured_at) from queue.measurement m),
+    clock_timestamp()
+from own o
+union all
+(select q.name, q.arn, null, null, m.visible, m.in_flight, m.delayed,
+    exists (select from queue.queues s where s.dead_letter_arn = q.arn)::int::bigint, m.oldest_at, m.measured_at,
+    clock_timestamp()
+from chosen c
+cross join lateral (select * from queue.queues x where x.queue_id = c.queue_id) q
+cross join lateral (select * from queue.measurement x where x.queue_id = c.queue_id) m
+order by q.name)
+$$;
