@@ -134,7 +134,7 @@ class Progress:
         self._moved_at = perf_counter()
 
     def claim(self, count: int) -> int:
-        """Returns how many messages, up to `count`, the caller must send now, or 0 if no message is left."""
+        """Returns the number of messages, up to `count`, that the caller must send now, or 0 if no message is left."""
         taken = min(count, self._left)
         self._left -= taken
         return taken

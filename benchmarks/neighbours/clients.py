@@ -72,7 +72,7 @@ class Receiver(asyncio.Protocol):
         self._transport: asyncio.WriteTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport  # type: ignore[assignment]  # uvloop's are no subclasses of asyncio's
+        self._transport = transport  # type: ignore[assignment]  # uvloop's classes do not inherit from asyncio's
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data

@@ -152,7 +152,7 @@ async def take_samples(run: Run, penstock: Penstock, began: float) -> None:
 
 
 def consumption_rate(samples: list[Sample]) -> float:
-    """Returns how many messages a second the slower group completed in the last RATE_WINDOW samples."""
+    """Returns the number of messages a second that the slower group completed in the last RATE_WINDOW samples."""
     old, new = samples[-1 - RATE_WINDOW], samples[-1]
     return min(b - a for a, b in zip(old.completed, new.completed, strict=True)) / (new.at - old.at)
 

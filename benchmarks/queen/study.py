@@ -81,7 +81,7 @@ def wait_until_shrunk(penstock: Penstock, before: float, seconds: float) -> floa
 
 
 def pushing_cores(run: Run) -> float:
-    """Returns how many cores the server side used during the push phase."""
+    """Returns the number of cores that the server side used during the push phase."""
     begin, full, _ = (sum(reading.cpu_seconds.values()) for reading in run.readings)
     return (full - begin) / run.push_seconds
 

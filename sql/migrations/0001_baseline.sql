@@ -56,8 +56,8 @@ create table queue.queues (
     traces boolean not null generated always as (coalesce((attributes ->> 'PenstockTrace')::boolean, false)) stored,
     -- The queue can be near its limit of messages in flight, so receives count these messages.
     counts_in_flight boolean not null default false,
-    -- The history is complete from this time on, when a user switched the attribute `history` on again. The value is
-    -- null if the history is complete since the queue was created.
+    -- A user switched the attribute `history` on again at this time, and the history is complete since then. The value
+    -- is null if the history is complete since the queue was created.
     history_since timestamptz,
     unique (account_id, region, name)
 );
@@ -106,7 +106,7 @@ language sql immutable parallel safe
 return (p_queue_id::bigint << 8) | (p_shard + 2);
 
 -- A message's shard shows the table that contains the message. A shard of 0 or more means queue.log, side_shard means
--- queue.side (the slow path), and fifo_shard means queue.fifo_message. PostgreSQL replaces the functions by their
+-- queue.side (the slow path), and fifo_shard means queue.fifo_message. PostgreSQL replaces the functions with their
 -- values when it plans a statement.
 create function queue.side_shard() returns int language sql immutable parallel safe return -1;
 create function queue.fifo_shard() returns int language sql immutable parallel safe return -2;

@@ -27,7 +27,7 @@ def made_up_text(rng: Random, _mine: list[str], _foreign: list[str]) -> str:
 
 
 def with_another_seal(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """Replaces the seal of a real handle by random characters."""
+    """Replaces the seal of a real handle with random characters."""
     return rng.choice(mine)[:63] + "".join(rng.choices(TEXT, k=25))
 
 

@@ -22,7 +22,7 @@ _SO_FAR: Final = (Window.unboundedPreceding, Window.currentRow)
 
 
 def list_changes(cube: DataFrame) -> DataFrame:
-    """Returns the changes of the depth and of the number of waiting (unreceived) messages, from the time at_us on."""
+    """Returns how the depth and the number of waiting (unreceived) messages change at the time at_us."""
     n, entered, finished = F.col("messages"), F.col("entered_us"), F.col("finished_us")
     touched = F.least("received_us", finished)
     events = F.array(
@@ -123,8 +123,7 @@ def find_oldest(moments: DataFrame) -> Transform:
 
 
 def _change(minute: Column, depth: Column, waiting: Column) -> Column:
-    """Returns an event's change of the depth and of the number of waiting messages, at the end of the event's
-    minute."""
+    """Returns how an event changes the depth and the number of waiting messages at the end of the event's minute."""
     levels_ = (depth.cast("bigint").alias("depth"), waiting.cast("bigint").alias("waiting"))
     return F.struct((minute + MINUTE).alias("at_us"), *levels_)
 

@@ -4,8 +4,8 @@
 -- that began the last one can store its result (queue.store_alerts). The next evaluation begins p_interval_ms after the
 -- start of the last one. If the last one has no result, the process may have died, and the next evaluation begins after
 -- ten intervals, but not before five seconds and not after a minute.
---   `p_default` is whether the process knows an address for the alerts of all accounts.
---   `is_on` is whether any account has an address.
+--   `p_default` says whether the process knows an address for the alerts of all accounts.
+--   `is_on` says whether any account has an address.
 --   `round` is the number of the evaluation, and null if no evaluation is due, or if another process begins one.
 --   `last_at` is the end of the last evaluation, and null if none is known.
 -- If no account has an address, the function forgets an evaluation of over an hour ago, because the time after it is

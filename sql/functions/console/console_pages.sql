@@ -52,7 +52,7 @@ $$;
 --   `p_limit` queues that recently moved the most messages to a dead-letter queue.
 -- The caller decides with a verdict whether a queue needs attention.
 --   `queues` is the number of the account's queues, in the first row.
---   `measured` is whether a queue of the account was measured, in the first row. Otherwise the counts are unknown.
+--   `measured` says whether a queue of the account was measured, in the first row. Otherwise the counts are unknown.
 --   `dead_letters` is the number of messages in dead-letter queues, in the first row, in whatever state the messages
 --     are. In other rows, the value is 1 if the queue is a dead-letter queue.
 --   `measured_at` is the time of the row's measurement. In the first row, the value is the time of the oldest

@@ -1,4 +1,4 @@
--- Deletes of one message, and of expired messages of a lease.
+-- Deletion of one message, and of the expired messages in a lease.
 
 -- queue.delete_by_id: deletes messages in any state. Returns the ids that existed. `p_archive` archives the messages
 -- even if the queue does not archive. Locks the readers of the shards that contain unreceived messages, then groups,

@@ -2,7 +2,7 @@
 -- existing queue of the list, at most 200 rows.
 --   `n` is the ARN's position in p_arns, from 1.
 --   `read_at` is now, by the clock of the minutes.
---   `dead_letters` is whether other queues use this queue as their dead-letter queue.
+--   `dead_letters` says whether other queues use this queue as their dead-letter queue.
 --   `noisy_groups` is the number of noisy groups of a fair queue.
 --   `top_group_share` is the share in the newest hour of the metrics job, and null if that hour is older than two
 --     hours.

@@ -118,7 +118,7 @@ values
     ('paused', false, null, null, '{true,false}')
 $$;
 
--- queue.is_between: returns whether a text is a number from p_low to p_high. A null text is no number.
+-- queue.is_between: returns whether a text is a number from p_low to p_high. A null text does not count as a number.
 create or replace function queue.is_between(p_text text, p_low int, p_high int) returns boolean
 language sql immutable parallel safe
 return case when p_text ~ '^[0-9]{1,10}$' then p_text::bigint between p_low and p_high else false end;

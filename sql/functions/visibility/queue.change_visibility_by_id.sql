@@ -1,5 +1,5 @@
--- queue.change_visibility_by_id: makes a message in any state visible in p_seconds. Returns no row if the message does
--- not exist or its retention is over. Takes the locks of delete_by_id.
+-- queue.change_visibility_by_id: makes a message in any state visible after p_seconds. Returns no row if the message
+-- does not exist or its retention is over. Takes the locks of delete_by_id.
 create or replace function queue.change_visibility_by_id(p_arn text, p_public_id bigint, p_seconds int)
 returns table (visible_at_ms bigint)
 language plpgsql as $$

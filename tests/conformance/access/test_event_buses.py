@@ -49,7 +49,7 @@ def key(installation: Database, ring: KeyRing) -> tuple[str, str]:
 
 @pytest.fixture
 def user(owner: Events, ring: KeyRing, key: tuple[str, str]) -> MakeUser:
-    """Returns a function that replaces the policies of a user of the owner's account by statements, or names of
+    """Returns a function that replaces the policies of a user of the owner's account with statements, or names of
     policies, and returns the user's client."""
 
     def replace(*policies: Any) -> Events:

@@ -367,8 +367,8 @@ def test_an_error_names_every_invalid_member(scheduler: Scheduler) -> None:
     ],
 )  # fmt: skip
 def test_an_invalid_schedule_is_refused(scheduler: Scheduler, members: dict[str, Any], text: str) -> None:
-    """The service returns AWS's texts without any addition. Penstock chose the text about a constraint if the model has
-    no text.
+    """The service returns AWS's texts without any addition. If AWS's model has no text about a constraint, the text is
+    Penstock's.
     """
     given = scheduler.given(**members)
     refusal = scheduler.refusal("create_schedule", **given)

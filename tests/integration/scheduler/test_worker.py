@@ -152,7 +152,7 @@ def test_an_account_fires_no_more_in_a_second_and_the_rest_later(
     put_as(db, "111122223333", "other", hour())
 
     def claim(most: int) -> int:
-        """Claims and fires up to ten schedules. Returns how many of the first account's schedules fired."""
+        """Claims and fires up to ten schedules. Returns the number of the first account's schedules that fired."""
         with db.transaction():
             claimed = [row.schedule_id for row in call(db, CLAIM_SCHEDULES, 10, most)]
             db.execute(

@@ -56,7 +56,7 @@ def group_of(arn: str, number: int) -> str | None:
 
 
 def fetched(db: Connection, call: Callable[[], object]) -> int:
-    """Returns how many table rows a call fetches, with and without an index."""
+    """Returns the number of table rows that a call fetches, with and without an index."""
     query = """
         select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int
         from pg_stat_xact_user_tables where schemaname = 'queue'"""
@@ -171,15 +171,15 @@ def session(database: Database) -> Iterator[Connection]:
 
 
 def pages(session: Connection, selected: str) -> int:
-    """Returns how many pages a query reads."""
+    """Returns the number of pages that a query reads."""
     explained = session.execute(f"explain (analyze, buffers, format json) select {selected}".encode()).fetchone()
     top: dict[str, Any] = explained[0][0]["Plan"]  # type: ignore[index]
     return int(top["Shared Hit Blocks"] + top["Shared Read Blocks"])
 
 
 def costs(session: Connection) -> dict[str, int]:
-    """Returns how many pages each call reads. The lowest of several attempts counts, because a new page makes one
-    attempt more expensive."""
+    """Returns the number of pages that each call reads. The lowest of several attempts counts, because a new page makes
+    one attempt more expensive."""
     rounds = [{name: pages(session, selected) for name, selected in CALLS.items()} for _ in range(WARM_UP + 4)]
     return {name: min(each[name] for each in rounds[WARM_UP:]) for name in CALLS}
 

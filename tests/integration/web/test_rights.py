@@ -46,7 +46,6 @@ RESOURCES = {
     "user": f"arn:aws:iam::{ACCOUNT}:user/guarded",
 }
 TARGET = {"queue": "q", "message": "x"}
-TAKEN = {"/keys": {"user": "guarded"}, "/keys/{key}": {"expires_at": None}}
 BODIES: dict[str, Any] = {
     "POST /queues": {"name": "guarded"},
     "PATCH /queues/{name}": {"attributes": {"DelaySeconds": 1}},

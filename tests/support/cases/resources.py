@@ -25,7 +25,7 @@ class Resources:
         self._numbers = count(1)
 
     def filled_in(self, members: Members) -> Members:
-        """Replaces each <…> by the resource's name. Every <name> in one request becomes the same name."""
+        """Replaces each <…> with the resource's name. Every <name> in one request becomes the same name."""
         names: dict[str, str] = {}
 
         def fill_in(found: re.Match[str]) -> str:
@@ -159,7 +159,6 @@ def _replaced(members: Members, fill_in: Callable[[re.Match[str]], str]) -> str:
     return _NAMED.sub(lambda found: json.dumps(fill_in(found))[1:-1], json.dumps(members, ensure_ascii=False))
 
 
-SHORT_TEXT = {"DisplayName": "short"}
 MAKERS: dict[str, Callable[[Resources], str]] = {
     "queue": lambda resources: resources.queue(),
     "fifo-queue": lambda resources: resources.queue(".fifo", FifoQueue="true"),

@@ -194,7 +194,7 @@ ENDPOINTS = ("container", "its own function", "the gateway function")
 
 
 def with_bytes(value: Any) -> Any:
-    """Replaces binary values by bytes, which the serializer encodes as base64."""
+    """Replaces binary values with bytes, which the serializer encodes as base64."""
     if isinstance(value, dict):
         return {k: b"\1\2" if k == "BinaryValue" else with_bytes(v) for k, v in value.items()}
     return [with_bytes(element) for element in value] if isinstance(value, list) else value

@@ -22,7 +22,6 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 DAY: Final = 1440
-WEEK: Final = 7 * DAY
 
 
 @dataclass(frozen=True, slots=True)

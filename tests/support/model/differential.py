@@ -121,7 +121,7 @@ class Side:
         return self.anonymous(value) if isinstance(value, str) else value
 
     def anonymous(self, text: str) -> str:
-        """Replaces the account and the ids by names."""
+        """Replaces the account and the ids with names."""
         for known in _ID.findall(text):
             text = text.replace(known, self.known.get(known, known))
         return text.replace(self.account, "ACCOUNT")

@@ -8,7 +8,7 @@ import re
 import threading
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import psycopg
 import pytest
@@ -49,9 +49,6 @@ BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 def group(name: str) -> str | None:
     """Returns the message group for a send. Only a FIFO queue needs a group."""
     return "g" if name.endswith(".fifo") else None
-
-
-Isolation = Literal["read committed", "repeatable read", "serializable"]
 
 
 class Counts(NamedTuple):

@@ -12,7 +12,7 @@ from samcli.yamlhelper import yaml_parse
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 
-# `sam package` replaces folders by this value.
+# `sam package` replaces folders with this value.
 PACKED = {"AWS::Serverless::LayerVersion": "ContentUri", "AWS::Serverless::Function": "CodeUri"}
 
 

@@ -81,7 +81,7 @@ class Parsed:
 
 
 How = Run | Refused | Elsewhere | Parsed
-# The test omits `sudo`, and replaces absolute folders by subfolders in the test's folder.
+# The test omits `sudo`, and replaces absolute folders with subfolders in the test's folder.
 MACHINE = {"sudo ": "", "/opt/": "opt/", "/etc/": "etc/"}
 NO_REGISTRY = Parsed("images come from a registry")
 NO_CLUSTER = Parsed("there is no cluster")

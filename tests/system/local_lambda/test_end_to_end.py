@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import cycle
 from threading import Thread
-from typing import Any, Literal
+from typing import Any
 
 import boto3
 import psycopg
@@ -21,8 +21,6 @@ from tests.support.database import Database
 from tests.support.programs.local_lambda import Gateway
 from tests.support.programs.penstock_service import running_service, until_row
 from tests.support.sql.calls import arn_of
-
-Front = Literal["http_api", "balancer"]
 
 
 def client(service: str, address: str) -> Any:

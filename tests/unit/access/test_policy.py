@@ -300,7 +300,7 @@ def test_wildcards_are_those_of_a_shell(pattern: str, text: str) -> None:
 
 
 def lines_run(pattern: str, text: str) -> int:
-    """Returns how many lines of Python run while the pattern is compiled and matched."""
+    """Returns the number of lines of Python that run while the pattern is compiled and matched."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: object) -> Any:

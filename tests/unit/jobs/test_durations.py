@@ -154,8 +154,8 @@ def test_no_messages_have_no_durations() -> None:
 
 @pytest.mark.parametrize("few", [1000, 40, 0], ids=["few", "some", "many"])
 def test_days_from_their_pieces(few: int) -> None:
-    """Each of two days of two groups consists of three partial results. With many values, the rank keeps its position
-    within its bucket."""
+    """The test has two groups with two days each, and three partial results for each day. With many
+    values, the rank keeps its position within its bucket."""
     rows = random_rows(400)
     found = [batch for part in range(3) for batch in summaries(rows[part::3], few)]
     pieces = (batch for batch in found if batch["window_seconds"][0].as_py() == 86400)

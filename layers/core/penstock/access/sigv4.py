@@ -197,10 +197,10 @@ def covers_header(http: HttpRequest, name: str) -> bool:
 
 # --- verifying the claim ---------------------------------------------------------------------------------------------
 def verify(http: HttpRequest, claim: SignatureClaim, secret: str, now: float) -> None:
-    """Raises SignatureDoesNotMatch unless the request was signed with `secret` close enough to `now` (Unix time).
+    """Raises SignatureDoesNotMatch if another secret signed the request, or if the signature is not valid at `now`.
 
-    A signed header is valid from 15 minutes before the header's date to 15 minutes after this date. A presigned URL is
-    valid until it expires.
+    `now` is in Unix time. A signed header is valid from 15 minutes before the header's date to 15 minutes after this
+    date. A presigned URL is valid until it expires.
     """
     check_time(claim, now)
     key = derive_signing_key(secret, claim.date, claim.region, claim.service)

@@ -29,7 +29,7 @@ def compute_attributes_md5(attributes: Mapping[str, MessageAttributeValue]) -> s
 
 
 def size_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> int:
-    """Returns how many bytes the attributes' names, types and (decoded) values add to the message."""
+    """Returns the number of bytes that the attributes' names, types and (decoded) values add to the message."""
     size = 0
     for name, value in attributes.items():
         size += count_text_bytes(name + value.data_type + (value.string_value or ""))
@@ -44,7 +44,7 @@ def count_text_bytes(text: str) -> int:
 
 
 def count_decoded_bytes(text: str) -> int:
-    """Returns how many bytes a padded base64 text encodes."""
+    """Returns the number of bytes that a padded base64 text encodes."""
     return len(text) // 4 * 3 - text.count("=", -2)
 
 

@@ -106,7 +106,7 @@ def start_of_draining(series: Series) -> int:
 
 
 def count_backlog_minutes(series: Series, drain_rate: float) -> int:
-    """Returns how many of the last minutes in a row ended with a backlog."""
+    """Returns the number of minutes in a row, up to the last minute, that ended with a backlog."""
     return next(
         (n for n, visible in enumerate(reversed(series.visible)) if not has_backlog(visible, drain_rate)), len(series)
     )

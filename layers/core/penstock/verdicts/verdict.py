@@ -52,7 +52,7 @@ class Case:
 
     @property
     def visible(self) -> int:
-        """Returns how many messages consumers can receive now."""
+        """Returns the number of messages that consumers can receive now."""
         return self.series.now.visible
 
 
@@ -86,7 +86,7 @@ def judge(
 
 
 def describe_backlog(kind: Kind, case: Case) -> str:
-    """Returns the numbers of the window of the rates for a queue that falls behind, and otherwise an empty string."""
+    """Returns the rates of a queue that falls behind, and their window. Returns an empty string for other queues."""
     if kind is not Kind.FALLING_BEHIND:
         return ""
     minutes, series = case.rates.minutes, case.series

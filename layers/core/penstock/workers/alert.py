@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AlertRun(NamedTuple):
-    """`is_on` is whether any account has alerts. `reported` is the number of messages that the run stored."""
+    """`is_on` says whether any account has alerts. `reported` is the number of messages that the run stored."""
 
     is_on: bool
     reported: int

@@ -109,7 +109,7 @@ class QueueTable:
 
     @staticmethod
     def visible_rows(height: int) -> int:
-        """Returns how many queues a terminal with `height` lines shows."""
+        """Returns the number of queues that a terminal with `height` lines shows."""
         return max(1, height - _HEAD_LINES)
 
     def sort(self) -> list[Row]:

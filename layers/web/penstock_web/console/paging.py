@@ -19,7 +19,7 @@ def read_page_number(query: Query) -> int:
 
 
 def count_rows_before(number: int) -> int:
-    """Returns how many rows the pages before this page have."""
+    """Returns the number of rows on the pages before this page."""
     return (number - 1) * PAGE
 
 

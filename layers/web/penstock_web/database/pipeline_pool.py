@@ -125,7 +125,7 @@ class PipelinePool:
 
     @property
     def open_count(self) -> int:
-        """Returns how many connections are open."""
+        """Returns the number of open connections."""
         return len(self._open)
 
     def _discard(self, pipeline: PipelineConnection) -> None:

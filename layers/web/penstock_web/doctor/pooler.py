@@ -223,7 +223,7 @@ def _check_sizes(examined: Examination) -> Iterator[Finding]:
 
 
 def compute_available_connections(connection: LimitedConnection) -> int:
-    """Returns how many sessions roles without special rights can open. Raises psycopg's errors."""
+    """Returns the number of sessions that roles without special rights can open. Raises psycopg's errors."""
     row = connection.execute(
         "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
         " - coalesce(current_setting('reserved_connections', true), '0')::int"

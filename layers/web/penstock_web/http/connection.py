@@ -44,7 +44,7 @@ class HttpConnection(asyncio.Protocol):
 
     # --- called by asyncio -------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is no subclass.
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport does not inherit from it.
         self.peer, _ = self._address("peername") or ("", 0)
         self._flow = FlowControl(self._transport, self._state.write_backpressure)
         if self._state.admit(self):

@@ -87,8 +87,8 @@ def running_pgbouncer(
 ) -> Iterator[PgBouncer]:
     """Runs a pooler in `state`/pgbouncer until the end of the block. `database` is "*" for all databases. If `port` is
     0, PgBouncer uses a free port. PgBouncer closes the connection of a client that waits longer than
-    `query_wait_seconds` for a server connection. With "*", does not create the SQL function that looks up passwords. In
-    a database without the SQL function, only the service's role can log in through the pooler.
+    `query_wait_seconds` for a server connection. If `database` is "*", the pooler does not get the SQL function that
+    looks up passwords. In a database without the SQL function, only the service's role can log in through the pooler.
     """
     program = find_pgbouncer(server.account)
     home = server.account.create_private_folder(state / "pgbouncer")

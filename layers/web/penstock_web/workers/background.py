@@ -44,8 +44,8 @@ MAX_TURN_SECONDS = 2.0
 # After a stop, the deliverer has SETTLE_SECONDS to write the outcomes that it knows. After SETTLE_SECONDS, the process
 # cancels the current query.
 SETTLE_SECONDS = 0.4
-# Limits the pause of a worker that notifications wake. Even if no notification arrives, `maintain` removes the old rows
-# of deduplication, of runs and of deleted queues after MAX_PAUSE_SECONDS.
+# Limits the pause of a worker that notifications wake. Even if no notification arrives, `maintain` removes old
+# deduplication ids, old runs and rows of deleted queues after MAX_PAUSE_SECONDS.
 MAX_PAUSE_SECONDS = 3600.0
 # After a round that found no expired rows, the pause is longer by this factor.
 IDLE_PAUSE_FACTOR = 5

@@ -252,14 +252,14 @@ ROUNDS = 40
 
 
 def pages_read(db: Connection) -> int:
-    """Returns how many pages the send, the receive and the delete of a message read."""
+    """Returns the number of pages that the send, the receive and the delete of a message read."""
     return pages_of(db, "queue.send_fifo('q.fifo', '1', 'group')") + pages_of(
         db, "queue.delete('q.fifo', r.msg_id) from queue.receive('q.fifo', 60, 1) r"
     )
 
 
 def pages_of(db: Connection, selected: str) -> int:
-    """Returns how many pages a query for one row reads."""
+    """Returns the number of pages that a query for one row reads."""
     explained = db.execute(f"explain (analyze, buffers, format json) select {selected}".encode()).fetchone()
     top: dict[str, Any] = explained[0][0]["Plan"]  # type: ignore[index]
     assert top["Actual Rows"] == 1

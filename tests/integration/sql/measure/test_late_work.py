@@ -196,7 +196,7 @@ def test_a_dead_letter_lies_in_the_queue_since_its_move(db: Connection, suffix: 
 
 # --- plans -----------------------------------------------------------------------------------------------------------
 def fetched(db: Connection, statement: LiteralString, *arguments: object) -> Counter[str]:
-    """Returns how many rows of each table a call reads, with and without an index."""
+    """Returns the number of rows of each table that a call reads, with and without an index."""
     query = """
         select relname, (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int from pg_stat_xact_user_tables
         where schemaname = 'queue'"""

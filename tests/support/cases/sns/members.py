@@ -149,7 +149,6 @@ EMPTY: dict[tuple[str, str], tuple[Response, Source]] = {
     ("GetSMSAttributes", "attributes"): (OK, OURS),
 }
 """The responses to an empty string, list or map, unless they follow from the model and the ARNs."""
-OPTIONAL_IN_MAPS = ("CreatePlatformEndpoint", "Subscribe", "CreateTopic", "Publish", "PublishBatch")
 
 
 def cases() -> Iterator[Case]:

@@ -93,7 +93,6 @@ READ_ONLY = (
 )
 NULL_ARNS = report("hashicorp/terraform-provider-aws", 42453)
 BAD_VALUE = report("hashicorp/terraform-provider-aws", 42209)
-EMPTIES = ("DelaySeconds", "ContentBasedDeduplication")
 
 
 def bad(name: str) -> Response:

@@ -99,8 +99,8 @@ def duplicate_headers(signer: Signer) -> Forgeries:
 
 
 def folded_headers(signer: Signer) -> Forgeries:
-    """Folds headers. A server must reject a value that continues in the next line, or replace the fold by a space (RFC
-    9112, 5.2). Penstock rejects it.
+    """Folds headers. A server must reject a value that continues in the next line, or replace the fold with a space
+    (RFC 9112, 5.2). Penstock rejects it.
     """
     for blank in ("\r\n ", "\r\n\t", "\r\n  \t "):
         for form, request in (("json", signer.json()), ("form", signer.form())):

@@ -64,8 +64,8 @@ def evaluate(settings: Settings, begun: BegunRow, interval_ms: int) -> Operation
 
 
 def find_unproven(places: Iterable[Place], settings: Settings) -> Operation[list[Place]]:
-    """Returns the problems of mappings that have had no success since. Such a mapping is no concern while its queue is
-    empty or a user has disabled it, but only a success shows that its function works again.
+    """Returns the problems of mappings that have had no success since. Such a mapping needs no attention while its
+    queue is empty or a user has disabled it, but only a success shows that its function works again.
     """
     found = []
     for place in places:

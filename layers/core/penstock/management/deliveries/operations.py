@@ -95,7 +95,7 @@ def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDelive
 
 @needs("account", "penstock:RetryDelivery")
 def count_given_up(wanted: GivenUp, context: Context) -> Operation[int]:
-    """Returns how many deliveries `retry_given_up` would retry, and at most `limit` + 1."""
+    """Returns the number of deliveries that `retry_given_up` would retry, and at most `limit` + 1."""
     endpoint = None if wanted.endpoint is None else mask_password(wanted.endpoint)
     (row,) = yield from Call(COUNT_EXHAUSTED, (context.account_id, endpoint, wanted.since, wanted.limit + 1))
     return row.number

@@ -151,7 +151,7 @@ StoredMessageT = TypeVar("StoredMessageT", bound=StoredMessage)
 
 
 def limit_page_bytes(context: Context) -> int:
-    """Returns how many bytes a page can have. The message that reaches this number is the last one on the page."""
+    """Returns the maximum size of a page in bytes. The message that reaches this number is the last one on the page."""
     limit = context.http.response_limit
     return CONTAINER_BYTES if limit is None else limit.max_bytes
 

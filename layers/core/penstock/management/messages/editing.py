@@ -255,7 +255,7 @@ def _replace(
     name: str, target: str, ids: Sequence[int], entries: Sequence[SendEntry], _changed: Mapping[str, str],
     context: Context,
 ) -> Operation[list[ReplacedRow]]:  # fmt: skip
-    """Replaces messages of the queue `name` by entries for the target, in one transaction. The audit log records the
+    """Replaces messages of the queue `name` with entries for the target, in one transaction. The audit log records the
     replaced messages, and the path and value in `_changed`."""
     source = build_queue_arn(name, context)
     columns = transpose(entries, len(SendEntry._fields))

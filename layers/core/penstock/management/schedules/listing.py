@@ -46,8 +46,8 @@ class WantedSchedules(NamedTuple):
 
 @needs("schedules", "scheduler:ListSchedules")
 def list_schedules(wanted: WantedSchedules, limit: int, context: Context) -> Operation[list[ListedSchedule]]:
-    """Returns up to `limit` schedules in the order of group and name. Without a group, returns schedules of all groups,
-    as ListSchedules of AWS does.
+    """Returns up to `limit` schedules in the order of group and name. If no group is given, returns schedules of all
+    groups, as ListSchedules of AWS does.
     """
     check_group(wanted, context)
     after = split_schedule_key(wanted.after) if wanted.after else (None, None)

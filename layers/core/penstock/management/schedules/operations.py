@@ -394,5 +394,5 @@ def schedule_key(key: str, context: Context) -> tuple[str, str, str, str]:
 
 
 def count_previews(context: Context) -> int:
-    """Returns how many future times of a schedule the API shows."""
+    """Returns the number of future times of a schedule that the API shows."""
     return context.environment.settings.queue_schedule_preview_count

@@ -8,7 +8,7 @@ from penstock.postgres.statement import Statement
 
 
 class BegunRow(NamedTuple):
-    """An evaluation that begins now. `round` is None if none is due. `is_on` is whether any account has alerts.
+    """An evaluation that begins now. `round` is None if none is due. `is_on` says whether any account has alerts.
 
     `last_at` is the end of the last evaluation, or None.
     """

@@ -139,7 +139,7 @@ def _read_list(text: str, start: int) -> Node:
 
 # --- faults, in the order of AWS's checks ----------------------------------------------------------------------------
 def _find_fault(node: Node) -> int | None:
-    """Returns the position of the first fault of an object of rules, or None."""
+    """Returns where the first fault of a rules object begins, or None."""
     if not isinstance(node.value, dict):
         return node.at
     if not node.members:

@@ -45,7 +45,6 @@ app.add_typer(moves)
 
 _FIRST_LOOK_SECONDS: Final = 0.1
 _LOOK_SECONDS: Final = 1.0
-_OVER: Final = ("completed", "cancelled", "failed")
 
 Move = Annotated[str, typer.Argument(metavar="ID", help="id from `moves list`")]
 Rate = Annotated[
