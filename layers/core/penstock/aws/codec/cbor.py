@@ -5,8 +5,8 @@ undefined become None. The reader accepts definite and indefinite lengths, and t
 in the shortest form. Source: "Smithy RPC v2 CBOR protocol".
 
 The reader refuses everything else: other tags and simple values, keys that are no texts, duplicate keys, texts that are
-not UTF-8, more than 64 levels, more than 10,000 values, and bytes after the value. It allocates no memory for a length
-that a body only declares. Reading a value takes about 0.5 µs, so any body is read within some milliseconds.
+not UTF-8, more than 64 levels, more than 25,000 values, and bytes after the value. It allocates no memory for a length
+that a body only declares. Reading a value takes about 0.5 µs, so any body is read within 15 ms.
 """
 
 import struct
@@ -17,8 +17,8 @@ from penstock.errors import SerializationException
 from .schema import Timestamp
 
 MAX_DEPTH = 64
-# A batch of ten messages with ten attributes each has 800 names and values.
-MAX_VALUES = 10_000
+# PutRawEvents with 100 events, each with 100 entries of Metadata, has 21,000 names and values.
+MAX_VALUES = 25_000
 
 _INDEFINITE = 31
 _BREAK = 0xFF

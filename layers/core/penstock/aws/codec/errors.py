@@ -24,6 +24,11 @@ COMMON_NAMES: Mapping[type[AwsError], str] = {
 }
 
 
+def name_error(error: AwsError) -> str:
+    """Returns the error's name in responses. A subclass has the name of its base class."""
+    return next((COMMON_NAMES[kind] for kind in type(error).__mro__ if kind in COMMON_NAMES), error.json_type)
+
+
 class ConstraintViolation(AwsError):
     """One or more members of a request violate their constraints. `problems` describes the violations with AWS's
     texts."""

@@ -19,7 +19,7 @@ from penstock.aws.json_text import decode_json
 from penstock.errors import AwsError, SerializationException
 
 from . import json
-from .errors import COMMON_NAMES, ConstraintViolation
+from .errors import ConstraintViolation, name_error
 from .limits import (
     MAX_QUOTED_LENGTH,
     Problems,
@@ -212,6 +212,4 @@ def encode_result(result: msgspec.Struct | None) -> bytes:
 
 def encode_error(error: AwsError) -> tuple[bytes, bytes]:
     """Returns the error's name, which is the value of the `x-amzn-errortype` header, and the body."""
-    return COMMON_NAMES.get(type(error), error.json_type).encode(), _encode(
-        {**error.more_members, error.message_member: error.message}
-    )
+    return name_error(error).encode(), _encode({**error.more_members, error.message_member: error.message})

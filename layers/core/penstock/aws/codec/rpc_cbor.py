@@ -17,7 +17,7 @@ import msgspec
 from penstock.errors import AwsError, SerializationException
 
 from . import cbor, json, rest_json
-from .errors import COMMON_NAMES
+from .errors import name_error
 from .protocol import SMITHY_PROTOCOL
 from .schema import List, Map, Scalar, Shape, Structure, Timestamp, read_structure
 
@@ -142,7 +142,7 @@ def encode_error(error: AwsError) -> bytes:
 
 def encode_rest_error(error: AwsError) -> bytes:
     """Returns an error of a REST-JSON service, whose message has the name in the service's model."""
-    kind = f"{error.namespace}#{COMMON_NAMES.get(type(error), error.json_type)}"
+    kind = f"{error.namespace}#{name_error(error)}"
     return cbor.encode({"__type": kind, error.message_member: error.message, **error.more_members})
 
 
