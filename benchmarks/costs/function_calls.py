@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.aws.codec import cbor
 from tests.support.local_lambda.events import Request
 
 ACCOUNT = "000000000000"
@@ -121,6 +122,13 @@ SCHEDULER: Mapping[str, tuple[str, str, Any]] = {
     "DeleteSchedule": ("DELETE", "/schedules/gone", None),
     "DeleteScheduleGroup": ("DELETE", "/schedule-groups/gone", None),
 }
+# Maps actions to members of their requests, without the bus.
+EVENTS: Mapping[str, Mapping[str, Any]] = {
+    "PutEvents": {"Entries": [{"Source": "bench", "DetailType": "x", "Detail": json.dumps({"text": BODY})}]},
+    "PutRawEvents": {
+        "Entries": [{"Data": BODY.encode(), "SystemMetadata": {"ContentType": "application/octet-stream"}}]
+    },
+}
 
 
 def request_of(function: str, placeholders: Mapping[str, str]) -> Request | None:
@@ -129,6 +137,10 @@ def request_of(function: str, placeholders: Mapping[str, str]) -> Request | None
         return Request("GET", "/v1/queues/bench", headers=(HOST,))
     if function.startswith("Scheduler"):
         return scheduler_request(*SCHEDULER[function.removeprefix("Scheduler")])
+    if function.startswith("Events"):
+        action = function.removeprefix("Events")
+        members = {"EventBusArn": placeholders.get("bus", ""), **EVENTS.get(action, {})}
+        return cbor_request(action, members) if action in EVENTS else None
     if function == "Gateway":
         form = f"Action=SendMessage&QueueUrl={QUEUE}&MessageBody={BODY}".encode()
         return Request(headers=(HOST, ("Content-Type", "application/x-www-form-urlencoded")), body=form)
@@ -141,6 +153,11 @@ def scheduler_request(method: str, path: str, body: Any) -> Request:
     query = "TagKeys=c" if method == "DELETE" and path.startswith("/tags") else ""
     content = b"" if body is None else json.dumps(body).encode()
     return Request(method, path, query, (HOST, ("Content-Type", "application/json")), content)
+
+
+def cbor_request(action: str, members: Mapping[str, Any]) -> Request:
+    headers = (HOST, ("Content-Type", "application/cbor"), ("Smithy-Protocol", "rpc-v2-cbor"))
+    return Request("POST", f"/service/AWSEventsV2/operation/{action}", "", headers, cbor.encode(dict(members)))
 
 
 def json_request(service: str, action: str, members: Mapping[str, Any], placeholders: Mapping[str, str]) -> Request:

@@ -24,6 +24,7 @@ from benchmarks.measure.cpu import on_cpu_seconds
 from benchmarks.measure.host import HostLoad, host_load, interpreter_text, machine
 from benchmarks.measure.tally import percentile
 from benchmarks.report.runs import write_results
+from penstock.aws.codec import cbor
 from penstock.settings import Settings
 from penstock_web.local.up import UpOptions, with_database
 from tests.support.functions.secrets_manager import secrets_manager
@@ -35,7 +36,7 @@ from tests.support.local_lambda.idle_network import HOST
 from tests.support.local_lambda.limits import InvocationError
 from tests.support.local_lambda.template import Stack, read_stack
 
-from .function_calls import DEAD_ARN, SCHEDULER, SNS, SQS, json_request, request_of, scheduler_request
+from .function_calls import DEAD_ARN, SCHEDULER, SNS, SQS, cbor_request, json_request, request_of, scheduler_request
 
 ROOT = Path(__file__).parents[2]
 FORM: EventForm = "alb_multi_value"
@@ -88,7 +89,7 @@ async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, A
 
 
 async def prepare(fleet: Fleet) -> dict[str, str]:
-    """Creates the queues, topic and schedule for the requests. Returns the values of the placeholders."""
+    """Creates the queues, topic, schedule and event bus for the requests. Returns the values of the placeholders."""
     for name in ("bench", "dead"):
         await call_gateway(fleet, json_request("SQS", "CreateQueue", {"QueueName": name}, {}))
     await call_gateway(fleet, json_request("SNS", "CreateTopic", SNS["CreateTopic"], {}))
@@ -103,7 +104,20 @@ async def prepare(fleet: Fleet) -> dict[str, str]:
     received = await call_gateway(fleet, json_request("SQS", "ReceiveMessage", receive, {}))
     for _ in range(20):
         await call_gateway(fleet, json_request("SQS", "SendMessageBatch", SQS["SendMessageBatch"], {}))
-    return {"handle": received["Messages"][0]["ReceiptHandle"], "subscription": subscribed["SubscriptionArn"]}
+    return {
+        "handle": received["Messages"][0]["ReceiptHandle"],
+        "subscription": subscribed["SubscriptionArn"],
+        "bus": await create_bus(fleet),
+    }
+
+
+async def create_bus(fleet: Fleet) -> str:
+    """Returns the ARN of the event bus for the requests. An earlier run can have created the bus."""
+    request = cbor_request("CreateEventBus", {"Name": "bench", "ClientToken": "bench"})
+    response = response_of(json.loads(await fleet.invoke("Gateway", event_of(FORM, request))))
+    assert response.status == 200, response.body
+    created: Any = cbor.decode(response.body)
+    return str(created["EventBusArn"])
 
 
 async def call_gateway(fleet: Fleet, request: Request) -> dict[str, Any]:
@@ -163,7 +177,7 @@ def as_markdown(lines: list[dict[str, Any]], options: argparse.Namespace, load: 
     titles = ["function", *columns.values()]
     rows = [titles, ["---"] * len(titles)]
     rows += [[line["function"], *(line[key] for key in columns)] for line in lines if line["function"] in SHOWN]
-    for service in ("Sqs", "Sns", "Scheduler"):
+    for service in ("Sqs", "Sns", "Scheduler", "Events"):
         others = [each for each in lines if each["function"].startswith(service) and each["function"] not in SHOWN]
         ranges = ([each[key] for each in others] for key in columns)
         rows.append([f"{len(others)} others, `{service}…`", *(f"{min(each)} to {max(each)}" for each in ranges)])

@@ -8,7 +8,7 @@ from penstock.actions import Action
 
 from .blocks import read_block, replace_blocks, wrap_list
 from .entry_points import render_entry_points
-from .load_balancer import PRIORITIES, render_rules
+from .load_balancer import has_rule, render_rules
 from .pages import render_compatibility
 from .sam_template import name_resource, render_functions
 from .settings import render_setting_texts
@@ -89,15 +89,15 @@ def _render_template(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
 def _render_load_balancer(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
     text = (root / ALB).read_text()
     blocks = {}
-    for service in filter(PRIORITIES.__contains__, list_services(actions)):
-        own, name = _select_actions(service, actions), f"rules of {service}"
+    reached = list(filter(has_rule, actions))
+    for service in list_services(reached):
+        own, name = _select_actions(service, reached), f"rules of {service}"
         blocks[name] = render_rules(service, own, read_block(text, ALB, name))
         blocks[f"actions of {service}"] = ["    -", *wrap_list([action.name for action in own], 6)]
     return replace_blocks(text, ALB, blocks)
 
 
 def _render_alarms(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
-    # No rule leads to the functions of other services, so they are not invoked and need no alarm.
-    reached = [action for action in actions if action.service in PRIORITIES]
-    names = [*CLIENT_FUNCTIONS, *map(name_resource, reached)]
+    # No rule leads to the functions of other actions, so they are not invoked and need no alarm.
+    names = [*CLIENT_FUNCTIONS, *map(name_resource, filter(has_rule, actions))]
     return replace_blocks((root / ALARMS).read_text(), ALARMS, {"alarms": ["    -", *wrap_list(names, 6)]})

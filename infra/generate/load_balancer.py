@@ -11,19 +11,27 @@ from typing import Any
 
 from penstock.actions import Action
 
-# The priorities of each service's rules. A service without priorities has no rules: the rule of CBOR leads its requests
-# to the function Gateway. The rules of the REST API (200) and of CBOR (201) are not generated.
+# The priorities of each service's rules. The rules of the REST API (200) and of CBOR (201) are not generated.
 PRIORITIES: dict[str, Sequence[int]] = {
     "sqs": range(1, 51),
-    "sns": (*range(51, 91), *range(151, 200)),
+    "sns": (*range(51, 91), *range(151, 191)),
     "scheduler": range(91, 151),
+    "events": range(191, 200),
 }
+# The actions of event buses that have rules, because a load balancer has at most 100 rules. The rule of CBOR leads the
+# requests of other actions to the function Gateway.
+BUS_ACTIONS = frozenset(("PutEvents", "PutRawEvents"))
 
 _row = re.compile(r" +(\w+): \{Number: (\d+)").match
 
 
 class PriorityError(Exception):
     """A service has more actions than priorities."""
+
+
+def has_rule(action: Action[Any, Any]) -> bool:
+    """Returns whether a rule leads the action's requests to the action's function."""
+    return action.service in PRIORITIES and (action.service != "events" or action.name in BUS_ACTIONS)
 
 
 def render_rules(service: str, actions: Sequence[Action[Any, Any]], present: Iterable[str]) -> list[str]:

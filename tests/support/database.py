@@ -10,10 +10,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, LiteralString, cast
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from penstock.postgres.migrations import migrate
 from penstock_web.local.binaries import Source, find_binaries
@@ -172,9 +173,9 @@ def new_cluster(source: Source, **settings: str) -> Iterator[Postgres]:
 
 
 @contextlib.contextmanager
-def block_queues(database: Database) -> Iterator[None]:
+def block_queues(database: Database, table: LiteralString = "queues") -> Iterator[None]:
     with psycopg.connect(database.dsn) as connection:
-        connection.execute("lock table queue.queues in access exclusive mode")
+        connection.execute(sql.SQL("lock table {} in access exclusive mode").format(sql.Identifier("queue", table)))
         yield
 
 

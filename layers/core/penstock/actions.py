@@ -62,6 +62,7 @@ if TYPE_CHECKING:  # mypy checks that a row's functions exist and accept the row
     import penstock.event_sources.operations
     import penstock.events.buses
     import penstock.events.policies
+    import penstock.events.publishing
     import penstock.events.resources
     import penstock.events.sources
     import penstock.events.subscribers
@@ -364,6 +365,10 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
     Action("events", "RotateWebhookCredentials", events.RotateWebhookCredentialsRequest,
            events.RotateWebhookCredentialsResult, penstock.events.sources.rotate_webhook_credentials,
            event_resources.use_event_source),
+    Action("events", "PutEvents", events.PutEventsRequest, events.PutEventsResult,
+           penstock.events.publishing.put_events, event_resources.use_put_events),
+    Action("events", "PutRawEvents", events.PutRawEventsRequest, events.PutEventsResult,
+           penstock.events.publishing.put_raw_events, event_resources.use_put_raw_events),
     Action("events", "PutResourcePolicy", events.PutResourcePolicyRequest, events.PutResourcePolicyResult,
            penstock.events.policies.put_resource_policy, event_resources.use_event_resource),
     Action("events", "GetResourcePolicy", events.GetResourcePolicyRequest, events.GetResourcePolicyResult,

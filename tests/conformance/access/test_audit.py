@@ -31,6 +31,7 @@ READING = ("Get", "List", "CheckIf", "Describe")
 MESSAGES = {
     "sqs:SendMessage", "sqs:SendMessageBatch", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:DeleteMessageBatch",
     "sqs:ChangeMessageVisibility", "sqs:ChangeMessageVisibilityBatch", "sns:Publish", "sns:PublishBatch",
+    "events:PutEvents", "events:PutRawEvents",
 }  # fmt: skip
 REFUSED = {"sns:PutDataProtectionPolicy", *(f"events:{name}" for name in events_requests.REFUSED)}
 LISTS = {"sns:ListSubscriptions", "sns:ListSubscriptionsByTopic", "sns:ListPhoneNumbersOptedOut"}

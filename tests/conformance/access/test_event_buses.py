@@ -64,8 +64,12 @@ def allow(*actions: str, resource: str = "*", effect: str = "Allow") -> dict[str
     return {"Effect": effect, "Action": list(actions), "Resource": resource}
 
 
-def grant(owner: Events, bus: str, *actions: str, account: str = PARTNER, effect: str = "Allow") -> None:
+def grant(
+    owner: Events, bus: str, *actions: str, account: str = PARTNER, effect: str = "Allow", condition: Any = None
+) -> None:
     statement = {**allow(*actions, effect=effect), "Principal": {"AWS": account}}
+    if condition is not None:
+        statement["Condition"] = condition
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     owner.client.put_resource_policy(ResourceArn=bus, PolicyDocument=policy)
 
@@ -74,6 +78,14 @@ def to(caller: Events, bus: str, queue: str, account: str = OWNER, **more: Any) 
     """Returns the members of a subscriber with a queue of an account as its target."""
     target = f"arn:aws:sqs:{REGION}:{account}:{queue}"
     return caller.given(bus, InvokeConfiguration={"RoleArn": build_role(account), "TargetArn": target}, **more)
+
+
+def event(source: str = "shop", **more: Any) -> dict[str, Any]:
+    return {"Source": source, "DetailType": "order", "Detail": "{}", **more}
+
+
+def raw_event(**metadata: str) -> dict[str, Any]:
+    return {"Data": b"{}", "Metadata": metadata, "SystemMetadata": {"ContentType": "application/json"}}
 
 
 @container
@@ -87,6 +99,8 @@ def test_the_policies_that_are_built_in(owner: Events, user: MakeUser) -> None:
         (1, "list_subscribers", {"EventBusArn": bus}),
         (1, "list_resource_policies", {"ResourceArn": bus}),
         (1, "list_tags_for_resource", {"ResourceArn": subscriber}),
+        (2, "put_events", {"EventBusArn": bus, "Entries": [event()]}),
+        (2, "put_raw_events", {"EventBusArn": bus, "Entries": [raw_event()]}),
         (3, "update_subscriber", {"SubscriberArn": subscriber, "State": "STOPPED"}),
         (3, "tag_resource", {"ResourceArn": bus, "Tags": {"a": "b"}}),
         (3, "revoke_resource", {"Arn": subscriber}),
@@ -196,6 +210,49 @@ def test_another_account_needs_the_policy_of_the_bus(owner: Events, partner: Eve
     partner.client.delete_subscriber(SubscriberArn=arn)
 
 
+# --- publishing ------------------------------------------------------------------------------------------------------
+def test_another_account_publishes_by_the_policy_of_the_bus(owner: Events, partner: Events) -> None:
+    bus = owner.bus()
+    missing = bus[:-25] + "a" * 25
+    assert partner.refused("put_events", EventBusArn=bus, Entries=[event()]) == DENIED
+    grant(owner, bus, "events:PutEvents")
+    assert partner.client.put_events(EventBusArn=bus, Entries=[event()])["FailedEntryCount"] == 0
+    assert partner.refused("put_raw_events", EventBusArn=bus, Entries=[raw_event()]) == DENIED
+    assert partner.refused("put_events", EventBusArn=missing, Entries=[event()]) == DENIED
+    grant(owner, bus, "events:PutEvents", effect="Deny")
+    assert partner.refused("put_events", EventBusArn=bus, Entries=[event()]) == DENIED
+
+
+def test_one_entry_that_a_condition_refuses_denies_all(owner: Events, partner: Events) -> None:
+    """The keys of each entry are those of "Actions, resources, and condition keys for Amazon EventBridge"."""
+    bus = owner.bus()
+    shop_only = {"StringEquals": {"events:source": "shop"}, "StringLike": {"events:SystemMetadata/AwsDetailType": "o*"}}
+    grant(owner, bus, "events:PutEvents", condition=shop_only)
+    wrong = [event("bank"), event(DetailType="refund")]
+    for entry in wrong:
+        assert partner.refused("put_events", EventBusArn=bus, Entries=[event(), entry]) == DENIED
+    answer = partner.client.put_events(EventBusArn=bus, Entries=[event(), event()])
+    assert {entry["SuccessCode"] for entry in answer["Entries"]} == {"PUBLISHED"}
+    team_only = {"StringEquals": {"events:Metadata/Team": "a", "events:SystemMetadata/ContentType": "application/json"}}
+    grant(owner, bus, "events:PutRawEvents", condition=team_only)
+    for metadata in ({}, {"Team": "b"}):
+        entries = [raw_event(TEAM="a"), raw_event(**metadata)]
+        assert partner.refused("put_raw_events", EventBusArn=bus, Entries=entries) == DENIED
+    partner.client.put_raw_events(EventBusArn=bus, Entries=[raw_event(TEAM="a")] * 2)
+
+
+@container
+def test_a_user_may_publish_the_events_of_a_group(owner: Events, user: MakeUser) -> None:
+    bus = owner.bus()
+    one_group = {"StringEquals": {"events:SystemMetadata/EventGroupId": "g"}}
+    caller = user({**allow("events:Put*Events", resource=bus), "Condition": one_group})
+    in_group = event(SystemMetadata={"EventGroupId": "g"})
+    caller.client.put_events(EventBusArn=bus, Entries=[in_group])
+    assert caller.refused("put_events", EventBusArn=bus, Entries=[in_group, event()]) == DENIED
+    assert caller.refused("put_raw_events", EventBusArn=bus, Entries=[raw_event()]) == DENIED
+
+
+# --- policies and signatures -----------------------------------------------------------------------------------------
 @container
 def test_the_owner_can_always_repair_the_policy(owner: Events) -> None:
     bus = owner.bus()

@@ -209,7 +209,8 @@ def credentials(account: str, service: str = "sqs") -> dict[str, str]:
 
 def requests_of(raw: Raw, settings: Mapping[str, str]) -> dict[str, Ask]:
     """Returns a function that sends a request to each API from the given address and account."""
-    url = raw.sqs.with_settings(settings).endpoint_url
+    raw = Raw(raw.sqs.with_settings(settings), raw.http)
+    url = raw.sqs.endpoint_url
 
     def from_(address: str, account: str, service: str = "sqs") -> dict[str, str]:
         return {"x-forwarded-for": f"203.0.113.1, {address}", **credentials(account, service)}
@@ -225,6 +226,7 @@ def requests_of(raw: Raw, settings: Mapping[str, str]) -> dict[str, Ask]:
         "scheduler": lambda at, who: get(f"{url}/schedules", headers=from_(at, who, "scheduler")),
         "native": lambda *who: get(f"{url}/v1/queues", headers=from_(*who)),
         "transaction": lambda *who: post(f"{url}/v1/transactions", json={}, headers=from_(*who)),
+        "events": lambda at, who: raw.cbor("ListEventBuses", {}, "AWSEventsV2", **from_(at, who, "events")),
     }
 
 
@@ -238,7 +240,7 @@ def code_of(api: str, response: httpx.Response) -> str:
         return response.headers["x-amzn-errortype"]
     if api in ("native", "transaction"):
         return str(response.json()["error"]["code"])
-    protocol = "json" if api.endswith("json") else "query"
+    protocol = "cbor" if api == "events" else "json" if api.endswith("json") else "query"
     return read_refusal(protocol, response.status_code, response.headers, response.content).code
 
 
@@ -249,6 +251,7 @@ CODES = {
     "scheduler": ("ThrottlingException", 429),
     "native": ("too_many_requests", 429),
     "transaction": ("too_many_requests", 429),
+    "events": ("ThrottlingException", 429),
 }
 
 

@@ -118,7 +118,7 @@ def test_an_event_source_has_one_kind(preparing: Events, functions: Functions, k
     assert ("no webhooks" if len(kinds) == 1 else "exactly one kind") in message
 
 
-@pytest.mark.parametrize("action", ["PutEvents", "PutRawEvents", "PutRule"])
+@pytest.mark.parametrize("action", ["PutRule", "PutPartnerEvents"])
 def test_an_action_that_is_missing_is_unknown(functions: Functions, action: str) -> None:
     response = invoke(functions, "gateway", write(action, {}))
     assert _refusal(response)[:2] == ("UnknownOperationException", 404)

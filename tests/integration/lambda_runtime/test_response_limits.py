@@ -24,12 +24,22 @@ from botocore.exceptions import ClientError
 # cannot do at the same time in Python 3.11.
 import penstock_web.rest.application  # noqa: F401
 from penstock import drivers
+from penstock.aws.codec import cbor
 from penstock.lambda_runtime import events
+from penstock_web.local.postgres import ROLE
 from tests.support import client_setup
 from tests.support.conformance.sdk_clients import build_client
-from tests.support.database import Database
+from tests.support.database import Database, block_queues
 from tests.support.functions import server
-from tests.support.functions.invocations import QUEUE_URL, call, error_of, invoke, json_request, query_request
+from tests.support.functions.invocations import (
+    QUEUE_URL,
+    call,
+    cbor_request,
+    error_of,
+    invoke,
+    json_request,
+    query_request,
+)
 from tests.support.functions.server import FUNCTIONS, Functions, FunctionServer, load_handler
 from tests.support.local_lambda.events import EventForm, event_of, response_of
 from tests.support.sql.calls import Counts, arn_of, counts, receive
@@ -377,6 +387,22 @@ def test_a_database_that_is_back_is_used(database: Database) -> None:
         assert invoke(functions, json_request("ListQueues")).status == 503
         administrator.execute(f"alter database {database.name} allow_connections true".encode())
         assert invoke(functions, json_request("ListQueues")).status == 200
+
+
+def test_a_lock_that_lasts_is_503_in_cbor(database: Database) -> None:
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        connection.execute(f"alter role {ROLE} in database {database.name} set lock_timeout = 50".encode())
+    with Functions(database.api_dsn) as deployed:
+        bus = f"arn:aws:events:us-east-1:000000000000:event-busv2/orders/{'a' * 25}"
+        entries = [{"Source": "shop", "DetailType": "order", "Detail": "{}"}]
+        publish = cbor_request("PutEvents", {"EventBusArn": bus, "Entries": entries})
+        assert invoke(deployed, publish, "events/put_events").status == 404
+        with block_queues(database, "event_bus"):
+            response = invoke(deployed, publish, "events/put_events")
+    assert (response.status, response.header("retry-after")) == (503, "1")
+    assert response.header("smithy-protocol") == "rpc-v2-cbor"
+    error: Any = cbor.decode(response.body)
+    assert error["__type"].endswith("#ServiceUnavailableException")
 
 
 # --- us --------------------------------------------------------------------------------------------------------------

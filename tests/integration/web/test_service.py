@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -13,6 +14,7 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
+from penstock.aws.codec import cbor
 from penstock_web.cli import main
 from penstock_web.local.postgres import ROLE
 from tests.support.conformance.sqs import read_cbor
@@ -23,6 +25,7 @@ from tests.support.sql.calls import call_pattern
 
 # The value 0 turns the worker that delivers webhooks off.
 WAITS = "select from queue.watcher where queue_id > 0"
+BUS = f"arn:aws:events:us-east-1:000000000000:event-busv2/orders/{'a' * 25}"
 BLOCKED = "select from pg_locks where not granted"
 
 
@@ -33,10 +36,12 @@ def shared(postgres: TestServer) -> Iterator[Service]:
         yield service
 
 
-def let_calls_wait_for_locks(database: Database) -> None:
-    """Removes the time limit for lock waits of services that start later, because calls must be able to wait."""
+def let_calls_wait_for_locks(database: Database, milliseconds: int = 0) -> None:
+    """Changes the time limit for lock waits of services that start later. 0 removes the limit, because calls must be
+    able to wait."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
-        connection.execute(f"alter role {ROLE} in database {database.name} set lock_timeout = 0".encode())
+        change = f"alter role {ROLE} in database {database.name} set lock_timeout = {milliseconds}"
+        connection.execute(change.encode())
 
 
 def sqs_request(action: str, **body: object) -> tuple[dict[str, str], bytes]:
@@ -235,9 +240,33 @@ def test_a_request_that_takes_too_long_is_408(database: Database) -> None:
             assert response.json()["error"]["code"] == "request_timeout"
 
 
+def put_event(http: httpx.Client, bus: str = BUS) -> httpx.Response:
+    members = {"EventBusArn": bus, "Entries": [{"Source": "shop", "DetailType": "order", "Detail": "{}"}]}
+    headers = {"smithy-protocol": "rpc-v2-cbor", "content-type": "application/cbor"}
+    return http.post("/service/AWSEventsV2/operation/PutEvents", headers=headers, content=cbor.encode(members))
+
+
+def assert_unavailable_in_cbor(response: httpx.Response) -> None:
+    """Smithy's clients ignore the body of a response without the header smithy-protocol, and retry a 503."""
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert response.headers["smithy-protocol"] == "rpc-v2-cbor"
+    error: Any = cbor.decode(response.content)
+    assert error["__type"].endswith("#ServiceUnavailableException")
+    assert error["Message"]
+
+
+def test_a_lock_that_lasts_is_503_in_cbor(database: Database) -> None:
+    let_calls_wait_for_locks(database, milliseconds=50)
+    with running_service(database.api_dsn) as service, service.http() as http:
+        bus = service.client("eventbridgev2").create_event_bus(Name="orders")["EventBusArn"]
+        with block_queues(database, "event_bus"):
+            assert_unavailable_in_cbor(put_event(http, bus))
+        assert put_event(http, bus).status_code == 200
+
+
 def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
     let_calls_wait_for_locks(database)
-    limits = {"QUEUE_MAX_CONNECTIONS": "1", "QUEUE_POOL_TIMEOUT_MS": "1000"}
+    limits = {"QUEUE_MAX_CONNECTIONS": "1", "QUEUE_POOL_TIMEOUT_MS": "500"}
     with running_service(database.api_dsn, **limits) as service, ThreadPoolExecutor() as threads:
         sqs = service.sqs()
         url = sqs.create_queue(QueueName="orders")["QueueUrl"]
@@ -250,6 +279,7 @@ def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
                 assert response.status_code == 503
                 assert response.headers["retry-after"] == "1"
                 assert response.json()["__type"].endswith("#ServiceUnavailable")
+                assert_unavailable_in_cbor(put_event(http))
                 response = http.get("/v1/queues")
                 assert response.status_code == 503
                 assert response.headers["retry-after"] == "1"

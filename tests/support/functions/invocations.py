@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from penstock.aws.codec import cbor
 from tests.support.functions.server import ROOT, Functions, function_for
 from tests.support.local_lambda.__main__ import serving
 from tests.support.local_lambda.environment import RuntimeApi
@@ -26,6 +27,12 @@ def json_request(action: str, **members: Any) -> Request:
         ("X-Amz-Target", f"AmazonSQS.{action}"),
     )
     return Request(headers=headers, body=json.dumps(members).encode())
+
+
+def cbor_request(action: str, members: Mapping[str, Any]) -> Request:
+    """Returns a request for an action of event buses."""
+    headers = (("Host", "queues.internal"), ("Smithy-Protocol", "rpc-v2-cbor"), ("Content-Type", "application/cbor"))
+    return Request("POST", f"/service/AWSEventsV2/operation/{action}", "", headers, cbor.encode(dict(members)))
 
 
 def query_request(action: str, **parameters: str) -> Request:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.access.policy.conditions import read_conditions
-from penstock.access.policy.evaluation import Decision, evaluate, evaluate_user
+from penstock.access.policy.evaluation import Decision, _find_decision, evaluate, evaluate_user
 from penstock.access.policy.patterns import Pattern
 from penstock.access.policy.requests import AccessRequest, Principal, build_root
 from penstock.access.policy.statements import find_misspelling, read_policy
@@ -324,3 +324,62 @@ def test_work_is_in_proportion_to_the_input(part: str) -> None:
     for size in (100, 1_000):
         pattern, text = part * size + "b", "a" * 10 * size
         assert lines_run(pattern, text) <= 10 * (len(pattern) + len(text)) + 20
+
+
+# --- the keys of published events ------------------------------------------------------------------------------------
+BUS = "arn:aws:events:us-east-1:000000000000:event-busv2/orders/aaaaaaaaaaaaaaaaaaaaaaaaa"
+PUBLISHED = {"events:source": "shop", "events:systemmetadata/contenttype": "x", "events:metadata/team": "a"}
+
+
+def judge(action: str, effect: str, condition: Any, keys: dict[str, str]) -> Decision:
+    """Evaluates a policy of a bus whose only statement has the condition."""
+    statement = {"Effect": effect, "Principal": "*", "Action": "events:*", "Resource": "*", "Condition": condition}
+    return evaluate(policy(statement), AccessRequest(build_root(PARTNER), f"events:{action}", BUS, keys))
+
+
+@pytest.mark.parametrize("action", ["putevents", "putrawevents"])
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ({"StringEquals": {"events:source": "shop"}}, True),
+        ({"StringEquals": {"EVENTS:Source": ["a", "shop"]}}, True),
+        ({"StringEquals": {"events:source": "Shop"}}, False),
+        ({"StringNotEquals": {"events:source": "shop"}}, False),
+        ({"StringEquals": {"events:detail-type": "order"}}, False),
+        ({"Null": {"events:detail-type": "true"}}, True),
+        ({"StringEquals": {"events:SystemMetadata/ContentType": "x"}}, True),
+        ({"StringLike": {"events:Metadata/Team": "?"}}, True),
+        ({"StringLike": {"events:Metadata/Other": "*"}}, False),
+        ({"StringEquals": {"events:source": "shop", "events:Metadata/team": "b"}}, False),
+    ],
+)
+def test_requests_that_publish_have_the_keys_of_their_event(action: str, condition: Any, holds: bool) -> None:
+    assert judge(action, "Allow", condition, PUBLISHED) is (Decision.ALLOWED if holds else Decision.NO_MATCH)
+    assert judge(action, "Deny", condition, PUBLISHED) is (Decision.DENIED if holds else Decision.NO_MATCH)
+
+
+@pytest.mark.parametrize(
+    ("action", "key"),
+    [
+        ("createsubscriber", "events:source"),
+        ("createsubscriber", "events:Metadata/team"),
+        ("putevents", "events:Metadata/"),
+        ("putevents", "events:ContentFilterPresent"),
+        ("putevents", "events:SystemMetadata/Other"),
+    ],
+)
+@pytest.mark.parametrize("operator", ["StringNotEquals", "ForAllValues:StringEquals", "StringEqualsIfExists", "Null"])
+def test_a_key_that_the_action_lacks_allows_nothing_and_denies(action: str, key: str, operator: str) -> None:
+    """AWS gives CreateSubscriber the keys of its filters. Without them, such an Allow must not apply to all filters."""
+    condition = {operator: {key: "true"}}
+    assert judge(action, "Allow", condition, {}) is Decision.NO_MATCH
+    assert judge(action, "Deny", condition, {}) is Decision.DENIED
+
+
+def test_long_values_are_not_kept() -> None:
+    condition = {"StringNotEquals": {"events:Metadata/team": "b"}}
+    before = _find_decision.cache_info().currsize
+    assert judge("putevents", "Allow", condition, {"events:metadata/team": "x" * 100_000}) is Decision.ALLOWED
+    assert _find_decision.cache_info().currsize == before
+    assert judge("putevents", "Allow", condition, {"events:metadata/team": "x"}) is Decision.ALLOWED
+    assert _find_decision.cache_info().currsize == before + 1

@@ -17,7 +17,7 @@ import pytest
 from starlette.requests import Request as HttpRequest
 
 from benchmarks.costs.function_calls import request_of
-from infra.generate.load_balancer import PRIORITIES
+from infra.generate.load_balancer import has_rule
 from infra.generate.sam_template import name_resource
 from penstock.actions import ACTIONS, BY_TARGET
 from tests.support.functions.server import ROOT
@@ -204,6 +204,11 @@ def test_operations_of_cbor_reach_the_gateway() -> None:
     assert [rule.function for rule in rules if rule.paths == ("/service/*",)] == ["Gateway"]
     choose, balance = route_chooser(stack.routes), rule_chooser(rules, "nothing")
     assert choose(Request("POST", path)) == balance(Request("POST", path)) == "Gateway"
+    for action in ("PutEvents", "PutRawEvents"):
+        publishing = Request("POST", f"/service/AWSEventsV2/operation/{action}")
+        assert (choose(publishing), balance(publishing)) == ("Gateway", f"Events{action}")
+    others = ("AWSEventsV2/operation/PutResourcePolicy", "AmazonSQS/operation/PutEvents")
+    assert {balance(Request("POST", f"/service/{other}")) for other in others} == {"Gateway"}
     # A prefix reaches the gateway by the default of both.
     assert choose(Request("POST", f"/a{path}")) == "Gateway"
 
@@ -213,14 +218,14 @@ def test_the_load_balancer_is_within_its_quotas() -> None:
     Application Load Balancers"). An HTTP API has at most 300 routes ("Quotas for configuring and running an HTTP
     API")."""
     rules, default = read_balancer(ROOT / "infra/alb/template.yaml")
-    assert len([action for action in ACTIONS if action.service in PRIORITIES]) < len(rules) <= 100
+    assert len([action for action in ACTIONS if has_rule(action)]) < len(rules) <= 100
     assert len({default, *(rule.function for rule in rules)}) <= 100
     assert all(len(rule.values) + len(rule.paths) + len(rule.methods) <= 5 for rule in rules)
     assert len(read_stack(ROOT, {}, {}).routes) <= 300
 
 
 def test_the_benchmark_has_a_call_of_every_function_with_a_rule() -> None:
-    functions = [name_resource(action) for action in ACTIONS if action.service in PRIORITIES]
+    functions = [name_resource(action) for action in ACTIONS if has_rule(action)]
     assert [name for name in ("Gateway", "Rest", *functions) if request_of(name, {}) is None] == []
     assert request_of("Maintain", {}) is None
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from msgspec.structs import fields
 
-from infra.generate.load_balancer import PRIORITIES
+from infra.generate.load_balancer import has_rule
 from infra.generate.sam_template import name_resource
 from penstock.access.authorization import RULES
 from penstock.access.resources import ACCOUNT_USE, Use, list_invoked_arns, use_source_of_task
@@ -34,7 +34,7 @@ FILES = sorted(FUNCTIONS.rglob("*.py"))
 SCHEDULED = {"maintain", "measure", "move", "deliver", "fire_schedules", "poll_mappings"}
 OTHERS = {"gateway", "rest", *SCHEDULED}
 # Requests of services without rules go to the function Gateway.
-WITHOUT_RULES = {name_resource(action) for action in ACTIONS if action.service not in PRIORITIES}
+WITHOUT_RULES = {name_resource(action) for action in ACTIONS if not has_rule(action)}
 # These functions need more rights than others.
 ROLES = {"Gateway": "MappingRole", "Rest": "MappingRole", "Deliver": "InvokingRole", "PollMappings": "InvokingRole"}
 
@@ -386,7 +386,7 @@ def list_uses(action: Action[Any, Any], **members: str) -> list[Use]:
     known: dict[str, str | None] = {field.name: None for field in fields(action.request)}
     names = {name: "q" for name in known if name in ("name", "queue_name", "platform")}
     given = {name: text for name, text in members.items() if name in known}
-    return list(action.resources(SimpleNamespace(**known | names | given), CONTEXT))
+    return list(action.resources(SimpleNamespace(**known | names | given | {"entries": []}), CONTEXT))
 
 
 @pytest.mark.parametrize("action", WITH_POLICIES, ids=lambda action: action.name)

@@ -6,7 +6,7 @@ resource without a policy. Penstock checks a schedule's target when the schedule
 role when the schedule fires.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -111,7 +111,7 @@ def authorize(action: AuthorizedAction, request: Struct, context: RequestContext
     for use in action.resources(request, context):
         service, name = use.action or (action.service, action.name)
         if use.is_owned:
-            yield from authorize_one(service, name, use.arn, context, use.acting)
+            yield from authorize_one(service, name, use.arn, context, use.acting, use.entries)
         else:
             check_user(service, name, use.arn, context)
 
@@ -157,12 +157,22 @@ def build_action(service: str, action: str) -> str:
 
 
 def authorize_one(
-    service: str, action: str, arn: str, context: RequestContext, acting: ActingService | None = None
+    service: str,
+    action: str,
+    arn: str,
+    context: RequestContext,
+    acting: ActingService | None = None,
+    entries: Sequence[Mapping[str, str]] = (),
 ) -> Operation[None]:
-    """Raises AccessDenied unless the caller, or the service that acts for the resource, can use the queue or topic."""
+    """Raises AccessDenied unless the caller, or the service that acts for the resource, can use the queue or topic.
+
+    `entries` contains the further condition keys of each entry of the request.
+    """
     rows = yield from BatchCall(RULES[service].policy_statement, [ResourceEntry(arn)])
     row = rows[0] if rows else PolicyRow(1, None, read_account(arn), None)
-    check_policies(service, action, arn, row, context, acting)
+    request = build_access_request(service, action, arn, context)
+    for keys in entries or ({},):
+        check_policies(service, action, row, request._replace(keys={**request.keys, **keys}), context, acting)
 
 
 def authorize_each(service: str, action: str, arns: Sequence[str], context: RequestContext) -> Operation[None]:
@@ -171,15 +181,19 @@ def authorize_each(service: str, action: str, arns: Sequence[str], context: Requ
     found = {row.n: row for row in (yield from BatchCall(RULES[service].policy_statement, entries))}
     for number, arn in enumerate(arns, 1):
         row = found.get(number) or PolicyRow(number, None, read_account(arn), None)
-        check_policies(service, action, arn, row, context, None)
+        check_policies(service, action, row, build_access_request(service, action, arn, context), context, None)
 
 
 def check_policies(
-    service: str, action: str, arn: str, row: PolicyRow, context: RequestContext, acting: ActingService | None
+    service: str,
+    action: str,
+    row: PolicyRow,
+    request: AccessRequest,
+    context: RequestContext,
+    acting: ActingService | None,
 ) -> None:
-    """Raises AccessDenied unless the policies of the caller and of the resource in `row` allow the action."""
-    rules = RULES[service]
-    request = build_access_request(service, action, arn, context)
+    """Raises AccessDenied unless the policies of the caller and of the resource in `row` allow the request."""
+    rules, arn = RULES[service], request.arn
     of_user = context.caller.decide(request)
     if context.account_id == row.receiver and action in rules.receiver_actions:
         row = row._replace(owner=context.account_id)
@@ -243,7 +257,7 @@ RULES = {
     "events": ServiceRules(
         grantable_actions=frozenset((
             "CreateEventSource", "CreateSubscriber", "DescribeEventBus", "ListEventSources", "ListSubscribers",
-            "UpdateSubscriber",
+            "PutEvents", "PutRawEvents", "UpdateSubscriber",
         )),
         owner_always_allowed=frozenset(("GetResourcePolicy", "PutResourcePolicy", "DeleteResourcePolicy")),
         receiver_actions=frozenset(),

@@ -6,11 +6,12 @@ process with QUEUE_ACCESS=sigv4 imports this module. Source of the rights: "Acti
 Amazon EventBridge" (Service Authorization Reference).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from penstock.aws.bus_arn import BUS, SOURCE, SUBSCRIBER
 
+from .policy.conditions import METADATA
 from .resources import ACCOUNT_USE, ANY, ResourceContext, Use, Uses
 
 REPLAY = ("penstock", "ReplayEvents")
@@ -50,6 +51,39 @@ class _WithResource(Protocol):
     resource_arn: str
 
 
+class _SystemMetadata(Protocol):
+    event_group_id: str | None
+
+
+class _RawSystemMetadata(_SystemMetadata, Protocol):
+    content_type: str
+
+
+class _Entry(Protocol):
+    source: str
+    detail_type: str
+
+    @property
+    def system_metadata(self) -> _SystemMetadata | None: ...
+
+
+class _RawEntry(Protocol):
+    metadata: dict[str, str] | None
+
+    @property
+    def system_metadata(self) -> _RawSystemMetadata: ...
+
+
+class _WithEntries(_WithBus, Protocol):
+    @property
+    def entries(self) -> Sequence[_Entry]: ...
+
+
+class _WithRawEntries(_WithBus, Protocol):
+    @property
+    def entries(self) -> Sequence[_RawEntry]: ...
+
+
 class _WithArn(Protocol):
     arn: str
 
@@ -86,6 +120,44 @@ def use_new_event_source(request: _NewOnBus, context: ResourceContext) -> Iterat
 
 def use_event_source(request: _WithSource, _: ResourceContext) -> Uses:
     return (_use(request.event_source_arn),)
+
+
+def use_put_events(request: _WithEntries, _: ResourceContext) -> Uses:
+    """Returns the bus, with the condition keys of each entry."""
+    return _use_with_entries(request.event_bus_arn, map(_list_keys, request.entries))
+
+
+def _list_keys(entry: _Entry) -> dict[str, str]:
+    system = entry.system_metadata
+    return {
+        "events:source": entry.source,
+        "events:detail-type": entry.detail_type,
+        "events:systemmetadata/awssource": entry.source,
+        "events:systemmetadata/awsdetailtype": entry.detail_type,
+        **_list_system_keys("application/eventbridge+json", None if system is None else system.event_group_id),
+    }
+
+
+def use_put_raw_events(request: _WithRawEntries, _: ResourceContext) -> Uses:
+    """Returns the bus, with the condition keys of each entry."""
+    return _use_with_entries(request.event_bus_arn, map(_list_raw_keys, request.entries))
+
+
+def _list_raw_keys(entry: _RawEntry) -> dict[str, str]:
+    """Returns the keys of an entry. If two keys of Metadata differ only in case, the operation refuses the entry."""
+    metadata = {METADATA + key.lower(): value for key, value in (entry.metadata or {}).items()}
+    return {**metadata, **_list_system_keys(entry.system_metadata.content_type, entry.system_metadata.event_group_id)}
+
+
+def _list_system_keys(content_type: str, group: str | None) -> dict[str, str]:
+    keys = {"events:systemmetadata/contenttype": content_type}
+    return keys if group is None else {**keys, "events:systemmetadata/eventgroupid": group}
+
+
+def _use_with_entries(arn: str, entries: Iterable[dict[str, str]]) -> Uses:
+    """Returns the bus, with each different set of condition keys once."""
+    different = {frozenset(keys.items()): keys for keys in entries}
+    return (_use(arn)._replace(entries=tuple(different.values())),)
 
 
 def use_event_resource(request: _WithResource, _: ResourceContext) -> Uses:

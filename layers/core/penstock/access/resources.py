@@ -6,7 +6,7 @@ account. The operation refuses a text that is not an ARN. Only a process with QU
 """
 
 from base64 import b64decode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -53,13 +53,14 @@ class Use(NamedTuple):
 
     `is_owned`: not only the user's policies decide, but also the resource's owner and policy. `action`: the action's
     service and name, if the action differs from the request's action. `acting`: the service that will act for the
-    caller.
+    caller. `entries`: the condition keys of each entry of the request. Policies must allow every entry.
     """
 
     arn: str
     is_owned: bool = True
     action: tuple[str, str] | None = None
     acting: ActingService | None = None
+    entries: Sequence[Mapping[str, str]] = ()
 
 
 Uses = Iterable[Use]

@@ -23,9 +23,9 @@ READ = (
 )  # fmt: skip
 OPERATE = (
     *READ, "sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility",
-    "sqs:PurgeQueue", "sqs:StartMessageMoveTask", "sqs:CancelMessageMoveTask", "sns:Publish", "penstock:PublishEvent",
-    "penstock:ReadArchive", "penstock:ReadOutbox", "penstock:RetryDelivery", "penstock:PauseEndpoint",
-    "penstock:TestEndpoint", "penstock:TestAlerts",
+    "sqs:PurgeQueue", "sqs:StartMessageMoveTask", "sqs:CancelMessageMoveTask", "sns:Publish", "events:PutEvents",
+    "events:PutRawEvents", "penstock:PublishEvent", "penstock:ReadArchive", "penstock:ReadOutbox",
+    "penstock:RetryDelivery", "penstock:PauseEndpoint", "penstock:TestEndpoint", "penstock:TestAlerts",
     "penstock:PauseQueue", "penstock:ReplayEvents", "penstock:RunSchedule",
 )  # fmt: skip
 MAX_POLICY_LENGTH = 6_144  # the most characters of a managed policy ("IAM and AWS STS quotas", IAM User Guide)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from penstock.aws.codec.names import RestMessage, Unsupported
+from penstock.aws.codec.names import Blob, RestMessage, Unsupported
 
 # --- ARNs ------------------------------------------------------------------------------------------------------------
 _ARN = r"arn:aws(-[a-z0-9]+)*:events:[a-z][a-z0-9]*(-[a-z0-9]+)*:([0-9]{12}):"
@@ -208,3 +208,68 @@ class EventSourceConfiguration(RestMessage):
     aws_service_events_configuration: Unsupported = None
     partner_events_configuration: Unsupported = None
     webhook_events_configuration: Unsupported = None
+
+
+# --- published events ------------------------------------------------------------------------------------------------
+EventGroupId = Annotated[str, Meta(min_length=1, max_length=128)]
+DeduplicationId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=128,
+        pattern=r"[\s\S]*[^\u0009-\u000D\u001C-\u0020\u1680\u2000-\u2006\u2008-\u200A\u2028\u2029\u205F\u3000][\s\S]*",
+    ),
+]
+ContentType = Annotated[str, Meta(min_length=1, max_length=256, pattern="application/.*")]
+MetadataKey = Annotated[str, Meta(min_length=1, max_length=128, pattern="[^/]+")]
+MetadataValue = Annotated[str, Meta(min_length=1)]
+
+
+class PutEventsSystemMetadata(RestMessage):
+    event_group_id: EventGroupId | None = None
+    deduplication_id: DeduplicationId | None = None
+
+
+class PutEventsRequestEntry(RestMessage):
+    source: Annotated[str, Meta(min_length=1, max_length=256)]
+    detail_type: Annotated[str, Meta(min_length=1, max_length=128)]
+    detail: str | None = None
+    resources: (
+        Annotated[list[Annotated[str, Meta(min_length=0, max_length=2048)]], Meta(min_length=0, max_length=100)] | None
+    ) = None
+    time: float | None = None
+    system_metadata: PutEventsSystemMetadata | None = None
+
+
+class PutRawEventsSystemMetadata(RestMessage):
+    content_type: ContentType
+    deduplication_id: DeduplicationId | None = None
+    event_group_id: EventGroupId | None = None
+
+
+class PutRawEventsRequestEntry(RestMessage):
+    data: Blob
+    system_metadata: PutRawEventsSystemMetadata
+    metadata: Annotated[dict[MetadataKey, MetadataValue], Meta(min_length=0, max_length=100)] | None = None
+
+
+class ConfluentPublicRegistryConfiguration(RestMessage):
+    connection_arn: Annotated[
+        str, Meta(min_length=1, max_length=1600, pattern=r"arn:aws(-[a-z0-9]+)*:events:[a-z0-9-]+:\d{12}:connection/.+")
+    ]
+
+
+class SchemaRegistryConfiguration(RestMessage):
+    """The schema registry of Avro and Protobuf. JSON and binary data need no registry."""
+
+    registry_uri: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=2048,
+            pattern=r"(arn:[a-z0-9-]+:glue:[a-z0-9-]+:[0-9]{12}:registry/[-_$#A-Za-z0-9]{1,255}"
+            r"|https://((([A-Za-z0-9]+-)*[A-Za-z0-9]+)\.)*([A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?)(:[0-9]{1,5})?)"
+            r"(?![\s\S]).*",
+        ),
+    ]
+    confluent_public_registry_configuration: ConfluentPublicRegistryConfiguration | None = None

@@ -263,6 +263,37 @@ class RotateWebhookCredentialsResult(RestMessage):
     secret_arn: str
 
 
+# --- events ----------------------------------------------------------------------------------------------------------
+class PutEventsRequest(RestMessage):
+    event_bus_arn: shapes.EventBusArn
+    entries: Annotated[list[shapes.PutEventsRequestEntry], Meta(min_length=1, max_length=100)]
+    deduplication_configuration: shapes.DeduplicationConfiguration | None = None
+
+
+class PutRawEventsRequest(RestMessage):
+    event_bus_arn: shapes.EventBusArn
+    entries: Annotated[list[shapes.PutRawEventsRequestEntry], Meta(min_length=1, max_length=100)]
+    schema_registry_configuration: shapes.SchemaRegistryConfiguration | None = None
+    deduplication_configuration: shapes.DeduplicationConfiguration | None = None
+
+
+class PutEventsResultEntry(RestMessage):
+    """A stored event, or the error of an entry."""
+
+    event_id: str | None = None
+    sequence_number: str | None = None
+    success_code: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+
+
+class PutEventsResult(RestMessage):
+    """The result of PutEvents and PutRawEvents, with an entry for each entry of the request."""
+
+    failed_entry_count: int | None = None
+    entries: list[PutEventsResultEntry] | None = None
+
+
 # --- policies --------------------------------------------------------------------------------------------------------
 class PutResourcePolicyRequest(RestMessage):
     resource_arn: shapes.EventBusArn

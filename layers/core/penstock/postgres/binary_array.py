@@ -32,6 +32,10 @@ class TextArray(PgArray):
     element_oid, array_oid = 25, 1009
 
 
+class ByteaArray(PgArray):
+    element_oid, array_oid = 17, 1001
+
+
 class UuidArray(PgArray):
     element_oid, array_oid = 2950, 2951
 
@@ -72,6 +76,7 @@ def _encode_jsonb(value: str | bytes) -> bytes:
 # For each type: the array class, the encoder of an element, and the element's size if it is fixed.
 _KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes], int | None]] = {
     "text[]": (TextArray, bytes, None),
+    "bytea[]": (ByteaArray, bytes, None),
     "uuid[]": (UuidArray, bytes, 16),
     "jsonb[]": (JsonbArray, _encode_jsonb, None),
     "timestamptz[]": (TimestamptzArray, _encode_instant, 8),
@@ -87,8 +92,8 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
     """Returns an array of the values, or None if all values are None. Penstock's SQL functions treat None like an array
     of nulls.
 
-    The elements are str or UTF-8 bytes for text[], 16 bytes for uuid[], JSON text for jsonb[], aware datetimes for
-    timestamptz[], and int for int…[]. Any element can be None. Raises KeyError for another type.
+    The elements are str or UTF-8 bytes for text[], bytes for bytea[], 16 bytes for uuid[], JSON text for jsonb[],
+    aware datetimes for timestamptz[], and int for int…[]. Any element can be None. Raises KeyError for another type.
     """
     kind, to_bytes, size = _KINDS[type_name]
     count = len(values)

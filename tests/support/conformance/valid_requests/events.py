@@ -89,6 +89,26 @@ def two_subscribers(events: Events) -> Members:
     return {"EventBusArn": arn, "MaxResults": 1}
 
 
+def published(events: Events) -> Members:
+    """Returns a request whose second entry is invalid."""
+    entry = {
+        "Source": "shop", "DetailType": "order", "Detail": '{"a":1}', "Resources": ["r"], "Time": 1_785_546_061.5,
+        "SystemMetadata": {"EventGroupId": "g", "DeduplicationId": events.name()},
+    }  # fmt: skip
+    return {"EventBusArn": events.bus(), "Entries": [entry, {**entry, "Detail": "[]"}]}
+
+
+def published_raw(events: Events) -> Members:
+    """Returns a request whose second entry is invalid."""
+    system = {"ContentType": "application/json", "EventGroupId": "g", "DeduplicationId": events.name()}
+    entry = {"Data": "{}", "Metadata": {"a": "b"}, "SystemMetadata": system}
+    registry = {"RegistryUri": "https://registry.example.com"}
+    return {
+        "EventBusArn": events.bus(), "Entries": [entry, {**entry, "Data": "{"}],
+        "SchemaRegistryConfiguration": registry, "DeduplicationConfiguration": {"DeduplicationType": "CONTENT_BASED"},
+    }  # fmt: skip
+
+
 def source(events: Events) -> Members:
     arn = events.source(events.bus())
     return {"EventSourceArn": arn}
@@ -137,6 +157,12 @@ CONFIGURATION = frozenset((
 SOURCE = frozenset(("EventSourceArn", "Name", "EventBusArn", "State", "CreationTime", "LastModifiedTime"))
 
 
+PUBLISHED = frozenset((
+    "FailedEntryCount", "Entries", "Entries[].EventId", "Entries[].SequenceNumber", "Entries[].SuccessCode",
+    "Entries[].ErrorCode", "Entries[].ErrorMessage",
+))  # fmt: skip
+
+
 def in_list(name: str, *members: str) -> frozenset[str]:
     return frozenset((name, "NextToken", *(f"{name}[].{member}" for member in members)))
 
@@ -163,6 +189,8 @@ GOOD = {
     "ListEventSources": Good(two_sources, in_list(
         "EventSources", *SOURCE, "Type", "EventSourceAccountId",
     )),
+    "PutEvents": Good(published, PUBLISHED),
+    "PutRawEvents": Good(published_raw, PUBLISHED),
     "PutResourcePolicy": Good(
         lambda events: {**policy(events), "PolicyDocument": POLICY.replace("CreateSubscriber", "DescribeEventBus")},
         frozenset(("ResourceArn", "PolicyName", "RevisionId")),

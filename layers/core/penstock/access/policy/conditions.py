@@ -2,9 +2,9 @@
 
 Sources: "IAM JSON policy elements: Condition operators", "Creating a condition with multiple keys or values" and "AWS
 global condition context keys" (IAM User Guide). The module supports the operators in OPERATORS, with and without
-`IfExists`, `ForAnyValue:` and `ForAllValues:`, and the keys in KEYS. Each supported key has at most one value. A
-Condition with another operator or key is unsupported. An Allow with an unsupported Condition never applies. A Deny with
-an unsupported Condition applies if its other elements match.
+`IfExists`, `ForAnyValue:` and `ForAllValues:`, and the keys in KEYS and of published events. Each supported key has at
+most one value. A Condition with another operator or key is unsupported. An Allow with an unsupported Condition never
+applies. A Deny with an unsupported Condition applies if its other elements match.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,6 +18,17 @@ KEYS = frozenset((
     "aws:principalaccount", "aws:principalarn", "aws:securetransport", "aws:sourceaccount", "aws:sourcearn",
     "aws:sourceip", "aws:username",
 ))  # fmt: skip
+
+# The keys of an event ("Actions, resources, and condition keys for Amazon EventBridge", Service Authorization
+# Reference). Only requests that publish have values of these keys.
+EVENT_KEYS = frozenset((
+    "events:source", "events:detail-type", "events:systemmetadata/contenttype", "events:systemmetadata/eventgroupid",
+    "events:systemmetadata/awssource", "events:systemmetadata/awsdetailtype",
+))  # fmt: skip
+METADATA = "events:metadata/"
+"""The prefix of the keys of an event's Metadata."""
+PUBLISHING = frozenset(("events:putevents", "events:putrawevents"))
+"""The actions whose requests have the keys of events."""
 
 Test = Callable[[str], bool]
 
@@ -34,12 +45,21 @@ class Condition(NamedTuple):
     is_negated: bool
     if_missing: bool
 
+    @property
+    def is_of_event(self) -> bool:
+        """Whether only requests that publish events have values of the key."""
+        return _is_of_event(self.key)
+
     def holds(self, values: Mapping[str, str]) -> bool:
         """Returns whether the condition is true. `values` contains the request's values by key, in lower case."""
         value = values.get(self.key)
         if value is None:
             return self.if_missing
         return any(test(value) for test in self.tests) is not self.is_negated
+
+
+def _is_of_event(key: str) -> bool:
+    return key in EVENT_KEYS or (key.startswith(METADATA) and key != METADATA)
 
 
 def read_conditions(element: object) -> tuple[Condition, ...] | None:
@@ -64,7 +84,7 @@ def _read(operator: str, key: str, wanted: list[str] | None) -> Condition | None
     if colon:
         name = rest
     plain = name.removesuffix("ifexists")
-    if wanted is None or key not in KEYS or any("${" in text for text in wanted):
+    if wanted is None or not (key in KEYS or _is_of_event(key)) or any("${" in text for text in wanted):
         return None
     if name == "null":
         missing = [text.lower() == "true" for text in wanted]

@@ -11,6 +11,7 @@ from .requests import AccessRequest, Principal
 from .statements import PolicyStatement, read_policy
 
 MAX_DECISIONS = 4096
+MAX_CACHED_LENGTH = 512  # the longest value in the cache, because the values of an event's metadata can be long
 
 
 class Decision(Enum):
@@ -49,7 +50,9 @@ def _evaluate_stored(text: str | None, request: AccessRequest, *, of_user: bool)
     if not text:
         return Decision.NO_MATCH
     keys = tuple((key, request.keys[key]) for key in read_policy(text, of_user=of_user).keys if key in request.keys)
-    return _find_decision(text, of_user, request.principal, request.action, request.arn, keys)
+    is_short = all(len(value) <= MAX_CACHED_LENGTH for _, value in keys)
+    find = _find_decision if is_short else _find_decision.__wrapped__
+    return find(text, of_user, request.principal, request.action, request.arn, keys)
 
 
 @lru_cache(MAX_DECISIONS)

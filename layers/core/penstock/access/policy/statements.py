@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from penstock.aws.json_text import decode_json
 
-from .conditions import Condition, read_conditions
+from .conditions import PUBLISHING, Condition, read_conditions
 from .patterns import Pattern
 from .requests import AccessRequest, Principal
 
@@ -74,14 +74,25 @@ class PolicyStatement(NamedTuple):
     actions: Patterns | None
     resources: Patterns | None
     conditions: tuple[Condition, ...] | None
+    is_of_event: bool
+    """Whether a condition has a key that only requests that publish events support."""
 
     def applies_to(self, request: AccessRequest) -> bool:
         return (
             (self.denies or self.is_complete)
             and self.names(request.action)
             and (self.resources is None or self.resources.match(request.arn))
-            and (self.conditions is None or all(condition.holds(request.keys) for condition in self.conditions))
+            and self._meets_conditions(request)
         )
+
+    def _meets_conditions(self, request: AccessRequest) -> bool:
+        """Returns whether the conditions are true. A condition that the request's action does not support is false in
+        an Allow, and true in a Deny."""
+        if self.conditions is None:
+            return True
+        if self.is_of_event and request.action not in PUBLISHING:
+            return self.denies
+        return all(condition.holds(request.keys) for condition in self.conditions)
 
     def names(self, action: str) -> bool:
         return self.actions is None or self.actions.match(action)
@@ -180,6 +191,7 @@ def _parse_statement(fields: dict[str, object], of_user: bool) -> PolicyStatemen
         actions=actions,
         resources=resources,
         conditions=conditions,
+        is_of_event=any(condition.is_of_event for condition in conditions or ()),
     )
 
 

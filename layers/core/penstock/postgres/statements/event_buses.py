@@ -1,6 +1,7 @@
 """Statements for event buses, subscribers and event sources."""
 
 from typing import NamedTuple
+from uuid import UUID
 
 from penstock.postgres.statement import BatchStatement, JsonObject, Statement
 
@@ -52,6 +53,40 @@ class DeletedBusRow(NamedTuple):
 
 
 DELETE_EVENT_BUS = Statement("queue.delete_event_bus", ("text",), DeletedBusRow, is_audited=True, changed="deleted")
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+class BusEvent(NamedTuple):
+    """An event to store. `event_id` has 16 bytes, `metadata` is JSON, and `content_hash` belongs to an event that is
+    deduplicated by its content."""
+
+    event_id: bytes
+    content_type: int
+    data: bytes
+    metadata: bytes | None
+    source: str | None
+    detail_type: str | None
+    event_group: str | None
+    deduplication_id: str | None
+    content_hash: bytes | None
+
+
+class PutBusEventRow(NamedTuple):
+    """`n` numbers the events from 1. A duplicate has the id and the sequence number of the first event. With an error,
+    these columns are null."""
+
+    n: int
+    event_id: UUID
+    number: int
+    is_duplicate: bool
+    error: str | None
+
+
+PUT_BUS_EVENTS = Statement(
+    "queue.put_bus_events",
+    ("text", "text", "uuid[]", "int2[]", "bytea[]", "jsonb[]", "text[]", "text[]", "text[]", "text[]", "bytea[]"),
+    PutBusEventRow,
+)
 
 
 # --- subscribers and event sources -----------------------------------------------------------------------------------

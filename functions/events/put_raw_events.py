@@ -1,0 +1,5 @@
+"""Handles PutRawEvents of EventBridge event buses."""
+
+from penstock.lambda_runtime.handler import build_handler
+
+handler = build_handler("events", "PutRawEvents")

@@ -1,0 +1,227 @@
+"""Publishes events to a bus: PutEvents and PutRawEvents.
+
+A call stores all valid entries in one transaction. An invalid entry fails alone, and a violated limit of botocore's
+model fails the whole call. The texts and the code of entry errors, and the choices that AWS does not document, are in
+docs/reference/event_bus.md. Source: "Publishing events" (Amazon EventBridge User Guide,
+https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus.html), botocore's model `eventbridgev2`.
+"""
+
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TypeVar
+
+import msgspec
+
+from penstock.aws.bus_arn import split_events_arn
+from penstock.aws.json_text import decode_typed
+from penstock.aws.message_id import as_text, build_message_id
+from penstock.calls import transpose
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.event_buses import PUT_BUS_EVENTS, BusEvent, PutBusEventRow
+
+from . import stored
+from . import types as events
+from .errors import InvalidInputException
+from .shapes import PutEventsRequestEntry, PutRawEventsRequestEntry
+
+MAX_BYTES = 1_048_576
+"""The most bytes of all entries of a request."""
+TIME_BYTES = 14
+"""The size of an entry's Time, as in the classic PutEvents."""
+FIRST_SEQUENCE_NUMBER = 10**19
+RESERVED_SOURCE = "aws."
+
+ENVELOPE, JSON, BINARY = "application/eventbridge+json", "application/json", "application/octet-stream"
+STORED_TYPES: Mapping[str, int] = {ENVELOPE: 0, JSON: 1, BINARY: 2}
+REGISTRY_TYPES = ("application/avro", "application/protobuf")
+
+EntryT = TypeVar("EntryT")
+_skip = msgspec.json.Decoder(msgspec.Raw).decode  # checks the syntax, and builds no values
+
+
+class EntryError(Exception):
+    """An entry is invalid. The text is the entry's ErrorMessage."""
+
+
+def put_events(request: events.PutEventsRequest, context: Context) -> Operation[events.PutEventsResult]:
+    """Publishes up to 100 events in EventBridge's envelope. Raises InvalidInputException for more than 1 MiB.
+
+    Penstock builds the envelope once and stores its bytes. The `detail` in the envelope is the text of Detail.
+    """
+    by_content = request.deduplication_configuration is not None
+    region = split_events_arn(request.event_bus_arn).region
+    now = datetime.now(UTC)
+
+    def build(entry: PutEventsRequestEntry) -> BusEvent:
+        event_id = build_message_id()
+        envelope = {
+            "version": "0",
+            "id": as_text(event_id),
+            "detail-type": entry.detail_type,
+            "source": entry.source,
+            "account": context.account_id,
+            "time": f"{now if entry.time is None else datetime.fromtimestamp(entry.time, UTC):%Y-%m-%dT%H:%M:%SZ}",
+            "region": region,
+            "resources": entry.resources or [],
+        }
+        return _build_event(event_id, envelope, entry, by_content=by_content)
+
+    _check_size(sum(map(_measure_entry, request.entries)))
+    return (yield from _publish(request.event_bus_arn, request.entries, build, context))
+
+
+def put_raw_events(request: events.PutRawEventsRequest, context: Context) -> Operation[events.PutEventsResult]:
+    """Publishes up to 100 events and stores their bytes unchanged. Raises InvalidInputException for more than 1 MiB."""
+    entries = [(entry, b64decode(entry.data)) for entry in request.entries]
+    by_content = request.deduplication_configuration is not None
+
+    def build(each: tuple[PutRawEventsRequestEntry, bytes]) -> BusEvent:
+        return _build_raw_event(*each, by_content=by_content)
+
+    _check_size(sum(len(data) + _measure_metadata(entry.metadata) for entry, data in entries))
+    return (yield from _publish(request.event_bus_arn, entries, build, context))
+
+
+# --- sizes -----------------------------------------------------------------------------------------------------------
+def _measure_entry(entry: PutEventsRequestEntry) -> int:
+    """Returns the size of an entry, as the classic PutEvents counts it ("Calculating PutEvents event entry size",
+    https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html)."""
+    texts = (entry.source, entry.detail_type, entry.detail or "", *(entry.resources or ()))
+    return sum(len(text.encode()) for text in texts) + (0 if entry.time is None else TIME_BYTES)
+
+
+def _measure_metadata(metadata: Mapping[str, str] | None) -> int:
+    return sum(len(key.encode()) + len(value.encode()) for key, value in (metadata or {}).items())
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_BYTES:
+        raise InvalidInputException(f"The entries have {size} bytes together. A request can have at most {MAX_BYTES}.")
+
+
+# --- entries ---------------------------------------------------------------------------------------------------------
+def _build_event(
+    event_id: bytes, envelope: Mapping[str, object], entry: PutEventsRequestEntry, *, by_content: bool
+) -> BusEvent:
+    """Returns the event of a PutEvents entry. Raises EntryError."""
+    if entry.source.startswith(RESERVED_SOURCE):
+        raise EntryError(f"Source must not begin with {RESERVED_SOURCE}, which is reserved for AWS.")
+    detail = "{}" if entry.detail is None else entry.detail
+    if not detail.lstrip(" \t\r\n").startswith("{") or not _is_json(detail):
+        raise EntryError("Detail must be a JSON object.")
+    metadata = entry.system_metadata
+    deduplication_id = None if metadata is None else metadata.deduplication_id
+    parts = (entry.source, entry.detail_type, detail, *(entry.resources or ()))
+    return BusEvent(
+        event_id=event_id,
+        content_type=STORED_TYPES[ENVELOPE],
+        data=b'%b,"detail":%b}' % (msgspec.json.encode(envelope)[:-1], detail.encode()),
+        metadata=None,
+        source=entry.source,
+        detail_type=entry.detail_type,
+        event_group=None if metadata is None else metadata.event_group_id,
+        deduplication_id=deduplication_id,
+        content_hash=_hash(ENVELOPE, map(str.encode, parts)) if by_content and deduplication_id is None else None,
+    )
+
+
+def _build_raw_event(entry: PutRawEventsRequestEntry, data: bytes, *, by_content: bool) -> BusEvent:
+    """Returns the event of a PutRawEvents entry. Raises EntryError."""
+    system = entry.system_metadata
+    metadata = entry.metadata or {}
+    _check_content(system.content_type, data)
+    if len({key.lower() for key in metadata}) < len(metadata):
+        raise EntryError("Two keys of Metadata differ only in case.")
+    deduplication_id = system.deduplication_id
+    parts = (data, *(text.encode() for pair in sorted(metadata.items()) for text in pair))
+    return BusEvent(
+        event_id=build_message_id(),
+        content_type=STORED_TYPES[system.content_type],
+        data=data,
+        metadata=msgspec.json.encode(metadata) if metadata else None,
+        source=None,
+        detail_type=None,
+        event_group=system.event_group_id,
+        deduplication_id=deduplication_id,
+        content_hash=_hash(system.content_type, parts) if by_content and deduplication_id is None else None,
+    )
+
+
+def _check_content(content_type: str, data: bytes) -> None:
+    """Raises EntryError for a content type that cannot be published, and for data that is not of its content type."""
+    if content_type in REGISTRY_TYPES:
+        raise EntryError(f"Penstock has no schema registries, so it cannot read {content_type}. Send {BINARY} instead.")
+    if content_type not in (JSON, BINARY):
+        supported = ", ".join((JSON, *REGISTRY_TYPES, BINARY))
+        raise EntryError(f"Unsupported contentType: {content_type}. Supported types: {supported}.")
+    if content_type == JSON:
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            raise EntryError(f"Data of {JSON} must be UTF-8.") from None
+        if not _is_json(text):
+            raise EntryError(f"Data of {JSON} must be valid JSON.")
+
+
+def _is_json(text: str) -> bool:
+    """Returns whether a text is JSON (RFC 8259) that is not nested too deeply. Numbers can have any size, and
+    surrogates can be alone."""
+    try:
+        decode_typed(_skip, text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _hash(content_type: str, parts: Iterable[bytes]) -> bytes:
+    """Returns the hash by which equal contents are duplicates. The lengths separate the parts."""
+    hashed = sha256(content_type.encode())
+    for part in parts:
+        hashed.update(len(part).to_bytes(8, "big"))
+        hashed.update(part)
+    return hashed.digest()
+
+
+# --- storage ---------------------------------------------------------------------------------------------------------
+def _publish(
+    arn: str, entries: Sequence[EntryT], build: Callable[[EntryT], BusEvent], context: Context
+) -> Operation[events.PutEventsResult]:
+    """Stores the valid entries. Returns the results in the order of the entries. Raises ResourceNotFoundException."""
+    stored.check_region(arn, context)
+    built = [_try(build, entry) for entry in entries]
+    valid = [event for event in built if isinstance(event, BusEvent)]
+    rows = iter((yield from _store(arn, valid, context)))
+    results = [_describe(next(rows)) if isinstance(event, BusEvent) else _refuse(event) for event in built]
+    return events.PutEventsResult(failed_entry_count=len(built) - len(valid), entries=results)
+
+
+def _try(build: Callable[[EntryT], BusEvent], entry: EntryT) -> BusEvent | EntryError:
+    try:
+        return build(entry)
+    except EntryError as error:
+        return error
+
+
+def _store(arn: str, valid: Sequence[BusEvent], context: Context) -> Operation[list[PutBusEventRow]]:
+    if not valid:
+        yield from stored.read_bus(arn, context)
+        return []
+    columns = transpose(valid, len(BusEvent.__annotations__))
+    rows = yield from Call(PUT_BUS_EVENTS, (arn, context.account_id, *columns))
+    stored.raise_error(next((row.error for row in rows if row.error is not None), None), arn)
+    return sorted(rows)
+
+
+def _describe(row: PutBusEventRow) -> events.PutEventsResultEntry:
+    return events.PutEventsResultEntry(
+        event_id=str(row.event_id),
+        sequence_number=str(FIRST_SEQUENCE_NUMBER + row.number),
+        success_code="DEDUPLICATED" if row.is_duplicate else "PUBLISHED",
+    )
+
+
+def _refuse(error: EntryError) -> events.PutEventsResultEntry:
+    return events.PutEventsResultEntry(error_code="VALIDATION_ERROR", error_message=str(error))
