@@ -44,7 +44,7 @@ class Heartbeat:
             self._messages.update((message.id, message) for message in messages)
 
     def remove(self, messages: Iterable[Message]) -> None:
-        """After this call no extension of these messages is under way."""
+        """Ends the extensions of these messages. After this call, no extension is under way."""
         with self._lock:
             for message in messages:
                 self._messages.pop(message.id, None)

@@ -25,7 +25,7 @@ class Slots:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Signal handlers can call this, because the lock is reentrant."""
+        """Closes the slots. A signal handler can call this method, because the lock is reentrant."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

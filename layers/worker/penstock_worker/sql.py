@@ -93,7 +93,7 @@ class SqlQueue:
                 self._idle_async.append(connection)
 
     def delete(self, message: Message) -> None:
-        """The transaction of `handle` has deleted it."""
+        """Does nothing, because the transaction of `handle` has deleted the message."""
 
     def extend(self, messages: Sequence[Message], seconds: int) -> list[Message]:
         by_id = {int(message.id): message for message in messages}

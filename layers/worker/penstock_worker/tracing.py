@@ -39,7 +39,7 @@ def span(queue: str, system: str, message: Message) -> AbstractContextManager[No
 
 @contextmanager
 def _span(queue: str, system: str, message: Message) -> Iterator[None]:
-    """The names are those of OpenTelemetry's semantic conventions for messaging."""
+    """Records a span, with the names of OpenTelemetry's semantic conventions for messaging."""
     attributes: dict[str, str] = {
         "messaging.system": system,
         "messaging.destination.name": queue,

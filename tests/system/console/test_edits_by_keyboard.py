@@ -96,7 +96,7 @@ class Keyboard:
 
 
 def redrive_the_first_group(hands: Keyboard, url: str) -> None:
-    """The first group only needs another try."""
+    """Redrives the first group, which only needs another attempt."""
     hands.press("j", "r")
     hands.arrive("/redrive")
     hands.press("Tab")
@@ -108,7 +108,7 @@ def redrive_the_first_group(hands: Keyboard, url: str) -> None:
 
 
 def edit_the_second_group(hands: Keyboard) -> None:
-    """The second group needs a value."""
+    """Edits the second group, which needs a value."""
     hands.press("j", "e")
     hands.arrive("/replace")
     hands.type("customer.zip")
@@ -127,7 +127,7 @@ def edit_the_second_group(hands: Keyboard) -> None:
 
 
 def delete_the_third_group(hands: Keyboard) -> None:
-    """The third group is of no use."""
+    """Deletes the third group, which nothing needs."""
     hands.press("j", "d")
     hands.page.get_by_role("heading", name="Delete 53 messages of jobs-dead?").wait_for()
     hands.arrive("/delete")

@@ -108,7 +108,7 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
         if first is None:
             return None
         data = to_bytes(first)
-        # The code does not copy a single element twice, because an element can have a MiB.
+        # An element can have a MiB, so the code copies a single element only once.
         length = _LENGTH(len(data))
         elements: Iterable[bytes] = (length, data) if count == 1 else ((length + data) * count,)
     elif None in values:

@@ -89,7 +89,7 @@ _IS_WRONG: Final = """
 _PINS: Final = ", ".join(
     f"('{name}', '{value}', {str(name in TRACKED).lower()})" for name, value in PINNED_SETTINGS.items()
 )
-# The sources in pg_settings of values that an operator set.
+# In pg_settings, values that an operator has set have these sources.
 _CHOSEN: Final = "'global', 'database', 'user', 'database user', 'client', 'session'"
 _WANTED: Final = ", ".join(f"('{name}', '{value}')" for name, value in SESSION_SETTINGS.items())
 # Through a Unix socket the server shows keepalives as 0. A server on Windows cannot detect that a client has

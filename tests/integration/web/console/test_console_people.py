@@ -125,8 +125,8 @@ def test_a_refused_form_says_why_and_keeps_the_fields(
 
 
 def test_a_change_that_ends_the_own_access_asks(installation: ConsoleInstallation) -> None:
-    """A user who revokes the key of the session, or gives up the own rights, is told first. Nothing changes until the
-    user confirms."""
+    """The console warns a user who revokes the key of the session or removes their own rights. Nothing changes until
+    the user confirms."""
     admin = installation.browser("admin")
     assert admin.post("/console/users", name="boss", policy="admin").status_code == 303
     _, lines = create_key(admin, user="boss", kind="bearer")

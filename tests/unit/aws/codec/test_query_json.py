@@ -169,8 +169,8 @@ def transcribed(*messages: sqs.Message) -> Any:
 
 
 def test_repeated_elements_are_a_list_and_empty_ones_null() -> None:
-    """LocalStack's page on SQS shows two messages as a list. The read-me files of LocalStack's users show one message
-    as an object."""
+    """LocalStack's page on SQS shows two messages as a list. READMEs of LocalStack's users show one message as an
+    object."""
     one = sqs.Message(message_id="1", body="<a>", attributes={"SenderId": "0", "SentTimestamp": "1"})
     shown = {
         "MessageId": "1",

@@ -140,7 +140,7 @@ def advance(
 
 
 def count_new(row: AlertRow, concern: Concern) -> int:
-    """Returns how many messages or deliveries came since the last alert. The number that was told decreases with the
+    """Returns the number of messages or deliveries since the last alert. The reported number decreases with the
     problem, so new trouble is not hidden behind old trouble that is mended.
     """
     is_growing = concern.kind in GROWING and concern.kind == row.kind
