@@ -299,6 +299,21 @@ def test_controls_above_a_list_do_not_touch_it(browser: Any, console: Service) -
         assert card["y"] - controls["y"] - controls["height"] >= 10
 
 
+def test_a_small_chart_shows_the_values_of_a_time_as_a_chart_does(browser: Any, console: Service) -> None:
+    with opened(browser, viewport={"width": 1280, "height": 900}) as page:
+        page.goto(f"{console.url}/console/queues?q=empty")
+        plot = page.locator("td .plot")
+        label = plot.locator("output")
+        assert not label.is_visible()
+        plot.hover(position={"x": 95, "y": 10})
+        assert re.fullmatch(r"\d\d:\d\d UTC  \d+ visible", label.inner_text())
+        plot.hover(position={"x": 1, "y": 10})
+        assert label.inner_text().endswith("UTC  no data"), "an hour ago, the queue did not exist"
+        assert plot.locator("title").count() == 0
+        page.mouse.move(0, 0)
+        assert not label.is_visible()
+
+
 def test_a_chart_shows_the_values_of_a_time(browser: Any, console: Service) -> None:
     """The pointer and the arrow keys choose the time. A poll keeps the label."""
     with opened(browser, viewport={"width": 1280, "height": 900}) as page:

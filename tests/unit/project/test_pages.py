@@ -421,6 +421,7 @@ def console_names() -> set[str]:
     for file in CONSOLE.rglob("*"):
         if file.suffix == ".html":
             found.update(" ".join(text.split()) for text in TEMPLATE_TEXT.split(file.read_text()))
+            found.update(re.findall(r"'([A-Z][^'\n]+)'", file.read_text()))  # the labels that macros take
         elif file.suffix == ".py":
             found.update(text for _, text in texts(ast.parse(file.read_text())))
         elif file.suffix == ".js":

@@ -16,6 +16,7 @@ from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, Woken
+from penstock.postgres.statements.installation import DELETED_QUEUES
 from penstock.postgres.statements.queues import LIST_QUEUES, LIST_RECEIVERS, READ_QUEUE_PAGE, QueuePageRow
 from penstock.sqs import attributes, handles, queues, validation
 from penstock.sqs.types import DeleteQueueRequest
@@ -261,3 +262,8 @@ def _observe(arns: list[str], context: Context) -> Operation[dict[str, Observed]
     """Returns the existing queues by ARN. Reads only the first 60 ARNs, and the complete history of five queues."""
     limit = context.environment.settings.queue_in_flight_limit
     return (yield from observe(arns[:MAX_OBSERVED], limit, histories=MAX_HISTORIES))
+
+
+def is_queue(arn: str) -> Operation[bool]:
+    """Returns whether a queue exists. The caller has checked the user's rights."""
+    return not (yield from Call(DELETED_QUEUES, ([arn],)))

@@ -194,4 +194,4 @@ def spark(values: Sequence[int | None], text: str) -> Markup:
     points = [(across(n), up(value)) for n, value in enumerate(values) if value is not None]
     shape = element("path", d=area(points, SPARK_HEIGHT - 1), class_="area first") if len(points) > 1 else ""
     stroke = element("path", d=line(points), class_="line first")
-    return trust_picture(draw_picture(text, SPARK_WIDTH, SPARK_HEIGHT, shape, stroke, class_="spark"))
+    return trust_picture(draw_picture(text, SPARK_WIDTH, SPARK_HEIGHT, shape, stroke, preserveAspectRatio="none"))

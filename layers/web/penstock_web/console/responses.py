@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fastapi import Request, Response
 from starlette.responses import RedirectResponse
 
-from penstock.errors import AwsError
+from penstock.errors import AccessDenied, AwsError, QueueDoesNotExist
 from penstock_web.metrics.negotiation import takes_gzip
 from penstock_web.routing.errors import status_and_code
 
@@ -162,6 +162,18 @@ def explain_refusal(error: AwsError, form: Form, words: Mapping[str, str]) -> Re
     if not error.sender_fault:
         raise error
     return Refusal(find_status(error), find_problems(error, form, words))
+
+
+def find_target_problem(error: AwsError | None, field: str, queue: str) -> dict[str, FieldProblem]:
+    """Returns an error by the field that names the target queue, if the error is about this queue, and otherwise as a
+    problem of the whole form.
+    """
+    if error is None:
+        return {}
+    if queue and isinstance(error, QueueDoesNotExist):
+        return {field: FieldProblem(f"There is no queue '{queue}'.")}
+    is_denied = queue and isinstance(error, AccessDenied) and f":{queue} " in f"{error.message} "
+    return {field if is_denied else "": FieldProblem(error.message)}
 
 
 def redirect(path: str, cookie: str | None = None) -> Response:

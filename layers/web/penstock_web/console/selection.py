@@ -75,6 +75,11 @@ class Selection(NamedTuple):
             return [("id", str(number)) for number in self.ids]
         return [*((name, value) for name, value in self.given.items() if value), *[("all", "yes")] * self.is_all]
 
+    @property
+    def carried(self) -> dict[str, str]:
+        """Returns the parameters that lead back to the page on which the user selected the messages."""
+        return {**self.given, "here": self.here}
+
     def build_path(self, name: str, **more: object) -> str:
         """Returns the address of the page of a queue on which the user selected the messages."""
         own = f"/console/queues/{segment(name)}"

@@ -12,7 +12,7 @@ from .svg import Scale, area, count_ticks, element, join_markup, label, line, pa
 
 Series = Sequence[tuple[datetime, float]]
 
-_LEFT, _BOTTOM, _TOP, _RIGHT = 62, 24, 10, 12
+_LEFT, _BOTTOM, _TOP, _RIGHT = 52, 24, 10, 12
 _MAX_HITS = 72
 _MARGIN = 4
 """How far a column extends into a time without values, in pixels."""

@@ -24,7 +24,7 @@ ROUTES = {screen.handler.__name__: screen for screen in list_screens()}
 ROLES = ("nobody", *USERS)
 ACTIONS = {"read": READ, "operate": OPERATE, "admin": ("*",)}
 # These pages require a sign-in, and check the right to create a resource when the user opens them.
-CREATION = {"new_queue": "admin", "new_schedule": "admin", "new_topic": "admin"}
+CREATION = dict.fromkeys(("new_queue", "new_schedule", "new_topic", "new_group", "new_user", "new_key"), "admin")
 SENDS_ONLY = '{"Statement": {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}}'
 PATH_VALUES = {
     "file": "console.css",

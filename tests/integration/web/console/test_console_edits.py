@@ -39,7 +39,7 @@ def poison(console: Console, name: str, *bodies: str, fifo: bool = False, **mess
 
 def fields(page: str) -> dict[str, Any]:
     """Returns the fields of the edit form as a browser would send them."""
-    form = page.partition('class="stack send"')[2].partition("</form>")[0]
+    form = page.partition('class="stack edit"')[2].partition("</form>")[0]
     found: dict[str, Any] = {"attribute": [], "type": [], "value": []}
     for name, text in re.findall(r'<input[^>]*name="(\w+)"[^>]*?value="([^"]*)"', form):
         if name in ("attribute", "type", "value"):
@@ -57,7 +57,9 @@ def edit(console: Console, name: str, number: str, **changes: Any) -> httpx.Resp
 
 
 def problem(response: httpx.Response) -> str:
-    found = re.search('role="alert">(.*?)</p>', response.text, re.DOTALL)
+    """Returns the problem beside a field, or else the problem of the whole form."""
+    found = re.search('class="problem"[^>]*>(.*?)</span>', response.text, re.DOTALL)
+    found = found or re.search('role="alert">(.*?)</p>', response.text, re.DOTALL)
     assert found, response.text
     return html.unescape(" ".join(found[1].split()))
 
@@ -171,7 +173,7 @@ def test_a_fifo_target_needs_a_group_and_a_new_deduplication_id(console: Console
     assert (form["group"], form["dedup"]) == ("g", "d1")
     refused = {
         "MessageGroupId": {"group": ""}, "last five minutes": {}, "ContentBasedDeduplication": {"dedup": ""},
-        "specified queue does not exist": {"to": "nowhere"},
+        "There is no queue 'nowhere'.": {"to": "nowhere"},
     }  # fmt: skip
     for text, changes in refused.items():
         response = edit(console, "ordered.fifo", number, **changes)
@@ -191,7 +193,7 @@ def test_a_fifo_target_needs_a_group_and_a_new_deduplication_id(console: Console
         ({"attribute": ["b"], "type": ["Binary"], "value": ["%"]}, "not base64"),
         ({"body": "x\x01"}, "Invalid binary character"),
         ({"body": ""}, "MessageBody"),
-        ({"to": "no such name!"}, "does not exist"),
+        ({"to": "no such name!"}, "There is no queue 'no such name!'."),
     ],
 )
 def test_a_copy_that_cannot_be_sent_shows_the_reason_and_what_was_typed(
@@ -207,6 +209,46 @@ def test_a_copy_that_cannot_be_sent_shows_the_reason_and_what_was_typed(
     for name, value in changes.items():
         assert kept[name][: len(value)] == value if isinstance(value, list) else kept[name] == value
     assert visible(console, url) == 1
+
+
+def test_the_edit_of_one_message_returns_to_the_same_page_and_filter(console: Console) -> None:
+    """The form and the filter both have fields named `value` and `group`."""
+    console.queue("returning")
+    with psycopg.connect(console.database.dsn) as connection:
+        connection.execute("select queue.send('returning', '{\"a\": 1}') from generate_series(1, 60)")
+    first = console.page("/queues/returning/messages")
+    last = re.findall('data-row data-edit="[^"]*/messages/([0-9]+)/edit', first)[-1]
+    for query, back in (
+        ("", ""), (f"?after={last}", f"?after={last}"), ("?path=a&amp;value=1", "?path=a&value=1"),
+        ("?path=a&amp;value=1&amp;group=", "?path=a&value=1"),
+    ):  # fmt: skip
+        page = console.page(f"/queues/returning/messages{html.unescape(query)}")
+        path = html.unescape(re.findall('data-row data-edit="/console([^"]*)"', page)[0])
+        form = console.page(path)
+        posted = html.unescape(form.partition('<form method="post" action="/console/queues/')[2].partition('"')[0])
+        response = console.browser.post(f"/console/queues/{posted}", **fields(form), any_text="yes")
+        separator = "&" if back else "?"
+        assert response.headers["location"] == f"/console/queues/returning/messages{back}{separator}done=edited"
+
+
+def test_the_edit_of_a_sample_returns_to_the_groups(console: Console) -> None:
+    poison(console, "grouped", "1")
+    page = console.page("/queues/grouped-dead/failures")
+    path = re.findall(r'href="/console([^"]*/edit[^"]*)">edit<', page)[0]
+    response = console.browser.post(f"/console{path}", **fields(console.page(path)))
+    assert response.headers["location"] == "/console/queues/grouped-dead/failures?done=edited"
+    assert "The edited copy was sent" in console.page("/queues/grouped-dead/failures?done=edited")
+
+
+def test_a_target_that_does_not_exist_is_told_beside_its_field(console: Console) -> None:
+    console.queue("targetless")
+    form = {"all": "yes", "new_path": "a", "new_value": "1", "new_to": "nowhere", "to": "nowhere", "rate": "7"}
+    console.sqs.send_message(QueueUrl=console.queue("targetless"), MessageBody='{"a": 0}')
+    for act, kept in (("replace", 'name="new_to" value="nowhere"'), ("redrive", 'name="rate" value="7"')):
+        response = console.browser.post(f"/console/queues/targetless/{act}", **form)
+        assert response.status_code in (400, 404), act
+        assert problem(response) == "There is no queue 'nowhere'.", act
+        assert kept in response.text
 
 
 def test_a_body_of_a_mebibyte_is_edited(console: Console) -> None:

@@ -41,6 +41,7 @@ def test_a_schedule_is_previewed_created_and_changed(console: Console) -> None:
     """The console's schedule is a schedule of EventBridge Scheduler with all members of the form."""
     scheduler: Any = console.service.client("scheduler")
     console.queue("formed")
+    console.queue("formed-dead")
     form = {
         **FORM, "name": "report", "start": "2036-01-01T08:00", "end": "2037-01-01T08:00", "window": "15",
         "max_age": "3600", "attempts": "5", "dead": "formed-dead", "completion": "DELETE", "description": HOSTILE,
@@ -96,6 +97,9 @@ def test_a_schedule_is_previewed_created_and_changed(console: Console) -> None:
         ({"target": ""}, "target", "length greater"),
         ({"target": "arn:aws:kinesis:us-east-1:000000000000:stream/x"}, "target", "ARN of a queue"),
         ({"target": "orders.fifo"}, "message_group", "not be null"),
+        ({"target": "mials"}, "target", "There is no queue 'mials'."),
+        ({"service": "sns", "target": "news"}, "target", "There is no topic 'news'."),
+        ({"dead": "mials"}, "dead", "There is no queue 'mials'."),
         ({"service": "lambda", "target": "arn:aws:lambda:us-east-1:111122223333:function:f"}, "target", "function"),
         ({"dead": "arn:aws:sns:us-east-1:000000000000:x"}, "dead", "regular expression"),
         ({"window": "1441"}, "window", "less than or equal to 1440"),
@@ -107,6 +111,8 @@ def test_a_schedule_is_previewed_created_and_changed(console: Console) -> None:
 def test_a_problem_is_at_its_field_and_nothing_is_lost(
     console: Console, changes: dict[str, str], field: str, text: str
 ) -> None:
+    console.queue("formed")
+    console.queue("orders.fifo", FifoQueue="true")
     form = {**FORM, "name": "refused", "description": HOSTILE} | changes
     response = console.browser.post("/console/schedules", **form)
     assert response.status_code in (400, 404)
@@ -215,11 +221,20 @@ def test_a_schedule_of_the_rest_api_is_changed(console: Console) -> None:
 
 @pytest.mark.parametrize("api", ["aws", "rest"])
 def test_the_page_warns_of_a_target_that_does_not_exist(console: Console, api: str) -> None:
-    """The console creates the schedule anyway, as `penstock schedules put` does."""
+    """The APIs create the schedule, as `penstock schedules put` does. The console can change it meanwhile."""
     name, warning = f"typo-{api}", f"The queue mials-{api} does not exist."
     if api == "aws":
-        form = {**FORM, "name": name, "target": f"mials-{api}"}
-        assert console.browser.post("/console/schedules", **form).headers["location"].endswith("?done=scheduled")
+        scheduler: Any = console.service.client("scheduler")
+        target = {
+            "Arn": f"arn:aws:sqs:us-east-1:000000000000:mials-{api}",
+            "RoleArn": "arn:aws:iam::000000000000:role/x",
+        }
+        scheduler.create_schedule(
+            Name=name, ScheduleExpression="rate(1 day)", Target=target, FlexibleTimeWindow={"Mode": "OFF"}
+        )
+        scheduler.close()
+        form = typed(console.page(f"/schedules/{name}/change")) | {"description": "x"}
+        assert console.browser.post(f"/console/schedules/{name}/change", **form).status_code == 303
     else:
         new = {"name": name, "cron": "0 3 * * *", "target": {"queue": f"mials-{api}", "message": 1}}
         assert console.browser.http.post("/v1/schedules", json=new).status_code == 201

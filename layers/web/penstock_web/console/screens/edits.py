@@ -30,8 +30,8 @@ from penstock_web.console.message_form import (
 )
 from penstock_web.console.messages import ComparedLine, Seen, find, mark_lines, read_samples
 from penstock_web.console.page import CurrentPage, Page
-from penstock_web.console.resources import list_queue_names
-from penstock_web.console.responses import find_status, redirect, show_page
+from penstock_web.console.resources import check_target, list_queue_names
+from penstock_web.console.responses import find_status, find_target_problem, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.selection import (
     SAMPLES,
@@ -71,19 +71,23 @@ async def edit(name: str, message_id: str, page: CurrentPage) -> Response:
         await page.act(editing.edit_message(name, parse_id(message_id), change, page.context))
     except AwsError as error:
         return await show_edit(page, name, message_id, written, row, error)
-    return redirect(f"/console/queues/{name}/messages?done=edited")
+    return redirect(read_selection(page.query).build_path(name, done="edited"))
 
 
 async def show_edit(
     page: Page, name: str, message_id: str, written: Written, row: FoundRow | None, error: AwsError | None = None
 ) -> Response:
-    """Shows the form. `row` is None if the message no longer exists."""
+    """Shows the form. `row` is None if the message no longer exists. The address of the form carries the page from
+    which the user came, because the form and a filter have fields of the same names.
+    """
     seen = None if row is None else Seen(row, row.state)
     cause = seen.attributes.get(ATTRIBUTE) if seen else None
     asks = isinstance(error, BodyNotJson)
     return show_page(
         page, "edit.html", find_status(error), title=f"Edit message {message_id}", name=name, message_id=message_id,
-        written=written, cause=cause and cause.text, error=error, asks=asks,
+        written=written, cause=cause and cause.text, asks=asks,
+        problems=find_target_problem(error, "to", written.to if row is not None else ""),
+        selection=read_selection(page.query),
         fault=describe_json_fault(written.body) if asks else "", most=MAX_ATTRIBUTES,
         is_indented=row is not None and indent(row.body) != row.body, fifo=is_fifo_name(written.to or name),
         queues=await page.run(list_queue_names(page.context)),
@@ -110,6 +114,7 @@ async def replace(name: str, page: CurrentPage) -> Response:
         return nothing_selected(name, selection)
     is_confirmed = page.form.get("confirmed") == "yes"
     try:
+        await page.run(check_target(page.form.get("new_to").strip(), page.context))
         request = build_replacement(selection, page, is_preview=not is_confirmed)
         operation = editing.replace_in_messages(name, request, page.context)
         result = await (page.act(operation) if is_confirmed else page.run(operation))
@@ -147,7 +152,8 @@ async def show_replace(
     values = {key: page.form.get(key) for key in ("new_path", "new_value", "new_to")}
     return show_page(
         page, "replace.html", find_status(error), title=f"Edit messages of {name}", name=name, selection=selection,
-        facts=await describe(name, selection, page), values=values, result=result, is_done=is_done, error=error,
+        facts=await describe(name, selection, page), values=values, result=result, is_done=is_done,
+        problems=find_target_problem(error, "new_to", values["new_to"]),
         number=number, before=before, queues=await page.run(list_queue_names(page.context)),
         samples=compare_samples(result) if result else [], most=editing.MAX_REPLACED,
     )  # fmt: skip

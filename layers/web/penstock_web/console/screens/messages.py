@@ -124,9 +124,12 @@ async def message(name: str, message_id: str, page: CurrentPage) -> Response:
         raise MessageNotFound(
             "This message is no longer in the queue. The message was deleted or moved, or has expired."
         )
+    selection = read_selection(page.query)
+    if not any(selection.carried.values()):
+        selection.given["state"] = "" if seen.state == STATES[0] else seen.state
     return show_page(
         page, "message.html", title=f"Message {message_id}", name=name, seen=seen,
-        snippets=build_snippets(name, seen, page), acts=find_acts(name, page),
+        snippets=build_snippets(name, seen, page), acts=find_acts(name, page), selection=selection,
     )  # fmt: skip
 
 

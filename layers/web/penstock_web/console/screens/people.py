@@ -3,11 +3,13 @@
 A change that takes the management of users and keys away from the user, or from everybody, asks first.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, time
 from typing import Final, NamedTuple
 
 from fastapi import Response
 
+from penstock.access.authorization import check_anywhere
 from penstock.access.keys import is_user_name
 from penstock.access.users import BUILT_IN, build_owner_arn, build_user_arn
 from penstock.context import Context
@@ -17,13 +19,13 @@ from penstock.management import access
 from penstock.management.access import MAX_POLICIES, NewKey, ShownKey, ShownUser, list_keys, list_users
 from penstock.management.administrators import AccessChange, find_losses
 from penstock.management.errors import KeyNotFound, UserNotFound
-from penstock.management.rights import authorize, right_of
+from penstock.management.rights import SIGNED_IN, authorize, right_of, show
 from penstock.settings import SettingError
-from penstock_web.console.forms import FieldProblem
+from penstock_web.console.forms import FieldProblem, Form
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import cut_page
 from penstock_web.console.rendering import segment
-from penstock_web.console.responses import redirect, show_page
+from penstock_web.console.responses import ACCEPTED, Refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.snippets import key_snippet
 from penstock_web.routing.errors import status_and_code
@@ -52,22 +54,51 @@ def read_people(context: Context) -> Operation[People]:
 @screen("/console/keys", right=right_of(list_users, list_keys), title="Keys", position=80)
 async def keys(page: CurrentPage) -> Response:
     """Shows users, and keys without their secrets."""
-    return await show_people(page)
-
-
-async def show_people(
-    page: Page, values: dict[str, str] | None = None, problems: Problems | None = None, error: AwsError | None = None
-) -> Response:
-    """Shows users and keys, and the forms for new ones with what the user has typed."""
     found = await page.run(read_people(page.context))
-    account = build_owner_arn(None, page.context.account_id)
-    typed = {"name": "", "user": "", "kind": "access", "description": "", "expires": "", **(values or {})}
     return show_page(
-        page, "keys.html", 200 if error is None else status_and_code(type(error))[0], found=found, built_in=BUILT_IN,
-        values=typed, problems=problems or {}, policies=page.form.get_all("policy"), documents=read_documents(page),
-        done=page.query.get("done", ""), access_is_on=is_access_on(page.context), account=ACCOUNT,
-        may_set=page.may_ever("penstock:SetUser"), may_create=page.may_ever("penstock:CreateKey"),
-        may_create_account=page.context.caller.principal.is_root and page.may("penstock:CreateKey", account),
+        page, "keys.html", found=found, built_in=BUILT_IN, done=page.query.get("done", ""),
+        access_is_on=is_access_on(page.context), may_set=page.may_ever("penstock:SetUser"),
+        may_create=page.may_ever("penstock:CreateKey") and bool(found.users or may_create_for_account(page)),
+    )  # fmt: skip
+
+
+def may_create_for_account(page: Page) -> bool:
+    """Returns whether the viewer can create keys with all rights of the account."""
+    arn = build_owner_arn(None, page.context.account_id)
+    return page.context.caller.principal.is_root and page.may("penstock:CreateKey", arn)
+
+
+@screen("/console/users-new", right=SIGNED_IN, title="New user")
+async def new_user(page: CurrentPage) -> Response:
+    """Shows the form of a new user to a viewer who can create any user."""
+    check_anywhere("penstock", "SetUser", page.context)
+    return show_new_user(page, ACCEPTED)
+
+
+def show_new_user(page: Page, refusal: Refusal) -> Response:
+    """Shows the form of a new user with what the viewer has typed."""
+    return show_page(
+        page, "user_form.html", refusal.status, title="New user", form=page.form, problems=refusal.problems,
+        policies=page.form.get_all("policy"), documents=read_documents(page), access_is_on=is_access_on(page.context),
+    )  # fmt: skip
+
+
+@screen("/console/keys-new", right=SIGNED_IN, title="New key")
+async def new_key(page: CurrentPage) -> Response:
+    """Shows the form of a new key to a viewer who can create any key. The URL can name the key's user."""
+    check_anywhere("penstock", "CreateKey", page.context)
+    return await show_new_key(page, {"user": page.query.get("user", "")}, ACCEPTED)
+
+
+async def show_new_key(page: Page, values: Mapping[str, str], refusal: Refusal) -> Response:
+    """Shows the form of a new key with what the viewer has typed. A viewer who cannot list users types the name."""
+    users = [user.name for user in await page.run(show(list_users(page.context))) or ()]
+    owners = {"": "choose…", **dict(zip(users, users, strict=True))}
+    if may_create_for_account(page):
+        owners[ACCOUNT] = "the account itself, with every right"
+    return show_page(
+        page, "key_form.html", refusal.status, title="New key", form=Form.filled(values), problems=refusal.problems,
+        owners=owners if users or len(owners) > 1 else {}, access_is_on=is_access_on(page.context),
     )  # fmt: skip
 
 
@@ -93,7 +124,6 @@ async def show_user(name: str, page: Page, error: AwsError | None = None) -> Res
         problems={} if error is None else describe(error, "document"), done=page.query.get("done", ""),
         access_is_on=is_access_on(page.context), may_set=page.may("penstock:SetUser", arn),
         may_end=page.may("penstock:EndUser", arn), may_create=page.may("penstock:CreateKey", arn),
-        values={"user": name, "kind": "access", "description": "", "expires": ""},
     )  # fmt: skip
 
 
@@ -125,6 +155,10 @@ def describe(error: AwsError, field: str) -> Problems:
     return {"" if isinstance(error, AccessDenied) else field: FieldProblem(error.message)}
 
 
+def refuse(error: AwsError, field: str) -> Refusal:
+    return Refusal(status_and_code(type(error))[0], describe(error, field))
+
+
 def is_access_on(context: Context) -> bool:
     """Returns whether the service requires keys. Otherwise it refuses to change users and keys."""
     return context.environment.settings.queue_access == "sigv4"
@@ -142,7 +176,7 @@ async def create_user(page: CurrentPage) -> Response:
         field = "document" if is_user_name(name) else "name"
         await page.act(access.set_user(name, read_policies(page), page.context))
     except AwsError as error:
-        return await show_people(page, {"name": name}, describe(error, field), error)
+        return show_new_user(page, refuse(error, field))
     return redirect(f"/console/users/{segment(name)}?done=user_created")
 
 
@@ -200,10 +234,10 @@ async def create_key(page: CurrentPage) -> Response:
             raise InvalidParameterValue("A description has at most 256 characters.")
         made = await page.act(access.create_key(new, page.context))
     except SettingError as error:
-        return await show_people(page, values, {"kind": FieldProblem(str(error))}, InvalidParameterValue(str(error)))
+        return await show_new_key(page, values, refuse(InvalidParameterValue(str(error)), "kind"))
     except AwsError as error:
         field = "expires" if "expires" in error.message else "user"
-        return await show_people(page, values, describe(error, field), error)
+        return await show_new_key(page, values, refuse(error, field))
     return show_page(
         page, "key_made.html", title="New key", key_id=made.id, owner=owner, is_bearer=new.bearer,
         snippet=key_snippet(made, page.context),

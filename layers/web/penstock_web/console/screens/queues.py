@@ -1,6 +1,5 @@
 """Lists queues, from the worst verdict to the best, or by a column."""
 
-from datetime import datetime
 from typing import Final, NamedTuple
 
 from fastapi import Response
@@ -38,6 +37,18 @@ class Wanted(NamedTuple):
     page: int
 
 
+class Spark(NamedTuple):
+    """A small chart, its values for the label below the pointer, separated by commas, and the time of the last value.
+    An unknown value is empty."""
+
+    picture: Markup
+    values: str
+    end: str
+
+
+NO_SPARK: Final = Spark(Markup(), "", "")
+
+
 class ListedQueue(NamedTuple):
     """A queue in the list. `seen` is None if another request has just deleted the queue."""
 
@@ -45,9 +56,9 @@ class ListedQueue(NamedTuple):
     seen: Observed | None
 
     @property
-    def spark(self) -> Markup:
+    def spark(self) -> Spark:
         """Draws the number of visible messages in the last hour."""
-        return Markup() if self.seen is None else depth_spark(self.seen)
+        return NO_SPARK if self.seen is None else depth_spark(self.seen)
 
 
 def read_page(wanted: Wanted, first: list[str], context: Context) -> Operation[list[ListedQueue]]:
@@ -91,9 +102,11 @@ def list_troubled(judged: Judged) -> list[str]:
     return [queue.row.name or "" for queue in judged.queues if queue.seen.verdict.kind not in HEALTHY]
 
 
-def depth_spark(queue: Observed, now: datetime | None = None) -> Markup:
+def depth_spark(queue: Observed) -> Spark:
     """Draws a queue's number of visible messages in the last hour."""
-    values = [*depths(queue.minutes, now or queue.facts.read_at), queue.facts.visible]
+    end = queue.facts.read_at
+    values = [*depths(queue.minutes, end), queue.facts.visible]
     known = [value for value in values if value is not None]
     text = f"last hour: at most {plural(max(known), 'message')} visible" if known else ""
-    return spark(values, text)
+    texts = ",".join("" if value is None else str(value) for value in values)
+    return Spark(spark(values, text), texts, end.isoformat(timespec="seconds"))

@@ -13,16 +13,17 @@ from fastapi import Response
 from msgspec import structs
 
 from penstock.documents.queue_names import build_queue_arn
-from penstock.errors import InvalidParameterValue
+from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management import move_tasks
 from penstock.management.move_tasks import NewMoveTask
 from penstock.management.rights import right_of, show
 from penstock.postgres.statements.move_tasks import CanaryRow, MoveTaskRow
+from penstock_web.console.forms import Form
 from penstock_web.console.messages import to_datetime
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import plural, words
-from penstock_web.console.resources import list_queue_names
-from penstock_web.console.responses import redirect, show_page
+from penstock_web.console.resources import check_target, list_queue_names
+from penstock_web.console.responses import find_status, find_target_problem, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.selection import Count, Selection, count_matches, describe, nothing_selected, read_selection
 
@@ -40,13 +41,24 @@ CANARY_STATES: Final = {
 @screen("/console/queues/{name}/redrive", right=right_of(move_tasks.list_move_tasks))
 async def redrive_page(name: str, page: CurrentPage) -> Response:
     """Shows the form and the last moves' progress."""
-    arn = build_queue_arn(name, page.context)
-    rows = await page.read(("moves", name), lambda: move_tasks.list_move_tasks(name, page.context))
     selection = read_selection(page.query, by_filter=True)
     if page.query.get("selected") == "yes" and selection.is_empty:
         return nothing_selected(name, selection)
+    return await show_redrive(page, name, selection)
+
+
+async def show_redrive(page: Page, name: str, selection: Selection, error: AwsError | None = None) -> Response:
+    """Shows the form with what the user has typed, and the last moves' progress."""
+    arn = build_queue_arn(name, page.context)
+    rows = await page.read(("moves", name), lambda: move_tasks.list_move_tasks(name, page.context))
+    typed = {
+        "rate": "50",
+        **{field: page.form.get(field) for field in ("rate", "canary", "to") if page.form.get(field)},
+    }
     return show_page(
-        page, "redrive.html", title=f"Redrive {name}", name=name, moves=rows, done=page.query.get("done", ""),
+        page, "redrive.html", find_status(error), title=f"Redrive {name}", name=name, moves=rows,
+        done=page.query.get("done", ""), form=Form.filled(typed),
+        problems=find_target_problem(error, "to", page.form.get("to").strip()),
         moment_of=to_datetime, describe_filter=describe_filter, progress=measure_progress, over=OVER,
         is_running=any(row.state not in OVER for row in rows), selection=selection,
         number=await count_selected(name, selection, page), canary=await read_canary(name, rows, page),
@@ -118,12 +130,17 @@ def is_poll(page: Page) -> bool:
 
 @act("/console/queues/{name}/redrive", right=right_of(move_tasks.start_move_task))
 async def redrive(name: str, page: CurrentPage) -> Response:
-    """Starts a move."""
+    """Starts a move. After an error about the target, shows the form again."""
     selection = read_selection(page.form, by_filter=True)
     if selection.is_empty:
         raise InvalidParameterValue("No message is selected.")
-    new = build_move_task(selection, page)
-    await page.act(move_tasks.start_move_task(name, new, page.context))
+    try:
+        await page.run(check_target(page.form.get("to").strip(), page.context))
+        await page.act(move_tasks.start_move_task(name, build_move_task(selection, page), page.context))
+    except AwsError as error:
+        if "to" not in find_target_problem(error, "to", page.form.get("to").strip()):
+            raise
+        return await show_redrive(page, name, selection, error)
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
 
 

@@ -18,9 +18,10 @@ from penstock.management.schedules import operations as management
 from penstock.management.schedules.types import Preview
 from penstock.scheduler.expressions.zones import find_zone, is_repeated
 from penstock.scheduler.rows import StoredSchedule
+from penstock_web.console.forms import FieldProblem
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
-from penstock_web.console.resources import list_queue_names
+from penstock_web.console.resources import find_missing, list_queue_names
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.schedules.form import (
     KINDS,
@@ -32,6 +33,8 @@ from penstock_web.console.schedules.form import (
     build_patch,
     build_preview,
     locate,
+    name_resource,
+    name_target,
     new_values,
     read_period,
     read_values,
@@ -138,6 +141,7 @@ async def create_schedule(page: CurrentPage) -> Response:
     """Creates a schedule of EventBridge Scheduler."""
     values, problems = read_values(page.form), Problems()
     members = build_members(values, None, page.context, problems)
+    await check_named(page, values, {}, problems)
     if problems:
         return await show_form(page, values, problems)
     try:
@@ -163,6 +167,7 @@ async def change_schedule(schedule: str, page: CurrentPage) -> Response:
         else:
             patch = build_patch(values, row, problems)
             operation = management.change_schedule(schedule, patch, page.context)
+        await check_named(page, values, show_values(row), problems)
         if problems:
             return await show_form(page, values, problems, row=row, key=schedule, version=version)
         await page.act(operation)
@@ -170,6 +175,20 @@ async def change_schedule(schedule: str, page: CurrentPage) -> Response:
         found = locate(error, values, page.context)
         return await show_form(page, values, found, error, row=row, key=schedule, version=version)
     return redirect(f"/console/schedules/{segment(schedule)}?done=rescheduled")
+
+
+async def check_named(page: Page, values: Values, before: Values, problems: Problems) -> None:
+    """Adds a problem for each field that names a missing queue or topic. Values that the user has not changed pass, so
+    that a schedule can change while its queue does not exist.
+    """
+    arns = {"target": name_target(values, page.context), "dead": name_resource("sqs", values["dead"], page.context)}
+    if values["service"] not in SERVICES:  # a routing key
+        del arns["target"]
+    if ":sqs:" not in arns["dead"]:  # the operation refuses it
+        del arns["dead"]
+    for field, arn in arns.items():
+        if arn and values[field] != before.get(field) and (missing := await page.run(find_missing(arn, page.context))):
+            problems.setdefault(field, FieldProblem(missing))
 
 
 async def show_form(

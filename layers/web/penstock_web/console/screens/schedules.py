@@ -7,19 +7,21 @@ from typing import Final, Literal
 import msgspec
 from fastapi import Response
 
+from penstock.access.authorization import check_anywhere
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.documents.times import parse_timestamp
 from penstock.errors import AwsError, InvalidParameterValue
-from penstock.management.rights import build_schedule_arn, right_of
+from penstock.management.rights import SIGNED_IN, build_schedule_arn, right_of
 from penstock.management.schedules import aws_schedules, listing
 from penstock.management.schedules import operations as management
 from penstock.management.schedules.calendar import read_calendar
 from penstock.management.schedules.listing import WantedSchedules
 from penstock.management.schedules.types import SchedulePatch
+from penstock_web.console.forms import FieldProblem
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.paging import MAX_TROUBLED, PAGE, cut_page, put_first
 from penstock_web.console.rendering import segment
-from penstock_web.console.responses import redirect, show_page
+from penstock_web.console.responses import ACCEPTED, Refusal, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.routing.errors import status_and_code
 
@@ -68,16 +70,16 @@ async def schedules(page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-async def show_groups(page: Page, problem: str = "", name: str = "", http_status: int = 200) -> Response:
-    """Shows a page of the groups. `problem` is the reason why the group `name` was not created."""
+async def show_groups(page: Page) -> Response:
+    """Shows a page of the groups."""
     found = await page.run(aws_schedules.list_groups(page.query.get("after") or None, page.context))
     listed = [
         (group, group.name != DEFAULT_GROUP and page.may("scheduler:DeleteScheduleGroup", group.arn or ""))
         for group in found.schedule_groups
     ]
     return show_page(
-        page, "schedule_groups.html", http_status, title="Schedule groups", groups=listed, following=found.next_token,
-        view="groups", views=VIEWS, problem=problem, name=name, may_delete=any(deletable for _, deletable in listed),
+        page, "schedule_groups.html", title="Schedule groups", groups=listed, following=found.next_token,
+        view="groups", views=VIEWS, may_delete=any(deletable for _, deletable in listed),
         moment=partial(datetime.fromtimestamp, tz=UTC), may_create=page.may_ever("scheduler:CreateScheduleGroup"),
         done=page.query.get("done", ""),
     )  # fmt: skip
@@ -125,6 +127,20 @@ async def delete_schedule(schedule: str, page: CurrentPage) -> Response:
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------
+@screen("/console/schedule-groups-new", right=SIGNED_IN, title="New group")
+async def new_group(page: CurrentPage) -> Response:
+    """Shows the form of a new schedule group to a user who can create any group."""
+    check_anywhere("scheduler", "CreateScheduleGroup", page.context)
+    return show_new_group(page, ACCEPTED)
+
+
+def show_new_group(page: Page, refusal: Refusal) -> Response:
+    """Shows the form of a new schedule group with what the user has typed."""
+    return show_page(
+        page, "group_form.html", refusal.status, title="New group", form=page.form, problems=refusal.problems
+    )
+
+
 @act("/console/schedule-groups", right=right_of(aws_schedules.create_group))
 async def create_group(page: CurrentPage) -> Response:
     """Creates a schedule group."""
@@ -132,7 +148,7 @@ async def create_group(page: CurrentPage) -> Response:
     try:
         await page.act(aws_schedules.create_group(name, page.context))
     except AwsError as error:
-        return await show_groups(page, error.message, name, status_and_code(type(error))[0])
+        return show_new_group(page, Refusal(status_and_code(type(error))[0], {"name": FieldProblem(error.message)}))
     return redirect("/console/schedules?view=groups&done=grouped")
 
 

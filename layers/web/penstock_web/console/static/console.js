@@ -93,6 +93,10 @@
   // --- charts: a label shows the values below the pointer, or at the place that the arrow keys choose ---
   let read = null;  // the plot and the number of the column whose values the page shows
   const columnsOf = (plot) => [...plot.querySelectorAll(".hit")];
+  const place = (plot, label, middle) => {
+    label.hidden = false;
+    label.style.left = `${Math.max(0, Math.min(middle - label.offsetWidth / 2, plot.offsetWidth - label.offsetWidth))}px`;
+  };
   const showValues = (plot, number) => {
     const columns = columnsOf(plot);
     const column = columns[number];
@@ -103,11 +107,19 @@
     if (title) { column.dataset.values = title.textContent; title.remove(); }
     columns.forEach((each) => each.classList.toggle("read", each === column));
     const label = plot.querySelector("output");
-    label.hidden = false;
     label.textContent = column.dataset.values;
     const [all, own] = [plot, column].map((each) => each.getBoundingClientRect());
-    const middle = own.left + own.width / 2 - all.left;
-    label.style.left = `${Math.max(0, Math.min(middle - label.offsetWidth / 2, all.width - label.offsetWidth))}px`;
+    place(plot, label, own.left + own.width / 2 - all.left);
+  };
+  // A sparkline has a value for each minute, and its title is the same as its label for screen readers.
+  const showMinute = (plot, event) => {
+    plot.querySelector("title")?.remove();
+    const [values, box] = [plot.dataset.values.split(","), plot.getBoundingClientRect()];
+    const number = Math.max(0, Math.min(values.length - 1, Math.round((event.clientX - box.left) / box.width * (values.length - 1))));
+    const at = new Date(Date.parse(plot.dataset.end) - (values.length - 1 - number) * 60_000);
+    const label = plot.querySelector("output");
+    label.textContent = `${at.toISOString().slice(11, 16)} UTC  ${values[number] ? `${Number(values[number]).toLocaleString("en")} visible` : "no data"}`;
+    place(plot, label, event.clientX - box.left);
   };
   const hideValues = (plot) => {
     read = null;
@@ -119,6 +131,10 @@
     const plot = plotOf(event);
     const number = plot ? columnsOf(plot).indexOf(event.target) : -1;
     if (number >= 0) showValues(plot, number);
+  });
+  document.addEventListener("pointermove", (event) => {
+    const plot = plotOf(event);
+    if (plot?.dataset.values) showMinute(plot, event);
   });
   document.addEventListener("pointerout", (event) => {
     const plot = plotOf(event);
