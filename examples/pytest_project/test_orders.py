@@ -1,4 +1,4 @@
-"""Tests orders.py with the fixtures of the package penstock."""
+"""Tests orders.py with the fixtures of the package penstock-queue."""
 
 import json
 from datetime import timedelta

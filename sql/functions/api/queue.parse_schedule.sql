@@ -1,7 +1,6 @@
 -- queue.parse_schedule: returns the canonical expression, as queue.schedule stores it. The forms are cron, every,
--- fire_at, rate, aws_cron, at and aws. The form `aws` accepts rate(), cron() and at(). The counterpart in Python is
--- scheduler/expressions/expression.py, which also reads `when`. Raises QU003 if the expression, form or time zone is
--- invalid. SQL interface.
+-- fire_at, rate, aws_cron, at and aws. The form `aws` accepts rate(), cron() and at(). Only REST and the command
+-- line also read plain sentences (`when`). Raises QU003 if the expression, form or time zone is invalid. SQL interface.
 create or replace function queue.parse_schedule(form text, expression text, timezone text default 'UTC')
 returns text
 language plpgsql stable security definer set search_path = pg_catalog, queue, pg_temp as $$

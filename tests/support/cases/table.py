@@ -109,9 +109,9 @@ PAGE: Final = Path(__file__).parents[3] / "build/compatibility_cases.md"
 TITLES: Final = {"sqs": "Amazon SQS", "sns": "Amazon SNS", "scheduler": "EventBridge Scheduler"}
 LONGEST: Final = 110
 
-HEAD = """# Requests that are not quite as usual
+HEAD = """# Unusual requests
 
-What Penstock answers to a request of AWS's APIs in which one thing is not as usual, by action: a parameter that is
+For developers: look up the response to a request with one unusual parameter, by action: a parameter that is
 absent, null, empty, too long, of a wrong type or in another letter case, a value that is out of range, two that exclude
 each other. `make test` sends each of them, and compares code, status, and the text where AWS's is known. The source
 says where code and status are from ("our choice": no page of AWS and no report of a user says); texts are as users of

@@ -156,6 +156,7 @@ def moved(text: str, ports: Ports) -> str:
 def _served(command: re.Match[str], ports: Ports) -> str:
     """Returns a command that runs in the background, at the page's port, and without persistent data."""
     variables, program, arguments = command.groups()
+    arguments = arguments.rstrip("& ")
     more = "" if "--port" in arguments else f" --port {ports('9324')}"
     return f"{variables}start penstock up{'' if program == 'make run' else arguments}{more}"
 
