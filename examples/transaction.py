@@ -1,6 +1,7 @@
 """Stores an order and sends its job in one SQL transaction, so that the database has either both or neither.
 
-DATABASE_URL is the address of a database with the schema `queue`. The default is the database of `make run`.
+DATABASE_URL is the address of a database with the schema `queue`. For a trial, copy the address that `penstock up`
+prints in the line `database`.
 """
 
 from __future__ import annotations
@@ -9,9 +10,7 @@ import os
 import sys
 
 import psycopg
-
-from penstock_web.local.postgres import service_dsn
-from penstock_web.local.state import default_state_directory
+from psycopg.types.json import Jsonb
 
 SETUP = """
     create table if not exists example_order (id bigint generated always as identity, item text, state text);
@@ -22,30 +21,33 @@ SETUP = """
 def place_order(connection: psycopg.Connection, item: str, *, in_stock: bool) -> None:
     with connection.transaction():
         connection.execute("insert into example_order (item, state) values (%s, 'open')", [item])
-        job = f'{{"ship": "{item}"}}'
-        connection.execute("select queue.send('example-shipping', %s::jsonb)", [job])
+        connection.execute("select queue.send('example-shipping', %s)", [Jsonb({"ship": item})])
         if not in_stock:
             raise LookupError(f"there is no {item}")  # rolls back the order and the message
     print(f"committed the order of a {item}, and its message")
 
 
 def ship(connection: psycopg.Connection) -> list[str]:
-    """Ships the orders in the queue. The message and the order also change in one transaction."""
+    """Ships the orders in the queue.
+
+    The receive commits at once, so that no transaction stays open during the work. The change of the order and the
+    acknowledgement of the message are one transaction: if the order is shipped, the message does not return.
+    """
     shipped = []
-    with connection.transaction():
-        query = "select msg_id, message ->> 'ship' from queue.receive('example-shipping', 30, 10)"
-        for message_id, item in connection.execute(query).fetchall():
+    receive = "select msg_id, message ->> 'ship' from queue.receive('example-shipping', vt => 30, qty => 10)"
+    for message_id, item in connection.execute(receive).fetchall():
+        with connection.transaction():
             connection.execute("update example_order set state = 'shipped' where item = %s", [item])
-            connection.execute("select queue.delete('example-shipping', %s)", [message_id])
-            shipped.append(item)
+            connection.execute("select queue.ack('example-shipping', %s::bigint[])", [[message_id]])
+        shipped.append(item)
     return shipped
 
 
 def main() -> None:
-    address = os.environ.get("DATABASE_URL") or service_dsn(default_state_directory())
+    address = os.environ.get("DATABASE_URL")
     if address is None:
-        sys.exit("no database: set DATABASE_URL, or start one with `make run`")
-    # With autocommit, a transaction lasts only for the block of `with connection.transaction()`.
+        sys.exit("set DATABASE_URL to the address that `penstock up` prints in the line `database`")
+    # With autocommit, each statement is committed at once, unless it is in a block `with connection.transaction()`.
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(SETUP)
         place_order(connection, "lamp", in_stock=True)

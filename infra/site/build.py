@@ -23,7 +23,7 @@ PROJECT_PAGES: Final = {
     "SECURITY.md": "project/reporting.md",
     "ARCHITECTURE.md": "project/architecture.md",
     "CONTRIBUTING.md": "project/contributing.md",
-    "examples/README.md": "start/examples.md",
+    "examples/README.md": "start/examples/index.md",
     "benchmarks/README.md": "project/benchmarks.md",
 }
 """Maps pages outside docs/ to their paths in the site."""
@@ -32,6 +32,23 @@ EXAMPLES: Final = PROJECT_PAGES["examples/README.md"]
 _SHOWN: Final = (".py", ".txt", ".yaml", ".mjs", ".json", ".go", ".mod", ".java", ".xml", ".rs", ".toml", ".php")
 _INSTALLED: Final = {"node_modules", "target", "vendor"}
 _LINK: Final = re.compile(r"\[([^\]]+)\]\((?!https?://|mailto:|#)([^)\s#]+)(#[^)\s]*)?\)")
+# The first paragraph of a page, below its title.
+_AUDIENCE: Final = re.compile(
+    r"(?<=\n\n)For (everybody|developers|operators|developers and operators): (\S)(.*?)(?=\n\n|\Z)", re.DOTALL
+)
+_OUTPUT: Final = re.compile(r"^ *<!-- output -->\n( *)```text$", re.MULTILINE)
+# The languages of the examples by their folders and suffixes. The page of all examples shows the other files.
+_LANGUAGES: Final = {
+    "Python": (".py", "pytest_project"), "Node": ("node", "worker_node"), "Go": ("go", "worker_go"),
+    "Java": ("java", "worker_java"), "Rust": ("rust",), "PHP": ("php",),
+}  # fmt: skip
+_INTRODUCTIONS: Final = {
+    "Guides": "Each guide does one task, with commands and programs that you can copy.",
+    "Operate": "Run Penstock in production: choose a deployment, prepare it, watch it, and mend it.",
+    "Reference": "Look up an action, a setting, a command, a function or a limit.",
+    "Explain": "Understand how Penstock works, what it promises, and how that was tested.",
+    "Project": "Change Penstock itself. Users of Penstock need none of these pages.",
+}
 # The pages that the search omits, because their results would contain no answers.
 _UNSEARCHED: Final = ("performance/", "decisions/", "reference/cases", "project/")
 # The pages that may mention former functions and commands.
@@ -59,7 +76,7 @@ def build_site(root: Path) -> Path:
         folder = Path(name)
         settings = (root / "zensical.toml").read_text()
         parsed = tomllib.loads(settings)
-        collect_pages(root, folder / "pages", parsed["project"]["nav"])
+        collect_pages(root, folder / "pages", [*parsed["project"]["nav"], *parsed["developers"]["nav"]])
         (folder / "zensical.toml").write_text(settings.replace(VERSION_MARK, f"{describe_version(root)}."))
         _run_zensical(folder)
         add_words(folder / "html/search.json", parsed["words"])
@@ -77,6 +94,10 @@ def collect_pages(root: Path, pages: Path, navigation: list[Any]) -> None:
         (pages / place).write_text((root / source).read_text())
     with (pages / EXAMPLES).open("a") as examples:
         examples.writelines(render_examples(root / "examples"))
+    for language in _LANGUAGES:
+        lines = (f"# Examples in {language}\n\n", "[All examples](index.md) says how to run them.\n")
+        text = "".join((*lines, *render_examples(root / "examples", language)))
+        (pages / place_examples(language)).write_text(text)
     generated = render_reference(root)
     for place, text in generated.items():
         (pages / place).write_text(text)
@@ -91,6 +112,8 @@ def collect_pages(root: Path, pages: Path, navigation: list[Any]) -> None:
     for place, text in render_indexes(pages, navigation):
         (pages / place).write_text(f"{_UNSEARCHED_HEAD}{text}")
     (pages / "llms.txt").write_text(render_llms(pages, navigation))
+    for page in pages.rglob("*.md"):
+        page.write_text(mark_outputs(show_audience(page.read_text())))
 
 
 def describe_version(root: Path) -> str:
@@ -112,7 +135,8 @@ def rewrite_links(text: str, place: str, source: str) -> str:
         elif target in PROJECT_PAGES:
             target = PROJECT_PAGES[target]
         elif target.startswith("examples/"):
-            target, anchor = EXAMPLES, f"#{name_example(PurePosixPath(target))}"
+            example = PurePosixPath(target)
+            target, anchor = place_examples(find_language(example)), f"#{name_example(example)}"
         else:
             return label if label.startswith("`") else f"`{label}`"
         return f"[{label}]({os.path.relpath(target, PurePosixPath(place).parent)}{anchor})"
@@ -125,16 +149,45 @@ def name_example(path: PurePosixPath) -> str:
     return path.parts[1].partition(".")[0]
 
 
-def render_examples(folder: Path) -> Iterator[str]:
-    """Yields a section for each example, with all of its files, because a reader of the package has no checkout."""
+def find_language(path: PurePosixPath) -> str:
+    """Returns the language of an example's file or folder below examples/, and an empty text for other files."""
+    names = {path.parts[1], path.suffix if len(path.parts) == 2 else ""}
+    return next((language for language, known in _LANGUAGES.items() if names & set(known)), "")
+
+
+def place_examples(language: str) -> str:
+    """Returns the page with the examples in a language."""
+    return EXAMPLES.replace("index", language.lower() or "index")
+
+
+def show_audience(text: str) -> str:
+    """Returns a page whose first sentence is its task. A small label names the audience, unless it is everybody."""
+
+    def show(found: re.Match[str]) -> str:
+        label = "" if found[1] == "everybody" else f'\n{{ .task data-audience="For {found[1]}" }}'
+        return f"{found[2].upper()}{found[3]}{label}"
+
+    return _AUDIENCE.sub(show, text, count=1)
+
+
+def mark_outputs(text: str) -> str:
+    """Returns a page whose blocks of output have the class `output`, by which the style tells them from commands."""
+    return _OUTPUT.sub(r"\1``` { .text .output }", text)
+
+
+def render_examples(folder: Path, language: str = "") -> Iterator[str]:
+    """Yields a section for each example in a language, with all of its files, because a reader of the package has no
+    checkout. Without a language, yields the files that have none."""
     previous = ""
     for file in sorted(folder.rglob("*")):
         if file.suffix not in _SHOWN or file.name == "package-lock.json" or _INSTALLED.intersection(file.parts):
             continue
         path = PurePosixPath(file.relative_to(folder.parent))
+        if find_language(path) != language:
+            continue
         if (name := name_example(path)) != previous:
             previous = name
-            yield f"\n## Files of the example {path.parts[1]} {{ #{name} }}\n"
+            yield f"\n## {path.parts[1]} {{ #{name} }}\n"
         yield f"\n`{path}`:\n\n````{file.suffix.removeprefix('.')}\n{file.read_text()}````\n"
 
 
@@ -161,7 +214,7 @@ def render_indexes(pages: Path, navigation: list[Any]) -> Iterator[tuple[str, st
         index = f"{section.lower()}/index.md"
         if (pages / index).exists() or all(page != index for page, _ in list_pages(content)):
             continue
-        lines, former = [f"# {section}", "", f"For everybody: find a page of the section {section}."], None
+        lines, former = [f"# {section}", "", _INTRODUCTIONS.get(section, "")], None
         for page, title in list_pages(content):
             if page == index:
                 continue
@@ -169,8 +222,8 @@ def render_indexes(pages: Path, navigation: list[Any]) -> Iterator[tuple[str, st
             if group != former:
                 former = group
                 lines += ["", *([f"## {group}", ""] if group else []), "| page | task |", "| --- | --- |"]
-            task = read_task((pages / page).read_text())
-            lines.append(f"| [{name}]({os.path.relpath(page, section.lower())}) | {task} |")
+            task = _LINK.sub(r"\1", read_task((pages / page).read_text()).partition(": ")[2])
+            lines.append(f"| [{name}]({os.path.relpath(page, section.lower())}) | {task[:1].upper()}{task[1:]} |")
         yield index, "\n".join(lines) + "\n"
 
 

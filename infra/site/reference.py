@@ -10,19 +10,20 @@ from typing import Any, cast
 
 import typer.main
 
-from penstock.actions import ACTIONS
+from penstock.actions import ACTIONS, MAPPING_ACTIONS, STS_ACTIONS
 from penstock.environment import Environment
 from penstock_web.cli import application
 from penstock_web.rest.application import RestApplication
 from tests.support.cases.table import page as render_cases
 
+# Maps each service to its title and the page that describes its actions.
 _SERVICES = {
-    "sqs": "Amazon SQS",
-    "sns": "Amazon SNS",
-    "scheduler": "EventBridge Scheduler",
-    "events": "EventBridge event buses",
-    "lambda": "Lambda: event source mappings",
-    "sts": "Security Token Service",
+    "sqs": ("Amazon SQS", "compatibility.md"),
+    "sns": ("Amazon SNS", "topics.md"),
+    "scheduler": ("EventBridge Scheduler", "eventbridge_scheduler.md"),
+    "events": ("EventBridge event buses", "event_bus.md"),
+    "lambda": ("Lambda: event source mappings", "event_source_mappings.md"),
+    "sts": ("Security Token Service", "../guides/endpoints.md#when-not-to-set-aws_endpoint_url"),
 }
 
 
@@ -42,9 +43,10 @@ def _render_actions() -> Iterator[str]:
     yield "For developers: look up whether Penstock implements an action of AWS.\n"
     yield "[Compatibility](compatibility.md) has differences, [Limits of SQS](limits.md) has limits,"
     yield "[Unusual requests](cases.md) has answers.\n"
-    for service, title in _SERVICES.items():
-        names = sorted(action.name for action in ACTIONS if action.service == service)
-        yield f"## {title}\n\n{', '.join(f'`{name}`' for name in names)}\n"
+    for service, (title, page) in _SERVICES.items():
+        served = (*ACTIONS, *MAPPING_ACTIONS, *STS_ACTIONS)
+        names = sorted(action.name for action in served if action.service == service)
+        yield f"## {title}\n\n[Details]({page}): {', '.join(f'`{name}`' for name in names)}\n"
 
 
 # --- REST ------------------------------------------------------------------------------------------------------------

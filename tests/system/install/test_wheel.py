@@ -1,5 +1,5 @@
-"""Tests the packages from `make dist` with the installation commands in README.md, docs/start/install.md and
-docs/guides/worker.md: `make test-wheel`.
+"""Tests the packages from `make dist` with the installation commands in README.md, docs/start/install.md,
+docs/guides/testing.md and docs/guides/worker.md: `make test-wheel`.
 
 pip installs the package with each available interpreter, in a path that contains spaces. uvx and pipx install the
 package as an unprivileged user. One test hides PostgreSQL. A user sends and receives a message with boto3, and Ctrl-C
@@ -155,11 +155,13 @@ def test_a_machine_without_postgresql(folder: Path) -> None:
 
 @pytest.mark.wheel
 def test_the_fixtures_in_a_project_of_a_user(folder: Path) -> None:
-    """The example project has pytest, but no package that only this project's tests need."""
-    programs = install(folder, interpreter("3.11"), [])
-    env = environment(folder, programs)
-    run(programs / "python", "-m", "pip", "install", "--quiet", "pytest", cwd=folder, env=env)
+    """The example project installs the wheel in its folder, and no package that only this project's tests need."""
     project = shutil.copytree(ROOT / "examples/pytest_project", folder / "project")
+    shutil.copytree(DIST, project / "wheels", ignore=shutil.ignore_patterns("*.tar.gz"))
+    programs = folder / "an environment/bin"
+    env = {name: value for name, value in environment(folder, programs).items() if name != "PIP_FIND_LINKS"}
+    run(interpreter("3.11"), "-m", "venv", programs.parent, cwd=folder, env=env)
+    run(programs / "python", "-m", "pip", "install", "--quiet", "-r", "requirements.txt", cwd=project, env=env)
     done = run(programs / "python", "-m", "pytest", "-q", "-W", "error", cwd=project, env=env)
     assert "3 passed" in done
 

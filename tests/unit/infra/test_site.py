@@ -15,16 +15,20 @@ from infra.site.build import (
     add_words,
     find_missing_addresses,
     list_pages,
+    mark_outputs,
     render_examples,
     render_indexes,
     render_llms,
     rewrite_links,
+    show_audience,
 )
 from infra.site.names import link_names, read_names
 from infra.site.recording import LARGEST_BYTES, PICTURE, draw
 from infra.site.screen import COLUMNS, ROWS, Film, Screen, Shown
 
 ROOT = Path(__file__).parents[3]
+_SETTINGS = tomllib.loads((ROOT / "zensical.toml").read_text())
+MENU = [*_SETTINGS["project"]["nav"], *_SETTINGS["developers"]["nav"]]
 NAVIGATION = [{"Start": [{"Home": "index.md"}, {"Install": "start/install.md"}]}, {"Changes": "project/changelog.md"}]
 
 
@@ -38,8 +42,8 @@ NAVIGATION = [{"Start": [{"Home": "index.md"}, {"Install": "start/install.md"}]}
         ("![chart](../performance/chart.svg)", "![chart](../performance/chart.svg)"),
         ("[`code.py`](../../layers/code.py)", "`code.py`"),
         ("[the code](../../layers/code.py)", "`the code`"),
-        ("[a worker](../../examples/go/worker.go)", "[a worker](../start/examples.md#go)"),
-        ("[orders](../../examples/fifo.py)", "[orders](../start/examples.md#fifo)"),
+        ("[a worker](../../examples/go/worker.go)", "[a worker](../start/examples/go.md#go)"),
+        ("[orders](../../examples/fifo.py)", "[orders](../start/examples/python.md#fifo)"),
     ],
 )
 def test_links_lead_to_the_place_in_the_site(link: str, expected: str) -> None:
@@ -52,21 +56,19 @@ def test_a_page_from_another_folder_keeps_its_links() -> None:
 
 
 def test_the_site_has_every_example_whole(tmp_path: Path) -> None:
-    for name, text in (("fifo.py", "print(1)\n"), ("go/worker.go", "package main\n"), ("go/go.mod", "go 1.24\n")):
+    files = {"fifo.py": "print(1)\n", "go/worker.go": "package main\n", "go/go.mod": "go 1.24\n", "a.yaml": "a: 1\n"}
+    for name, text in files.items():
         (tmp_path / "examples" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "examples" / name).write_text(text)
+    examples = tmp_path / "examples"
+    assert "".join(render_examples(examples, "Python")) == (
+        "\n## fifo.py { #fifo }\n\n`examples/fifo.py`:\n\n````py\nprint(1)\n````\n"
+    )
+    assert "".join(render_examples(examples)) == "\n## a.yaml { #a }\n\n`examples/a.yaml`:\n\n````yaml\na: 1\n````\n"
     assert (
-        "".join(render_examples(tmp_path / "examples"))
+        "".join(render_examples(examples, "Go"))
         == """
-## Files of the example fifo.py { #fifo }
-
-`examples/fifo.py`:
-
-````py
-print(1)
-````
-
-## Files of the example go { #go }
+## go { #go }
 
 `examples/go/go.mod`:
 
@@ -105,15 +107,37 @@ def test_a_section_has_an_index_of_its_pages_in_groups(tmp_path: Path) -> None:
     [(place, text)] = render_indexes(tmp_path, [{"Run": pages}, {"Other": [{"A": "run/a.md"}]}])
     assert place == "run/index.md"
     assert [line for line in text.splitlines() if line.startswith(("#", "| ["))] == [
-        "# Run", "| [A](a.md) | For operators: read a. |", "## Mend", "| [B](b.md) | For operators: read b. |",
-        "| [C](c.md) | For operators: read c. |",
+        "# Run", "| [A](a.md) | Read a. |", "## Mend", "| [B](b.md) | Read b. |", "| [C](c.md) | Read c. |",
     ]  # fmt: skip
 
 
 def test_every_section_of_the_site_has_an_index() -> None:
-    navigation = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
-    for section, content in ((title, content) for entry in navigation for title, content in entry.items()):
+    start, *others = MENU
+    assert start["Start"][0] == "index.md"
+    for section, content in ((title, content) for entry in others for title, content in entry.items()):
         assert f"{section.lower()}/index.md" in dict(list_pages(content)), section
+
+
+@pytest.mark.parametrize("page", [page for page, _ in list_pages(MENU) if (ROOT / "docs" / page).exists()])
+def test_the_menu_and_the_page_have_the_same_title(page: str) -> None:
+    title = dict(list_pages(MENU))[page].rpartition(" / ")[2]
+    if not page.endswith("index.md"):
+        assert (ROOT / "docs" / page).read_text().startswith(f"# {title}\n")
+
+
+@pytest.mark.parametrize("front", ["", "---\nsearch:\n  exclude: true\n---\n"])
+def test_a_page_begins_with_its_task_and_a_label_for_its_audience(front: str) -> None:
+    page = f"{front}# Title\n\nFor developers and operators: read\nthis.\n\nMore.\n"
+    label = '{ .task data-audience="For developers and operators" }'
+    assert show_audience(page) == f"{front}# Title\n\nRead\nthis.\n{label}\n\nMore.\n"
+    assert show_audience(f"{front}# Title\n\nFor everybody: read.\n\nFor developers: no\n\n") == (
+        f"{front}# Title\n\nRead.\n\nFor developers: no\n\n"
+    )
+
+
+def test_a_block_of_output_has_its_class() -> None:
+    text = "<!-- output -->\n```text\na\n```\n```text\nb\n```\n"
+    assert mark_outputs(text) == "``` { .text .output }\na\n```\n```text\nb\n```\n"
 
 
 def test_an_address_that_the_program_shows_has_its_page_and_section(tmp_path: Path) -> None:
