@@ -91,6 +91,31 @@ def test_bytes_and_json_are_published(events: Events) -> None:
     assert set(codes(put_raw(events, events.bus(), *entries))) == {"PUBLISHED"}
 
 
+def test_the_members_of_stored_events(events: Events) -> None:
+    """Deliveries derive a group or a deduplication id that the publisher did not give."""
+    bus = events.bus()
+    ids = {"EventGroupId": "g", "DeduplicationId": "d"}
+    first, plain = put(events, bus, event('{"a":1, "a":2}', SystemMetadata=ids), event())
+    data = b'{"n":1e999}'
+    (raw,) = put_raw(events, bus, {**raw_event(data, EventGroupId="h"), "Metadata": {"Team": "a"}})
+    found = read_stored(events, bus)
+    assert found[first["EventId"]][:-1] == (0, "shop", "order", "g", "d", None)
+    assert found[plain["EventId"]][:-1] == (0, "shop", "order", None, None, None)
+    assert found[raw["EventId"]] == (1, None, None, "h", None, {"Team": "a"}, data)
+    assert found[first["EventId"]][-1].endswith(b'"resources":[],"detail":{"a":1, "a":2}}')
+    assert json.loads(found[first["EventId"]][-1])["id"] == first["EventId"]
+
+
+def read_stored(events: Events, bus: str) -> dict[str, tuple[Any, ...]]:
+    """Returns the columns of a bus's events by id."""
+    rows = events.sqs.clock.connection.execute(
+        "select event_id::text, content_type, source, detail_type, group_id, deduplication_id, metadata, data"
+        " from queue.event join queue.event_bus using (bus_id) where arn = %s",
+        (bus,),
+    )
+    return {event_id: tuple(columns) for event_id, *columns in rows}
+
+
 @container
 def test_a_bus_that_does_not_exist(events: Events) -> None:
     bus = events.bus()

@@ -241,7 +241,9 @@ def test_a_request_that_takes_too_long_is_408(database: Database) -> None:
 
 
 def put_event(http: httpx.Client, bus: str = BUS) -> httpx.Response:
-    members = {"EventBusArn": bus, "Entries": [{"Source": "shop", "DetailType": "order", "Detail": "{}"}]}
+    """Publishes an event with the deduplication id `d`."""
+    entry = {"Source": "shop", "DetailType": "order", "Detail": "{}", "SystemMetadata": {"DeduplicationId": "d"}}
+    members = {"EventBusArn": bus, "Entries": [entry]}
     headers = {"smithy-protocol": "rpc-v2-cbor", "content-type": "application/cbor"}
     return http.post("/service/AWSEventsV2/operation/PutEvents", headers=headers, content=cbor.encode(members))
 
@@ -261,7 +263,17 @@ def test_a_lock_that_lasts_is_503_in_cbor(database: Database) -> None:
         bus = service.client("eventbridgev2").create_event_bus(Name="orders")["EventBusArn"]
         with block_queues(database, "event_bus"):
             assert_unavailable_in_cbor(put_event(http, bus))
-        assert put_event(http, bus).status_code == 200
+        with psycopg.connect(database.dsn) as connection:  # an application that has not committed the same event
+            connection.execute(
+                "select queue.put_bus_events(%s, '000000000000', array[gen_random_uuid()], array[1::smallint],"
+                " array['1'::bytea], p_deduplication_ids => array['d'])",
+                (bus,),
+            )
+            assert_unavailable_in_cbor(put_event(http, bus))
+            connection.rollback()
+        response = put_event(http, bus)
+        answer: Any = cbor.decode(response.content)
+        assert (response.status_code, answer["Entries"][0]["SuccessCode"]) == (200, "PUBLISHED")
 
 
 def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
