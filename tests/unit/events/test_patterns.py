@@ -31,6 +31,7 @@ def check(*filters: tuple[str, str]) -> FilterConfiguration:
         (DATA, {**{letter: [1] for letter in "abcdefghij"}}),  # more keys than a filter policy of SNS can have
         (DATA, {"wildcard": [1], "a": {"wildcard": ["x"]}}),  # members of the event with the operator's name
         (DATA, ["x", {"prefix": "y"}]),
+        (DATA, {"a": [{"prefix": {"equals-ignore-case": "x"}}, {"suffix": {"equals-ignore-case": ""}}]}),
         (METADATA, {"k": ["v", "w"]}),
         (SYSTEM, {"aws:EventId": ["1"], "ContentType": [{"prefix": "application/"}]}),
     ],
@@ -58,6 +59,11 @@ def test_a_pattern_is_accepted(scope: str, pattern: object) -> None:
         (DATA, '{"a":[[1]]}', "Match value must be String, number, true, false, or null"),
         (DATA, '{"a":[{"regex":"x"}]}', "Unrecognized match type regex"),
         (DATA, '{"a":[{"prefix":1}]}', "prefix match pattern must be a string"),
+        (DATA, '{"a":[{"prefix":{"equals-ignore-case":1}}]}', "prefix match pattern must be a string"),
+        (DATA, '{"a":[{"suffix":{"prefix":"x"}}]}', "suffix match pattern must be a string"),
+        (DATA, '{"a":[{"suffix":{"equals-ignore-case":"x","y":1}}]}', "suffix match pattern must be a string"),
+        (DATA, '{"a":[{"prefix":{"equals-ignore-case":"x"},"suffix":"y"}]}', "Only one key allowed"),
+        (DATA, '{"a":[{"exists":true,"prefix":"y"}]}', "Only one key allowed"),
         (DATA, '{"a":[{"numeric":["?",1]}]}', "Unrecognized numeric range operator"),
         (DATA, '{"a":[{"cidr":"10.0.0.0/33"}]}', "Invalid CIDR: 10.0.0.0/33"),
         (DATA, '{"a":[{"exists":1}]}', "exists match pattern must be either true or false."),

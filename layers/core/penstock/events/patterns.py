@@ -10,6 +10,8 @@ from math import prod
 from penstock.aws.json_text import decode_json
 from penstock.sns.errors import InvalidParameter
 from penstock.sns.filter_policy.compile import Or, PolicyKey, compile_key, list_parts
+from penstock.sns.filter_policy.operators import Operator, build_operator_error, read_operator
+from penstock.sns.filter_policy.values import convert_value, lower_case
 
 from .errors import InvalidInputException
 from .shapes import Filter, FilterConfiguration
@@ -17,6 +19,8 @@ from .shapes import Filter, FilterConfiguration
 MAX_BYTES = 4_096
 """The most bytes of all patterns of a subscriber."""
 MAX_COMBINATIONS = 1_000
+MAX_LEVELS = 200
+"""The most objects and arrays inside each other. Python's limit would depend on the calls around the compilation."""
 NO_FILTER = "FilterConfiguration must contain at least one Filter"
 NO_WILDCARDS = "Filter pattern must not contain wildcard matchers (wildcard, anything-but wildcard)"
 _PREFIX = "Invalid parameter: FilterPolicy: "
@@ -41,27 +45,54 @@ def check_filters(configuration: FilterConfiguration) -> FilterConfiguration:
 
 def _check_pattern(each: Filter) -> None:
     try:
-        pattern = decode_json(each.pattern)
-    except (ValueError, RecursionError):
-        raise _build_error("Filter is not valid JSON", each) from None
-    if not isinstance(pattern, dict) and not (isinstance(pattern, list) and each.scope == "DATA"):
-        raise _build_error("Filter is not an object", each)
-    if each.scope == "METADATA" and not _has_only_literals(pattern):
-        raise _build_error("The values of a METADATA pattern are non-empty arrays of literals", each)
-    try:
-        if _has_wildcard(pattern):
-            raise InvalidInputException(NO_WILDCARDS)
-        parts = [compile_key("", 1, pattern)] if isinstance(pattern, list) else _list_parts(pattern)
-        if _count_combinations(parts) > MAX_COMBINATIONS:
+        if _count_combinations(read_pattern(each.pattern, each.scope)) > MAX_COMBINATIONS:
             raise _build_error(f"$or has more than {MAX_COMBINATIONS} combinations", each)
     except InvalidParameter as error:
         raise _build_error(error.message.removeprefix(_PREFIX), each) from None
-    except RecursionError:
-        raise _build_error("Filter has too many levels", each) from None
 
 
-def _list_parts(pattern: dict[str, object]) -> "list[PolicyKey | Or]":
-    return list(list_parts(pattern, "", 1, nested=True))
+def read_pattern(text: str, scope: str) -> "list[PolicyKey | Or]":
+    """Returns the rules of a pattern. The rule of an array at the root has depth 0 and no path. Raises InvalidParameter
+    for a pattern that is not valid, and InvalidInputException for a wildcard."""
+    try:
+        pattern = decode_json(text)
+        if _has_too_many_levels(pattern):
+            raise build_operator_error("Filter has too many levels")
+    except (ValueError, RecursionError):
+        raise build_operator_error("Filter is not valid JSON") from None
+    if not isinstance(pattern, dict) and not (isinstance(pattern, list) and scope == "DATA"):
+        raise build_operator_error("Filter is not an object")
+    if scope == "METADATA" and not _has_only_literals(pattern):
+        raise build_operator_error("The values of a METADATA pattern are non-empty arrays of literals")
+    if _has_wildcard(pattern):
+        raise InvalidInputException(NO_WILDCARDS)
+    if isinstance(pattern, list):
+        return [compile_key("", 0, pattern, _read_operator)]
+    return list(list_parts(pattern, "", 1, nested=True, read=_read_operator))
+
+
+def _read_operator(value: object) -> Operator:
+    """Parses a value of a key's list. Unlike SNS's filter policies, patterns can ignore the case of a prefix or suffix,
+    and `exists` accepts null and the empty text."""
+    match value:
+        case {"exists": True, **others} if not others:
+            return Operator(["any"])
+        case {"prefix": {"equals-ignore-case": str(text), **forms}, **others} if not forms and not others:
+            return Operator(["prefix-ci", lower_case(convert_value(text))])
+        case {"suffix": {"equals-ignore-case": str(text), **forms}, **others} if not forms and not others:
+            return Operator(["suffix-ci", lower_case(convert_value(text))])
+    return read_operator(value)
+
+
+def _has_too_many_levels(pattern: object) -> bool:
+    """Returns whether more than MAX_LEVELS objects and arrays are inside each other."""
+    level = [pattern]
+    for _ in range(MAX_LEVELS):
+        if not level:
+            break
+        inner = [part.values() if isinstance(part, dict) else part for part in level if isinstance(part, dict | list)]
+        level = [part for parts in inner for part in parts]
+    return any(isinstance(part, dict | list) for part in level)
 
 
 def _build_error(reason: str, each: Filter) -> InvalidInputException:

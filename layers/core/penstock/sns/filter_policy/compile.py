@@ -16,7 +16,7 @@ Sources: "Filter policy constraints", "AND/OR logic" (SNS Developer Guide). The 
 (limits) and from github.com/aws/event-ruler, AWS's published engine (syntax).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -71,6 +71,7 @@ class Object:
 
 
 Or = tuple[Object, ...]
+ReadOperator = Callable[[object], Operator]
 
 
 def compile_policy(text: str, scope: str) -> str | None:
@@ -146,28 +147,31 @@ def build_complexity_error() -> InvalidParameter:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-def list_parts(members: dict[str, object], path: str, depth: int, *, nested: bool) -> Iterator[PolicyKey | Or]:
-    """Reads the rules of a policy's object and its nested objects. Raises InvalidParameter."""
+def list_parts(
+    members: dict[str, object], path: str, depth: int, *, nested: bool, read: ReadOperator = read_operator
+) -> Iterator[PolicyKey | Or]:
+    """Reads the rules of a policy's object and its nested objects. `read` parses a value of a key's list. Raises
+    InvalidParameter."""
     if not members:
         raise build_operator_error("Empty objects are not allowed")
     for name, value in members.items():
         plain = build_path(convert_value(name)) if nested else convert_value(name)
         below = f"{path}{SEPARATOR}{plain}" if depth > 1 else plain
         if name == "$or" and is_or(value):
-            yield tuple(Object(tuple(list_parts(element, path, depth, nested=nested))) for element in value)
+            yield tuple(Object(tuple(list_parts(element, path, depth, nested=nested, read=read))) for element in value)
         elif isinstance(value, list):
-            yield compile_key(below, depth, value)
+            yield compile_key(below, depth, value, read)
         elif isinstance(value, dict):
-            yield from list_parts(value, below, depth + 1, nested=nested)
+            yield from list_parts(value, below, depth + 1, nested=nested, read=read)
         else:
             raise build_operator_error(f'"{name[:256]}" must be an object or an array')
 
 
-def compile_key(path: str, depth: int, values: list[object]) -> PolicyKey:
+def compile_key(path: str, depth: int, values: list[object], read: ReadOperator = read_operator) -> PolicyKey:
     """Returns the key for one list of values. Raises InvalidParameter."""
     if not values:
         raise build_operator_error("Empty arrays are not allowed")
-    return PolicyKey(path, depth, tuple(read_operator(value) for value in values))
+    return PolicyKey(path, depth, tuple(read(value) for value in values))
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------
