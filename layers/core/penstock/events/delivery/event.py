@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from penstock.aws.json_text import decode_json
 from penstock.postgres.statement import JsonObject
 
 _json = msgspec.json.Encoder()
@@ -57,8 +58,9 @@ class Event(msgspec.Struct, dict=True):
 
     @cached_property
     def document(self) -> object:
-        """The payload as a filter or an expression reads it. Raises msgspec.DecodeError for a binary payload."""
-        return msgspec.json.decode(self.data)
+        """The payload as a filter or an expression reads it. Raises ValueError for a payload that is not JSON, and
+        RecursionError for a payload with too many levels."""
+        return decode_json(self.data)
 
     def build_system_metadata(self, delivery_type: str) -> dict[str, str]:
         """Returns the fields that the service adds. A field without a value is absent ("Event structure", EventBridge
