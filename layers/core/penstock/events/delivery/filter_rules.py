@@ -7,7 +7,6 @@ A pattern is a list of alternatives, more than one with `$or`. An alternative ma
 import re
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address, ip_network
-from typing import Any
 
 from penstock.events.patterns import read_pattern
 from penstock.sns.filter_policy.compile import Object, PolicyKey, list_branches
@@ -128,7 +127,7 @@ def compile_pattern(text: str, scope: str, places: Place) -> list[Alternative]:
 
 
 # --- operators -------------------------------------------------------------------------------------------------------
-def build_test(name: str, *arguments: Any) -> FactTest:
+def build_test(name: str, *arguments: object) -> FactTest:
     """Returns the function for a test of a parsed operator (`sns/filter_policy/operators.py`, `events/patterns.py`)."""
     return _BUILDERS[name](*arguments)
 

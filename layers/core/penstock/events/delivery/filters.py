@@ -27,7 +27,7 @@ class UnreadableEvent(Exception):  # noqa: N818 - no error of the client
     """The payload cannot be compared with patterns: it is not JSON, or it has too many levels.
 
     `matched` has the subscribers that match without the payload. `unjudged` has the subscribers that match except for
-    their filter of the scope DATA, which nobody can judge.
+    their filter of the scope DATA, which needs the payload.
     """
 
     def __init__(self, matched: list[int], unjudged: list[int]) -> None:
