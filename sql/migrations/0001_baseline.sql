@@ -1656,6 +1656,7 @@ create table queue.event_subscriber (
     request_hash text,
     created_at timestamptz not null default clock_timestamp(),
     updated_at timestamptz not null default clock_timestamp(),
+    deliverable boolean not null default true,  -- false: the worker cannot serve this kind of subscriber yet
     first_page bigint not null default 0,   -- the subscriber receives no events of this page and earlier pages
     follows boolean not null default true,  -- the subscriber reads with the cursor of the bus
     unique (bus_id, account_id, name)
@@ -1726,6 +1727,7 @@ create table queue.event_page (
     first_at timestamptz not null,      -- the earliest and the latest ingested_at of the page's events
     last_at timestamptz not null,
     events_before bigint not null,      -- the number of events in earlier pages
+    bytes int not null,                 -- the size of the events' data
     numbers bigint[] not null,
     primary key (bus_id, page)
 );

@@ -56,7 +56,7 @@ begin
         p_data => v_data, p_metadata => v_metadata, p_sources => v_sources, p_detail_types => v_details,
         p_groups => v_groups,
         p_deduplication_ids => case when array_remove(v_deduplication_ids, null) <> '{}'
-            then v_deduplication_ids end) p
+            then v_deduplication_ids end, p_is_application => true) p
     order by p.n;
 end $$;
 

@@ -9,10 +9,20 @@ return case when p_days <= 32 then (2 ^ ceil(log(2, p_days)))::smallint
 
 -- queue.wake_event_delivery: wakes, at commit, a worker that waits for events. Costs one index probe if no worker
 -- waits.
-create or replace function queue.wake_event_delivery() returns void
-language sql as $$
-select queue.notify_watchers(-1, 'events')
-$$;
+--   `p_keeps_watcher` is true in a transaction that can stay open. notify_watchers would lock the registration until
+--     its end, and no other publication could wake the worker.
+create or replace function queue.wake_event_delivery(p_keeps_watcher boolean default false) returns void
+language plpgsql as $$
+begin
+    if not p_keeps_watcher then
+        perform queue.notify_watchers(-1, 'events');
+    elsif exists (
+        select from queue.watcher w
+        where w.queue_id = -1 and w.registered_at > (select clock_timestamp()) - interval '5 seconds')
+    then
+        perform queue.notify_processes('events');
+    end if;
+end $$;
 
 -- queue.event_periods: returns the periods of a retention class's partitions that begin before p_until, from the period
 -- of p_from on. A period is a day (UTC), or a week if the class has more than 32 days.
@@ -49,4 +59,39 @@ begin
     end loop;
 exception when check_violation or unique_violation or duplicate_table or lock_not_available then
     null;
+end $$;
+
+-- queue.event_delivery_key: returns the key of the advisory lock that a worker holds while it delivers a bus's events.
+create or replace function queue.event_delivery_key(p_bus_id bigint) returns bigint
+language sql immutable parallel safe
+return (x'5053'::bigint << 48) | p_bus_id;
+
+-- queue.find_last_event_page: gives places to all events that have been committed, and returns the last page of a bus,
+-- or 0. Every event that commits later has a later page.
+create or replace function queue.find_last_event_page(p_bus_id bigint) returns bigint
+language plpgsql as $$
+begin
+    loop
+        exit when queue.sequence_events(20000, true) = 0;
+    end loop;
+    return coalesce((
+        select p.page from queue.event_page p where p.bus_id = p_bus_id order by p.page desc limit 1), 0);
+end $$;
+
+-- queue.read_event_cursor: returns the last page that has been delivered, or 0. The subscriber 0 stands for all that
+-- follow the bus's cursor.
+create or replace function queue.read_event_cursor(p_bus_id bigint, p_subscriber_id bigint) returns bigint
+language sql stable
+return coalesce((
+    select c.page from queue.event_cursor c
+    where c.bus_id = p_bus_id and c.subscriber_id = p_subscriber_id order by c.version desc limit 1), 0);
+
+-- queue.set_event_cursor: stores the last page that has been delivered. The caller has locked the delivery of the bus,
+-- or the subscriber.
+create or replace function queue.set_event_cursor(p_bus_id bigint, p_subscriber_id bigint, p_page bigint)
+returns void
+language plpgsql as $$
+begin
+    delete from queue.event_cursor c where c.bus_id = p_bus_id and c.subscriber_id = p_subscriber_id;
+    insert into queue.event_cursor (bus_id, subscriber_id, page) values (p_bus_id, p_subscriber_id, p_page);
 end $$;

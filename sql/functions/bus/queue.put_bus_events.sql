@@ -4,6 +4,7 @@
 --   `p_content_types` has the values of queue.event.content_type.
 --   `p_deduplication_ids` and `p_content_hashes` (SHA-256) are null for events without deduplication. The id takes
 --     precedence over the hash.
+--   `p_is_application` is true in an application's transaction, which can stay open.
 -- Returns a row for each event:
 --   `n` is the position of the event, from 1.
 --   `number` is the sequence number. A duplicate has the event id and the number of the original.
@@ -18,7 +19,8 @@
 create or replace function queue.put_bus_events(
     p_bus text, p_account text, p_event_ids uuid[], p_content_types smallint[], p_data bytea[],
     p_metadata jsonb[] default null, p_sources text[] default null, p_detail_types text[] default null,
-    p_groups text[] default null, p_deduplication_ids text[] default null, p_content_hashes bytea[] default null)
+    p_groups text[] default null, p_deduplication_ids text[] default null, p_content_hashes bytea[] default null,
+    p_is_application boolean default false)
 returns table (n int, event_id uuid, number bigint, is_duplicate boolean, error text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -63,7 +65,7 @@ begin
         p_groups[u.n], p_deduplication_ids[u.n], p_sources[u.n], p_detail_types[u.n], p_metadata[u.n], p_data[u.n]
     from generate_series(1, cardinality(p_event_ids)) u(n)
     where p_deduplication_ids is null and p_content_hashes is null or u.n = any (v_new);
-    perform queue.wake_event_delivery();
+    perform queue.wake_event_delivery(p_is_application);
     if p_deduplication_ids is null and p_content_hashes is null then
         return query
         select u.n, p_event_ids[u.n], v_numbers[u.n], false, null::text

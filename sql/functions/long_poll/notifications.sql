@@ -115,3 +115,29 @@ update queue.poll_slot p set ends_at = '-infinity'
 where p.function_name = p_function_name and p.holder = p_holder
 returning p.slot
 $$;
+
+-- queue.watch_for_work: registers a process whose worker has no work for a notification. Has no effect if p_watcher is
+-- null.
+--   `p_work` is 0 for deliveries (wake_deliveries) and -1 for events of buses (wake_event_delivery).
+-- A registration is valid for one notification and for five seconds. If no notification arrives within half a second,
+-- the next call extends the registration to a minute, because the process can then no longer miss work. Later calls
+-- extend the registration to two hours, in the last ten seconds of the minute and when less than 70 minutes are left.
+-- The call that creates a registration can miss work that commits at that moment, so the process soon calls again.
+create or replace function queue.watch_for_work(p_work int, p_watcher uuid) returns void
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+begin
+    if p_watcher is null then
+        return;
+    end if;
+    insert into queue.watcher (queue_id, watcher, registered_at)      -- The function watch_queues does the same.
+    select p_work, p_watcher, v_now + case when r.registered_at is null then interval '0'
+        when r.registered_at < v_now then interval '55 seconds' else interval '2 hours' end
+    from (select max(w.registered_at) as registered_at from queue.watcher w
+          where w.queue_id = p_work and w.watcher = p_watcher and w.registered_at > v_now - interval '5 seconds') r
+    where r.registered_at is null or r.registered_at < v_now - interval '500 milliseconds'
+        or r.registered_at between v_now and v_now + interval '10 seconds'
+        or r.registered_at between v_now + interval '1 minute' and v_now + interval '70 minutes'
+    on conflict do nothing;
+end $$;

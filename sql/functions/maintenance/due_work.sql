@@ -6,8 +6,8 @@
 --   `changes` is the result of count_changes.
 --   `due` contains the names of these notifications: `deliveries` means that a delivery is due. `schedules` means that
 --     a schedule or a retry is due. `move-tasks` means that a message move task runs and does not wait for a user to
---     continue it. `maintenance` means that the retention of a measured message is over, that ids still have to jump,
---     or that a deletion can no longer be undone.
+--     continue it. `events` means that event buses have events or retries to deliver. `maintenance` means that the
+--     retention of a measured message is over, that ids still have to jump, or that a deletion can no longer be undone.
 --   `expiry_ms` is the time until the next measured message's retention is over, or null if that takes more than a day.
 -- A call costs 0.5 ms and reads queue.measurement. Uses the indexes outgoing_delivery_due, delivery_endpoint_next_at,
 -- schedule_due, schedule_retry_due, move_task_running and pending_deletion_deleted_at.
@@ -37,6 +37,13 @@ begin
                 select from queue.move_task t
                 where t.status = 'RUNNING' and (not queue.is_waiting(t) or t.paced_at < v_now - interval '24 hours'))
             then 'move-tasks' end,
+        case when (select n.is_called and n.last_value > coalesce((
+                    select w.number from queue.event_watermark w order by w.version desc limit 1), 0)
+                from queue.event_number n)
+            or exists (
+                select from queue.event_bus b cross join lateral (
+                    select from queue.event_retry r where r.bus_id = b.bus_id and r.due_at <= v_now limit 1) r)
+            then 'events' end,
         case when v_expiry < '0'
             or exists (select from queue.late_id_jump)
             or exists (

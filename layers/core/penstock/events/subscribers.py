@@ -1,5 +1,7 @@
 """Creates, describes, updates, deletes and lists the subscribers of event buses."""
 
+from datetime import UTC, datetime
+
 from msgspec import convert
 from msgspec.structs import replace
 
@@ -67,7 +69,7 @@ def _create(arn: str, request: events.CreateSubscriberRequest, context: Context)
         configuration["OnFailureConfiguration"] = request.on_failure_configuration
     tags = stored.check_tags(request.tags)
     bus = yield from stored.read_bus(request.event_bus_arn, context)
-    _check_start(request, bus)
+    start_at = _check_start(request, bus)
     yield from check_deliveries(arn, target, kind, dead_letters, context)
     yield from _check_quota(request, context)
     fields = {
@@ -77,6 +79,8 @@ def _create(arn: str, request: events.CreateSubscriberRequest, context: Context)
         "target_arn": target,
         "configuration": {name: value for name, value in configuration.items() if value is not None},
         "tags": tags,
+        "start_at": start_at,
+        "deliverable": is_deliverable(configuration, kind, request.type or "UNORDERED"),
     }
     key = (request.event_bus_arn, context.account_id, context.region, request.name, arn)
     token = (request.client_token, stored.hash_request(request))
@@ -165,7 +169,8 @@ def _update(
     request: events.UpdateSubscriberRequest, changes: JsonObject, _context: Context
 ) -> Operation[StoredResource]:
     (updated,) = yield from Call(
-        UPDATE_EVENT_SUBSCRIBER, (request.subscriber_arn, request.state, encode_jsonb(changes))
+        UPDATE_EVENT_SUBSCRIBER,
+        (request.subscriber_arn, request.state, encode_jsonb(changes), request.resume_position),
     )
     stored.raise_error(updated.error, request.subscriber_arn)
     return stored.read_resource_row(updated.subscriber or {})
@@ -206,18 +211,30 @@ def find_listed_account(bus_arn: str | None, context: Context) -> Operation[str 
 
 
 # --- members ---------------------------------------------------------------------------------------------------------
-def _check_start(request: events.CreateSubscriberRequest, bus: StoredBus) -> None:
-    """Raises InvalidInputException for a start or an end that the bus cannot serve."""
+def is_deliverable(configuration: JsonObject, kind: TargetKind, subscriber_type: str) -> bool:
+    """Returns whether the worker can serve the subscriber. The events of another subscriber wait on the bus."""
+    return (
+        subscriber_type == "UNORDERED"
+        and kind.block in ("sqs_parameters", "sns_parameters")
+        and configuration["Transformer"].type != "JSONATA"
+        and "{%" not in encode_jsonb(configuration["InvokeConfiguration"])
+    )
+
+
+def _check_start(request: events.CreateSubscriberRequest, bus: StoredBus) -> str | None:
+    """Returns the time from which a subscriber that starts in the past receives events. Raises InvalidInputException
+    for a start or an end that the bus cannot serve."""
     start = request.point_in_time_configuration
     if request.starting_position != "POINT_IN_TIME":
         if start is not None:
             raise InvalidInputException("PointInTimeConfiguration must not be provided when StartingPosition is LATEST")
-        return
+        return None
     if start is None:
         raise InvalidInputException("PointInTimeConfiguration is required when StartingPosition is POINT_IN_TIME")
     beginning = _check_beginning(start, bus)
     if start.end_point is not None and start.end_point <= beginning:
         raise InvalidInputException("PointInTimeConfiguration.EndPoint must be after the starting point")
+    return datetime.fromtimestamp(beginning, UTC).isoformat()
 
 
 def _check_beginning(start: PointInTimeConfiguration, bus: StoredBus) -> float:

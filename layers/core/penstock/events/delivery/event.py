@@ -1,7 +1,7 @@
 """An event as a bus stores it, and the texts that targets receive (Transformer, EventBridge API Reference)."""
 
 from base64 import b64encode
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import IntEnum
 from functools import cached_property
 from typing import Final
@@ -71,8 +71,7 @@ class Event(msgspec.Struct, dict=True):
             "EventGroupId": self.group_id or str(self.event_id),
             "aws:DeliveryType": delivery_type,
             "aws:EventId": str(self.event_id),
-            "aws:IngestionTime": self.ingested_at.strftime("%Y-%m-%dT%H:%M:%S.")
-            + f"{self.ingested_at.microsecond // 1000:03d}Z",
+            "aws:IngestionTime": format_time(self.ingested_at),
             "aws:SequenceNumber": str(FIRST_SEQUENCE_NUMBER + self.number),
             "aws:Source": self.source,
             "aws:DetailType": self.detail_type,
@@ -85,3 +84,8 @@ class Event(msgspec.Struct, dict=True):
         metadata = _json.encode(self.metadata or {})
         system = _json.encode(self.build_system_metadata(delivery_type))
         return (b'{"Data":' + data + b',"Metadata":' + metadata + b',"SystemMetadata":' + system + b"}").decode()
+
+
+def format_time(time: datetime) -> str:
+    """Returns a time in UTC with milliseconds."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03d}Z"

@@ -123,7 +123,7 @@ class UpdatedSubscriberRow(NamedTuple):
 
 
 UPDATE_EVENT_SUBSCRIBER = Statement(
-    "queue.update_event_subscriber", ("text", "text", "jsonb"), UpdatedSubscriberRow, is_audited=True
+    "queue.update_event_subscriber", ("text", "text", "jsonb", "text"), UpdatedSubscriberRow, is_audited=True
 )
 
 

@@ -1,0 +1,266 @@
+"""One step of the delivery of a bus: a transaction that reads pages, sends their events to the subscribers' targets,
+and moves the cursors. An event and its cursor commit together, so each event arrives exactly once in a queue or topic
+of this installation, whatever dies in between."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from random import Random
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+import psycopg
+
+from penstock.environment import Environment
+from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statement import Row
+from penstock.postgres.statements.event_delivery import (
+    CLAIM_EVENT_RETRIES,
+    CLAIM_EVENT_SUBSCRIBERS,
+    READ_EVENT_PAGES,
+    READ_EVENT_SUBSCRIBERS,
+    SETTLE_EVENT_RETRIES,
+    SETTLE_EVENTS,
+    ClaimedSubscriberRow,
+    EventRetryRow,
+    PageRow,
+)
+
+from .event import ContentType, Event
+from .failures import Failure, build_records
+from .subscriber import INTERNAL_ERROR, Refusal, Subscriber, choose_pause, read_subscriber
+from .targets import Shipment, Targets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PAGE_EVENTS: Final = 1000
+PAGE_BYTES: Final = 8 << 20
+RETRIES: Final = 200
+REPLAYS: Final = 4
+"""The number of replaying subscribers that a step serves. The live subscribers of a bus share one cursor and come first
+in each step, so a replay delays them by at most these pages."""
+KEPT_SUBSCRIBERS: Final = 20_000
+
+
+class Place(NamedTuple):
+    """An event and the page in which a bus delivers it."""
+
+    page: int
+    event: Event
+
+
+class Subscribers:
+    """The configurations of subscribers by id and revision, which a process reads once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, datetime], Subscriber] = {}
+
+    def find(self, keys: Sequence[tuple[int, datetime]], calls: TransactionExecutor) -> dict[int, Subscriber]:
+        """Returns the subscribers by id. A subscriber that was deleted meanwhile is missing."""
+        missing = [key for key in keys if key not in self._known]
+        if missing:
+            if len(self._known) + len(missing) > KEPT_SUBSCRIBERS:
+                self._known.clear()
+                missing = list(keys)
+            rows = calls.call(READ_EVENT_SUBSCRIBERS, [[key[0] for key in missing]])
+            found = {row.subscriber_id: read_subscriber(row) for row in rows}
+            self._known.update({key: found[key[0]] for key in missing if key[0] in found})
+        return {key[0]: self._known[key] for key in keys if key in self._known}
+
+
+class EventStep:
+    """Delivers on one autocommit connection. Raises psycopg.Error; the server then rolls back the step."""
+
+    def __init__(
+        self,
+        connection: "psycopg.Connection[Row]",
+        environment: Environment,
+        subscribers: Subscribers,
+        counts: "Counter[str]",
+    ) -> None:
+        self._connection = connection
+        self._calls = TransactionExecutor(connection)
+        self._targets = Targets(self._calls, environment)
+        self._subscribers = subscribers
+        self._counts = counts
+        self._random = Random()  # noqa: S311 - spreads retries, and protects nothing
+
+    def deliver(self, bus_id: int) -> bool:
+        """Delivers the next pages of a bus. Returns whether any cursor moved."""
+        with self._connection.transaction():
+            claimed = self._calls.call(CLAIM_EVENT_SUBSCRIBERS, [bus_id, REPLAYS])
+            known = self._subscribers.find([(row.subscriber_id, row.revision) for row in claimed], self._calls)
+            followers = [row for row in claimed if row.follows]
+            moved: dict[int, int] = {}
+            shipments: list[Shipment] = []
+            if followers:
+                # No follower wants the pages before the first page of each.
+                start = max(followers[0].page, min(row.first_page for row in followers))
+                last, places = self._read(bus_id, start)
+                moved[0] = last
+                shipments += list_shipments(places, followers, known)
+            for row in claimed:
+                if not row.follows:
+                    last, places = self._read(bus_id, row.page)
+                    moved[row.subscriber_id] = last
+                    shipments += list_shipments(places, [row], known)
+            if moved:
+                self._settle(bus_id, moved, shipments, self._send(shipments))
+            return any(last > row.page for row in claimed for last in moved.values())
+
+    def retry(self, bus_id: int) -> int:
+        """Tries events again that are due. Returns their number."""
+        with self._connection.transaction():
+            rows = self._calls.call(CLAIM_EVENT_RETRIES, [bus_id, RETRIES])
+            known = self._subscribers.find([(row.subscriber_id, row.revision) for row in rows], self._calls)
+            due = [row for row in rows if row.data is not None and row.subscriber_id in known]
+            self._counts["dropped"] += len(rows) - len(due)
+            shipments = [Shipment(known[row.subscriber_id], read_retried_event(row)) for row in due]
+            refusals = self._send(shipments)
+            self._settle_retries(rows, due, shipments, refusals)
+            return len(rows)
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+    def _read(self, bus_id: int, after: int) -> tuple[int, list[Place]]:
+        """Returns the last page that was read, and its events and those of the pages before it."""
+        rows = self._calls.call(READ_EVENT_PAGES, [bus_id, after, PAGE_EVENTS, PAGE_BYTES])
+        if not rows:
+            return after, []
+        return rows[0].page, [Place(row.page, read_event(row)) for row in rows[1:]]
+
+    def _send(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
+        """Sends everything in one savepoint. If the database refuses a call, sends to each subscriber in a savepoint,
+        so that one target cannot stop the others."""
+        if not shipments:
+            return []
+        try:
+            with self._connection.transaction():
+                return self._targets.send(shipments)
+        except psycopg.Error:
+            if self._connection.broken:
+                raise
+        refusals: list[Refusal | None] = [None] * len(shipments)
+        by_subscriber: dict[int, list[int]] = {}
+        for place, shipment in enumerate(shipments):
+            by_subscriber.setdefault(shipment.subscriber.subscriber_id, []).append(place)
+        for places in by_subscriber.values():
+            found = self._send_alone([shipments[place] for place in places])
+            for place, refusal in zip(places, found, strict=True):
+                refusals[place] = refusal
+        return refusals
+
+    def _send_alone(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
+        try:
+            with self._connection.transaction():
+                return self._targets.send(shipments)
+        except psycopg.Error as error:
+            if self._connection.broken:
+                raise
+            return [Refusal(INTERNAL_ERROR, str(error))] * len(shipments)
+
+    def _settle(
+        self,
+        bus_id: int,
+        moved: "Mapping[int, int]",
+        shipments: Sequence[Shipment],
+        refusals: Sequence[Refusal | None],
+    ) -> None:
+        refused = [(s, r) for s, r in zip(shipments, refusals, strict=True) if r is not None]
+        self._counts["delivered"] += len(shipments) - len(refused)
+        again: list[tuple[Shipment, Refusal]] = []
+        ended: list[Failure] = []
+        for shipment, refusal in refused:
+            condition = shipment.subscriber.exhausted_by(1, 0.0, refusal)
+            if condition is None:
+                again.append((shipment, refusal))
+            else:
+                ended.append(Failure(*shipment, refusal, condition, 1))
+        self._end(ended)
+        columns = [
+            [shipment.subscriber.subscriber_id for shipment, _ in again],
+            [shipment.event.number for shipment, _ in again],
+            [shipment.event.ingested_at for shipment, _ in again],
+            *self._describe([(refusal, 1) for _, refusal in again]),
+        ]
+        self._calls.call(SETTLE_EVENTS, [bus_id, list(moved), list(moved.values()), *columns])
+
+    def _settle_retries(
+        self,
+        rows: Sequence[EventRetryRow],
+        due: Sequence[EventRetryRow],
+        shipments: Sequence[Shipment],
+        refusals: Sequence[Refusal | None],
+    ) -> None:
+        again: list[tuple[EventRetryRow, Refusal]] = []
+        ended: list[Failure] = []
+        for row, shipment, refusal in zip(due, shipments, refusals, strict=True):
+            if refusal is None:
+                self._counts["delivered"] += 1
+                continue
+            attempts = row.attempts + 1
+            condition = shipment.subscriber.exhausted_by(attempts, row.age_seconds, refusal)
+            if condition is None:
+                again.append((row, refusal))
+            else:
+                ended.append(Failure(*shipment, refusal, condition, attempts))
+        self._end(ended)
+        waiting = {row.retry_id for row, _ in again}
+        columns = [
+            [row.retry_id for row in rows if row.retry_id not in waiting],
+            [row.retry_id for row, _ in again],
+            *self._describe([(refusal, row.attempts + 1) for row, refusal in again]),
+        ]
+        self._calls.call(SETTLE_EVENT_RETRIES, columns)
+
+    def _describe(self, refused: Iterable[tuple[Refusal, int]]) -> list[list[object]]:
+        """Returns the codes, the texts and the pauses in milliseconds of refusals with their numbers of attempts."""
+        found = list(refused)
+        return [
+            [refusal.code for refusal, _ in found],
+            [refusal.message.replace("\0", "\N{REPLACEMENT CHARACTER}") for refusal, _ in found],
+            [int(choose_pause(attempts, self._random).total_seconds() * 1000) for _, attempts in found],
+        ]
+
+    def _end(self, failures: Sequence[Failure]) -> None:
+        """Sends the records of failed deliveries. An event without a failure queue is dropped, and so is a record that
+        its queue refuses, as on AWS."""
+        records = build_records(failures)
+        lost = sum(refusal is not None for refusal in self._targets.send_entries(records))
+        self._counts["failed"] += len(failures)
+        self._counts["dropped"] += len(failures) - len(records) + lost
+
+
+def list_shipments(
+    places: Sequence[Place], rows: Sequence[ClaimedSubscriberRow], known: "Mapping[int, Subscriber]"
+) -> list[Shipment]:
+    """Returns what the subscribers receive, event by event."""
+    receivers = [(row.first_page, known[row.subscriber_id]) for row in rows if row.subscriber_id in known]
+    return [
+        Shipment(subscriber, event)
+        for page, event in places
+        for first_page, subscriber in receivers
+        if page > first_page and subscriber.wants(event)
+    ]
+
+
+def read_event(row: PageRow) -> Event:
+    return Event(
+        row.number or 0,
+        row.ingested_at,
+        UUID(str(row.event_id)),
+        ContentType(row.content_type),
+        bytes(row.data),
+        *row[6:],
+    )
+
+
+def read_retried_event(row: EventRetryRow) -> Event:
+    return Event(
+        row.number,
+        row.ingested_at,
+        UUID(str(row.event_id)),
+        ContentType(row.content_type),
+        bytes(row.data or b""),
+        *row[10:],
+    )

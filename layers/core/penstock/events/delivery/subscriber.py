@@ -1,0 +1,98 @@
+"""A subscriber as the worker reads it, and the rules by which it receives events."""
+
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final
+
+from msgspec import Struct, convert
+
+from penstock.events.shapes import RetryPolicy
+from penstock.postgres.statement import JsonObject
+from penstock.postgres.statements.event_delivery import EventSubscriberRow
+
+from .event import Event
+
+MAX_PAUSE_SECONDS: Final = 60
+"""The longest pause between two attempts. AWS names no pauses; doubling from a second is our choice, and the five
+retries of the default fit into its 300 seconds."""
+MAX_ERROR: Final = 1024
+"""The most characters of an error in a record of a failed delivery ("errorMessage", EventBridge User Guide)."""
+INTERNAL_ERROR: Final = "INTERNAL_SERVER_ERROR"
+
+
+class Refusal(Struct, frozen=True):
+    """Why a target did not accept an event. `code` is an errorCode of the failure record."""
+
+    code: str
+    message: str
+
+
+class Subscriber(Struct):
+    """A subscriber. Events before `starts_at` and after `ends_at` are not for it, by their time of ingestion.
+
+    `parameters` are the members of each message besides its text, by AWS's names.
+    """
+
+    subscriber_id: int
+    arn: str
+    bus_arn: str
+    account_id: str
+    region: str
+    created_at: datetime
+    target_arn: str
+    configuration: JsonObject
+    with_metadata: bool
+    retries: RetryPolicy
+    dead_letter_arn: str | None = None
+    parameters: JsonObject = {}
+    starts_at: float = 0.0
+    ends_at: float = float("inf")
+
+    def wants(self, event: Event) -> bool:
+        """Returns whether the event lies between the subscriber's start and end. The bounds belong to the interval (our
+        choice)."""
+        return self.starts_at <= event.ingested_at.timestamp() <= self.ends_at
+
+    def delivery_type(self, event: Event) -> str:
+        """Returns REPLAY for an event that is older than the subscriber, and LIVE for all others (our choice)."""
+        return "REPLAY" if event.ingested_at < self.created_at else "LIVE"
+
+    def build_text(self, event: Event) -> str:
+        """Returns what the target receives. Raises UnicodeDecodeError if the payload is not text."""
+        if self.with_metadata:
+            return event.build_text_with_metadata(self.delivery_type(event))
+        return event.text
+
+    def exhausted_by(self, attempts: int, age_seconds: float, refusal: Refusal) -> str | None:
+        """Returns the exhaustedRetryCondition after `attempts` failed attempts, or None if another attempt follows.
+
+        The attempts count before the age, and faults of the service itself end no delivery ("Retries", EventBridge User
+        Guide). The age counts from the first attempt, since a replayed event can be a year old (our choice).
+        """
+        if refusal.code == INTERNAL_ERROR:
+            return None
+        if attempts > (self.retries.max_retry_attempts or 0):
+            return "MaximumRetryAttempts"
+        return "MaximumEventAgeInSeconds" if age_seconds >= (self.retries.max_event_age_in_seconds or 0) else None
+
+
+def read_subscriber(row: EventSubscriberRow) -> Subscriber:
+    """Reads the stored configuration, which has every default."""
+    configuration = row.configuration
+    invoke = configuration["InvokeConfiguration"]
+    start = configuration.get("PointInTimeConfiguration") or {}
+    return Subscriber(
+        *row,
+        with_metadata=configuration["Transformer"]["Type"] == "WITH_METADATA",
+        retries=convert(configuration["RetryPolicy"], RetryPolicy),
+        dead_letter_arn=(configuration.get("OnFailureConfiguration") or {}).get("Arn"),
+        parameters=invoke.get("SqsParameters") or invoke.get("SnsParameters") or {},
+        starts_at=start.get("StartingPoint") or 0.0,
+        ends_at=start.get("EndPoint") or float("inf"),
+    )
+
+
+def choose_pause(attempts: int, random: Random) -> timedelta:
+    """Returns the pause after `attempts` failed attempts: 1, 2, 4, … 60 seconds, of which a tenth is random."""
+    seconds = min(MAX_PAUSE_SECONDS, 2 ** min(attempts - 1, 10))
+    return timedelta(seconds=seconds * (0.9 + random.random() / 10))

@@ -1,0 +1,135 @@
+"""Sends events to the queues and topics of this installation, in the transaction of the worker's step."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from msgspec import ValidationError, convert
+
+from penstock import drivers
+from penstock.aws.sns_arn import parse_topic_arn
+from penstock.calls import build_call
+from penstock.drivers import StatementExecutor
+from penstock.effects import BatchCall
+from penstock.environment import Environment
+from penstock.errors import AwsError
+from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry
+from penstock.scheduler.firing.topic_messages import build_context
+from penstock.sns import types as sns
+from penstock.sns.publishing.publish import publish_batch
+from penstock.sqs.send import build_message
+from penstock.sqs.types import SendMessageBatchRequestEntry
+
+from .event import Event
+from .subscriber import Refusal, Subscriber
+
+BATCH: Final = 10
+"""The most messages of PublishBatch."""
+REFUSALS: Final = {"QueueDoesNotExist": "RESOURCE_NOT_FOUND", "MessageTooLong": "REQUEST_TOO_LARGE"}
+INVALID: Final = "CUSTOMER_VALIDATION"
+NOT_TEXT: Final = Refusal("INPUT_TRANSFORMATION_FAILURE", "The payload is not UTF-8.")
+
+
+class Shipment(NamedTuple):
+    """An event that a subscriber receives."""
+
+    subscriber: Subscriber
+    event: Event
+
+
+class Targets:
+    """Sends shipments. Each method returns one element for each shipment: the refusal, or None.
+
+    A refusal changes nothing else: the other shipments of a call are sent. Raises psycopg.Error.
+    """
+
+    def __init__(self, calls: StatementExecutor, environment: Environment) -> None:
+        self._calls = calls
+        self._environment = environment
+
+    def send(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
+        """Sends to queues in one call, and to each topic in batches."""
+        refusals: list[Refusal | None] = [None] * len(shipments)
+        topics: dict[int, list[int]] = {}
+        entries: list[SendEntry] = []
+        places: list[int] = []
+        for place, shipment in enumerate(shipments):
+            if parse_topic_arn(shipment.subscriber.target_arn) is not None:
+                topics.setdefault(shipment.subscriber.subscriber_id, []).append(place)
+                continue
+            built = build_entry(shipment)
+            if isinstance(built, Refusal):
+                refusals[place] = built
+            else:
+                entries.append(built)
+                places.append(place)
+        for place, refusal in zip(places, self.send_entries(entries), strict=True):
+            refusals[place] = refusal
+        for numbers in topics.values():
+            for start in range(0, len(numbers), BATCH):
+                batch = numbers[start : start + BATCH]
+                found = self._publish([shipments[place] for place in batch])
+                for place, refusal in zip(batch, found, strict=True):
+                    refusals[place] = refusal
+        return refusals
+
+    def send_entries(self, entries: Sequence[SendEntry]) -> list[Refusal | None]:
+        if not entries:
+            return []
+        rows = sorted(self._calls.call(*build_call(BatchCall(SEND_MESSAGES, entries, (False,)))))
+        return [None if row.error is None else build_refusal(row.error, row.detail) for row in rows]
+
+    def _publish(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
+        """Publishes messages of one subscriber in one call. If the call as a whole is refused, for example because the
+        messages are too long together, publishes each message alone."""
+        subscriber = shipments[0].subscriber
+        topic = parse_topic_arn(subscriber.target_arn)
+        assert topic is not None  # noqa: S101 - the caller has checked the ARN
+        try:
+            entries = [build_publication(str(n), shipment) for n, shipment in enumerate(shipments)]
+            request = sns.PublishBatchRequest(subscriber.target_arn, entries)
+            context = build_context(topic, self._environment)
+            result = drivers.run(publish_batch(request, context), self._calls)
+        except (AwsError, UnicodeDecodeError) as error:
+            if len(shipments) > 1:
+                return [refusal for shipment in shipments for refusal in self._publish([shipment])]
+            return [Refusal(find_code(error), error.message) if isinstance(error, AwsError) else NOT_TEXT]
+        except ValidationError as error:
+            return [Refusal(INVALID, str(error))] * len(shipments)
+        refused = {entry.id: Refusal(INVALID, entry.message or entry.code) for entry in result.failed}
+        return [refused.get(str(n)) for n in range(len(shipments))]
+
+
+def build_entry(shipment: Shipment) -> SendEntry | Refusal:
+    """Returns the message for a queue, as SendMessage checks it. A parameter that the queue refuses is a refusal of
+    each event."""
+    subscriber, event = shipment
+    try:
+        text = subscriber.build_text(event)
+        if subscriber.parameters:
+            # DelaySeconds is a text here and a number in SendMessage.
+            members = subscriber.parameters | {"Id": "0", "MessageBody": text}
+            request = convert(members, SendMessageBatchRequestEntry, strict=False)
+        else:
+            request = SendMessageBatchRequestEntry("0", text)
+        return build_message(request, subscriber.target_arn).stored
+    except UnicodeDecodeError:
+        return NOT_TEXT
+    except AwsError as error:
+        return Refusal(INVALID, error.message)
+    except ValidationError as error:
+        return Refusal(INVALID, str(error))
+
+
+def build_publication(entry_id: str, shipment: Shipment) -> sns.PublishBatchRequestEntry:
+    """Returns the message for a topic. Raises ValidationError, UnicodeDecodeError."""
+    subscriber, event = shipment
+    members = subscriber.parameters | {"Id": entry_id, "Message": subscriber.build_text(event)}
+    return convert(members, sns.PublishBatchRequestEntry)
+
+
+def build_refusal(error: str, detail: str | None) -> Refusal:
+    return Refusal(REFUSALS.get(error, INVALID), error if detail is None else f"{error}: {detail}")
+
+
+def find_code(error: AwsError) -> str:
+    return "RESOURCE_NOT_FOUND" if error.status == 404 or error.json_type == "NotFound" else INVALID

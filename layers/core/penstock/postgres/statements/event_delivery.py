@@ -1,0 +1,111 @@
+"""Statements of the worker that delivers the events of buses (`penstock.events.delivery`)."""
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from penstock.postgres.statement import JsonObject, Statement
+
+
+class SequencedRow(NamedTuple):
+    events: int
+
+
+SEQUENCE_EVENTS = Statement("queue.sequence_events", ("int4",), SequencedRow)
+
+
+class EventWorkRow(NamedTuple):
+    """Buses that have work. `wait_ms` is the time until the next retry, or None if no event waits for a retry."""
+
+    buses: list[int]
+    wait_ms: int | None
+
+
+NEXT_EVENT_WORK = Statement("queue.next_event_work", ("uuid", "int4"), EventWorkRow)
+
+
+class ClaimedSubscriberRow(NamedTuple):
+    """A subscriber that has events to receive after `page`. It receives no event of `first_page` and earlier pages."""
+
+    subscriber_id: int
+    revision: datetime
+    page: int
+    first_page: int
+    follows: bool
+
+
+CLAIM_EVENT_SUBSCRIBERS = Statement("queue.claim_event_subscribers", ("int8", "int4"), ClaimedSubscriberRow)
+
+
+class EventSubscriberRow(NamedTuple):
+    """`configuration` has the members of DescribeSubscriber by AWS's names."""
+
+    subscriber_id: int
+    arn: str
+    bus_arn: str
+    account_id: str
+    region: str
+    created_at: datetime
+    target_arn: str
+    configuration: JsonObject
+
+
+READ_EVENT_SUBSCRIBERS = Statement("queue.read_event_subscribers", ("int8[]",), EventSubscriberRow)
+
+
+class PageRow(NamedTuple):
+    """An event of a page. The first row of a result has only the page: the last one that the call has read."""
+
+    page: int
+    number: int | None
+    ingested_at: datetime
+    event_id: UUID
+    content_type: int
+    data: bytes
+    account_id: str | None
+    group_id: str | None
+    deduplication_id: str | None
+    source: str | None
+    detail_type: str | None
+    metadata: JsonObject | None
+
+
+READ_EVENT_PAGES = Statement("queue.read_event_pages", ("int8", "int8", "int4", "int8"), PageRow)
+
+
+class RetriesRow(NamedTuple):
+    retries: int
+
+
+SETTLE_EVENTS = Statement(
+    "queue.settle_events",
+    ("int8", "int8[]", "int8[]", "int8[]", "int8[]", "timestamptz[]", "text[]", "text[]", "int4[]"),
+    RetriesRow,
+)
+
+
+class EventRetryRow(NamedTuple):
+    """A due retry and its event. `data` is None if the bus retains the event no longer."""
+
+    retry_id: int
+    subscriber_id: int
+    revision: datetime
+    attempts: int
+    age_seconds: float
+    number: int
+    ingested_at: datetime
+    event_id: UUID
+    content_type: int
+    data: bytes | None
+    account_id: str | None
+    group_id: str | None
+    deduplication_id: str | None
+    source: str | None
+    detail_type: str | None
+    metadata: JsonObject | None
+
+
+CLAIM_EVENT_RETRIES = Statement("queue.claim_event_retries", ("int8", "int4"), EventRetryRow)
+SETTLE_EVENT_RETRIES = Statement(
+    "queue.settle_event_retries", ("int8[]", "int8[]", "text[]", "text[]", "int4[]"), RetriesRow
+)

@@ -1,0 +1,98 @@
+"""Gives the events of buses their order, and delivers them to subscribers.
+
+    sequence_events ──► for each bus with work: a step in one transaction (`penstock.events.delivery.step`)
+
+Any number of workers can run: one sequences, and one delivers a bus, because each takes an advisory lock without
+waiting. If a worker dies, the server rolls back its step, and another worker delivers the events.
+"""
+
+from collections import Counter
+from threading import Event
+from time import monotonic
+from typing import Final
+from uuid import UUID
+
+import psycopg
+
+from penstock.environment import Environment
+from penstock.events.delivery.step import EventStep, Subscribers
+from penstock.observing.observer import NO_OBSERVER, Observer
+from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statement import Row
+from penstock.postgres.statements.event_delivery import NEXT_EVENT_WORK, SEQUENCE_EVENTS
+from penstock.scheduler.firing.topic_messages import build_environment
+from penstock.settings import Settings
+
+from . import Counts
+
+EVENTS: Final = "events"
+"""The name of the notification that wakes the worker."""
+MAX_RUN_SECONDS: Final = 20.0
+EVENTS_PER_CALL: Final = 20_000
+BUSES_PER_CALL: Final = 20
+OUTCOMES: Final = ("sequenced", "delivered", "failed", "dropped")
+
+
+class EventDeliverer:
+    """The worker of one process. `watcher` is the id under which the process waits for notifications of publications,
+    or None if the worker only polls. `stop` is safe to call from any thread."""
+
+    def __init__(
+        self,
+        watcher: UUID | None = None,
+        longest_run_seconds: float = MAX_RUN_SECONDS,
+        observer: Observer = NO_OBSERVER,
+    ) -> None:
+        self._watcher = watcher
+        self._longest_run_seconds = longest_run_seconds
+        self._observer = observer
+        self._stopping = Event()
+        self._subscribers = Subscribers()
+        self._environment: Environment | None = None
+        self.wait_ms: int | None = None
+        """The number of milliseconds until a retry is due, after an idle run, or None if no event waits for a retry.
+        After any other run, the value is 0."""
+
+    def run_once(
+        self, settings: Settings, connection: "psycopg.Connection[Row]", longest_run_seconds: float | None = None
+    ) -> Counts:
+        """Delivers until no bus has work, or until the run's time is over. Raises psycopg.Error, but earlier steps
+        remain committed."""
+        counts = Counter(dict.fromkeys(OUTCOMES, 0))
+        calls = TransactionExecutor(connection)
+        step = EventStep(connection, self._get_environment(settings), self._subscribers, counts)
+        seconds = self._longest_run_seconds if longest_run_seconds is None else longest_run_seconds
+        deadline = monotonic() + seconds
+        self.wait_ms = 0
+        while monotonic() < deadline and not self._stopping.is_set():
+            (sequenced,) = calls.call(SEQUENCE_EVENTS, [EVENTS_PER_CALL])
+            (work,) = calls.call(NEXT_EVENT_WORK, [self._watcher, BUSES_PER_CALL])
+            counts["sequenced"] += sequenced.events
+            moved = False
+            for bus_id in work.buses:
+                moved |= step.deliver(bus_id)
+                moved |= step.retry(bus_id) > 0
+            if not moved and not sequenced.events:
+                self.wait_ms = work.wait_ms
+                break
+        self._observer.counted(counts)
+        return counts
+
+    def stop(self) -> None:
+        """Ends the current run after its step. A stopped worker cannot start again."""
+        self._stopping.set()
+
+    def _get_environment(self, settings: Settings) -> Environment:
+        if self._environment is None or self._environment.settings is not settings:
+            self._environment = build_environment(settings)
+        return self._environment
+
+
+_deliverer = EventDeliverer()
+run_once = _deliverer.run_once
+"""Does one bounded run, for Lambda functions."""
+
+
+def poll_seconds(settings: Settings) -> float | None:
+    """Returns the pause between two runs of a polling function."""
+    return settings.queue_http_delivery_poll_ms / 1000

@@ -1,0 +1,187 @@
+-- The calls of the worker that delivers events (penstock/workers/events.py). A step is one transaction: claim, read,
+-- the deliveries to queues and topics, settle.
+
+-- queue.next_event_work: returns buses that have events to deliver, at most p_limit, and the milliseconds until the
+-- next retry. If no bus has work, registers the process p_watcher for a notification of the next publication
+-- (watch_for_work).
+create or replace function queue.next_event_work(p_watcher uuid, p_limit int, out buses bigint[], out wait_ms int)
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_due timestamptz := (select min(r.due_at) from queue.event_bus b cross join lateral (
+        select x.due_at from queue.event_retry x where x.bus_id = b.bus_id order by x.due_at limit 1) r);
+begin
+    buses := array(
+        select b.bus_id from queue.event_bus b
+        cross join lateral (
+            select p.page from queue.event_page p where p.bus_id = b.bus_id order by p.page desc limit 1) l
+        where (l.page > queue.read_event_cursor(b.bus_id, 0) and exists (
+                select from queue.event_subscriber s
+                where s.bus_id = b.bus_id and s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked))
+            or exists (
+                select from queue.event_subscriber s
+                where s.bus_id = b.bus_id and not s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked)
+        order by random() limit p_limit);
+    buses := buses || array(
+        select b.bus_id from queue.event_bus b
+        where b.bus_id <> all (buses) and exists (
+            select from queue.event_retry r where r.bus_id = b.bus_id and r.due_at <= v_now)
+        limit p_limit);
+    wait_ms := least(3600000, greatest(0, ceil(extract(epoch from v_due - v_now) * 1000)))::int;
+    if buses = '{}' then
+        perform queue.watch_for_work(-1, p_watcher);
+    end if;
+end $$;
+
+-- queue.claim_event_subscribers: locks the delivery of a bus until the end of the transaction, and returns the
+-- subscribers that have events to receive. Returns no row if another worker delivers this bus.
+--   `page` is the last page that the subscriber has received.
+--   `revision` changes with the subscriber's configuration.
+-- Returns all subscribers that follow the bus's cursor, and of the others the p_replays that have waited for the
+-- longest, so that replays take turns.
+create or replace function queue.claim_event_subscribers(p_bus_id bigint, p_replays int)
+returns table (subscriber_id bigint, revision timestamptz, page bigint, first_page bigint, follows boolean)
+language plpgsql as $$
+begin
+    if not pg_try_advisory_xact_lock(queue.event_delivery_key(p_bus_id)) then
+        return;
+    end if;
+    return query
+    with last as materialized (
+        select coalesce((
+            select p.page from queue.event_page p where p.bus_id = p_bus_id order by p.page desc limit 1), 0) as page)
+    (select s.subscriber_id, s.updated_at, c.page, s.first_page, true
+    from queue.event_subscriber s, last l, queue.read_event_cursor(p_bus_id, 0) c(page)
+    where s.bus_id = p_bus_id and s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
+        and c.page < l.page)
+    union all
+    (select s.subscriber_id, s.updated_at, c.page, s.first_page, false
+    from queue.event_subscriber s
+    cross join lateral (
+        select x.page, x.version from queue.event_cursor x
+        where x.bus_id = p_bus_id and x.subscriber_id = s.subscriber_id order by x.version desc limit 1) c
+    where s.bus_id = p_bus_id and not s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
+    order by c.version limit p_replays);
+end $$;
+
+-- queue.read_event_subscribers: returns the configurations of subscribers.
+create or replace function queue.read_event_subscribers(p_ids bigint[])
+returns table (subscriber_id bigint, arn text, bus_arn text, account_id text, region text, created_at timestamptz,
+    target_arn text, configuration jsonb)
+language sql stable as $$
+select s.subscriber_id, s.arn, s.bus_arn, s.account_id, s.region, s.created_at, s.target_arn, s.configuration
+from queue.event_subscriber s where s.subscriber_id = any (p_ids)
+$$;
+
+-- queue.read_event_pages: returns the events of the pages after p_page, in the order of their delivery. Returns whole
+-- pages with up to p_events events and p_bytes bytes, but at least one page. The first row has no event. Its page is
+-- the last page that the caller has read with this call.
+create or replace function queue.read_event_pages(p_bus_id bigint, p_page bigint, p_events int, p_bytes bigint)
+returns table (page bigint, number bigint, ingested_at timestamptz, event_id uuid, content_type smallint, data bytea,
+    account_id text, group_id text, deduplication_id text, source text, detail_type text, metadata jsonb)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_pages bigint[];
+    v_numbers bigint[];
+    v_places bigint[];
+    v_first_at timestamptz;
+    v_last_at timestamptz;
+begin
+    select array_agg(t.page), min(t.first_at), max(t.last_at) into v_pages, v_first_at, v_last_at
+    from (
+        select p.page, p.first_at, p.last_at, row_number() over w as n,
+            sum(cardinality(p.numbers)) over w as events, sum(p.bytes) over w as bytes
+        from (
+            select * from queue.event_page x where x.bus_id = p_bus_id and x.page > p_page
+            order by x.page limit p_events) p
+        window w as (order by p.page)) t
+    where t.n = 1 or (t.events <= p_events and t.bytes <= p_bytes);
+    if v_pages is null then
+        return;
+    end if;
+    return query select max(u.page), null::bigint, null::timestamptz, null::uuid, null::smallint, null::bytea,
+        null::text, null::text, null::text, null::text, null::text, null::jsonb from unnest(v_pages) u(page);
+    select array_agg(u.number order by p.page, u.n), array_agg(p.page order by p.page, u.n) into v_numbers, v_places
+    from queue.event_page p cross join lateral unnest(p.numbers) with ordinality u(number, n)
+    where p.bus_id = p_bus_id and p.page = any (v_pages);
+    -- With the times as constants, PostgreSQL reads and locks only the partitions of the pages.
+    return query execute format(
+        'select u.page, e.number, e.ingested_at, e.event_id, e.content_type, e.data, e.account_id, e.group_id, '
+        'e.deduplication_id, e.source, e.detail_type, e.metadata '
+        'from unnest($1, $2) with ordinality u(number, page, n) '
+        'join queue.event e on e.number = u.number and e.ingested_at between %L and %L order by u.n',
+        v_first_at, v_last_at)
+    using v_numbers, v_places;
+end $$;
+
+-- queue.settle_events: stores what a step has delivered. The caller has claimed the subscribers.
+--   `p_subscribers` and `p_pages` are the last page of each subscriber; the subscriber 0 stands for the bus's cursor.
+--   The other arrays have an element for each event that a target has refused and that is to be tried again after
+--     `p_delays_ms`.
+-- A subscriber that has reached the bus's cursor follows it from now on.
+create or replace function queue.settle_events(
+    p_bus_id bigint, p_subscribers bigint[], p_pages bigint[], p_refused bigint[], p_numbers bigint[],
+    p_times timestamptz[], p_codes text[], p_messages text[], p_delays_ms int[])
+returns table (retries int)
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_cursor bigint;
+begin
+    perform queue.set_event_cursor(p_bus_id, u.subscriber_id, u.page)
+    from unnest(p_subscribers, p_pages) u(subscriber_id, page);
+    v_cursor := queue.read_event_cursor(p_bus_id, 0);
+    update queue.event_subscriber s set follows = true, first_page = u.page
+    from unnest(p_subscribers, p_pages) u(subscriber_id, page)
+    where s.subscriber_id = u.subscriber_id and s.state = 'RUNNING' and u.page >= v_cursor;
+    if found then
+        delete from queue.event_cursor c using queue.event_subscriber s
+        where c.bus_id = p_bus_id and c.subscriber_id = any (p_subscribers) and s.subscriber_id = c.subscriber_id
+            and s.follows;
+    end if;
+    insert into queue.event_retry (bus_id, subscriber_id, number, ingested_at, attempts, first_attempt_at, due_at,
+        error_code, error_message)
+    select p_bus_id, u.subscriber_id, u.number, u.at, 1, v_now, v_now + u.ms * interval '1 millisecond', u.code,
+        u.message
+    from unnest(p_refused, p_numbers, p_times, p_codes, p_messages, p_delays_ms)
+        u(subscriber_id, number, at, code, message, ms);
+    get diagnostics retries = row_count;
+    return next;
+end $$;
+
+-- queue.claim_event_retries: returns up to p_limit due retries of a bus with their events, locked until the end of the
+-- transaction. The data is null if the bus retains the event no longer. Retries of stopped subscribers wait.
+create or replace function queue.claim_event_retries(p_bus_id bigint, p_limit int)
+returns table (retry_id bigint, subscriber_id bigint, revision timestamptz, attempts int, age_seconds double precision,
+    number bigint, ingested_at timestamptz, event_id uuid, content_type smallint, data bytea, account_id text,
+    group_id text, deduplication_id text, source text, detail_type text, metadata jsonb)
+language sql as $$
+with due as materialized (
+    select r.*, s.updated_at from queue.event_retry r
+    join queue.event_subscriber s
+        on s.subscriber_id = r.subscriber_id and s.state = 'RUNNING' and s.deliverable and not s.revoked
+    where r.bus_id = p_bus_id and r.due_at <= (select clock_timestamp())
+    order by r.due_at limit p_limit for update of r skip locked)
+select d.retry_id, d.subscriber_id, d.updated_at, d.attempts,
+    extract(epoch from clock_timestamp() - d.first_attempt_at)::double precision, d.number, d.ingested_at, e.event_id,
+    e.content_type, e.data, e.account_id, e.group_id, e.deduplication_id, e.source, e.detail_type, e.metadata
+from due d left join queue.event e on e.number = d.number and e.ingested_at = d.ingested_at
+order by d.number
+$$;
+
+-- queue.settle_event_retries: deletes the retries whose delivery has ended, and stores when the others are due.
+create or replace function queue.settle_event_retries(
+    p_ended bigint[], p_again bigint[], p_codes text[], p_messages text[], p_delays_ms int[])
+returns table (retries int)
+language plpgsql as $$
+begin
+    delete from queue.event_retry r where r.retry_id = any (p_ended);
+    update queue.event_retry r
+    set attempts = r.attempts + 1, error_code = u.code, error_message = u.message,
+        due_at = clock_timestamp() + u.ms * interval '1 millisecond'
+    from unnest(p_again, p_codes, p_messages, p_delays_ms) u(retry_id, code, message, ms)
+    where r.retry_id = u.retry_id;
+    get diagnostics retries = row_count;
+    return next;
+end $$;
