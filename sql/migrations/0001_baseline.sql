@@ -1702,10 +1702,10 @@ create table queue.event (
     source text,                        -- null for PutRawEvents, as is detail_type
     detail_type text,
     metadata jsonb,
-    data bytea not null
+    data bytea not null,
+    primary key (number, ingested_at, retention_class)
 ) partition by range (retention_class, ingested_at);
 create table queue.event_default partition of queue.event default;
-create index event_of_number on queue.event (number);
 alter sequence queue.event_number owned by queue.event.number;
 
 -- Deduplication ids and content hashes of the last five minutes. `digest` covers the account, the group and the id.

@@ -148,6 +148,7 @@ begin
         returning * into v_bus;
         if found then
             perform queue.add_event_partitions(queue.retention_class(v_bus.retention_days));
+            perform queue.notify_processes('events');   -- The workers begin to wait for publications.
             return query select queue.show_event_bus(v_bus), true, null::text;
             return;
         end if;

@@ -27,8 +27,10 @@ begin
         where b.bus_id <> all (buses) and exists (
             select from queue.event_retry r where r.bus_id = b.bus_id and r.due_at <= v_now)
         limit p_limit);
-    wait_ms := least(3600000, greatest(0, ceil(extract(epoch from v_due - v_now) * 1000)))::int;
-    if buses = '{}' then
+    if v_due is not null then
+        wait_ms := least(3600000, greatest(0, ceil(extract(epoch from v_due - v_now) * 1000)))::int;
+    end if;
+    if buses = '{}' and exists (select from queue.event_bus) then
         perform queue.watch_for_work(-1, p_watcher);
     end if;
 end $$;

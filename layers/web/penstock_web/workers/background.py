@@ -2,6 +2,7 @@
 `_next_pause` returns the pause after a run. While LISTEN works, a worker that has no work sleeps:
 
     deliver, fire, move   until a notification, or until the next delivery or schedule is due
+    events                until a notification, or until the next retry is due
     maintain, measure     for the interval in the settings, or after a round without changes until the next change
     measure               also until a scrape of /metrics
 
@@ -25,6 +26,7 @@ from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import SettingError, Settings
 from penstock.workers import Counts, alert, measure, move
 from penstock.workers.deliver import Deliverer
+from penstock.workers.events import EVENTS, EventDeliverer
 from penstock.workers.fire import Firer
 from penstock.workers.maintain import MAINTENANCE, Maintainer
 from penstock_web.database.activity import Activity
@@ -58,7 +60,37 @@ REGISTERED_SECONDS = 45.0
 REFRESH_SECONDS = 1.0
 
 
-class DeliveryWorker(Worker):
+class RegisteredWorker(Worker):
+    """A worker whose empty runs register the process for a notification of new work (queue.watch_for_work)."""
+
+    _long_polls: LongPollDispatcher
+    _empty_since: float | None = None
+
+    @property
+    def wait_ms(self) -> int | None:
+        """Returns the number of milliseconds until work is due, 0 after a run with work, or None for never."""
+        raise NotImplementedError
+
+    def wake(self) -> None:
+        super().wake()
+        self._empty_since = None
+
+    def _next_pause(self) -> float:
+        """Returns a long pause after an empty run of a registered worker. The first empty runs register the worker."""
+        wait_ms = self.wait_ms
+        now = asyncio.get_running_loop().time()
+        if self._empty_since is None or wait_ms == 0:
+            self._empty_since = now
+        longest = choose_pause(self._pause_seconds, self._long_polls)
+        empty_seconds = now - self._empty_since
+        if empty_seconds < REGISTERING_SECONDS:
+            longest = min(self._pause_seconds, REGISTERING_SECONDS / 2)
+        elif empty_seconds < REGISTERED_SECONDS:
+            longest = min(longest, REGISTERED_SECONDS)
+        return min(longest, wait_ms / 1000) if wait_ms else longest
+
+
+class DeliveryWorker(RegisteredWorker):
     """Makes deliveries. A publication in this process or another process wakes the worker."""
 
     reports_progress = True
@@ -77,8 +109,11 @@ class DeliveryWorker(Worker):
         pause_seconds = settings.queue_http_delivery_poll_ms / 1000
         super().__init__("deliver", self._deliver, settings, pause_seconds, meter, pool)
         self._long_polls = long_polls
-        self._empty_since: float | None = None
         long_polls.on_wake(DELIVERIES, self.wake)
+
+    @property
+    def wait_ms(self) -> int | None:
+        return self._deliverer.wait_ms
 
     def _deliver(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         return self._deliverer.run_once(settings, connection, MAX_TURN_SECONDS if self.takes_turns else None)
@@ -92,22 +127,35 @@ class DeliveryWorker(Worker):
 
     def wake(self) -> None:
         super().wake()
-        self._empty_since = None
         self._deliverer.wake()
 
-    def _next_pause(self) -> float:
-        """Returns a long pause after an empty run of a registered worker. The first empty runs register the worker."""
-        wait_ms = self._deliverer.wait_ms
-        now = asyncio.get_running_loop().time()
-        if self._empty_since is None or wait_ms == 0:
-            self._empty_since = now
-        longest = choose_pause(self._pause_seconds, self._long_polls)
-        empty_seconds = now - self._empty_since
-        if empty_seconds < REGISTERING_SECONDS:
-            longest = min(self._pause_seconds, REGISTERING_SECONDS / 2)
-        elif empty_seconds < REGISTERED_SECONDS:
-            longest = min(longest, REGISTERED_SECONDS)
-        return min(longest, wait_ms / 1000) if wait_ms else longest
+
+class EventWorker(RegisteredWorker):
+    """Delivers the events of buses. A publication in this process or another process wakes the worker, and so does the
+    first bus of the installation."""
+
+    reports_progress = True
+    call_factor = 1
+
+    def __init__(
+        self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter, pool: Pool | None = None
+    ) -> None:
+        self._deliverer = EventDeliverer(uuid4(), observer=WorkerObserver(meter, "events"))
+        pause_seconds = settings.queue_http_delivery_poll_ms / 1000
+        super().__init__("events", self._deliver, settings, pause_seconds, meter, pool)
+        self._long_polls = long_polls
+        long_polls.on_wake(EVENTS, self.wake)
+
+    @property
+    def wait_ms(self) -> int | None:
+        return self._deliverer.wait_ms
+
+    def _deliver(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
+        return self._deliverer.run_once(settings, connection, MAX_TURN_SECONDS if self.takes_turns else None)
+
+    def stop(self) -> None:
+        self._deliverer.stop()
+        super().stop()
 
 
 class FiringWorker(Worker):
@@ -316,6 +364,7 @@ def build_workers(
     workers: list[Worker] = [
         MaintenanceWorker(settings, long_polls, activity, meter, pool),
         MoveTaskWorker(settings, long_polls, meter, pool),
+        EventWorker(settings, long_polls, meter, pool),
         measurement,
     ]
     if settings.queue_schedule_enabled:

@@ -4,16 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
 from threading import Thread
-from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 
 from tests.integration.sql.conftest import Connect
+from tests.support.events import BUS, add_bus, put, sequence
 from tests.support.sql.calls import Connection, value
-
-BUS = "arn:aws:events:us-east-1:000000000000:event-busv2/orders/0000000000000000000000000"
-
 
 ENTRY = '{"Data": "text"}'
 TOO_LONG = f"[{ENTRY.replace('text', 'x' * 600_000)}, {ENTRY.replace('text', 'y' * 600_000)}]"
@@ -22,32 +19,7 @@ TOO_MANY = f"[{', '.join([ENTRY] * 101)}]"
 
 @pytest.fixture
 def bus(db: Connection) -> str:
-    add_bus(db, "orders", BUS)
-    return BUS
-
-
-def add_bus(db: Connection, name: str, arn: str, days: int = 1) -> None:
-    fields = f'{{"retention_days": {days}, "tags": {{}}}}'
-    row = "select error from queue.create_event_bus('000000000000', 'us-east-1', %s, %s, %s, null, null)"
-    assert value(db, row, name, arn, fields) is None
-
-
-def put(db: Connection, bus: str, *bodies: str, **arrays: object) -> list[tuple[UUID, int, bool]]:
-    names = "".join(f", p_{name} => %s" for name in arrays)
-    ids = [uuid4() for _ in bodies]
-    rows = db.execute(
-        "select n, event_id, number, is_duplicate, error from queue.put_bus_events("
-        f"%s, '000000000000', %s, array_fill(1::smallint, array[%s]), %s::bytea[]{names}) order by n",
-        [bus, ids, len(bodies), [body.encode() for body in bodies], *arrays.values()],
-    ).fetchall()
-    assert [row[0] for row in rows] == list(range(1, len(bodies) + 1))
-    assert {row[4] for row in rows} == {None}
-    return [row[1:4] for row in rows]
-
-
-def sequence(db: Connection, limit: int = 1000) -> int:
-    count: int = value(db, "select queue.sequence_events(%s)", limit)
-    return count
+    return add_bus(db)
 
 
 def delivered(db: Connection, bus: str = BUS) -> list[str]:

@@ -1,0 +1,75 @@
+"""Event buses in tests of SQL and of the worker: buses, subscribers and publications without a service."""
+
+from uuid import UUID, uuid4
+
+from psycopg.types.json import Jsonb
+
+from tests.support.sql.calls import Connection, value
+
+ACCOUNT, REGION = "000000000000", "us-east-1"
+BUS = f"arn:aws:events:{REGION}:{ACCOUNT}:event-busv2/orders/0000000000000000000000000"
+
+
+def add_bus(db: Connection, name: str = "orders", arn: str = BUS, days: int = 1) -> str:
+    row = "select error from queue.create_event_bus(%s, %s, %s, %s, %s, null, null)"
+    fields = Jsonb({"retention_days": days, "tags": {}})
+    assert value(db, row, ACCOUNT, REGION, name, arn, fields) is None
+    return arn
+
+
+def put(db: Connection, bus: str, *bodies: str, **arrays: object) -> list[tuple[UUID, int, bool]]:
+    """Publishes events with JSON payloads. Returns their ids, numbers, and whether they are duplicates."""
+    names = "".join(f", p_{name} => %s" for name in arrays)
+    ids = [uuid4() for _ in bodies]
+    rows = db.execute(
+        "select n, event_id, number, is_duplicate, error from queue.put_bus_events("
+        f"%s, '{ACCOUNT}', %s, array_fill(1::smallint, array[%s]), %s::bytea[]{names}) order by n".encode(),
+        [bus, ids, len(bodies), [body.encode() for body in bodies], *arrays.values()],
+    ).fetchall()
+    assert [row[0] for row in rows] == list(range(1, len(bodies) + 1))
+    assert {row[4] for row in rows} == {None}
+    return [row[1:4] for row in rows]
+
+
+def sequence(db: Connection, limit: int = 1000) -> int:
+    count: int = value(db, "select queue.sequence_events(%s)", limit)
+    return count
+
+
+def subscribe(
+    db: Connection,
+    target: str,
+    name: str = "all",
+    bus: str = BUS,
+    start_at: str | None = None,
+    state: str = "RUNNING",
+    parameters: dict[str, object] | None = None,
+    **configuration: object,
+) -> str:
+    """Creates a subscriber as CreateSubscriber stores it. Returns its ARN."""
+    kind = "SnsParameters" if ":sns:" in target else "SqsParameters"
+    stored = {
+        "InvokeConfiguration": {"TargetArn": target, "RoleArn": f"arn:aws:iam::{ACCOUNT}:role/r", kind: parameters},
+        "Transformer": {"Type": "RAW"},
+        "RetryPolicy": {"MaxRetryAttempts": 5, "MaxEventAgeInSeconds": 300, "RetryStrategy": "ALL"},
+        "BatchConfiguration": {"MaxBatchSize": 10, "MaxBatchWindowInSeconds": 0},
+        **configuration,
+    }
+    arn = f"arn:aws:events:{REGION}:{ACCOUNT}:subscriber/{name}/0000000000000000000000000"
+    fields = {
+        "type": "UNORDERED",
+        "starting_position": "LATEST" if start_at is None else "POINT_IN_TIME",
+        "state": state,
+        "target_arn": target,
+        "configuration": stored,
+        "tags": {},
+        "start_at": start_at,
+    }
+    row = "select error from queue.create_event_subscriber(%s, %s, %s, %s, %s, %s, null, null)"
+    assert value(db, row, bus, ACCOUNT, REGION, name, arn, Jsonb(fields)) is None
+    return arn
+
+
+def change_state(db: Connection, subscriber: str, state: str, resume: str | None = None) -> None:
+    row = "select error from queue.update_event_subscriber(%s, %s, '{}', %s)"
+    assert value(db, row, subscriber, state, resume) is None
