@@ -1742,14 +1742,13 @@ create table queue.event_watermark (
 );
 
 -- Numbers below the watermark that were not visible when sequence_events passed them. Their transactions are open or
--- have rolled back. If no transaction of `snapshot` is open, no event will appear.
+-- have rolled back (queue.is_gap_over).
 create table queue.event_gap (
     first_number bigint primary key,
     last_number bigint not null,
-    snapshot pg_snapshot not null,
-    since timestamptz not null,         -- the events were ingested after this time
-    noted_at timestamptz not null,
-    checked_at timestamptz not null default '-infinity'
+    snapshot pg_snapshot not null,      -- the snapshot that did not see the events
+    last_xid xid8,                      -- the events' transactions have lower ids; null: not yet known
+    since timestamptz not null          -- the events were ingested after this time
 );
 
 -- The last page that has been delivered, in the newest row. Subscribers that have read the same pages share the row

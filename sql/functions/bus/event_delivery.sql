@@ -2,8 +2,8 @@
 -- the deliveries to queues and topics, settle.
 
 -- queue.next_event_work: returns buses that have events to deliver, at most p_limit, and the milliseconds until the
--- next retry. If no bus has work, registers the process p_watcher for a notification of the next publication
--- (watch_for_work).
+-- next retry, or a second if an open transaction can have published events. If no bus has work, registers the process
+-- p_watcher for a notification of the next publication (watch_for_work).
 create or replace function queue.next_event_work(p_watcher uuid, p_limit int, out buses bigint[], out wait_ms int)
 language plpgsql as $$
 declare
@@ -27,6 +27,9 @@ begin
         where b.bus_id <> all (buses) and exists (
             select from queue.event_retry r where r.bus_id = b.bus_id and r.due_at <= v_now)
         limit p_limit);
+    if exists (select from queue.event_gap) then       -- An open transaction can publish.
+        v_due := least(v_due, v_now + interval '1 second');
+    end if;
     if v_due is not null then
         wait_ms := least(3600000, greatest(0, ceil(extract(epoch from v_due - v_now) * 1000)))::int;
     end if;

@@ -1,22 +1,23 @@
--- queue.sequence_events: decides the order in which buses deliver events, for at most p_limit events that were
--- committed since the last call. Returns the number of events. Returns 0 if another call is running, so a caller that
--- needs all committed events passes p_waits.
--- The call reads the numbers above the watermark once, with one snapshot, and adds them to the buses' pages. Lower
--- numbers that this snapshot does not see become gaps. A transaction commits its events late if it stays open. Its
--- events fill their gap and receive places in later pages. Therefore an open transaction delays no other event, and
--- needs no lock. Two events keep the order of their numbers if the first was committed before the second was published,
--- because each snapshot that sees the second also sees the first.
--- This file also contains fill_event_gaps and add_event_pages.
+-- queue.sequence_events: decides the order in which buses deliver events, for at most p_limit new events. Returns the
+-- number of events that received places. Returns 0 if another call is running, so a caller that needs all committed
+-- events passes p_waits.
+-- One statement reads the numbers above the watermark and in the gaps, and adds them to the buses' pages. Lower numbers
+-- that its snapshot does not see become gaps. If a transaction stays open, its events fill their gaps when it commits,
+-- and receive places in later pages. Therefore an open transaction delays no other event, and publishers need no lock.
+-- Two events keep the order of their numbers if the first was committed before the second was published, because each
+-- snapshot that sees the second also sees the first.
+-- This file also contains note_event_gaps, shrink_event_gaps, is_gap_over, set_event_watermark and
+-- add_event_pages.
 create or replace function queue.sequence_events(p_limit int, p_waits boolean default false) returns int
 language plpgsql as $$
 declare
     v_key bigint := queue.lock_key(10, 0, 0);
+    v_had_xid boolean := pg_current_xact_id_if_assigned() is not null;
     v_watermark record;
-    v_numbers bigint[];
-    v_count int := 0;
-    v_last bigint;
-    v_first_at timestamptz;
-    v_snapshot pg_snapshot;
+    v_gaps_since timestamptz;
+    v_before pg_snapshot;
+    v_top bigint;
+    v_read record;
 begin
     perform queue.require_read_committed();
     if p_waits then
@@ -24,78 +25,115 @@ begin
     elsif not pg_try_advisory_xact_lock(v_key) then
         return 0;
     end if;
-    v_count := queue.fill_event_gaps();
-    select w.number, w.since, w.version into v_watermark from queue.event_watermark w order by w.version desc limit 1;
+    select w.number, w.since into v_watermark from queue.event_watermark w order by w.version desc limit 1;
     v_watermark.number := coalesce(v_watermark.number, 0);
-    -- With the time as a constant, PostgreSQL reads and locks only the newest partitions.
-    execute format('select array_agg(s.number), max(s.number), min(s.ingested_at), pg_current_snapshot() from ('
-            'select e.number, e.ingested_at from queue.event e where e.number > $1 and e.ingested_at > %L '
-            'order by e.number limit $2) s', coalesce(v_watermark.since, '-infinity'))
-    into v_numbers, v_last, v_first_at, v_snapshot using v_watermark.number, p_limit;
-    if v_numbers is null then
-        return v_count;
+    v_watermark.since := coalesce(v_watermark.since, '-infinity');
+    v_gaps_since := (select min(g.since) from queue.event_gap g);
+    v_before := pg_current_snapshot();
+    v_top := coalesce(pg_sequence_last_value('queue.event_number'), 0);
+    -- With the times as constants, PostgreSQL reads and locks only the newest partitions.
+    execute 'select array_agg(s.number order by s.number) as numbers, min(s.ingested_at) as first_at, '
+        'count(*) filter (where s.number > $1) as count, max(s.number) filter (where s.number > $1) as last, '
+        'min(s.ingested_at) filter (where s.number > $1) as new_at, pg_current_snapshot() as snapshot from ('
+        || format('(select e.number, e.ingested_at from queue.event e where e.number > $1 and e.ingested_at > %L '
+            'order by e.number limit $2)', v_watermark.since)
+        || case when v_gaps_since is null then '' else
+            format('union all (select e.number, e.ingested_at from queue.event_gap g '
+                'join queue.event e on e.number between g.first_number and g.last_number and e.ingested_at > %L)',
+                v_gaps_since) end
+        || ') s'
+    into v_read using v_watermark.number, p_limit;
+    if v_gaps_since is not null then
+        perform queue.shrink_event_gaps(v_read.numbers, v_before);
     end if;
-    if v_last - v_watermark.number > cardinality(v_numbers) then
-        insert into queue.event_gap (first_number, last_number, snapshot, since, noted_at)
-        select g.first_number, g.last_number, v_snapshot, coalesce(v_watermark.since, '-infinity'), clock_timestamp()
-        from (select lag(u.number, 1, v_watermark.number) over (order by u.number) + 1 as first_number,
-                u.number - 1 as last_number
-            from unnest(v_numbers) u(number)) g
-        where g.first_number <= g.last_number;
+    if v_read.count > 0 then
+        -- A number above `last` was taken after it, so its event is not older, apart from the duration of a call.
+        perform queue.set_event_watermark(v_read.last, v_read.new_at);
+        v_top := v_read.last;
+    elsif v_top > v_watermark.number then
+        perform queue.set_event_watermark(v_top, clock_timestamp());
     end if;
-    perform queue.add_event_pages(v_numbers, v_first_at);
-    delete from queue.event_watermark w where w.version <= v_watermark.version;
-    -- A number above v_last was taken after v_last, so its event is not older, apart from the duration of a call.
-    insert into queue.event_watermark (number, since) values (v_last, v_first_at - interval '1 day');
-    return v_count + cardinality(v_numbers);
+    if v_top - v_watermark.number > v_read.count then
+        perform queue.note_event_gaps(
+            v_read.numbers, v_watermark.number, v_top, v_watermark.since, v_read.snapshot, v_had_xid);
+    end if;
+    if v_read.numbers is not null then
+        perform queue.add_event_pages(v_read.numbers, v_read.first_at);
+    end if;
+    return coalesce(cardinality(v_read.numbers), 0);
 end $$;
 
--- queue.fill_event_gaps: adds the events that were committed in gaps to pages. Returns their number. Deletes a gap if
--- no transaction can fill it. Reads older gaps at most once a second, because the gaps of rolled-back transactions stay
--- until all transactions that were open with them have ended.
-create or replace function queue.fill_event_gaps() returns int
+-- queue.note_event_gaps: stores the numbers after p_after, up to p_until, that are missing in p_numbers.
+--   `p_snapshot` is the snapshot that did not see them.
+--   `p_had_xid` is true if the transaction received its id before it read the numbers.
+-- A publisher receives its transaction id before it takes a number. A transaction id that this transaction receives
+-- after its read is therefore greater than the ids of all transactions that can fill the gaps. If this transaction has
+-- an older id, last_xid stays null until a later call stores its own.
+create or replace function queue.note_event_gaps(
+    p_numbers bigint[], p_after bigint, p_until bigint, p_since timestamptz, p_snapshot pg_snapshot,
+    p_had_xid boolean)
+returns void
 language plpgsql as $$
 declare
-    v_now timestamptz := clock_timestamp();
-    v_snapshot pg_snapshot := pg_current_snapshot();
+    v_xid xid8 := case when not p_had_xid then pg_current_xact_id() end;
+begin
+    insert into queue.event_gap (first_number, last_number, snapshot, last_xid, since)
+    select g.first_number, g.last_number, p_snapshot, v_xid, p_since
+    from (select lag(u.number, 1, p_after) over (order by u.number) + 1 as first_number, u.number - 1 as last_number
+        from (select n from unnest(p_numbers) n where n > p_after union all select p_until + 1) u(number)) g
+    where g.first_number <= g.last_number;
+    if v_xid is not null then
+        update queue.event_gap g set snapshot = p_snapshot, last_xid = v_xid where g.last_xid is null;
+    end if;
+end $$;
+
+-- queue.shrink_event_gaps: removes p_numbers from the gaps, and gaps that no transaction can fill any more.
+--   `p_before` is a snapshot that is older than the read of p_numbers, so the read saw all events of the transactions
+--     that had ended before it.
+create or replace function queue.shrink_event_gaps(p_numbers bigint[], p_before pg_snapshot) returns void
+language plpgsql as $$
+declare
     v_gap record;
     v_numbers bigint[];
-    v_found bigint[] := '{}';
-    v_first_at timestamptz := 'infinity';
-    v_at timestamptz;
+    v_is_over boolean;
 begin
-    for v_gap in
-        select g.*,
-            not exists (select from pg_snapshot_xip(g.snapshot) x(xid)
-                where not pg_visible_in_snapshot(x.xid, v_snapshot)) as is_over
-        from queue.event_gap g
-        where g.checked_at < v_now - case when g.noted_at > v_now - interval '2 seconds' then interval '0'
-            else interval '1 second' end
-        order by g.first_number
-    loop
-        -- This statement's snapshot is newer than v_snapshot, so it sees all events of transactions that were over.
-        execute format('select array_agg(e.number order by e.number), min(e.ingested_at) from queue.event e '
-            'where e.number between $1 and $2 and e.ingested_at > %L',
-            case when v_gap.is_over then '-infinity' else v_gap.since end)
-        into v_numbers, v_at using v_gap.first_number, v_gap.last_number;
-        if v_gap.is_over or v_numbers is not null then
-            delete from queue.event_gap g where g.first_number = v_gap.first_number;
-            insert into queue.event_gap (first_number, last_number, snapshot, since, noted_at, checked_at)
-            select r.first_number, r.last_number, v_gap.snapshot, v_gap.since, v_gap.noted_at, v_now
-            from (select lag(u.number, 1, v_gap.first_number - 1) over (order by u.number) + 1 as first_number,
-                    u.number - 1 as last_number
-                from unnest(v_numbers || (v_gap.last_number + 1)) u(number)) r
-            where not v_gap.is_over and r.first_number <= r.last_number;
-            v_found := v_found || v_numbers;
-            v_first_at := least(v_first_at, v_at);
-        else
-            update queue.event_gap g set checked_at = v_now where g.first_number = v_gap.first_number;
-        end if;
+    for v_gap in select g.* from queue.event_gap g order by g.first_number loop
+        v_is_over := queue.is_gap_over(v_gap.snapshot, v_gap.last_xid, p_before);
+        v_numbers := array(
+            select n from unnest(p_numbers) n where n between v_gap.first_number and v_gap.last_number order by n);
+        continue when v_numbers = '{}' and not v_is_over;
+        delete from queue.event_gap g where g.first_number = v_gap.first_number;
+        insert into queue.event_gap (first_number, last_number, snapshot, last_xid, since)
+        select r.first_number, r.last_number, v_gap.snapshot, v_gap.last_xid, v_gap.since
+        from (select lag(u.number, 1, v_gap.first_number - 1) over (order by u.number) + 1 as first_number,
+                u.number - 1 as last_number
+            from unnest(v_numbers || (v_gap.last_number + 1)) u(number)) r
+        where not v_is_over and r.first_number <= r.last_number;
     end loop;
-    if v_found <> '{}' then
-        perform queue.add_event_pages(v_found, v_first_at);
-    end if;
-    return cardinality(v_found);
+end $$;
+
+-- queue.is_gap_over: returns whether all transactions that could fill a gap had ended before p_now. These are the
+-- transactions that were open in p_snapshot, and those with ids between its end and p_last_xid. A snapshot does not
+-- list an open transaction that is younger than all completed ones.
+create or replace function queue.is_gap_over(p_snapshot pg_snapshot, p_last_xid xid8, p_now pg_snapshot)
+returns boolean
+language sql immutable
+return p_last_xid is not null and not exists (
+    select from (
+        select x from pg_snapshot_xip(p_snapshot) x
+        union all
+        select n::text::xid8 from generate_series(
+            pg_snapshot_xmax(p_snapshot)::text::bigint, p_last_xid::text::bigint - 1) n) o(xid)
+    where not pg_visible_in_snapshot(o.xid, p_now));
+
+-- queue.set_event_watermark: stores the last number up to which sequence_events has read.
+--   `p_at` is the earliest time at which an event with a later number can have been ingested, apart from the duration
+--     of a call.
+create or replace function queue.set_event_watermark(p_number bigint, p_at timestamptz) returns void
+language plpgsql as $$
+begin
+    delete from queue.event_watermark;
+    insert into queue.event_watermark (number, since) values (p_number, p_at - interval '1 day');
 end $$;
 
 -- queue.add_event_pages: appends events to the pages of their buses, in the order of their numbers. A page has at most

@@ -31,7 +31,11 @@ def run(db: Connection, **expected: int) -> None:
 
 
 def take(db: Connection, queue: str) -> list[str]:
-    return sorted(body for _ in range(20) for body in bodies(receive(db, queue, 10)))
+    """Receives messages until the queue is empty. Returns their bodies in the order of the texts."""
+    found: list[str] = []
+    while received := bodies(receive(db, queue, 10)):
+        found += received
+    return sorted(found)
 
 
 def make_due(db: Connection) -> None:

@@ -13,6 +13,7 @@ from penstock.settings import Settings
 from penstock.workers import maintain, measure
 from tests.support.database import Database
 from tests.support.delivery.rows import publish
+from tests.support.events import sequence
 from tests.support.schedules.rows import Hour, put
 from tests.support.sql.calls import Connection, call, create, delete, receive, send, value
 from tests.support.sql.move_tasks import dead_queue, start
@@ -79,9 +80,12 @@ def test_the_retention_of_a_message_is_over(db: Connection, suffix: str) -> None
 
 def test_ids_have_yet_to_jump(db: Connection) -> None:
     value(db, "select queue.check_server(true)")
-    assert due(db) == ["maintenance"]
+    assert due(db) == ["events", "maintenance"]
     while value(db, "select queue.jump_ids(100)"):
         pass
+    assert due(db) == ["events"]  # The numbers over which the sequence has jumped
+    sequence(db)
+    sequence(db)
     assert due(db) == []
 
 
