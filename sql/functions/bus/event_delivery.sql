@@ -1,5 +1,4 @@
--- The calls of the worker that delivers events (penstock/workers/events.py). A step is one transaction: claim, read,
--- the deliveries to queues and topics, settle.
+-- Calls of the worker that delivers events. A step is one transaction: claim, read, send, settle.
 
 -- queue.next_event_work: returns buses that have events to deliver, at most p_limit, and the milliseconds until the
 -- next retry, or a second if an open transaction can have published events. If no bus has work, registers the process

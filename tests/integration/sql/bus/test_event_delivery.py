@@ -38,7 +38,7 @@ def take(db: Connection, queue: str) -> list[str]:
     return sorted(found)
 
 
-def make_due(db: Connection) -> None:
+def expire_pauses(db: Connection) -> None:
     db.execute("update queue.event_retry set due_at = due_at - interval '1 hour'")
 
 
@@ -192,7 +192,7 @@ def test_a_deleted_subscriber_leaves_nothing_behind(db: Connection) -> None:
     assert (
         value(db, "select deleted from queue.delete_event_subscriber((select arn from queue.event_subscriber))") is True
     )
-    make_due(db)
+    expire_pauses(db)
     run(db)
     db.execute("select queue.maintain_events(100)")
     assert value(db, "select count(*) from queue.event_retry") == 0
@@ -298,7 +298,7 @@ def test_a_missing_queue_does_not_stop_the_others_and_gets_its_events_later(db: 
     assert take(db, good) == ["1", "2", "3"]
     missing = create(db, "missing")
     run(db)  # The retries are not due.
-    make_due(db)
+    expire_pauses(db)
     run(db, delivered=3)
     assert take(db, missing) == ["1", "2", "3"]
     assert value(db, "select count(*) from queue.event_retry") == 0
@@ -310,9 +310,9 @@ def test_an_event_ends_in_the_failure_queue_after_its_attempts(db: Connection) -
     arn = subscribe(db, arn_of("missing"), RetryPolicy=retry, OnFailureConfiguration={"Arn": dead})
     ((event_id, number, _),) = put(db, BUS, '"payload"', groups=["g"])
     run(db)
-    make_due(db)
+    expire_pauses(db)
     run(db)
-    make_due(db)
+    expire_pauses(db)
     run(db, failed=1)
     (message,) = receive(db, dead, 10)
     at = value(db, "select ingested_at from queue.event where number = %s", number).astimezone(UTC)
@@ -349,7 +349,7 @@ def test_an_event_ends_by_its_age_since_the_first_attempt(db: Connection) -> Non
     put(db, BUS, "1")
     run(db)
     db.execute("update queue.event_retry set first_attempt_at = first_attempt_at - interval '61 seconds'")
-    make_due(db)
+    expire_pauses(db)
     run(db, failed=1)
     (message,) = receive(db, dead, 10)
     assert json.loads(message.body)["exhaustedRetryCondition"] == "MaximumEventAgeInSeconds"
@@ -412,10 +412,10 @@ def test_an_error_of_the_database_stops_one_subscriber_only(db: Connection) -> N
     put(db, BUS, "1")
     run(db, delivered=1)
     for _ in range(8):  # A fault of the service ends no delivery.
-        make_due(db)
+        expire_pauses(db)
         run(db)
     db.execute("drop trigger refuse on queue.log")
-    make_due(db)
+    expire_pauses(db)
     run(db, delivered=1)
     assert (take(db, good), take(db, bad)) == (["1"], ["1"])
 
@@ -425,7 +425,7 @@ def test_an_event_beyond_its_retention_is_dropped_from_its_retries(db: Connectio
     put(db, BUS, "1")
     run(db)
     db.execute("delete from queue.event")
-    make_due(db)
+    expire_pauses(db)
     run(db, dropped=1)
     assert value(db, "select count(*) from queue.event_retry") == 0
 

@@ -116,7 +116,7 @@ class EventStep:
             known = self._subscribers.find([(row.subscriber_id, row.revision) for row in rows], self._calls)
             due = [row for row in rows if row.data is not None and row.subscriber_id in known]
             self._counts["dropped"] += len(rows) - len(due)
-            shipments = [Shipment(known[row.subscriber_id], read_retried_event(row)) for row in due]
+            shipments = [Shipment(known[row.subscriber_id], read_event(row)) for row in due]
             refusals = self._send(shipments)
             self._settle_retries(rows, due, shipments, refusals)
             return len(rows)
@@ -244,23 +244,17 @@ def list_shipments(
     ]
 
 
-def read_event(row: PageRow) -> Event:
+def read_event(row: PageRow | EventRetryRow) -> Event:
     return Event(
         row.number or 0,
         row.ingested_at,
         UUID(str(row.event_id)),
         ContentType(row.content_type),
-        bytes(row.data),
-        *row[6:],
-    )
-
-
-def read_retried_event(row: EventRetryRow) -> Event:
-    return Event(
-        row.number,
-        row.ingested_at,
-        UUID(str(row.event_id)),
-        ContentType(row.content_type),
         bytes(row.data or b""),
-        *row[10:],
+        row.account_id,
+        row.group_id,
+        row.deduplication_id,
+        row.source,
+        row.detail_type,
+        row.metadata,
     )

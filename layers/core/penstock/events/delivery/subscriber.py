@@ -40,7 +40,6 @@ class Subscriber(Struct):
     region: str
     created_at: datetime
     target_arn: str
-    configuration: JsonObject
     with_metadata: bool
     retries: RetryPolicy
     dead_letter_arn: str | None = None
@@ -82,7 +81,13 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
     invoke = configuration["InvokeConfiguration"]
     start = configuration.get("PointInTimeConfiguration") or {}
     return Subscriber(
-        *row,
+        row.subscriber_id,
+        row.arn,
+        row.bus_arn,
+        row.account_id,
+        row.region,
+        row.created_at,
+        row.target_arn,
         with_metadata=configuration["Transformer"]["Type"] == "WITH_METADATA",
         retries=convert(configuration["RetryPolicy"], RetryPolicy),
         dead_letter_arn=(configuration.get("OnFailureConfiguration") or {}).get("Arn"),
