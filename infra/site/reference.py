@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -57,30 +58,89 @@ def _render_rest() -> Iterator[str]:
     schemas: Mapping[str, Any] = document["components"]["schemas"]
     yield "# REST API\n"
     yield "For developers: look up the path, the parameters, the body and the responses of a request.\n"
-    yield "A running service serves the same contents as an OpenAPI document at `/v1/openapi.json`.\n"
+    yield "A running service serves the same contents as an OpenAPI document at `/v1/openapi.json`, also with the"
+    yield "schemas of all responses.\n"
+    common = _find_common_errors(document)
+    yield "## Errors of every request\n"
+    yield "Every request below `/v1` can fail with these errors ([Errors](errors.md)), and lists only other errors.\n"
+    yield from _render_table(("status", "codes"), [(status, ", ".join(codes)) for status, codes in common.items()])
     sections: dict[str, list[str]] = defaultdict(list)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             sections[operation.get("tags", ["service"])[0]].extend(
-                _render_request(method.upper(), path, operation, schemas)
+                _render_request(method.upper(), path, operation, schemas, common)
             )
     for tag, lines in sections.items():
         yield f"## {tag.capitalize()}\n"
         yield from lines
 
 
-def _render_request(method: str, path: str, operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[str]:
+def _find_common_errors(document: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Maps each status to the codes that all requests below /v1/queues have."""
+    operations = [
+        operation
+        for path, methods in document["paths"].items()
+        if path.startswith("/v1/queues")
+        for operation in methods.values()
+    ]
+    found = [{(status, code) for status, code in _list_errors(operation)} for operation in operations]
+    common: dict[str, list[str]] = defaultdict(list)
+    for status, code in sorted(set.intersection(*found)):
+        common[status].append(code)
+    return common
+
+
+def _list_errors(operation: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for status, response in operation["responses"].items():
+        if status >= "400":
+            yield from ((status, code) for code in _name_response(response).split(", "))
+
+
+def _render_request(
+    method: str,
+    path: str,
+    operation: Mapping[str, Any],
+    schemas: Mapping[str, Any],
+    common: Mapping[str, Sequence[str]],
+) -> Iterator[str]:
     yield f"### {method} {path}\n"
     yield f"{_join(operation.get('description') or operation['summary'])}\n"
     parameters = [
-        (each["name"], each["in"], _name_type(each["schema"], schemas), "yes" if each.get("required") else "")
+        (
+            f"`{each['name']}`",
+            _name_type(each["schema"], schemas),
+            "yes" if each.get("required") else "",
+            each["description"],
+        )
         for each in operation.get("parameters", ())
     ]
-    yield from _render_table(("parameter", "in", "type", "required"), parameters)
+    yield from _render_table(("parameter", "type", "required", "meaning"), parameters)
     for content in operation.get("requestBody", {}).get("content", {}).values():
         yield from _render_members("Body", content["schema"], schemas)
-    responses = (f"{status} {_name_response(response)}".strip() for status, response in operation["responses"].items())
-    yield f"Responses: {', '.join(responses)}.\n"
+        if "example" in content:
+            yield f"Example:\n\n```json\n{json.dumps(content['example'])}\n```\n"
+    for status, response in operation["responses"].items():
+        if status < "400":
+            yield from _render_response(status, response, schemas)
+    others = [
+        f"{status} {code}".strip() for status, code in _list_errors(operation) if code not in common.get(status, ())
+    ]
+    if others:
+        yield f"Errors: {', '.join(others)}.\n"
+
+
+def _render_response(status: str, response: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[str]:
+    """Renders a line with the members of a response."""
+    schema = next((content.get("schema", {}) for content in response.get("content", {}).values()), {})
+    schema = _resolve(schema, schemas)
+    schema = next(iter(schema.get("anyOf", ())), schema)
+    kind = "a list of " if schema.get("type") == "array" else ""
+    schema = _resolve(schema.get("items", schema) if kind else schema, schemas)
+    members = ", ".join(
+        f"`{name}` ({_name_type(part, schemas)})" for name, part in schema.get("properties", {}).items()
+    )
+    text = f": {kind}{members}" if members else (": no body" if status == "204" else "")
+    yield f"Response {status}{text}.\n"
 
 
 def _name_response(response: Mapping[str, Any]) -> str:

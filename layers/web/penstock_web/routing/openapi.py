@@ -2,9 +2,11 @@
 for statuses that the document does not list.
 """
 
+import tomllib
 from collections.abc import Mapping
 from http import HTTPStatus
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -32,6 +34,7 @@ EVERY_ROUTE: Final = (
 route that takes no body."""
 
 
+_MEANINGS: Final = Path(__file__).with_name("meanings.toml")
 UNREADABLE: Final = "Done. The caller may not read the resource."
 
 
@@ -70,17 +73,37 @@ def describe_error_responses(*kinds: type[AwsError]) -> Responses:
 
 
 def complete_document(document: dict[str, Any]) -> dict[str, Any]:
-    """Adds the error schema to FastAPI's document. Removes FastAPI's status 422, because the service answers invalid
-    requests with 400.
+    """Adds the error schema, meanings and examples to FastAPI's document. Removes FastAPI's status 422, because the
+    service answers invalid requests with 400.
     """
-    for operations in document["paths"].values():
-        for operation in operations.values():
+    texts = tomllib.loads(_MEANINGS.read_text())
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
             operation["responses"].pop("422", None)
+            for parameter in operation.get("parameters", ()):
+                parameter.setdefault("description", texts["parameters"].get(parameter["name"], ""))
+            for content in operation.get("requestBody", {}).get("content", {}).values():
+                _add_meanings(content["schema"], texts["members"])
+                if example := texts["examples"].get(f"{method.upper()} {path}"):
+                    content["example"] = msgspec.json.decode(example)
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     schemas[ERROR] = build_schema(ErrorResponse)
     return document
+
+
+def _add_meanings(schema: dict[str, Any], meanings: Mapping[str, Any]) -> None:
+    """Adds the missing descriptions of an object's members, and of the members of inner objects."""
+    own = meanings.get(schema.get("title", ""), {})
+    for name, member in schema.get("properties", {}).items():
+        if text := own.get(name) or meanings.get(name):
+            member.setdefault("description", text)
+        _add_meanings(member, meanings)
+    inner = [schema.get("items"), schema.get("additionalProperties"), *schema.get("anyOf", ())]
+    for part in inner:
+        if isinstance(part, dict):
+            _add_meanings(part, meanings)
 
 
 def build_schema(kind: object) -> dict[str, object]:

@@ -5,12 +5,14 @@ import inspect
 import json
 import pkgutil
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from fastapi import APIRouter
 
@@ -32,7 +34,7 @@ from penstock_web.mcp.tools import TOOLS
 from penstock_web.rest.api import ROUTES
 from penstock_web.rest.application import RestApplication
 from penstock_web.routing.errors import ERROR_TABLE
-from penstock_web.routing.openapi import EVERY_ROUTE
+from penstock_web.routing.openapi import _MEANINGS, EVERY_ROUTE
 from penstock_web.routing.routes import AdmittingRoute, Routes
 
 Operation = dict[str, Any]
@@ -365,3 +367,37 @@ def test_the_page_lists_the_actions_of_penstock_alone() -> None:
     page = (Path(__file__).parents[4] / "docs/operate/policies.md").read_text()
     listed = page.partition("prefix `penstock:`:")[2].partition(". Every API requires")[0]
     assert {f"penstock:{name}" for name in re.findall(r"`(\w+)`", listed)} == OWN_ACTIONS
+
+
+def members(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields each member of a body with its meaning, also of inner objects."""
+    for name, member in schema.get("properties", {}).items():
+        yield f"{schema.get('title')}.{name}", member.get("description", "")
+        yield from members(member)
+    for part in (schema.get("items"), schema.get("additionalProperties"), *schema.get("anyOf", ())):
+        if isinstance(part, dict):
+            yield from members(part)
+
+
+def bodies(routes: dict[str, Operation]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, operation in routes.items():
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            yield name, content
+
+
+def test_every_parameter_and_member_of_a_body_has_a_meaning(routes: dict[str, Operation]) -> None:
+    parameters = [
+        f"{name} {each['name']}"
+        for name, operation in routes.items()
+        for each in operation.get("parameters", ())
+        if not each["description"]
+    ]
+    found = [name for _, content in bodies(routes) for name, meaning in members(content["schema"]) if not meaning]
+    assert (parameters, found) == ([], [])
+
+
+def test_the_example_of_a_body_is_valid(routes: dict[str, Operation]) -> None:
+    examples = {name: content for name, content in bodies(routes) if "example" in content}
+    assert examples.keys() == tomllib.loads(_MEANINGS.read_text())["examples"].keys()
+    for content in examples.values():
+        jsonschema.validate(content["example"], content["schema"])
