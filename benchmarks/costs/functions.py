@@ -49,8 +49,8 @@ For operators: see how long each Lambda function takes, cold and warm.
 - **Cold**: a new process imports the handler, reads its secret, connects through PgBouncer and responds. The secret has
   `DATABASE_URL`; a Secrets Manager on the same machine stores it and uses TLS with all of the machine's certificate
   authorities. AWS's part of a cold start (fetching the code, starting the microVM) comes on top.
-- **Processor**: the CPU time of the function's process, without PgBouncer and PostgreSQL: of the least cold start,
-  and the mean of the warm invocations.
+- **Processor**: the CPU time of the function's process, without PgBouncer and PostgreSQL: of the cold start
+  with the least, and the mean of the warm invocations.
 - **Machine**: the code from `sam build`, in processes of awslambdaric (as `make lambda`), with PostgreSQL and PgBouncer
   on the same machine: {machine}.
 - **Other programs** used {busy:.0%} of the cores before the run.{busy_note}
@@ -61,7 +61,8 @@ docs/explain/functions_latency.md`.
 """
 # The note quotes the last run on an idle machine.
 BUSY_NOTE = """ The processor times are therefore upper bounds, and
-  the table has no latencies. On 2026-11-26, on an idle Intel Xeon and with `DATABASE_URL` as a variable, the functions'
+  latencies would mislead, so the table omits them. On 2026-11-26, on an idle Intel Xeon and with `DATABASE_URL` as a
+  variable, the functions'
   cold p50 was 184 to 341 ms (Rest: 543), and their warm p50 0.7 to 4 ms (SqsSendMessage and SqsReceiveMessage: 1.8,
   SqsDeleteMessage: 2.0)."""
 PROCESSOR = {"cold_processor_ms": "cold processor", "warm_processor_ms": "warm processor"}

@@ -131,8 +131,8 @@ def _render_request(
 
 def _render_response(status: str, response: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[str]:
     """Renders a line with the members of a response."""
-    schema = next((content.get("schema", {}) for content in response.get("content", {}).values()), {})
-    schema = _resolve(schema, schemas)
+    contents = response.get("content", {}).values()
+    schema = _resolve(next((content.get("schema", {}) for content in contents), {}), schemas)
     schema = next(iter(schema.get("anyOf", ())), schema)
     kind = "a list of " if schema.get("type") == "array" else ""
     schema = _resolve(schema.get("items", schema) if kind else schema, schemas)
