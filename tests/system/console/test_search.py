@@ -99,6 +99,6 @@ def test_the_code_of_the_tutorial_fits_a_usual_window(browser: Any, console: Ser
 
 def test_each_section_has_a_page(browser: Any, console: Service) -> None:
     with opened(browser) as page:
-        for section in ("start", "guides", "operate", "reference", "explain", "decisions", "project"):
+        for section in ("start/examples", "guides", "operate", "reference", "explain", "decisions", "project"):
             assert page.goto(f"{console.url}/docs/{section}/").ok, section
             assert page.get_by_role("article").get_by_role("link").count() > 2, section

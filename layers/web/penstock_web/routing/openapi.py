@@ -16,7 +16,9 @@ from penstock.errors import AwsError
 
 from .errors import UnsupportedMediaType, status_and_code
 
-Responses = dict[int | str, dict[str, Any]]
+Node = dict[str, Any]
+"""An object of the document."""
+Responses = dict[int | str, Node]
 
 ERROR: Final = "ErrorResponse"
 """Names the error schema in the document."""
@@ -72,7 +74,7 @@ def describe_error_responses(*kinds: type[AwsError]) -> Responses:
     }
 
 
-def complete_document(document: dict[str, Any]) -> dict[str, Any]:
+def complete_document(document: Node) -> Node:
     """Adds the error schema, meanings and examples to FastAPI's document. Removes FastAPI's status 422, because the
     service answers invalid requests with 400.
     """
@@ -93,7 +95,7 @@ def complete_document(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _add_meanings(schema: dict[str, Any], meanings: Mapping[str, Any]) -> None:
+def _add_meanings(schema: Node, meanings: Node) -> None:
     """Adds the missing descriptions of an object's members, and of the members of inner objects."""
     own = meanings.get(schema.get("title", ""), {})
     for name, member in schema.get("properties", {}).items():
