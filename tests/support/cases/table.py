@@ -111,13 +111,14 @@ LONGEST: Final = 110
 
 HEAD = """# Unusual requests
 
-For developers: look up the response to a request with one unusual parameter, by action: a parameter that is
-absent, null, empty, too long, of a wrong type or in another letter case, a value that is out of range, two that exclude
-each other. `make test` sends each of them, and compares code, status, and the text where AWS's is known. The source
-says where code and status are from ("our choice": no page of AWS and no report of a user says); texts are as users of
-AWS quote them.
+For developers: look up the response to a request with one unusual parameter.
 
-`make cases` writes this page from `tests/support/cases`. A response of 200 is a success.
+Each action has its cases: a parameter that is absent, null, empty, too long, of a wrong type or in another letter case,
+a value that is out of range, or two parameters that exclude each other. Tests send each request, and compare the code,
+the status, and the text if AWS's text is known. The source says where code and status are from. "Our choice" means that
+no page of AWS and no report of a user says it. Texts are as users of AWS quote them.
+
+A response of 200 is a success.
 """
 
 
