@@ -135,6 +135,7 @@ def test_numbers_beyond_the_range_of_doubles_differ_by_one_digit() -> None:
         ({"e": {"f\x00": [1], "g": [2]}}, {"e": [{"f\x00": 1, "g": 2}, {}]}, True),
         ({"e": [1], "e.f": [1]}, {"e": [1, {"f": 1}]}, False),
         ({"e": {"f": {"g": [1]}, "h": [2]}}, {"e": [{"h": 2}, {"h": 2, "f": {}, "f.g": 1}]}, True),
+        ({"e": {"f": {"g": [1], "h": [2]}}}, {"e": {"f": [{"g": 1}, {"h": 2}], "f.g": 1}}, True),
         # payloads that are not objects
         ({"a": [1], "b": [2]}, [{"a": 1, "b": 2}, {"a": 3}], True),
         ({"a": [1], "b": [2]}, [{"a": 1}, {"b": 2}], False),
