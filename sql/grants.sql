@@ -35,6 +35,9 @@ begin
             execute format('revoke all on %s from %I', v_secrets, v_role);
         end if;
     end loop;
+    if to_regrole('penstock_api') is not null then
+        grant truncate on queue.write_probe to penstock_api;
+    end if;
     if to_regrole('penstock_metrics') is not null then
         grant insert, update, delete on queue.metrics_window, queue.metrics_latency, queue.metrics_forecast,
             queue.metrics_run, queue.metrics_range, queue.metrics_open to penstock_metrics;

@@ -1578,6 +1578,14 @@ create table queue.worker_position (
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 
 
+create unlogged table queue.write_probe (
+    filler text not null
+);
+alter table queue.write_probe alter filler set storage plain;
+comment on table queue.write_probe is
+    'Rows that probe_write inserts and rolls back, to find out whether the disk has space. The table is always empty.';
+
+
 -- Alerts -------------------------------------------------------------------------------------------------------------
 
 create table queue.alert_target (

@@ -17,6 +17,7 @@ from penstock_web.local.state import cache_directory
 from penstock_web.metrics.families import (
     BLOCKS,
     DATABASE_UP,
+    DATABASE_WRITABLE,
     MEASUREMENT_AGE,
     QUEUE_GAUGES,
     QUEUE_VERDICTS,
@@ -32,7 +33,7 @@ def families() -> list[tuple[Family, tuple[str, ...]]]:
     read = [(family, (label,) if label else ()) for family, label in READINGS.values()]
     queues: list[tuple[Family, tuple[str, ...]]] = [(family, ("queue",)) for family, _ in QUEUE_GAUGES]
     of_all = [(MEASUREMENT_AGE, ()), (QUEUES_MEASURED, ())]
-    return [*own, (DATABASE_UP, ()), *queues, *of_all, *QUEUE_VERDICTS.items(), *read]
+    return [*own, (DATABASE_UP, ()), (DATABASE_WRITABLE, ()), *queues, *of_all, *QUEUE_VERDICTS.items(), *read]
 
 
 def table() -> list[str]:

@@ -34,6 +34,7 @@ from penstock.http import HttpRequest
 from penstock.settings import SettingError, Settings
 
 from .access_log.exchange import LoggedExchange
+from .database.write_probe import WriteProbe
 from .http import welcome
 from .http.asgi_request import serve_request
 from .http.aws_protocols import AwsApplication, names_action
@@ -99,17 +100,21 @@ class Application(RestApplication):
 
     def _add_health_and_metrics(self, environment: Environment) -> None:
         settings, resources = environment.settings, self._resources
+        probe = WriteProbe(resources.pool.call)
         self.include_router(
             build_health_router(
                 resources.pool.fetch,
                 resources.pool.is_stuck,
                 resources.pool.explain_failure,
+                probe,
                 region=settings.queue_region,
                 localstack=settings.queue_localstack_health,
             )
         )
         self.include_router(
-            build_metrics_router(resources.meter, resources.pool, settings, admit_scraper, resources.refresh_gauges),
+            build_metrics_router(
+                resources.meter, resources.pool, settings, admit_scraper, probe, resources.refresh_gauges
+            ),
             responses=describe_error_responses(*EVERY_ROUTE),
             dependencies=bearer_key(needed=environment.access is not None or bool(settings.queue_metrics_token)),
         )

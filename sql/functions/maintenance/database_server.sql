@@ -1,4 +1,4 @@
--- The database server: its identity, its settings, and the jump of ids after a restore.
+-- The database server: its identity, its settings, its disk, and the jump of ids after a restore.
 
 -- queue.check_server: detects that the database has moved to another server. Returns whether ids jump. A move is a
 -- failover, or a restore into another cluster. A move changes the cluster's system identifier or the log's timeline.
@@ -141,4 +141,31 @@ begin
         values (p_queue_id, p_shard, v_last + 1, v_last + 4294967296);
     end if;
     return true;
+end $$;
+
+-- queue.probe_write: returns why the database refuses changes: `disk full`, `read-only`, or '' if it accepts changes.
+-- Stores 256 KiB in new blocks of queue.write_probe and rolls them back, because an insert into free space of a table
+-- succeeds on a full disk. A dump of the database locks the table, and the probe then leaves dead rows, which
+-- autovacuum removes. Raises other errors. Takes 2 ms.
+create or replace function queue.probe_write() returns table (refusal text)
+language plpgsql as $$
+begin
+    begin
+        lock table queue.write_probe in access exclusive mode nowait;
+        truncate queue.write_probe;
+    exception when lock_not_available then
+        null;       -- New rows still need new blocks, unless autovacuum has just removed dead rows.
+    end;
+    insert into queue.write_probe (filler) select repeat('x', 8000) from generate_series(1, 32);
+    raise raise_exception;
+exception
+    when raise_exception then
+        refusal := '';
+        return next;
+    when disk_full then
+        refusal := 'disk full';
+        return next;
+    when read_only_sql_transaction then
+        refusal := 'read-only';
+        return next;
 end $$;

@@ -187,6 +187,7 @@ UNLOGGED = {
     "recent_firing",
     "unjudged_event",
     "watcher",
+    "write_probe",
 }
 """Lists the unlogged tables, whose rows a server does not replicate and can lose in a crash."""
 

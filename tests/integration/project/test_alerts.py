@@ -180,6 +180,10 @@ def verdict(kind: str) -> str:
 CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PenstockDown": ({'up{job="penstock",instance="a"}': STEADY}, {"job": "penstock", "instance": "a"}),
     "PenstockDatabaseDown": ({'penstock_db_up{instance="a"}': STEADY, 'penstock_db_up{instance="b"}': STEADY}, {}),
+    "PenstockDatabaseNotWritable": (
+        {'penstock_db_writable{instance="a"}': "1+0x200", 'penstock_db_writable{instance="b"}': STEADY},
+        {},
+    ),
     "PenstockErrors": (
         {
             'penstock_http_requests_total{status="200"}': "0+98x200",
@@ -250,6 +254,7 @@ QUIET = {
     'penstock_queue_until_retention_seconds{queue="q"}': "300000+0x200",
     'penstock_db_up{instance="a"}': "1+0x200",
     'penstock_db_up{instance="b"}': STEADY,  # another process reaches the database
+    'penstock_db_writable{instance="a"}': "1+0x200",  # the other process has no reading
     'penstock_http_requests_total{status="200"}': "0+1000x200",
     'penstock_http_requests_total{status="503"}': "0+1x200",
     'penstock_http_request_duration_seconds_bucket{path="sqs:SendMessage",le="0.5"}': "0+100x200",

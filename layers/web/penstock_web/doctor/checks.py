@@ -64,6 +64,7 @@ CHECKS: Final = (
     Check(database.DATABASE, "/docs/operate/unavailable/#the-database-does-not-answer", database.check_database),
     Check(pooler.CONNECTION, "/docs/operate/database/", pooler.check_connection, database.DATABASE),
     Check(versions.MIGRATIONS, "/docs/operate/upgrade/", versions.check_migrations, database.DATABASE),
+    Check(database.DISK, "/docs/operate/disk_full/", database.check_disk, versions.MIGRATIONS),
     Check(
         IDS,
         "/docs/operate/backup/#after-each-restore",

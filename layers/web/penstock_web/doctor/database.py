@@ -8,10 +8,12 @@ from typing import Final
 
 from penstock.postgres.psycopg_connection import LimitedConnection
 from penstock.postgres.server_check import find_server_problem, find_version_problem
+from penstock.postgres.statements.installation import DISK_FULL
 
 from .examination import Examination, Finding
 
 DATABASE = "database"
+DISK = "disk"
 CLOCK = "clock"
 MAX_SECONDS: Final = 2.0
 
@@ -51,6 +53,18 @@ def find_wrong_server(connection: LimitedConnection, subject: str) -> Iterator[F
         else "run `alter database NAME reset default_transaction_read_only`; also reset the setting of the role and "
         "of the server",
     )
+
+
+def check_disk(examined: Examination) -> Iterator[Finding]:
+    """Checks that the database has space for changes. Raises psycopg's errors."""
+    row = examined.direct().execute("select refusal from queue.probe_write()").fetchone()
+    if row is not None and row[0] == DISK_FULL:
+        yield Finding(
+            DISK,
+            "the disk of the database is full",
+            "sends fail with 503 until PostgreSQL can store new rows",
+            "enlarge the disk, or free space outside PostgreSQL's data directory",
+        )
 
 
 def check_clock(examined: Examination) -> Iterator[Finding]:

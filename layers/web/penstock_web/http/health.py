@@ -2,7 +2,9 @@
 
 GET /livez    200, also while the database is away: a restart would not help. 503 when database calls do not end,
               although they are long past their deadline and the database accepts a new connection
-GET /readyz   200 {"status":"ok"} when the database can be written to, else 503 {"status":"degraded","reason":…}
+GET /readyz   200 {"status":"ok"} when the database can be written to, 200 {"status":"degraded","writes":"disk full"}
+              when its disk is full, else 503 {"status":"degraded","reason":…}. A full disk affects all processes, and
+              reads and purges still work, so a load balancer must not take the processes out
 
 With QUEUE_LOCALSTACK_HEALTH, for scripts that wait for LocalStack (its page "Internal Endpoints"); always 200:
 GET /_localstack/health   {"services":{"sqs":"running"},"edition":"penstock","version":…}, "error" as /readyz has it
@@ -36,52 +38,64 @@ class Life(msgspec.Struct):
 
 
 class HealthState(msgspec.Struct, omit_defaults=True):
-    """Describes the response of /readyz. `reason` explains why DATABASE_URL accepts no writes."""
+    """Describes the response of /readyz. `reason` explains why DATABASE_URL cannot be used. `writes` is `disk full` if
+    the database answers and its disk is full."""
 
     status: Literal["ok", "degraded"]
     reason: str = ""
+    writes: str = ""
 
 
 class Readiness:
     """Checks that the database accepts writes, with one query at a time for all clients. `explain` returns the probable
-    reason for a failed query.
+    reason for a failed query. `probe` returns why the database refuses changes, or "".
     """
 
-    def __init__(self, fetch: Callable[[str], Awaitable[list[Row]]], explain: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        fetch: Callable[[str], Awaitable[list[Row]]],
+        explain: Callable[[], str],
+        probe: Callable[[], Awaitable[str]],
+    ) -> None:
         self._fetch = fetch
         self._explain = explain
-        self._check: asyncio.Task[str] | None = None
+        self._probe = probe
+        self._check: asyncio.Task[HealthState] | None = None
 
-    async def __call__(self) -> str:
-        """Returns the reason why the database does not accept writes, or "", after at most 2 s. A hanging query has a
+    async def __call__(self) -> HealthState:
+        """Returns whether the database accepts writes, and the reason if not, after at most 2 s. A hanging query has a
         separate time limit.
         """
         if self._check is None or self._check.done():
-            self._check = asyncio.get_running_loop().create_task(self._find_problem())
+            self._check = asyncio.get_running_loop().create_task(self._find_state())
         await asyncio.wait([self._check], timeout=CHECK_TIMEOUT_SECONDS)
-        return self._check.result() if self._check.done() else self._explain()
+        return self._check.result() if self._check.done() else HealthState("degraded", self._explain())
 
-    async def _find_problem(self) -> str:
+    async def _find_state(self) -> HealthState:
         try:
             ((read_only,),) = await self._fetch(READ_ONLY_QUERY)
         except Exception:  # noqa: BLE001 - after any error the service is not ready
-            return self._explain()
-        return "the database is read-only, or a standby" if read_only else ""
+            return HealthState("degraded", self._explain())
+        if read_only:
+            return HealthState("degraded", "the database is read-only, or a standby")
+        refusal = await self._probe()
+        return HealthState("degraded" if refusal else "ok", writes=refusal)
 
 
 def build_health_router(
     fetch: Callable[[str], Awaitable[list[Row]]],
     is_stuck: Callable[[], Awaitable[bool]],
     explain: Callable[[], str],
+    probe: Callable[[], Awaitable[str]],
     *,
     region: str,
     localstack: bool,
 ) -> APIRouter:
     """Returns the routes. `fetch` runs a query on a pooled connection. `is_stuck` returns whether only a restart helps.
-    `explain` has the same meaning as in `Readiness`.
+    `explain` and `probe` have the same meaning as in `Readiness`.
     """
     router = APIRouter(tags=["health"])
-    find_problem = Readiness(fetch, explain)
+    find_state = Readiness(fetch, explain, probe)
 
     @router.get("/livez", response_class=Response, responses=describe_states(Life, "Database calls do not end."))
     async def livez() -> Response:
@@ -90,12 +104,14 @@ def build_health_router(
         return json_response(Life("stuck" if stuck else "ok", __version__, region), 503 if stuck else 200)
 
     @router.get(
-        "/readyz", response_class=Response, responses=describe_states(HealthState, "DATABASE_URL accepts no writes.")
+        "/readyz",
+        response_class=Response,
+        responses=describe_states(HealthState, "DATABASE_URL cannot be used, or is read-only."),
     )
     async def readyz() -> Response:
-        """Responds that the database accepts writes."""
-        problem = await find_problem()
-        return json_response(HealthState("degraded" if problem else "ok", problem), 503 if problem else 200)
+        """Responds that the database accepts writes, or that only its full disk prevents writes."""
+        state = await find_state()
+        return json_response(state, 503 if state.reason else 200)
 
     if localstack:
 
@@ -103,7 +119,7 @@ def build_health_router(
         async def services() -> dict[str, Any]:
             """Lists the services and their state. The response names Penstock, and copies no other part of LocalStack's
             response."""
-            state = "error" if await find_problem() else "running"
+            state = "running" if (await find_state()).status == "ok" else "error"
             return {"services": dict.fromkeys(SERVICES, state), "edition": "penstock", "version": __version__}
 
     return router

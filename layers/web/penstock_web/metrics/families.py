@@ -430,6 +430,9 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
 """Maps the installation's gauges in `queue.reading` to the names of their labels, or to ""."""
 
 DATABASE_UP: Final = Family("penstock_db_up", "gauge", "Whether the measurements could be read from the database.")
+DATABASE_WRITABLE: Final = Family(
+    "penstock_db_writable", "gauge", "Whether the database accepts changes; 0 if its disk is full or it is read-only."
+)
 MEASUREMENT_AGE: Final = Family(
     "penstock_queue_measurement_age_seconds",
     "gauge",

@@ -63,15 +63,16 @@ def build_metrics_router(
     pool: Pool,
     settings: Settings,
     admit: Callable[[Request], Awaitable[str | None]],
+    probe: Callable[[], Awaitable[str]],
     refresh: Callable[[], Awaitable[None]] | None = None,
 ) -> APIRouter:
     """Returns a router with the route /metrics. `admit` raises an error if the caller may not read /metrics. If the
     caller may read only one account's lines, `admit` returns the account. If the caller may read all lines, `admit`
-    returns None. `refresh` has the same meaning as in `Readings`.
+    returns None. `probe` and `refresh` have the same meaning as in `Readings`.
     """
     router = APIRouter(tags=["health"])
     verdicts = VerdictReadings(pool.call, settings.queue_in_flight_limit)
-    readings = Readings(pool.call, settings.queue_metrics_max_queues, verdicts, refresh)
+    readings = Readings(pool.call, settings.queue_metrics_max_queues, verdicts, probe, refresh)
 
     @router.get("/metrics", response_class=PlainTextResponse)
     async def metrics(request: Request) -> Response:

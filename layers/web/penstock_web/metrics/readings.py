@@ -13,7 +13,7 @@ from penstock.postgres.statements.installation import (
 from penstock_web.database.calls import ExecuteStatement
 
 from .exposition import FamilySeries, format_labels
-from .families import DATABASE_UP, MEASUREMENT_AGE, QUEUE_GAUGES, QUEUES_MEASURED, READINGS
+from .families import DATABASE_UP, DATABASE_WRITABLE, MEASUREMENT_AGE, QUEUE_GAUGES, QUEUES_MEASURED, READINGS
 from .queue_counts import OTHER
 from .verdicts import Judged, VerdictReadings, build_verdict_series
 
@@ -23,16 +23,19 @@ FRESH_SECONDS: Final = 1.0
 
 class Reading(NamedTuple):
     """Holds the rows of `queue.read_measurements` and `queue.read_installation`, and the verdicts on the measured
-    queues."""
+    queues. `refusal` is why the database refuses changes, or empty.
+    """
 
     queues: list[MeasurementRow]
     installation: list[InstallationRow]
     verdicts: list[Judged]
+    refusal: str
 
 
 class Readings:
     """Reads measurements. `most_queues` is the number of queues that have separate rows. One row contains the sums of
-    all other queues. `refresh` returns after the worker `measure` has measured the queues again.
+    all other queues. `probe` returns why the database refuses changes, or "". `refresh` returns after the worker
+    `measure` has measured the queues again.
     """
 
     def __init__(
@@ -40,9 +43,11 @@ class Readings:
         call: ExecuteStatement,
         most_queues: int,
         verdicts: VerdictReadings,
+        probe: Callable[[], Awaitable[str]],
         refresh: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._verdicts = verdicts
+        self._probe = probe
         self._refresh = refresh
         self._call = call
         self._most_queues = most_queues
@@ -67,7 +72,7 @@ class Readings:
             queues = await self._call(READ_MEASUREMENTS, [self._most_queues])
             installation = await self._call(READ_INSTALLATION, [])
             verdicts = await self._verdicts([row.arn for row in queues if row.arn is not None])
-            return Reading(queues, installation, verdicts)
+            return Reading(queues, installation, verdicts, await self._probe())
         except Exception:  # noqa: BLE001 - after any error there is no reading
             return None
 
@@ -76,6 +81,7 @@ def build_reading_series(reading: Reading | None, label: Callable[[str], str]) -
     """Yields the series of each family. `label` returns the label for the ARN of a queue."""
     yield DATABASE_UP, [("", [float(reading is not None)])]
     if reading is not None:
+        yield DATABASE_WRITABLE, [("", [float(not reading.refusal)])]
         yield from build_queue_gauge_series(reading.queues, label)
         yield from build_verdict_series(reading.verdicts, label)
         yield from build_installation_gauge_series(reading.installation)

@@ -263,7 +263,7 @@ def test_a_schema_that_is_not_there(
     assert any(line.startswith("migrations: the schema does not belong to release") for line in lines)
     assert "    do:  run `penstock migrate` as the owner of the schema" in lines
     assert "    see: /docs/operate/upgrade/" in lines
-    skipped = "grants, stored rows, keys, subscriptions"
+    skipped = "disk, grants, stored rows, keys, subscriptions"
     assert f"not checked, because the schema does not belong to this release: {skipped}" in lines
 
 

@@ -1,6 +1,6 @@
 """Statements that clean and measure an installation."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from penstock.postgres.statement import Statement
 
@@ -122,6 +122,16 @@ class ServerRow(NamedTuple):
 
 
 READ_SERVER = Statement("queue.read_server", (), ServerRow)
+
+
+class ProbedRow(NamedTuple):
+    """Why the database refuses changes: `disk full` or `read-only`. Empty if the database accepts changes."""
+
+    refusal: str
+
+
+PROBE_WRITE = Statement("queue.probe_write", (), ProbedRow)
+DISK_FULL: Final = "disk full"
 
 
 class DeletedQueueRow(NamedTuple):

@@ -22,24 +22,25 @@ _SHOWN: Final = 15
 
 @app.command("status", help="show a service's address, version, database state and problems")
 def status(endpoint: Endpoint = None, json: Json = False) -> int:
-    """Prints a service's state. Returns 1 if the service cannot work, and 0 if only queues or endpoints have
-    problems.
+    """Prints a service's state. Returns 1 if the service cannot work or the database refuses changes, and 0 if only
+    queues or endpoints have problems.
     """
     client = RestClient(endpoint)
     life, ready = client.health("/livez"), client.health("/readyz")
-    works = ready.get("status") == "ok"
+    is_ok, refusal = ready.get("status") == "ok", ready.get("writes")
+    works = is_ok or bool(refusal)
     shown: Document = {
         "service": client.endpoint,
         "version": life.get("version"),
         "process": life.get("status"),
-        "database": "ok" if works else f"not ready: {ready.get('reason') or 'the reason is unknown'}",
+        "database": "ok" if is_ok else _describe_problem(ready),
     }
     found = client.call("GET", "/metrics/attention") if works else {"queues": None, "concerns": []}
     concerns = found["concerns"]
     assert isinstance(concerns, list)  # noqa: S101 - Attention
     if json:
         print_json({**shown, "queues": found["queues"], "attention": concerns})
-        return int(not works)
+        return int(not is_ok)
     if works:
         shown["queues"] = found["queues"]
         shown["attention"] = len(concerns) or "nothing needs it"
@@ -49,7 +50,13 @@ def status(endpoint: Endpoint = None, json: Json = False) -> int:
         print_table(map(_show, concerns[:_SHOWN]), json, _COLUMNS)
     if len(concerns) > _SHOWN:
         print(f"{len(concerns) - _SHOWN} more: penstock status --json")
-    return int(not works)
+    return int(not is_ok)
+
+
+def _describe_problem(ready: Document) -> str:
+    if refusal := ready.get("writes"):
+        return f"refuses writes: {refusal}. Sends fail, reads work. Free space: /docs/operate/disk_full/"
+    return f"not ready: {ready.get('reason') or 'the reason is unknown'}"
 
 
 def _show(concern: Document) -> Document:
