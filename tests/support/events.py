@@ -4,9 +4,12 @@ from uuid import UUID, uuid4
 
 from psycopg.types.json import Jsonb
 
-from tests.support.sql.calls import Connection, value
+from penstock.settings import Settings
+from penstock.workers.events import EventDeliverer
+from tests.support.sql.calls import Connection, bodies, receive, value
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
+SETTINGS = Settings.read({})
 BUS = f"arn:aws:events:{REGION}:{ACCOUNT}:event-busv2/orders/0000000000000000000000000"
 
 
@@ -73,3 +76,21 @@ def subscribe(
 def change_state(db: Connection, subscriber: str, state: str, resume: str | None = None) -> None:
     row = "select error from queue.update_event_subscriber(%s, %s, '{}', %s)"
     assert value(db, row, subscriber, state, resume) is None
+
+
+def run(db: Connection, **expected: int) -> None:
+    """Runs the worker until no bus has work, and checks what it did."""
+    counts = EventDeliverer().run_once(SETTINGS, db)
+    assert {name: count for name, count in counts.items() if count and name != "sequenced"} == expected
+
+
+def take(db: Connection, queue: str) -> list[str]:
+    """Receives messages until the queue is empty. Returns their bodies in the order of the texts."""
+    found: list[str] = []
+    while received := bodies(receive(db, queue, 10)):
+        found += received
+    return sorted(found)
+
+
+def expire_pauses(db: Connection) -> None:
+    db.execute("update queue.event_retry set due_at = due_at - interval '1 hour'")

@@ -30,7 +30,7 @@ EVENTS: Final = "events"
 MAX_RUN_SECONDS: Final = 20.0
 EVENTS_PER_CALL: Final = 20_000
 BUSES_PER_CALL: Final = 20
-OUTCOMES: Final = ("sequenced", "delivered", "failed", "dropped")
+OUTCOMES: Final = ("sequenced", "delivered", "failed", "dropped", "unjudged")
 
 
 class EventDeliverer:

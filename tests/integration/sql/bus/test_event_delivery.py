@@ -10,36 +10,26 @@ import psycopg
 import pytest
 
 from penstock.events.delivery.step import EventStep
-from penstock.settings import Settings
 from penstock.workers.events import EventDeliverer
 from tests.integration.sql.conftest import Connect
-from tests.support.events import BUS, add_bus, change_state, put, sequence, subscribe
-from tests.support.sql.calls import Connection, arn_of, bodies, create, receive, value
-
-SETTINGS = Settings.read({})
+from tests.support.events import (
+    BUS,
+    SETTINGS,
+    add_bus,
+    change_state,
+    expire_pauses,
+    put,
+    run,
+    sequence,
+    subscribe,
+    take,
+)
+from tests.support.sql.calls import Connection, arn_of, create, receive, value
 
 
 @pytest.fixture(autouse=True)
 def _bus(db: Connection) -> None:
     add_bus(db)
-
-
-def run(db: Connection, **expected: int) -> None:
-    """Runs the worker until no bus has work, and checks what it did."""
-    counts = EventDeliverer().run_once(SETTINGS, db)
-    assert {name: count for name, count in counts.items() if count and name != "sequenced"} == expected
-
-
-def take(db: Connection, queue: str) -> list[str]:
-    """Receives messages until the queue is empty. Returns their bodies in the order of the texts."""
-    found: list[str] = []
-    while received := bodies(receive(db, queue, 10)):
-        found += received
-    return sorted(found)
-
-
-def expire_pauses(db: Connection) -> None:
-    db.execute("update queue.event_retry set due_at = due_at - interval '1 hour'")
 
 
 # --- who receives what -----------------------------------------------------------------------------------------------
@@ -136,7 +126,15 @@ def test_a_subscriber_that_starts_in_the_past_catches_up_and_goes_on(db: Connect
         "sequenced_at = sequenced_at - interval '1 hour' where page = 1"
     )
     start = datetime.now(UTC) - timedelta(minutes=30)
-    subscribe(db, replayed, "all", start_at="2020-01-01T00:00:00Z", Transformer={"Type": "WITH_METADATA"})
+    horizon = {"PointType": "HORIZON"}
+    subscribe(
+        db,
+        replayed,
+        "all",
+        start_at="2020-01-01T00:00:00Z",
+        Transformer={"Type": "WITH_METADATA"},
+        PointInTimeConfiguration=horizon,
+    )
     subscribe(
         db, some, "some", start_at=start.isoformat(), PointInTimeConfiguration={"StartingPoint": start.timestamp()}
     )
@@ -197,6 +195,63 @@ def test_a_deleted_subscriber_leaves_nothing_behind(db: Connection) -> None:
     db.execute("select queue.maintain_events(100)")
     assert value(db, "select count(*) from queue.event_retry") == 0
     assert value(db, "select count(*) from queue.event_cursor where subscriber_id <> 0") == 0
+
+
+# --- filters ---------------------------------------------------------------------------------------------------------
+def filters(**patterns: object) -> dict[str, object]:
+    listed = [{"Scope": scope, "Pattern": json.dumps(pattern)} for scope, pattern in patterns.items()]
+    return {"Language": "EVENT_BRIDGE_PATTERN", "Filters": listed}
+
+
+def test_filters_choose_the_events(db: Connection) -> None:
+    large, shop, both = create(db, "large"), create(db, "shop"), create(db, "both")
+    only_large = {"amount": [{"numeric": [">", 10]}]}
+    from_shop = {"aws:Source": ["shop"]}
+    subscribe(db, large, "large", FilterConfiguration=filters(DATA=only_large))
+    subscribe(db, shop, "shop", FilterConfiguration=filters(SYSTEM_METADATA=from_shop))
+    subscribe(db, both, "both", FilterConfiguration=filters(DATA=only_large, SYSTEM_METADATA=from_shop))
+    put(db, BUS, '{"amount": 11}', '{"amount": 9}', '{"amount": 12}', sources=[None, "shop", "shop"])
+    run(db, delivered=2 + 2 + 1)
+    assert take(db, large) == ['{"amount": 11}', '{"amount": 12}']
+    assert take(db, shop) == ['{"amount": 12}', '{"amount": 9}']
+    assert take(db, both) == ['{"amount": 12}']
+
+
+def test_a_changed_filter_applies_to_the_events_that_wait(db: Connection) -> None:
+    queue = create(db, "q")
+    arn = subscribe(db, queue, FilterConfiguration=filters(DATA={"n": [1]}))
+    deliverer = EventDeliverer()
+    put(db, BUS, '{"n": 1}', '{"n": 2}')
+    assert deliverer.run_once(SETTINGS, db)["delivered"] == 1
+    put(db, BUS, '{"n": 1}', '{"n": 2}')
+    changes = json.dumps({"FilterConfiguration": filters(DATA={"n": [2]})})
+    db.execute("select queue.update_event_subscriber(%s, null, %s, null)", [arn, changes])
+    assert deliverer.run_once(SETTINGS, db)["delivered"] == 1
+    assert take(db, queue) == ['{"n": 1}', '{"n": 2}']
+
+
+def test_a_filter_can_choose_replayed_events(db: Connection) -> None:
+    queue = create(db, "q")
+    put(db, BUS, '"old"')
+    only = filters(SYSTEM_METADATA={"aws:DeliveryType": ["REPLAY"]})
+    point = {"PointType": "HORIZON"}
+    subscribe(
+        db, queue, start_at="2020-01-01T00:00:00Z", FilterConfiguration=only, PointInTimeConfiguration=point
+    )  # fmt: skip
+    put(db, BUS, '"new"')
+    run(db, delivered=1)
+    assert take(db, queue) == ['"old"']
+
+
+def test_an_event_that_no_filter_can_read_is_not_lost(db: Connection) -> None:
+    queue, other = create(db, "q"), create(db, "other")
+    subscribe(db, queue, "data", FilterConfiguration=filters(DATA={"n": [1]}))
+    subscribe(db, other, "source", FilterConfiguration=filters(SYSTEM_METADATA={"aws:Source": ["shop"]}))
+    deep = "[" * 100_000 + "]" * 100_000
+    put(db, BUS, deep, '{"n": 1}')
+    run(db, delivered=2, unjudged=1)
+    assert len(take(db, queue)) == 2
+    assert take(db, other) == []
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------
@@ -284,150 +339,6 @@ def test_a_topic_receives_events_in_batches(db: Connection) -> None:
     put(db, BUS, *map(str, range(23)))
     run(db, delivered=23)
     assert take(db, queue) == sorted(map(str, range(23)))
-
-
-# --- failures --------------------------------------------------------------------------------------------------------
-def test_a_missing_queue_does_not_stop_the_others_and_gets_its_events_later(db: Connection) -> None:
-    good = create(db, "good")
-    subscribe(db, arn_of("missing"), "missing")
-    subscribe(db, good, "good")
-    put(db, BUS, "1", "2")
-    run(db, delivered=2)
-    put(db, BUS, "3")
-    run(db, delivered=1)
-    assert take(db, good) == ["1", "2", "3"]
-    missing = create(db, "missing")
-    run(db)  # The retries are not due.
-    expire_pauses(db)
-    run(db, delivered=3)
-    assert take(db, missing) == ["1", "2", "3"]
-    assert value(db, "select count(*) from queue.event_retry") == 0
-
-
-def test_an_event_ends_in_the_failure_queue_after_its_attempts(db: Connection) -> None:
-    dead = create(db, "dead")
-    retry = {"MaxRetryAttempts": 2, "MaxEventAgeInSeconds": 300, "RetryStrategy": "ALL"}
-    arn = subscribe(db, arn_of("missing"), RetryPolicy=retry, OnFailureConfiguration={"Arn": dead})
-    ((event_id, number, _),) = put(db, BUS, '"payload"', groups=["g"])
-    run(db)
-    expire_pauses(db)
-    run(db)
-    expire_pauses(db)
-    run(db, failed=1)
-    (message,) = receive(db, dead, 10)
-    at = value(db, "select ingested_at from queue.event where number = %s", number).astimezone(UTC)
-    assert json.loads(message.body) == {
-        "version": "1.0",
-        "busArn": BUS,
-        "subscriberArn": arn,
-        "targetArn": arn_of("missing"),
-        "errorCode": "RESOURCE_NOT_FOUND",
-        "errorMessage": "QueueDoesNotExist",
-        "exhaustedRetryCondition": "MaximumRetryAttempts",
-        "retryAttempts": 2,
-        "failedMessages": [
-            {
-                "eventId": str(event_id),
-                "eventGroupId": "g",
-                "deduplicationId": None,
-                "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z",
-                "targetRequestId": None,
-            }
-        ],
-    }
-    attributes = json.loads(message.attributes or "{}")
-    assert attributes["ERROR_CODE"] == {"DataType": "String", "StringValue": "RESOURCE_NOT_FOUND"}
-    assert attributes["RETRY_ATTEMPTS"] == {"DataType": "Number", "StringValue": "2"}
-    assert "payload" not in message.body
-    assert value(db, "select count(*) from queue.event_retry") == 0
-
-
-def test_an_event_ends_by_its_age_since_the_first_attempt(db: Connection) -> None:
-    dead = create(db, "dead.fifo")
-    retry = {"MaxRetryAttempts": 185, "MaxEventAgeInSeconds": 60, "RetryStrategy": "ALL"}
-    subscribe(db, arn_of("missing"), RetryPolicy=retry, OnFailureConfiguration={"Arn": dead})
-    put(db, BUS, "1")
-    run(db)
-    db.execute("update queue.event_retry set first_attempt_at = first_attempt_at - interval '61 seconds'")
-    expire_pauses(db)
-    run(db, failed=1)
-    (message,) = receive(db, dead, 10)
-    assert json.loads(message.body)["exhaustedRetryCondition"] == "MaximumEventAgeInSeconds"
-
-
-def test_without_retries_and_failure_queue_an_event_is_dropped(db: Connection) -> None:
-    retry = {"MaxRetryAttempts": 0, "MaxEventAgeInSeconds": 60, "RetryStrategy": "ALL"}
-    subscribe(db, arn_of("missing"), RetryPolicy=retry)
-    put(db, BUS, "1")
-    run(db, failed=1, dropped=1)
-    assert value(db, "select count(*) from queue.event_retry") == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters", "code"),
-    [
-        ("q", {"DelaySeconds": "soon"}, "CUSTOMER_VALIDATION"),
-        ("q", {"DelaySeconds": "901"}, "CUSTOMER_VALIDATION"),
-        ("q.fifo", {}, "CUSTOMER_VALIDATION"),
-        ("q", {"MessageAttributes": {"a b": {"DataType": "String", "StringValue": "v"}}}, "CUSTOMER_VALIDATION"),
-    ],
-)
-def test_a_message_that_the_queue_refuses_is_a_refusal_of_the_event(
-    db: Connection, name: str, parameters: dict[str, object], code: str
-) -> None:
-    subscribe(db, create(db, name), parameters=parameters)
-    put(db, BUS, "1")
-    run(db)
-    assert value(db, "select error_code from queue.event_retry") == code
-
-
-def test_a_queue_refuses_a_long_event(db: Connection) -> None:
-    subscribe(db, create(db, "q", MaximumMessageSize="1024"))
-    put(db, BUS, f'"{"x" * 2000}"', '"short"')
-    run(db, delivered=1)
-    assert value(db, "select error_code from queue.event_retry") == "REQUEST_TOO_LARGE"
-
-
-def test_characters_that_sqs_refuses_fail_only_their_event(db: Connection) -> None:
-    queue = create(db, "q")
-    subscribe(db, queue)
-    put(db, BUS, '"\uffff"', '"fine"')
-    run(db, delivered=1)
-    assert take(db, queue) == ['"fine"']
-
-
-def test_an_error_of_the_database_stops_one_subscriber_only(db: Connection) -> None:
-    good, bad = create(db, "good"), create(db, "bad")
-    subscribe(db, bad, "bad")
-    subscribe(db, good, "good")
-    db.execute(
-        "create function pg_temp.refuse() returns trigger language plpgsql as "
-        "$$ begin raise exception 'disk\u0301 full'; end $$"
-    )
-    number = value(db, "select queue_id from queue.queues where arn = %s", bad)
-    db.execute(
-        f"create trigger refuse before insert on queue.log for each row when (new.queue_id = {number}) "
-        "execute function pg_temp.refuse()".encode()
-    )
-    put(db, BUS, "1")
-    run(db, delivered=1)
-    for _ in range(8):  # A fault of the service ends no delivery.
-        expire_pauses(db)
-        run(db)
-    db.execute("drop trigger refuse on queue.log")
-    expire_pauses(db)
-    run(db, delivered=1)
-    assert (take(db, good), take(db, bad)) == (["1"], ["1"])
-
-
-def test_an_event_beyond_its_retention_is_dropped_from_its_retries(db: Connection) -> None:
-    subscribe(db, arn_of("missing"), OnFailureConfiguration={"Arn": create(db, "dead")})
-    put(db, BUS, "1")
-    run(db)
-    db.execute("delete from queue.event")
-    expire_pauses(db)
-    run(db, dropped=1)
-    assert value(db, "select count(*) from queue.event_retry") == 0
 
 
 # --- crashes and concurrency -----------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from penstock.postgres.statements.event_delivery import (
 
 from .event import ContentType, Event
 from .failures import Failure, build_records
+from .filters import FilterIndex, UnreadableEvent
 from .subscriber import INTERNAL_ERROR, Refusal, Subscriber, choose_pause, read_subscriber
 from .targets import Shipment, Targets
 
@@ -41,6 +42,7 @@ REPLAYS: Final = 4
 """The number of replaying subscribers that a step serves. The live subscribers of a bus share one cursor and come first
 in each step, so a replay delays them by at most these pages."""
 KEPT_SUBSCRIBERS: Final = 20_000
+KEPT_INDEXES: Final = 1_000
 
 
 class Place(NamedTuple):
@@ -51,10 +53,12 @@ class Place(NamedTuple):
 
 
 class Subscribers:
-    """The configurations of subscribers by id and revision, which a process reads once."""
+    """The configurations of subscribers by id and revision, which a process reads once, and the indexes of their
+    filters."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, datetime], Subscriber] = {}
+        self._indexes: dict[tuple[int, ...], tuple[list[Subscriber], FilterIndex]] = {}
 
     def find(self, keys: Sequence[tuple[int, datetime]], calls: TransactionExecutor) -> dict[int, Subscriber]:
         """Returns the subscribers by id. A subscriber that was deleted meanwhile is missing."""
@@ -67,6 +71,18 @@ class Subscribers:
             found = {row.subscriber_id: read_subscriber(row) for row in rows}
             self._known.update({key: found[key[0]] for key in missing if key[0] in found})
         return {key[0]: self._known[key] for key in keys if key in self._known}
+
+    def find_index(self, subscribers: list[Subscriber]) -> FilterIndex:
+        """Returns the index of these subscribers' filters. A process builds an index once for each group of subscribers
+        that read together."""
+        key = tuple(subscriber.subscriber_id for subscriber in subscribers)
+        kept, index = self._indexes.get(key, (None, None))
+        if index is None or kept != subscribers:
+            if len(self._indexes) > KEPT_INDEXES:
+                self._indexes.clear()
+            index = FilterIndex((subscriber.subscriber_id, subscriber.filters) for subscriber in subscribers)
+            self._indexes[key] = subscribers, index
+        return index
 
 
 class EventStep:
@@ -99,12 +115,12 @@ class EventStep:
                 start = max(followers[0].page, min(row.first_page for row in followers))
                 last, places = self._read(bus_id, start)
                 moved[0] = last
-                shipments += list_shipments(places, followers, known)
+                shipments += self._list_shipments(places, followers, known)
             for row in claimed:
                 if not row.follows:
                     last, places = self._read(bus_id, row.page)
                     moved[row.subscriber_id] = last
-                    shipments += list_shipments(places, [row], known)
+                    shipments += self._list_shipments(places, [row], known)
             if moved:
                 self._settle(bus_id, moved, shipments, self._send(shipments))
             return any(last > row.page for row in claimed for last in moved.values())
@@ -128,6 +144,33 @@ class EventStep:
         if not rows:
             return after, []
         return rows[0].page, [Place(row.page, read_event(row)) for row in rows[1:]]
+
+    def _list_shipments(
+        self, places: Sequence[Place], rows: Sequence[ClaimedSubscriberRow], known: "Mapping[int, Subscriber]"
+    ) -> list[Shipment]:
+        """Returns what the subscribers receive, event by event."""
+        receivers = {
+            row.subscriber_id: (row.first_page, known[row.subscriber_id]) for row in rows if row.subscriber_id in known
+        }
+        index = self._subscribers.find_index([subscriber for _, subscriber in receivers.values()])
+        kinds = ["LIVE", "REPLAY"] if any(subscriber.replays for _, subscriber in receivers.values()) else ["LIVE"]
+        shipments = []
+        for page, event in places:
+            for kind in kinds:
+                for number in self._match(index, event, kind):
+                    first_page, subscriber = receivers[number]
+                    if page > first_page and subscriber.wants(event) and subscriber.delivery_type(event) == kind:
+                        shipments.append(Shipment(subscriber, event))
+        return shipments
+
+    def _match(self, index: FilterIndex, event: Event, delivery_type: str) -> list[int]:
+        """Returns the subscribers whose filters match. An event that filters cannot read passes unfiltered, as messages
+        of topics do, so no filter loses it."""
+        try:
+            return index.find(event, delivery_type)
+        except UnreadableEvent as unreadable:
+            self._counts["unjudged"] += len(unreadable.unjudged)
+            return unreadable.matched + unreadable.unjudged
 
     def _send(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
         """Sends everything in one savepoint. If the database refuses a call, sends to each subscriber in a savepoint,
@@ -229,19 +272,6 @@ class EventStep:
         lost = sum(refusal is not None for refusal in self._targets.send_entries(records))
         self._counts["failed"] += len(failures)
         self._counts["dropped"] += len(failures) - len(records) + lost
-
-
-def list_shipments(
-    places: Sequence[Place], rows: Sequence[ClaimedSubscriberRow], known: "Mapping[int, Subscriber]"
-) -> list[Shipment]:
-    """Returns what the subscribers receive, event by event."""
-    receivers = [(row.first_page, known[row.subscriber_id]) for row in rows if row.subscriber_id in known]
-    return [
-        Shipment(subscriber, event)
-        for page, event in places
-        for first_page, subscriber in receivers
-        if page > first_page and subscriber.wants(event)
-    ]
 
 
 def read_event(row: PageRow | EventRetryRow) -> Event:

@@ -30,6 +30,7 @@ class Refusal(Struct, frozen=True):
 class Subscriber(Struct):
     """A subscriber. Events before `starts_at` and after `ends_at` are not for it, by their time of ingestion.
 
+    `replays` is whether the subscriber started in the past. `filters` is its FilterConfiguration, if it has one.
     `parameters` are the members of each message besides its text, by AWS's names.
     """
 
@@ -44,6 +45,8 @@ class Subscriber(Struct):
     retries: RetryPolicy
     dead_letter_arn: str | None = None
     parameters: JsonObject = {}
+    filters: JsonObject | None = None
+    replays: bool = False
     starts_at: float = 0.0
     ends_at: float = float("inf")
 
@@ -53,8 +56,9 @@ class Subscriber(Struct):
         return self.starts_at <= event.ingested_at.timestamp() <= self.ends_at
 
     def delivery_type(self, event: Event) -> str:
-        """Returns REPLAY for an event that is older than the subscriber, and LIVE for all others (our choice)."""
-        return "REPLAY" if event.ingested_at < self.created_at else "LIVE"
+        """Returns REPLAY for an event that is older than a subscriber that started in the past, and LIVE for all others
+        (our choice)."""
+        return "REPLAY" if self.replays and event.ingested_at < self.created_at else "LIVE"
 
     def build_text(self, event: Event) -> str:
         """Returns what the target receives. Raises UnicodeDecodeError if the payload is not text."""
@@ -92,6 +96,8 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         retries=convert(configuration["RetryPolicy"], RetryPolicy),
         dead_letter_arn=(configuration.get("OnFailureConfiguration") or {}).get("Arn"),
         parameters=invoke.get("SqsParameters") or invoke.get("SnsParameters") or {},
+        filters=configuration.get("FilterConfiguration"),
+        replays=bool(start),
         starts_at=start.get("StartingPoint") or 0.0,
         ends_at=start.get("EndPoint") or float("inf"),
     )
