@@ -286,9 +286,11 @@ def problem(block: Block) -> str | None:
             return f"{block.value} is not there"
         case "run by" if block.page.rpartition("/")[2] not in (ROOT / block.value).read_text():
             return f"{block.value} does not name the page"
+        case "before" if block.language != "sh":
+            return "a command before a block needs a block of commands"
         case "file" if not block.value:
             return "a file has a name"
-        case "" if block.language not in (*RUN, *PARSED, "text"):
+        case "" | "before" if block.language not in (*RUN, *PARSED, "text"):
             return f"a block of {block.language or 'no language'} needs a mark"
     return None
 

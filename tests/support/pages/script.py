@@ -12,6 +12,7 @@ A mark is a comment in the line before a block:
     <!-- not run: needs an AWS account -->      or `needs a Docker engine`, or `needs another vendor: NAME`
     <!-- run by: tests/system/operations/test_backup.py -->      another test runs the block
     <!-- file: penstock.yaml -->      the block is the content of a file for the blocks below it
+    <!-- before: penstock create orders -->      the tests run this command first: a reader of the page has done so
     <!-- output -->             the output of the previous block contains these lines; … matches any text
 """
 
@@ -26,7 +27,7 @@ PARSED = ("json", "yaml", "ini", "toml")
 REASONS = re.compile(r"needs (?:an AWS account|a Docker engine|another vendor: \S.*)")
 
 _fence = re.compile(r"^( *)```([\w-]*)$")
-_mark = re.compile(r"^ *<!-- (not run|run by|file|output)(?:: (.+))? -->$")
+_mark = re.compile(r"^ *<!-- (not run|run by|file|output|before)(?:: (.+))? -->$")
 _list_item = re.compile(r"(?:[-*]|\d+\.) ")
 
 
@@ -54,7 +55,7 @@ class Block:
     @property
     def is_run(self) -> bool:
         """Returns whether the page tests run the block themselves."""
-        return self.language in RUN and not self.kind
+        return self.language in RUN and self.kind in ("", "before")
 
 
 def pages() -> list[str]:
@@ -179,6 +180,7 @@ def _steps(found: list[Block], folder: Path, ports: Ports) -> Iterator[str]:
         elif block.is_run:
             if block.language == "sh":
                 text = _serves.sub(lambda command: _served(command, ports), text)
+                text = f"{block.value}\n{text}" if block.kind == "before" else text
             (file := folder / block.line_name).write_text(text)
             yield f'echo {block.place} >"$PAGE_FOLDER/at"\n{_command(block, file)} >{file}.out 2>&1\n'
 

@@ -213,6 +213,7 @@ def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
             }
             run_block("install -d", variables)
             run_block("pg_dump --format=custom", variables, lz4=False)
+            run_block("pg_dumpall --roles-only", variables | {"ADMIN_URL": old.superuser_dsn()})
             after(deployment.sqs, sent)
         output = run_block("penstock doctor --after-restore", variables)
         assert "grants applied" in output
@@ -239,11 +240,14 @@ def test_to_a_point_in_time() -> None:
                 "BACKUP": backup,
                 "ADMIN_URL": old.superuser_dsn(),
                 "NEW_DATA": state / "restored",
+                "NEW_ADMIN_URL": old.superuser_dsn(),
                 "NEW_DATABASE_URL": old.service_dsn(),
             }
             migrate(old.service_dsn())
             with service(old.service_dsn()) as deployment:
-                run_block_as_server("pg_basebackup", log, variables)
+                for _ in range(3):  # each night
+                    run_block_as_server("pg_basebackup", log, variables)
+                    run_block_as_server("pg_archivecleanup", log, variables)
                 sent = before(deployment.sqs)
                 with psycopg.connect(old.superuser_dsn(), autocommit=True) as connection:
                     (moment,) = connection.execute("select clock_timestamp()::text").fetchone() or ("",)

@@ -72,8 +72,8 @@ CHECKS: Final = (
         versions.MIGRATIONS,
         applies=lambda examined: examined.after_restore,
     ),
-    Check(roles.ROLES, "/docs/operate/database/", roles.check_roles, database.DATABASE),
-    Check(roles.GRANTS, "/docs/operate/database/", roles.check_grants, versions.MIGRATIONS),
+    Check(roles.ROLES, "/docs/guides/share_database/", roles.check_roles, database.DATABASE),
+    Check(roles.GRANTS, "/docs/guides/share_database/", roles.check_grants, versions.MIGRATIONS),
     Check(pooler.SUBJECT, "/docs/operate/database/#pgbouncer", pooler.check_pooler, pooler.CONNECTION),
     Check(
         server_settings.SUBJECT,
