@@ -70,6 +70,6 @@ def check_grants(examined: Examination) -> Iterator[Finding]:
             else "the role has more or fewer rights than an application should have",
             "run `penstock migrate` as the owner of the schema, and remove other rights with `revoke`"
             if is_grant
-            else "assign an account with `penstock roles set ROLE`, then run `grant penstock_app to ROLE` and "
-            "`revoke penstock_api from ROLE`",
+            else "create the role if it does not exist (`create role ROLE login`), assign an account with "
+            "`penstock roles set ROLE`, then run `grant penstock_app to ROLE` and `revoke penstock_api from ROLE`",
         )
