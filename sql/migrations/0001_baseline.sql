@@ -1769,21 +1769,23 @@ create table queue.event_cursor (
     primary key (bus_id, subscriber_id, version)
 );
 
--- Events that a target has refused. They are delivered again, or go to the failure queue.
+-- Events that a target has refused. They are delivered again, or go to the failure queue. An event of a FIFO subscriber
+-- also waits here behind an earlier event of its group.
 create table queue.event_retry (
     retry_id bigint generated always as identity primary key,
     bus_id bigint not null,
     subscriber_id bigint not null,
     number bigint not null,
     ingested_at timestamptz not null,
+    group_key text,                     -- the publisher and the group of a FIFO subscriber's event; null: no order
     attempts int not null,
-    first_attempt_at timestamptz not null,
-    due_at timestamptz not null,
-    error_code text not null,
-    error_message text not null
+    first_attempt_at timestamptz,       -- null: the event waits behind another event
+    due_at timestamptz not null,        -- infinity: the event waits behind another event
+    error_code text,
+    error_message text
 );
 create index event_retry_due_at on queue.event_retry (bus_id, due_at);
-create index event_retry_subscriber on queue.event_retry (subscriber_id);
+create index event_retry_group on queue.event_retry (subscriber_id, group_key, retry_id);
 
 
 -- Compression --------------------------------------------------------------------------------------------------------

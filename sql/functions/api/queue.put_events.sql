@@ -5,9 +5,9 @@
 --   `events` is an array of 1 to 100 entries with the members of PutEvents (Source, DetailType, Detail, Resources,
 --     Time, SystemMetadata) or of PutRawEvents (Data, Metadata, SystemMetadata). Detail is an object, and Data any JSON
 --     value.
--- Subscribers receive the events of a group in the order of the commits, and the events of a transaction in the order
--- of its calls. An open transaction delays no other event. Raises QU001 if the bus does not exist, and QU003 if an
--- entry is not allowed. SQL interface.
+-- A subscriber receives an event after all events of its group that were committed before its publication. An open
+-- transaction delays no other event. Raises QU001 if the bus does not exist, and QU003 if an entry is not allowed. SQL
+-- interface.
 -- This file also contains read_event_entry.
 create or replace function queue.put_events(bus text, events jsonb)
 returns table (event_id uuid, sequence_number numeric)

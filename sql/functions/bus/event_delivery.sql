@@ -37,43 +37,12 @@ begin
     end if;
 end $$;
 
--- queue.claim_event_subscribers: locks the delivery of a bus until the end of the transaction, and returns the
--- subscribers that have events to receive. Returns no row if another worker delivers this bus.
---   `page` is the last page that the subscriber has received.
---   `revision` changes with the subscriber's configuration.
--- Returns all subscribers that follow the bus's cursor, and of the others the p_replays that have waited for the
--- longest, so that replays take turns.
-create or replace function queue.claim_event_subscribers(p_bus_id bigint, p_replays int)
-returns table (subscriber_id bigint, revision timestamptz, page bigint, first_page bigint, follows boolean)
-language plpgsql as $$
-begin
-    if not pg_try_advisory_xact_lock(queue.event_delivery_key(p_bus_id)) then
-        return;
-    end if;
-    return query
-    with last as materialized (
-        select coalesce((
-            select p.page from queue.event_page p where p.bus_id = p_bus_id order by p.page desc limit 1), 0) as page)
-    (select s.subscriber_id, s.updated_at, c.page, s.first_page, true
-    from queue.event_subscriber s, last l, queue.read_event_cursor(p_bus_id, 0) c(page)
-    where s.bus_id = p_bus_id and s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
-        and c.page < l.page)
-    union all
-    (select s.subscriber_id, s.updated_at, c.page, s.first_page, false
-    from queue.event_subscriber s
-    cross join lateral (
-        select x.page, x.version from queue.event_cursor x
-        where x.bus_id = p_bus_id and x.subscriber_id = s.subscriber_id order by x.version desc limit 1) c
-    where s.bus_id = p_bus_id and not s.follows and s.state = 'RUNNING' and s.deliverable and not s.revoked
-    order by c.version limit p_replays);
-end $$;
-
 -- queue.read_event_subscribers: returns the configurations of subscribers.
 create or replace function queue.read_event_subscribers(p_ids bigint[])
-returns table (subscriber_id bigint, arn text, bus_arn text, account_id text, region text, created_at timestamptz,
-    target_arn text, configuration jsonb)
+returns table (subscriber_id bigint, arn text, bus_arn text, account_id text, region text, type text,
+    created_at timestamptz, target_arn text, configuration jsonb)
 language sql stable as $$
-select s.subscriber_id, s.arn, s.bus_arn, s.account_id, s.region, s.created_at, s.target_arn, s.configuration
+select s.subscriber_id, s.arn, s.bus_arn, s.account_id, s.region, s.type, s.created_at, s.target_arn, s.configuration
 from queue.event_subscriber s where s.subscriber_id = any (p_ids)
 $$;
 
@@ -126,7 +95,7 @@ end $$;
 -- A subscriber that has reached the bus's cursor follows it from now on.
 create or replace function queue.settle_events(
     p_bus_id bigint, p_subscribers bigint[], p_pages bigint[], p_refused bigint[], p_numbers bigint[],
-    p_times timestamptz[], p_codes text[], p_messages text[], p_delays_ms int[])
+    p_times timestamptz[], p_groups text[], p_codes text[], p_messages text[], p_delays_ms int[])
 returns table (retries int)
 language plpgsql as $$
 declare
@@ -144,48 +113,86 @@ begin
         where c.bus_id = p_bus_id and c.subscriber_id = any (p_subscribers) and s.subscriber_id = c.subscriber_id
             and s.follows;
     end if;
-    insert into queue.event_retry (bus_id, subscriber_id, number, ingested_at, attempts, first_attempt_at, due_at,
-        error_code, error_message)
-    select p_bus_id, u.subscriber_id, u.number, u.at, 1, v_now, v_now + u.ms * interval '1 millisecond', u.code,
-        u.message
-    from unnest(p_refused, p_numbers, p_times, p_codes, p_messages, p_delays_ms)
-        u(subscriber_id, number, at, code, message, ms);
+    insert into queue.event_retry (bus_id, subscriber_id, number, ingested_at, group_key, attempts, first_attempt_at,
+        due_at, error_code, error_message)
+    select p_bus_id, u.subscriber_id, u.number, u.at, u.group_key, (u.code is not null)::int,
+        case when u.code is not null then v_now end, coalesce(v_now + u.ms * interval '1 millisecond', 'infinity'),
+        u.code, u.message
+    from unnest(p_refused, p_numbers, p_times, p_groups, p_codes, p_messages, p_delays_ms)
+        with ordinality u(subscriber_id, number, at, group_key, code, message, ms, n)
+    order by u.n;
     get diagnostics retries = row_count;
+    perform queue.wake_blocked_groups(p_refused, p_groups);
     return next;
 end $$;
 
+-- queue.wake_blocked_groups: makes the first waiting event of each group due, if it waits behind no other event.
+create or replace function queue.wake_blocked_groups(p_subscribers bigint[], p_groups text[]) returns void
+language plpgsql as $$
+begin
+    update queue.event_retry r set due_at = clock_timestamp()
+    where r.due_at = 'infinity' and r.retry_id = any (array(
+        select h.retry_id
+        from (select distinct u.subscriber_id, u.group_key
+              from unnest(p_subscribers, p_groups) u(subscriber_id, group_key)
+              where u.group_key is not null) g
+        cross join lateral (
+            select x.retry_id from queue.event_retry x
+            where x.subscriber_id = g.subscriber_id and x.group_key = g.group_key order by x.retry_id limit 1) h));
+end $$;
+
 -- queue.claim_event_retries: returns up to p_limit due retries of a bus with their events, locked until the end of the
--- transaction. The data is null if the bus retains the event no longer. Retries of stopped subscribers wait.
+-- transaction. Takes the lock of claim_event_subscribers. The data is null if the bus retains the event no longer.
+-- Retries of stopped subscribers wait. The events that wait behind a due event follow it, at most p_limit.
 create or replace function queue.claim_event_retries(p_bus_id bigint, p_limit int)
-returns table (retry_id bigint, subscriber_id bigint, revision timestamptz, attempts int, age_seconds double precision,
-    number bigint, ingested_at timestamptz, event_id uuid, content_type smallint, data bytea, account_id text,
-    group_id text, deduplication_id text, source text, detail_type text, metadata jsonb)
-language sql as $$
-with due as materialized (
-    select r.*, s.updated_at from queue.event_retry r
-    join queue.event_subscriber s
-        on s.subscriber_id = r.subscriber_id and s.state = 'RUNNING' and s.deliverable and not s.revoked
-    where r.bus_id = p_bus_id and r.due_at <= (select clock_timestamp())
-    order by r.due_at limit p_limit for update of r skip locked)
-select d.retry_id, d.subscriber_id, d.updated_at, d.attempts,
-    extract(epoch from clock_timestamp() - d.first_attempt_at)::double precision, d.number, d.ingested_at, e.event_id,
-    e.content_type, e.data, e.account_id, e.group_id, e.deduplication_id, e.source, e.detail_type, e.metadata
-from due d left join queue.event e on e.number = d.number and e.ingested_at = d.ingested_at
-order by d.number
-$$;
+returns table (retry_id bigint, subscriber_id bigint, revision timestamptz, group_key text, attempts int,
+    age_seconds double precision, number bigint, ingested_at timestamptz, event_id uuid, content_type smallint,
+    data bytea, account_id text, group_id text, deduplication_id text, source text, detail_type text, metadata jsonb)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    if not pg_try_advisory_xact_lock(queue.event_delivery_key(p_bus_id)) then
+        return;
+    end if;
+    return query
+    with due as materialized (
+        select r.*, s.updated_at from queue.event_retry r
+        join queue.event_subscriber s
+            on s.subscriber_id = r.subscriber_id and s.state = 'RUNNING' and s.deliverable and not s.revoked
+        where r.bus_id = p_bus_id and r.due_at <= (select clock_timestamp())
+        order by r.due_at limit p_limit for update of r skip locked),
+    claimed as (
+        select * from due
+        union all
+        select x.*, d.updated_at from due d
+        cross join lateral (
+            select r.* from queue.event_retry r
+            where r.subscriber_id = d.subscriber_id and r.group_key = d.group_key and r.retry_id > d.retry_id
+            order by r.retry_id limit p_limit) x)
+    select d.retry_id, d.subscriber_id, d.updated_at, d.group_key, d.attempts,
+        coalesce(extract(epoch from clock_timestamp() - d.first_attempt_at), 0)::double precision, d.number,
+        d.ingested_at, e.event_id, e.content_type, e.data, e.account_id, e.group_id, e.deduplication_id, e.source,
+        e.detail_type, e.metadata
+    from claimed d left join queue.event e on e.number = d.number and e.ingested_at = d.ingested_at
+    order by d.retry_id;
+end $$;
 
 -- queue.settle_event_retries: deletes the retries whose delivery has ended, and stores when the others are due.
+--   `p_subscribers` and `p_groups` are those of the ended retries. The next events of the groups become due.
 create or replace function queue.settle_event_retries(
-    p_ended bigint[], p_again bigint[], p_codes text[], p_messages text[], p_delays_ms int[])
+    p_ended bigint[], p_subscribers bigint[], p_groups text[], p_again bigint[], p_codes text[], p_messages text[],
+    p_delays_ms int[])
 returns table (retries int)
 language plpgsql as $$
 begin
     delete from queue.event_retry r where r.retry_id = any (p_ended);
     update queue.event_retry r
-    set attempts = r.attempts + 1, error_code = u.code, error_message = u.message,
+    set attempts = r.attempts + 1, first_attempt_at = coalesce(r.first_attempt_at, clock_timestamp()),
+        error_code = u.code, error_message = u.message,
         due_at = clock_timestamp() + u.ms * interval '1 millisecond'
     from unnest(p_again, p_codes, p_messages, p_delays_ms) u(retry_id, code, message, ms)
     where r.retry_id = u.retry_id;
     get diagnostics retries = row_count;
+    perform queue.wake_blocked_groups(p_subscribers, p_groups);
     return next;
 end $$;

@@ -12,9 +12,8 @@
 -- The transaction receives its id before it takes numbers, so sequence_events knows which transactions can still insert
 -- a number. It takes numbers before the time, so an event is never older than an event with a lower number by more than
 -- the duration of this call. Works under every isolation level.
--- The function locks no group. Two calls that overlap in time can therefore commit in another order than that of their
--- numbers, and subscribers receive the events in the order of the commits. A lock of 1,000 groups that 16 publishers
--- share would cost two thirds of their throughput (100 events a call, 2026-11-30).
+-- The function locks no group. If two calls overlap in time, subscribers can receive the higher number first. A lock of
+-- 1,000 groups that 16 publishers share would cost two thirds of their throughput (100 events a call, 2026-11-30).
 -- This file also contains event_digest.
 create or replace function queue.put_bus_events(
     p_bus text, p_account text, p_event_ids uuid[], p_content_types smallint[], p_data bytea[],

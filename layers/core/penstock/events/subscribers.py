@@ -80,7 +80,7 @@ def _create(arn: str, request: events.CreateSubscriberRequest, context: Context)
         "configuration": {name: value for name, value in configuration.items() if value is not None},
         "tags": tags,
         "start_at": start_at,
-        "deliverable": is_deliverable(configuration, kind, request.type or "UNORDERED"),
+        "deliverable": is_deliverable(configuration, kind),
     }
     key = (request.event_bus_arn, context.account_id, context.region, request.name, arn)
     token = (request.client_token, stored.hash_request(request))
@@ -211,11 +211,10 @@ def find_listed_account(bus_arn: str | None, context: Context) -> Operation[str 
 
 
 # --- members ---------------------------------------------------------------------------------------------------------
-def is_deliverable(configuration: JsonObject, kind: TargetKind, subscriber_type: str) -> bool:
+def is_deliverable(configuration: JsonObject, kind: TargetKind) -> bool:
     """Returns whether the worker can serve the subscriber. The events of another subscriber wait on the bus."""
     return (
-        subscriber_type == "UNORDERED"
-        and kind.block in ("sqs_parameters", "sns_parameters")
+        kind.block in ("sqs_parameters", "sns_parameters")
         and configuration["Transformer"].type != "JSONATA"
         and "{%" not in encode_jsonb(configuration["InvokeConfiguration"])
     )

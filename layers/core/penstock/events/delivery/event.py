@@ -48,6 +48,12 @@ class Event(msgspec.Struct, dict=True):
     metadata: JsonObject | None = None
 
     @property
+    def group_key(self) -> str | None:
+        """Returns the group and its publisher, whose events a FIFO subscriber receives in order. Returns None for an
+        event that is the only one of its group."""
+        return None if self.group_id is None else f"{self.account_id or ''} {self.group_id}"
+
+    @property
     def is_binary(self) -> bool:
         return self.content_type == ContentType.OCTET_STREAM
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from random import Random
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 import psycopg
@@ -43,6 +43,16 @@ REPLAYS: Final = 4
 in each step, so a replay delays them by at most these pages."""
 KEPT_SUBSCRIBERS: Final = 20_000
 KEPT_INDEXES: Final = 1_000
+
+
+HELD: Final = Refusal("", "")
+"""Stands for an event that waits behind an earlier event of its group."""
+Order: TypeAlias = tuple[int, str] | None
+"""A FIFO subscriber and a group, or None for a shipment without an order."""
+
+
+class _OvertakenError(Exception):
+    """Undoes a savepoint in which an event of a group was sent although an earlier one was refused."""
 
 
 class Place(NamedTuple):
@@ -122,8 +132,9 @@ class EventStep:
                     moved[row.subscriber_id] = last
                     shipments += self._list_shipments(places, [row], known)
             if moved:
-                self._settle(bus_id, moved, shipments, self._send(shipments))
-            return any(last > row.page for row in claimed for last in moved.values())
+                blocked = {(row.subscriber_id, group) for row in claimed for group in row.blocked or ()}
+                self._settle(bus_id, moved, shipments, self._send_in_order(shipments, blocked))
+            return any(moved[0 if row.follows else row.subscriber_id] > row.page for row in claimed)
 
     def retry(self, bus_id: int) -> int:
         """Tries events again that are due. Returns their number."""
@@ -133,7 +144,7 @@ class EventStep:
             due = [row for row in rows if row.data is not None and row.subscriber_id in known]
             self._counts["dropped"] += len(rows) - len(due)
             shipments = [Shipment(known[row.subscriber_id], read_event(row)) for row in due]
-            refusals = self._send(shipments)
+            refusals = self._send_in_order(shipments, set())
             self._settle_retries(rows, due, shipments, refusals)
             return len(rows)
 
@@ -171,6 +182,30 @@ class EventStep:
         except UnreadableEvent as unreadable:
             self._counts["unjudged"] += len(unreadable.unjudged)
             return unreadable.matched + unreadable.unjudged
+
+    def _send_in_order(self, shipments: Sequence[Shipment], blocked: set[tuple[int, str]]) -> list[Refusal | None]:
+        """Sends all shipments except those that wait behind another event of their group. They have HELD as refusal.
+
+        Only the target knows which events it refuses. If it accepts a later event of the same group, the savepoint
+        undoes the calls, and the later event is held in the next attempt.
+        """
+        keys = [find_order(shipment) for shipment in shipments]
+        if not any(keys):
+            return self._send(shipments)
+        held = {place for place, key in enumerate(keys) if key in blocked}
+        overtaking: set[int] = set()
+        while True:
+            held |= overtaking
+            places = [place for place in range(len(shipments)) if place not in held]
+            try:
+                with self._connection.transaction():
+                    found = self._send([shipments[place] for place in places])
+                    refusals = dict(zip(places, found, strict=True))
+                    if overtaking := find_overtaking(keys, refusals):
+                        raise _OvertakenError
+                    return [refusals.get(place, HELD) for place in range(len(shipments))]
+            except _OvertakenError:
+                continue
 
     def _send(self, shipments: Sequence[Shipment]) -> list[Refusal | None]:
         """Sends everything in one savepoint. If the database refuses a call, sends to each subscriber in a savepoint,
@@ -214,7 +249,7 @@ class EventStep:
         again: list[tuple[Shipment, Refusal]] = []
         ended: list[Failure] = []
         for shipment, refusal in refused:
-            condition = shipment.subscriber.exhausted_by(1, 0.0, refusal)
+            condition = None if refusal is HELD else shipment.subscriber.exhausted_by(1, 0.0, refusal)
             if condition is None:
                 again.append((shipment, refusal))
             else:
@@ -224,6 +259,7 @@ class EventStep:
             [shipment.subscriber.subscriber_id for shipment, _ in again],
             [shipment.event.number for shipment, _ in again],
             [shipment.event.ingested_at for shipment, _ in again],
+            [shipment.event.group_key if shipment.subscriber.is_fifo else None for shipment, _ in again],
             *self._describe([(refusal, 1) for _, refusal in again]),
         ]
         self._calls.call(SETTLE_EVENTS, [bus_id, list(moved), list(moved.values()), *columns])
@@ -237,9 +273,13 @@ class EventStep:
     ) -> None:
         again: list[tuple[EventRetryRow, Refusal]] = []
         ended: list[Failure] = []
+        waiting: set[int] = set()
         for row, shipment, refusal in zip(due, shipments, refusals, strict=True):
             if refusal is None:
                 self._counts["delivered"] += 1
+                continue
+            if refusal is HELD:
+                waiting.add(row.retry_id)
                 continue
             attempts = row.attempts + 1
             condition = shipment.subscriber.exhausted_by(attempts, row.age_seconds, refusal)
@@ -248,22 +288,29 @@ class EventStep:
             else:
                 ended.append(Failure(*shipment, refusal, condition, attempts))
         self._end(ended)
-        waiting = {row.retry_id for row, _ in again}
+        waiting |= {row.retry_id for row, _ in again}
+        over = [row for row in rows if row.retry_id not in waiting]
         columns = [
-            [row.retry_id for row in rows if row.retry_id not in waiting],
+            [row.retry_id for row in over],
+            [row.subscriber_id for row in over],
+            [row.group_key for row in over],
             [row.retry_id for row, _ in again],
             *self._describe([(refusal, row.attempts + 1) for row, refusal in again]),
         ]
         self._calls.call(SETTLE_EVENT_RETRIES, columns)
 
     def _describe(self, refused: Iterable[tuple[Refusal, int]]) -> list[list[object]]:
-        """Returns the codes, the texts and the pauses in milliseconds of refusals with their numbers of attempts."""
-        found = list(refused)
-        return [
-            [refusal.code for refusal, _ in found],
-            [refusal.message.replace("\0", "\N{REPLACEMENT CHARACTER}") for refusal, _ in found],
-            [int(choose_pause(attempts, self._random).total_seconds() * 1000) for _, attempts in found],
-        ]
+        """Returns the codes, the texts and the pauses in milliseconds of refusals with their numbers of attempts. All
+        are None for an event that waits behind another event."""
+        codes: list[object] = []
+        messages: list[object] = []
+        pauses: list[object] = []
+        for refusal, attempts in refused:
+            held = refusal is HELD
+            codes.append(None if held else refusal.code)
+            messages.append(None if held else refusal.message.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+            pauses.append(None if held else int(choose_pause(attempts, self._random).total_seconds() * 1000))
+        return [codes, messages, pauses]
 
     def _end(self, failures: Sequence[Failure]) -> None:
         """Sends the records of failed deliveries. An event without a failure queue is dropped, and so is a record that
@@ -272,6 +319,24 @@ class EventStep:
         lost = sum(refusal is not None for refusal in self._targets.send_entries(records))
         self._counts["failed"] += len(failures)
         self._counts["dropped"] += len(failures) - len(records) + lost
+
+
+def find_order(shipment: Shipment) -> Order:
+    key = shipment.event.group_key
+    return (shipment.subscriber.subscriber_id, key) if shipment.subscriber.is_fifo and key is not None else None
+
+
+def find_overtaking(keys: Sequence[Order], refusals: "Mapping[int, Refusal | None]") -> set[int]:
+    """Returns the sent shipments that follow a refused one in their order."""
+    refused: set[Order] = set()
+    found = set()
+    for place, refusal in refusals.items():
+        key = keys[place]
+        if key in refused:
+            found.add(place)
+        elif key is not None and refusal is not None:
+            refused.add(key)
+    return found
 
 
 def read_event(row: PageRow | EventRetryRow) -> Event:

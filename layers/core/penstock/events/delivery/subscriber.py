@@ -47,6 +47,7 @@ class Subscriber(Struct):
     parameters: JsonObject = {}
     filters: JsonObject | None = None
     replays: bool = False
+    is_fifo: bool = False
     starts_at: float = 0.0
     ends_at: float = float("inf")
 
@@ -98,6 +99,7 @@ def read_subscriber(row: EventSubscriberRow) -> Subscriber:
         parameters=invoke.get("SqsParameters") or invoke.get("SnsParameters") or {},
         filters=configuration.get("FilterConfiguration"),
         replays=bool(start),
+        is_fifo=row.type == "FIFO",
         starts_at=start.get("StartingPoint") or 0.0,
         ends_at=start.get("EndPoint") or float("inf"),
     )

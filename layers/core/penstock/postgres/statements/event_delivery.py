@@ -25,13 +25,17 @@ NEXT_EVENT_WORK = Statement("queue.next_event_work", ("uuid", "int4"), EventWork
 
 
 class ClaimedSubscriberRow(NamedTuple):
-    """A subscriber that has events to receive after `page`. It receives no event of `first_page` and earlier pages."""
+    """A subscriber that has events to receive after `page`. It receives no event of `first_page` and earlier pages.
+
+    `blocked` has the groups of a FIFO subscriber of which an event waits, and is None for other subscribers.
+    """
 
     subscriber_id: int
     revision: datetime
     page: int
     first_page: int
     follows: bool
+    blocked: list[str] | None
 
 
 CLAIM_EVENT_SUBSCRIBERS = Statement("queue.claim_event_subscribers", ("int8", "int4"), ClaimedSubscriberRow)
@@ -45,6 +49,7 @@ class EventSubscriberRow(NamedTuple):
     bus_arn: str
     account_id: str
     region: str
+    type: str
     created_at: datetime
     target_arn: str
     configuration: JsonObject
@@ -79,7 +84,7 @@ class RetriesRow(NamedTuple):
 
 SETTLE_EVENTS = Statement(
     "queue.settle_events",
-    ("int8", "int8[]", "int8[]", "int8[]", "int8[]", "timestamptz[]", "text[]", "text[]", "int4[]"),
+    ("int8", "int8[]", "int8[]", "int8[]", "int8[]", "timestamptz[]", "text[]", "text[]", "text[]", "int4[]"),
     RetriesRow,
 )
 
@@ -90,6 +95,7 @@ class EventRetryRow(NamedTuple):
     retry_id: int
     subscriber_id: int
     revision: datetime
+    group_key: str | None
     attempts: int
     age_seconds: float
     number: int
@@ -107,5 +113,7 @@ class EventRetryRow(NamedTuple):
 
 CLAIM_EVENT_RETRIES = Statement("queue.claim_event_retries", ("int8", "int4"), EventRetryRow)
 SETTLE_EVENT_RETRIES = Statement(
-    "queue.settle_event_retries", ("int8[]", "int8[]", "text[]", "text[]", "int4[]"), RetriesRow
+    "queue.settle_event_retries",
+    ("int8[]", "int8[]", "text[]", "int8[]", "text[]", "text[]", "int4[]"),
+    RetriesRow,
 )
