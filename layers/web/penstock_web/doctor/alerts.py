@@ -1,4 +1,4 @@
-"""Checks whether the worker `deliver` may connect to the installation's address for alerts."""
+"""Checks whether the worker `deliver` may connect to the addresses for alerts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from penstock.delivery.http.guard import AddressGuard, read_networks
 from penstock.endpoint import Endpoint, EndpointRefused, parse_endpoint
 from penstock.settings.alert_url import parse_alert_url
 
-from .examination import Finding
+from .examination import Examination, Finding
 
 if TYPE_CHECKING:
     from penstock.endpoint import Address
     from penstock.settings import Settings
 
 ALERTS: Final = "alerts"
+ACCOUNT_ALERTS: Final = "account alerts"
+MAX_ACCOUNTS: Final = 100
 _WHY: Final = "alerts wait, and the service gives them up after six hours"
 
 
@@ -28,19 +30,40 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
             ALERTS, "QUEUE_HTTP_DELIVERY_ENABLED is false, so this process sends no alerts", "",
             "run a process or function that delivers", is_advice=True,
         )  # fmt: skip
-    if not settings.queue_alert_url:
-        return
-    endpoint = parse_endpoint(parse_alert_url(settings.queue_alert_url).url)
+    if settings.queue_alert_url:
+        yield from _find_unreachable(ALERTS, "QUEUE_ALERT_URL", settings.queue_alert_url, settings)
+
+
+def check_account_alerts(examined: Examination) -> Iterator[Finding]:
+    """Yields a finding for each account whose address no alert can reach. Checks the first MAX_ACCOUNTS accounts, and
+    opens no connection to an address. Raises psycopg's errors.
+    """
+    query = "select account_id, url from queue.alert_target where account_id <> '' order by 1 limit %s"
+    for account_id, url in examined.direct().execute(query, (MAX_ACCOUNTS,)).fetchall():
+        name = f"the address of the account {account_id}"
+        try:
+            yield from _find_unreachable(ACCOUNT_ALERTS, name, url, examined.settings)
+        except ValueError:
+            yield Finding(ACCOUNT_ALERTS, f"{name} is no URL", "the account receives no alerts",
+                          "set it again: `penstock alerts set URL`")  # fmt: skip
+
+
+def _find_unreachable(subject: str, name: str, url: str, settings: Settings) -> Iterator[Finding]:
+    """Yields a finding if no alert can reach the URL. Raises ValueError for an invalid URL."""
+    endpoint = parse_endpoint(parse_alert_url(url).url)
     try:
-        AddressGuard(read_networks(settings.webhook_allow_cidrs)).check(_find_addresses(endpoint))
-    except OSError as error:
-        yield Finding(ALERTS, f"the host {endpoint.host} of QUEUE_ALERT_URL has no address: {error}", _WHY,
-                      "correct QUEUE_ALERT_URL, or the name server of this machine")  # fmt: skip
-    except EndpointRefused as error:
-        yield Finding(ALERTS, f"no alert reaches {endpoint.host}: {error}", _WHY,
-                      "add the network of the host to WEBHOOK_ALLOW_CIDRS")  # fmt: skip
+        networks = read_networks(settings.webhook_allow_cidrs)
     except ValueError as error:
-        yield Finding(ALERTS, f"WEBHOOK_ALLOW_CIDRS is invalid: {error}", _WHY, "write networks such as 10.0.0.0/8")
+        yield Finding(subject, f"WEBHOOK_ALLOW_CIDRS is invalid: {error}", _WHY, "write networks such as 10.0.0.0/8")
+        return
+    try:
+        AddressGuard(networks).check(_find_addresses(endpoint))
+    except OSError as error:
+        yield Finding(subject, f"the host {endpoint.host} of {name} has no address: {error}", _WHY,
+                      "correct the address, or the name server of this machine")  # fmt: skip
+    except EndpointRefused as error:
+        yield Finding(subject, f"no alert reaches {endpoint.host}: {error} ({name})", _WHY,
+                      "add the network of the host to WEBHOOK_ALLOW_CIDRS")  # fmt: skip
 
 
 def _find_addresses(endpoint: Endpoint) -> list[Address]:

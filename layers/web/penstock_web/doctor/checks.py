@@ -65,6 +65,7 @@ CHECKS: Final = (
     Check(pooler.CONNECTION, "/docs/operate/database/", pooler.check_connection, database.DATABASE),
     Check(versions.MIGRATIONS, "/docs/operate/upgrade/", versions.check_migrations, database.DATABASE),
     Check(database.DISK, "/docs/operate/disk_full/", database.check_disk, versions.MIGRATIONS),
+    Check(alerts.ACCOUNT_ALERTS, "/docs/operate/alerts/", alerts.check_account_alerts, versions.MIGRATIONS),
     Check(
         IDS,
         "/docs/operate/backup/#after-each-restore",

@@ -125,15 +125,24 @@ def check_pooler(examined: Examination) -> Iterator[Finding]:
     if not lead_to_one_database(examined.direct(), pooled):
         yield Finding(
             SUBJECT,
-            DIVIDED,
+            f"{DIVIDED}: {_name_database(examined.pooled_address)} and {_name_database(examined.address)}",
             "the service would divide messages between the databases, and therefore does not start; a running service "
             "answers 503",
-            "correct the line of the database in PgBouncer's configuration, or one of the two addresses",
+            "export DATABASE_URL and DATABASE_DIRECT_URL for the same database; after a restore, both for the restored "
+            "one, as the service has them; or correct the line of the database in PgBouncer's configuration",
         )
     if pooled.session.is_direct:
         return
     yield from _check_mode(examined, pooled)
     yield from _check_sizes(examined)
+
+
+def _name_database(address: str) -> str:
+    """Names a database without the password: its name, and the hosts and ports of the address."""
+    parts = conninfo_to_dict(address)
+    hosts, ports = (str(parts.get(key) or "") for key in ("host", "port"))
+    name = str(parts.get("dbname") or parts.get("user") or "")
+    return f"`{name}` at {hosts or parts.get('hostaddr') or 'the local socket'}:{ports or 5432}"
 
 
 def _check_mode(examined: Examination, pooled: LimitedConnection) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock.postgres.call_deadline import CallOverdue
 from penstock.settings import Settings
@@ -158,4 +158,9 @@ def test_an_address_that_accepts_no_writes(
 def test_two_databases(database: Database) -> None:
     other = make_conninfo(database.pooled_dsn, dbname="postgres")
     problems = [f.problem for f in found(other, database.api_dsn)]
-    assert "DATABASE_URL and DATABASE_DIRECT_URL lead to different databases" in problems
+    (problem,) = [one for one in problems if "lead to different databases" in one]
+    assert "`postgres` at 127.0.0.1:" in problem
+    assert f"`{database.name}` at 127.0.0.1:" in problem
+    password = conninfo_to_dict(other)["password"]
+    assert password
+    assert str(password) not in problem

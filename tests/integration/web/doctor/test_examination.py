@@ -16,7 +16,7 @@ import pytest
 from penstock.postgres.psycopg_connection import connect
 from penstock.settings import Settings
 from penstock_web.cli import main
-from penstock_web.doctor.alerts import check_alerts
+from penstock_web.doctor.alerts import check_account_alerts, check_alerts
 from penstock_web.doctor.checks import CHECKS, examine
 from penstock_web.doctor.database import check_clock, check_database
 from penstock_web.doctor.examination import Examination, Finding
@@ -263,7 +263,7 @@ def test_a_schema_that_is_not_there(
     assert any(line.startswith("migrations: the schema does not belong to release") for line in lines)
     assert "    do:  run `penstock migrate` as the owner of the schema" in lines
     assert "    see: /docs/operate/upgrade/" in lines
-    skipped = "disk, grants, stored rows, keys, subscriptions"
+    skipped = "disk, account alerts, grants, stored rows, keys, subscriptions"
     assert f"not checked, because the schema does not belong to this release: {skipped}" in lines
 
 
@@ -396,4 +396,20 @@ def test_an_address_of_alerts_that_is_out_of_reach(variables: dict[str, str], pr
     found = list(check_alerts(Settings.read(variables)))
     assert len(found) == bool(problem)
     assert all(finding.problem.startswith(problem) for finding in found)
+    assert "secret" not in str(found)
+
+
+def test_addresses_of_accounts_that_are_out_of_reach(database: Database) -> None:
+    addresses = {
+        "111111111111": "https://8.8.8.8/secret", "222222222222": "http://127.0.0.1:1/secret",
+        "333333333333": "https://unknown.invalid/secret", "444444444444": "not a URL, but a secret",
+    }  # fmt: skip
+    with psycopg.connect(database.dsn) as db:
+        db.cursor().executemany("insert into queue.alert_target (account_id, url) values (%s, %s)", addresses.items())
+        db.commit()
+    with examined(database) as examination:
+        found = list(check_account_alerts(examination))
+    assert [account for account in addresses if account in str(found)] == list(addresses)[1:]
+    assert len(found) == 3
+    assert not any(one.is_advice for one in found)
     assert "secret" not in str(found)
