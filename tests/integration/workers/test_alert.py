@@ -15,6 +15,7 @@ import pytest
 from penstock.delivery import run as run_module
 from penstock.drivers import run
 from penstock.management.alerts.evaluation import act_for
+from penstock.management.alerts.operations import AlertSettings, read_alerts
 from penstock.management.attention import read_attention
 from penstock.postgres.database import Database as KeptConnection
 from penstock.postgres.psycopg_connection import TransactionExecutor
@@ -375,3 +376,37 @@ def test_an_idle_evaluation_changes_no_row_that_wakes_processes(
     before = value(db, versions)
     evaluate(settings)
     assert value(db, versions) == before
+
+
+def test_a_problem_shows_that_an_alert_will_tell_it(db: Connection, receiver: Receiver, evaluate: Evaluate) -> None:
+    """Only the installation's account sees the installation's problems, and only if the installation has an address."""
+    settings = read_settings(receiver, QUEUE_ALERT_EVALUATIONS="2")
+    db.execute("insert into queue.reading (name, value) values ('oldest_transaction', 900)")
+    give_up(db)
+    give_up(db, OTHER)
+    both, other = {("given_up", 2), ("old_transaction", 2)}, {("given_up", 2)}
+    assert (read_pending(db, OWN, settings), read_pending(db, OTHER, settings)) == (both, other)
+    assert evaluate(settings) == 0
+    assert read_pending(db, OWN, settings) == {("given_up", 1), ("old_transaction", 1)}
+    assert evaluate(settings) == 1
+    assert read_pending(db, OWN, settings) == set()
+    assert {one.kind for one in show(db, OWN, settings).firing} == {"given_up", "old_transaction"}
+    assert {one.kind for one in show(db, OTHER, settings).firing} == {"given_up"}
+
+
+def test_nothing_waits_for_an_alert_without_an_address(db: Connection) -> None:
+    settings = read_settings(None)
+    db.execute("insert into queue.reading (name, value) values ('oldest_transaction', 900)")
+    give_up(db)
+    assert read_pending(db, OWN, settings) == set()
+    call(db, CHANGE_ALERT_URL, OWN, "https://a.test/")
+    assert read_pending(db, OWN, settings) == {("given_up", 1)}
+    assert "old_transaction" in show(db, OWN, settings).only_installation
+
+
+def show(db: Connection, account_id: str, settings: Settings) -> AlertSettings:
+    return run(read_alerts(act_for(account_id, "us-east-1", settings)), TransactionExecutor(db))
+
+
+def read_pending(db: Connection, account_id: str, settings: Settings) -> set[tuple[str, int]]:
+    return {(one.kind, one.evaluations) for one in show(db, account_id, settings).pending}

@@ -22,6 +22,10 @@ pytestmark = [
     ),
 ]  # fmt: skip
 SECRET = "a-secret-path"
+UNTOLD = {
+    "installation": True, "links": False, "firing": [], "pending": [],
+    "only_installation": ["old_snapshot", "old_transaction"],
+}  # fmt: skip
 Header = dict[str, str]
 
 
@@ -50,7 +54,8 @@ def test_an_account_sets_shows_tests_and_clears_its_address(
     printed = capsys.readouterr().out
     assert shown in printed
     assert "none; links need QUEUE_BASE_URL" in printed
-    expected = {"url": shown, "installation": True, "links": False, "firing": []}
+    assert "only the installation's address receives: old_snapshot, old_transaction" in printed
+    expected = {"url": shown, **UNTOLD}
     assert http.get("/v1/alerts", headers=header).json() == expected
     assert main(["alerts", "test"]) == 0
     out = capsys.readouterr().out
@@ -84,7 +89,7 @@ def test_another_account_cannot_send_to_the_installations_address(
     shared_database: Database, http: httpx.Client
 ) -> None:
     header = root(shared_database, "222233334444")
-    expected: dict[str, object] = {"url": None, "installation": True, "links": False, "firing": []}
+    expected: dict[str, object] = {"url": None, **UNTOLD}
     assert http.get("/v1/alerts", headers=header).json() == expected
     assert error_code(http.post("/v1/alerts/test", headers=header)) == (404, "alerts_not_set")
     sent = http.post("/v1/alerts/test", headers=root(shared_database, "000000000000")).json()

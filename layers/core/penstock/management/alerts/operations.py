@@ -1,8 +1,8 @@
 """Shows an account's alerts, changes their address, and sends a test."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -21,7 +21,7 @@ from penstock.verdicts.words import name_kind
 
 from .evaluation import act_for, encode_rows, find_default_recipients, find_own_recipient, read_rules
 from .messages import Recipient, find_console, write_messages
-from .state import Change, Place, Rules, find_held_until, list_included, list_places
+from .state import OF_INSTALLATION, Change, Place, Rules, find_held_until, list_included, list_places
 
 
 class FiringAlert(msgspec.Struct):
@@ -48,8 +48,27 @@ class FiringAlert(msgspec.Struct):
     page: str
 
 
+class PendingAlert(msgspec.Struct):
+    """A problem that exists and that no alert has told yet. An alert tells it after `evaluations` more evaluations in
+    which it still exists. The other fields are those of `GET /v1/metrics/attention`.
+    """
+
+    kind: str
+    name: str
+    region: str
+    since: datetime | None
+    number: int
+    evaluations: int
+    state: str
+    level: Level
+    page: str
+
+
 class AlertSettings(msgspec.Struct):
-    """The address of an account's alerts, and the problems that were told. The most severe problems come first.
+    """The address of an account's alerts, and the problems that were told or will be. The most severe come first.
+
+    The problems of the installation, of the kinds in `only_installation`, go only to the installation's addresses, and
+    only the account QUEUE_ACCOUNT_ID sees them here. `pending` is empty if alerts go nowhere.
 
     `url` is the account's own address without its secret parts. If `url` is null, the alerts go to the installation's
     address, or nowhere if `installation` is false. `links` is false if alerts have no links to the console, because
@@ -60,6 +79,8 @@ class AlertSettings(msgspec.Struct):
     installation: bool
     links: bool
     firing: list[FiringAlert]
+    pending: list[PendingAlert]
+    only_installation: list[str]
 
 
 class NewAlertUrl(msgspec.Struct, forbid_unknown_fields=True):
@@ -82,31 +103,62 @@ def read_alerts(context: Context) -> Operation[AlertSettings]:
     """Returns the address of the account's alerts, and the problems that were told."""
     settings = context.environment.settings
     own = yield from Call(FIND_ALERT_URL, (context.account_id,))
+    has_default = bool(find_default_recipients(settings))
     rows = yield from Call(LIST_ALERTS, (context.account_id,))
+    sees_installation = has_default and context.account_id == settings.queue_account_id
+    if sees_installation:
+        rows = [*rows, *(yield from Call(LIST_ALERTS, ("",)))]
+    known = {Place(row.account_id, row.region, row.subject, row.name): row for row in rows}
+    found = yield from _read_problems(known, context)
+    visible = {place: concern for place, concern in found.concerns.items() if place.account_id or sees_installation}
+    pending = [_describe_pending(place, known.get(place), visible[place], read_rules(settings)) for place in visible]
     return AlertSettings(
         url=mask_address(own[0].url) if own else None,
-        installation=bool(find_default_recipients(settings)),
+        installation=has_default,
         links=bool(find_console(settings)),
-        firing=(yield from _compare(rows, context)),
+        firing=_compare(known, found, read_rules(settings)),
+        pending=[alert for alert in pending if alert is not None and (own or has_default)],
+        only_installation=sorted(OF_INSTALLATION),
     )
 
 
-def _compare(rows: Sequence[AlertRow], context: Context) -> Operation[list[FiringAlert]]:
-    """Returns the problems that were told, with the concerns that exist now."""
+class _Problems(NamedTuple):
+    """The concerns that exist now, the most severe first, and the places that other concerns include."""
+
+    concerns: dict[Place, Concern]
+    included: set[Place]
+
+
+def _read_problems(known: Collection[Place], context: Context) -> Operation[_Problems]:
+    """Reads the concerns in the caller's region, and in the regions of known alerts."""
     settings = context.environment.settings
-    concerns: dict[Place, Concern] = {}
-    included: set[Place] = set()
-    for region in {row.region or context.region: None for row in rows}:
+    problems = _Problems({}, set())
+    for region in dict.fromkeys((context.region, *(place.region for place in known if place.region))):
         found = yield from read_attention(act_for(context.account_id, region, settings))
-        concerns.update(list_places(context.account_id, region, found.concerns))
-        included.update(list_included(context.account_id, region, found.concerns))
+        problems.concerns.update(list_places(context.account_id, region, found.concerns))
+        problems.included.update(list_included(context.account_id, region, found.concerns))
+    return problems
+
+
+def _compare(known: Mapping[Place, AlertRow], found: _Problems, rules: Rules) -> list[FiringAlert]:
+    """Returns the problems that were told, with the concerns that exist now."""
+    concerns = found.concerns
     ranks = {place: (LEVELS.index(concern.level), rank) for rank, (place, concern) in enumerate(concerns.items())}
-    known = {Place(row.account_id, row.region, row.subject, row.name): row for row in rows}
-    shown = [place for place in known if place in ranks or place not in included]
-    now, rules = datetime.now(UTC), read_rules(settings)
+    shown = [place for place in known if place in ranks or place not in found.included]
     shown.sort(key=lambda place: ranks.get(place, (len(LEVELS), 0)))
-    alerts = (describe_alert(known[place], concerns.get(place), now, rules) for place in shown)
+    alerts = (describe_alert(known[place], concerns.get(place), datetime.now(UTC), rules) for place in shown)
     return [alert for alert in alerts if alert is not None]
+
+
+def _describe_pending(place: Place, row: AlertRow | None, concern: Concern, rules: Rules) -> PendingAlert | None:
+    """Returns a problem that no alert has told, or None if an alert told it."""
+    if row is not None and row.state != "pending":
+        return None
+    return PendingAlert(
+        kind=concern.kind, name=concern.name, region=place.region, since=concern.since, number=concern.number,
+        evaluations=max(1, rules.evaluations - (0 if row is None else row.evaluations)),
+        state=concern.state, level=concern.level, page=concern.page,
+    )  # fmt: skip
 
 
 def describe_alert(row: AlertRow, concern: Concern | None, now: datetime, rules: Rules) -> FiringAlert | None:

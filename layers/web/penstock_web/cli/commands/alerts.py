@@ -40,17 +40,27 @@ def alerts(
 def show(endpoint: Endpoint = None, json: Json = False) -> None:
     """Prints the address without its secret parts."""
     found = RestClient(endpoint).call("GET", "/alerts")
-    firing = found["firing"]
-    assert isinstance(firing, list)  # noqa: S101 - AlertSettings
+    firing, pending, kinds = found["firing"], found["pending"], found["only_installation"]
+    assert isinstance(firing, list) and isinstance(pending, list) and isinstance(kinds, list)  # noqa: S101, PT018
     if json:
         print_json(found)
         return
     nobody = "the installation's address" if found["installation"] else "nowhere"
     links = "to the console" if found["links"] else "none; links need QUEUE_BASE_URL and QUEUE_CONSOLE"
     print_fields({"alerts go to": found["url"] or nobody, "links": links, "firing": len(firing)})
+    if found["url"]:
+        print(f"only the installation's address receives: {', '.join(str(kind) for kind in kinds)}")
     if firing:
         print()
         print_table(firing, json, ("state", "name", "region", "since", "reported_at", "number", "held_until"))
+    if pending:
+        print("\nnot sent yet:")
+        rows = [{**one, "sent": _describe_wait(int(one["evaluations"]))} for one in pending]
+        print_table(rows, json, ("state", "name", "region", "since", "number", "sent"))
+
+
+def _describe_wait(evaluations: int) -> str:
+    return "after the next evaluation" if evaluations == 1 else f"after {evaluations} more evaluations"
 
 
 @group.command("set", help="send the account's alerts to this URL")
