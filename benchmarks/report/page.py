@@ -33,7 +33,7 @@ IN_SHORT = """## In short
 
 Penstock at 16 connections with bodies of 100 bytes, and the peers that need less CPU in the same run. **CPU s/1000**
 is the CPU time of the whole server side (service, PostgreSQL, PgBouncer) for 1,000 messages. To plan a machine, use
-[Sizing](../operate/sizing.md).
+[How much CPU, memory and disk](../operate/sizing.md).
 
 `send_1` and `send_10` send one and ten messages a call; `receive_delete_1` and `receive_delete_10` receive and delete
 as many. In `warski`, half of the connections send bulks while half receive. `idle_latency` is the time from a send to a

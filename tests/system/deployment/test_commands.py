@@ -89,6 +89,7 @@ NO_SYSTEMD = Parsed("systemd does not run; `make check-systemd` verifies the uni
 
 # The keys are prefixes of the commands.
 HOW: dict[str, How] = {
+    "python -c 'import penstock_web.local as folder": Run(instead={"python -c": f"{sys.executable} -c"}),
     "docker build -f infra/container/Dockerfile": NO_REGISTRY,
     "docker run ": NO_REGISTRY,
     'echo "QUEUE_ENCRYPTION_KEY=': Run(),

@@ -1,6 +1,6 @@
 """Tests the table of `penstock top`: its order, keys, places and columns (docs/reference/command_line.md)."""
 
-from select import select
+from multiprocessing.connection import wait
 
 import pytest
 from rich.console import Console
@@ -147,7 +147,7 @@ def test_an_unreachable_service_is_shown_above_the_last_queues(table: QueueTable
 
     with Reader(read, interval=3_600) as reader:
         reader.refresh()
-        assert select([reader.changed], [], [], 30)[0]
+        assert wait([reader.changed], 30)
         reader.store_in(table)
     assert table.error.endswith("UTC  no service responds")
     assert names(table) == "cbad"
