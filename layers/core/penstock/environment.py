@@ -59,6 +59,11 @@ class Environment:
         return cast("T", instance)
 
 
+def build_worker_environment(settings: Settings) -> Environment:
+    """Returns the environment of a worker. It has no key for receipt handles, because a worker creates none."""
+    return Environment(settings, ReceiptHandles(b""))
+
+
 def load_receipt_handles(database: StatementExecutor) -> ReceiptHandles:
     """Returns receipt handles with the installation's key. The first process of an installation creates the key. Raises
     the errors of `call`."""

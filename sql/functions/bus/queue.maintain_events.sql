@@ -27,6 +27,15 @@ begin
         where not exists (select from queue.event_subscriber s where s.subscriber_id = x.subscriber_id)
         limit p_limit for update skip locked));
     get diagnostics v_rows = row_count;
+    v_removed := v_removed + v_rows;
+    -- A delivery can store the cursor of a subscriber that is deleted at that moment.
+    delete from queue.event_cursor c where c.ctid = any (array(
+        select x.ctid from queue.event_cursor x
+        where not exists (select from queue.event_bus b where b.bus_id = x.bus_id)
+            or (x.subscriber_id <> 0 and not exists (
+                select from queue.event_subscriber s where s.subscriber_id = x.subscriber_id))
+        limit p_limit for update skip locked));
+    get diagnostics v_rows = row_count;
     return v_removed + v_rows;
 end $$;
 

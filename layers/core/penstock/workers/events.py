@@ -14,13 +14,12 @@ from uuid import UUID
 
 import psycopg
 
-from penstock.environment import Environment
+from penstock.environment import Environment, build_worker_environment
 from penstock.events.delivery.step import EventStep, Subscribers
 from penstock.observing.observer import NO_OBSERVER, Observer
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statement import Row
 from penstock.postgres.statements.event_delivery import NEXT_EVENT_WORK, SEQUENCE_EVENTS
-from penstock.scheduler.firing.topic_messages import build_environment
 from penstock.settings import Settings
 
 from . import Counts
@@ -64,18 +63,20 @@ class EventDeliverer:
         seconds = self._longest_run_seconds if longest_run_seconds is None else longest_run_seconds
         deadline = monotonic() + seconds
         self.wait_ms = 0
-        while monotonic() < deadline and not self._stopping.is_set():
-            (sequenced,) = calls.call(SEQUENCE_EVENTS, [EVENTS_PER_CALL])
-            (work,) = calls.call(NEXT_EVENT_WORK, [self._watcher, BUSES_PER_CALL])
-            counts["sequenced"] += sequenced.events
-            moved = False
-            for bus_id in work.buses:
-                moved |= step.deliver(bus_id)
-                moved |= step.retry(bus_id) > 0
-            if not moved and not sequenced.events:
-                self.wait_ms = work.wait_ms
-                break
-        self._observer.counted(counts)
+        try:
+            while monotonic() < deadline and not self._stopping.is_set():
+                (sequenced,) = calls.call(SEQUENCE_EVENTS, [EVENTS_PER_CALL])
+                (work,) = calls.call(NEXT_EVENT_WORK, [self._watcher, BUSES_PER_CALL])
+                counts["sequenced"] += sequenced.events
+                moved = False
+                for bus_id in work.buses:
+                    moved |= step.deliver(bus_id)
+                    moved |= step.retry(bus_id) > 0
+                if not moved and not sequenced.events:
+                    self.wait_ms = work.wait_ms
+                    break
+        finally:  # the steps before an error are committed
+            self._observer.counted(counts)
         return counts
 
     def stop(self) -> None:
@@ -84,7 +85,7 @@ class EventDeliverer:
 
     def _get_environment(self, settings: Settings) -> Environment:
         if self._environment is None or self._environment.settings is not settings:
-            self._environment = build_environment(settings)
+            self._environment = build_worker_environment(settings)
         return self._environment
 
 

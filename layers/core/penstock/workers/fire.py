@@ -12,13 +12,12 @@ from typing import Final
 
 import psycopg
 
-from penstock.environment import Environment
+from penstock.environment import Environment, build_worker_environment
 from penstock.observing.observer import NO_OBSERVER, Observer
 from penstock.observing.trace_context import Tracer
 from penstock.postgres.statement import Row
 from penstock.postgres.statements.firing import NextScheduleRow
 from penstock.scheduler.firing.store import FiringStore
-from penstock.scheduler.firing.topic_messages import build_environment
 from penstock.settings import Settings
 
 from . import Counts
@@ -99,7 +98,7 @@ class Firer:
 
     def _get_environment(self, settings: Settings) -> Environment:
         if self._environment is None or self._environment.settings is not settings:
-            self._environment = build_environment(settings)
+            self._environment = build_worker_environment(settings)
         return self._environment
 
 

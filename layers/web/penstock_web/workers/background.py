@@ -63,13 +63,12 @@ REFRESH_SECONDS = 1.0
 class RegisteredWorker(Worker):
     """A worker whose empty runs register the process for a notification of new work (queue.watch_for_work)."""
 
+    _deliverer: Deliverer | EventDeliverer
     _long_polls: LongPollDispatcher
     _empty_since: float | None = None
 
-    @property
-    def wait_ms(self) -> int | None:
-        """Returns the number of milliseconds until work is due, 0 after a run with work, or None for never."""
-        raise NotImplementedError
+    def _deliver(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
+        return self._deliverer.run_once(settings, connection, MAX_TURN_SECONDS if self.takes_turns else None)
 
     def wake(self) -> None:
         super().wake()
@@ -77,7 +76,7 @@ class RegisteredWorker(Worker):
 
     def _next_pause(self) -> float:
         """Returns a long pause after an empty run of a registered worker. The first empty runs register the worker."""
-        wait_ms = self.wait_ms
+        wait_ms = self._deliverer.wait_ms
         now = asyncio.get_running_loop().time()
         if self._empty_since is None or wait_ms == 0:
             self._empty_since = now
@@ -93,6 +92,7 @@ class RegisteredWorker(Worker):
 class DeliveryWorker(RegisteredWorker):
     """Makes deliveries. A publication in this process or another process wakes the worker."""
 
+    _deliverer: Deliverer
     reports_progress = True
     call_factor = 1
 
@@ -110,13 +110,6 @@ class DeliveryWorker(RegisteredWorker):
         super().__init__("deliver", self._deliver, settings, pause_seconds, meter, pool)
         self._long_polls = long_polls
         long_polls.on_wake(DELIVERIES, self.wake)
-
-    @property
-    def wait_ms(self) -> int | None:
-        return self._deliverer.wait_ms
-
-    def _deliver(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
-        return self._deliverer.run_once(settings, connection, MAX_TURN_SECONDS if self.takes_turns else None)
 
     def stop(self) -> None:
         """Stops the worker after the deliverer has written the outcomes of finished deliveries."""
@@ -145,13 +138,6 @@ class EventWorker(RegisteredWorker):
         super().__init__("events", self._deliver, settings, pause_seconds, meter, pool)
         self._long_polls = long_polls
         long_polls.on_wake(EVENTS, self.wake)
-
-    @property
-    def wait_ms(self) -> int | None:
-        return self._deliverer.wait_ms
-
-    def _deliver(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
-        return self._deliverer.run_once(settings, connection, MAX_TURN_SECONDS if self.takes_turns else None)
 
     def stop(self) -> None:
         self._deliverer.stop()

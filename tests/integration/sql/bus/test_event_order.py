@@ -418,5 +418,10 @@ def test_pages_of_a_deleted_bus_are_removed(db: Connection, bus: str) -> None:
     assert value(db, "select deleted from queue.delete_event_bus(%s)", bus) is True
     put_later = "select error from queue.put_bus_events(%s, 'a', array[gen_random_uuid()], '{1}', array['x'::bytea])"
     assert value(db, put_later, bus) == "ResourceNotFound"
+    db.execute(
+        "insert into queue.event_cursor (bus_id, subscriber_id, page) select max(bus_id) + n, n, 1 "
+        "from queue.event_page, generate_series(0, 1) n group by n"
+    )
     db.execute("select queue.maintain_events(100)")
     assert value(db, "select count(*) from queue.event_page") == 0
+    assert value(db, "select count(*) from queue.event_cursor") == 0

@@ -48,6 +48,11 @@ class Event(msgspec.Struct, dict=True):
     metadata: JsonObject | None = None
 
     @property
+    def shown_group_id(self) -> str:
+        """Returns the group that targets see."""
+        return self.group_id or str(self.event_id)
+
+    @property
     def group_key(self) -> str | None:
         """Returns the group and its publisher, whose events a FIFO subscriber receives in order. Returns None for an
         event that is the only one of its group."""
@@ -74,7 +79,7 @@ class Event(msgspec.Struct, dict=True):
         fields = {
             "ContentType": self.content_type.text,
             "DeduplicationId": self.deduplication_id or str(self.event_id),
-            "EventGroupId": self.group_id or str(self.event_id),
+            "EventGroupId": self.shown_group_id,
             "aws:DeliveryType": delivery_type,
             "aws:EventId": str(self.event_id),
             "aws:IngestionTime": format_time(self.ingested_at),

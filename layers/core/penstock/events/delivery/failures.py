@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.errors import AwsError
 from penstock.postgres.statements.messages import SendEntry
 from penstock.sqs.send import build_message
@@ -39,31 +40,10 @@ def build_records(failures: Sequence[Failure]) -> list[SendEntry]:
 def build_record(failure: Failure) -> SendEntry | None:
     subscriber, event, refusal, condition, attempts = failure
     queue = subscriber.dead_letter_arn or ""
-    message = refusal.message[:MAX_ERROR]
-    group_id = event.group_id or str(event.event_id)
-    record = {
-        "version": "1.0",
-        "busArn": subscriber.bus_arn,
-        "subscriberArn": subscriber.arn,
-        "targetArn": subscriber.target_arn,
-        "errorCode": refusal.code,
-        "errorMessage": message,
-        "exhaustedRetryCondition": condition,
-        "retryAttempts": attempts - 1,
-        "failedMessages": [
-            {
-                "eventId": str(event.event_id),
-                "eventGroupId": group_id,
-                "deduplicationId": event.deduplication_id,
-                "timestamp": format_time(event.ingested_at),
-                "targetRequestId": None,
-            }
-        ],
-    }
-    body = _json.encode(record).decode()
-    attributes = {
+    body = _json.encode(describe(failure)).decode()
+    texts = {
         "ERROR_CODE": refusal.code,
-        "ERROR_MESSAGE": message,
+        "ERROR_MESSAGE": refusal.message[:MAX_ERROR],
         "SUBSCRIBER_ARN": subscriber.arn,
         "TARGET_ARN": subscriber.target_arn,
         "BUS_ARN": subscriber.bus_arn,
@@ -73,14 +53,38 @@ def build_record(failure: Failure) -> SendEntry | None:
         "Id": "0",
         "MessageBody": body,
         "MessageAttributes": {
-            **{name: {"DataType": "String", "StringValue": value} for name, value in attributes.items() if value},
+            **{name: {"DataType": "String", "StringValue": value} for name, value in texts.items() if value},
             "RETRY_ATTEMPTS": {"DataType": "Number", "StringValue": str(attempts - 1)},
         },
     }
-    if queue.endswith(".fifo"):
+    if is_fifo_name(queue):
         # A hash of the record is a stable id, so a record that is sent again is a duplicate.
-        members |= {"MessageGroupId": group_id, "MessageDeduplicationId": sha256(body.encode()).hexdigest()}
+        deduplication_id = sha256(body.encode()).hexdigest()
+        members |= {"MessageGroupId": event.shown_group_id, "MessageDeduplicationId": deduplication_id}
     try:
         return build_message(msgspec.convert(members, SendMessageBatchRequestEntry), queue).stored
     except AwsError:
         return None
+
+
+def describe(failure: Failure) -> dict[str, object]:
+    """Returns the body of the record, by AWS's names."""
+    subscriber, event, refusal, condition, attempts = failure
+    message = {
+        "eventId": str(event.event_id),
+        "eventGroupId": event.shown_group_id,
+        "deduplicationId": event.deduplication_id,
+        "timestamp": format_time(event.ingested_at),
+        "targetRequestId": None,
+    }
+    return {
+        "version": "1.0",
+        "busArn": subscriber.bus_arn,
+        "subscriberArn": subscriber.arn,
+        "targetArn": subscriber.target_arn,
+        "errorCode": refusal.code,
+        "errorMessage": refusal.message[:MAX_ERROR],
+        "exhaustedRetryCondition": condition,
+        "retryAttempts": attempts - 1,
+        "failedMessages": [message],
+    }

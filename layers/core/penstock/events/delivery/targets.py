@@ -13,8 +13,8 @@ from penstock.effects import BatchCall
 from penstock.environment import Environment
 from penstock.errors import AwsError
 from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry
-from penstock.scheduler.firing.topic_messages import build_context
 from penstock.sns import types as sns
+from penstock.sns.publishing.publications import build_publisher_context
 from penstock.sns.publishing.publish import publish_batch
 from penstock.sqs.send import build_message
 from penstock.sqs.types import SendMessageBatchRequestEntry
@@ -87,7 +87,7 @@ class Targets:
         try:
             entries = [build_publication(str(n), shipment) for n, shipment in enumerate(shipments)]
             request = sns.PublishBatchRequest(subscriber.target_arn, entries)
-            context = build_context(topic, self._environment)
+            context = build_publisher_context(topic, self._environment)
             result = drivers.run(publish_batch(request, context), self._calls)
         except (AwsError, UnicodeDecodeError) as error:
             if len(shipments) > 1:

@@ -7,11 +7,10 @@ from typing import Final
 
 import msgspec
 
-from penstock.access.receipt_handle import ReceiptHandles
 from penstock.access.resources import build_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.environment import Environment
+from penstock.environment import Environment, build_worker_environment
 from penstock.event_sources.batches import read_mapping
 from penstock.http import HttpRequest
 from penstock.management.attention import MAPPING_FAILS, Concern, name_mapping, read_attention
@@ -101,7 +100,7 @@ def act_for(account_id: str, region: str, settings: Settings) -> Context:
 
 @lru_cache(maxsize=1)
 def _build_environment(settings: Settings) -> Environment:
-    return Environment(settings.replace(queue_access="off"), ReceiptHandles(b""))
+    return build_worker_environment(settings.replace(queue_access="off"))
 
 
 def find_outage(begun: BegunRow, interval_ms: int) -> Iterator[Change]:

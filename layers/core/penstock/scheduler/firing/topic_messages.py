@@ -6,17 +6,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from penstock.access.receipt_handle import ReceiptHandles
 from penstock.aws.message_id import as_text, build_message_id
 from penstock.aws.sns_arn import TopicArn, parse_topic_arn
-from penstock.context import Context
 from penstock.effects import Operation
 from penstock.environment import Environment
-from penstock.http import HttpRequest
-from penstock.settings import Settings
 from penstock.sns.filter_policy.unjudged import report_unjudged
 from penstock.sns.publishing.outgoing_message import DEFAULT_TEXT, OutgoingMessage
-from penstock.sns.publishing.publications import TopicCache, build_contents, encode_publication
+from penstock.sns.publishing.publications import (
+    TopicCache,
+    build_contents,
+    build_publisher_context,
+    encode_publication,
+)
 
 _json = msgspec.json.Encoder()
 
@@ -26,12 +27,6 @@ class TopicDraft(NamedTuple):
 
     topic: str
     text: str
-
-
-def build_environment(settings: Settings) -> Environment:
-    """Returns a worker's environment. The environment has no receipt handle key, because a worker does not create
-    handles."""
-    return Environment(settings, ReceiptHandles(b""))
 
 
 def sign_drafts(drafts: Sequence[TopicDraft | None], environment: Environment) -> Operation[list[bytes | None]]:
@@ -54,17 +49,7 @@ def build_topic_message(topic: TopicArn, text: str, environment: Environment) ->
     version = environment.cache(TopicCache).signature_version(str(topic))
     size, message_id = len(text.encode()), as_text(build_message_id())
     message = OutgoingMessage(message_id, {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)
-    contents = yield from build_contents(topic, message, version, build_context(topic, environment))
+    contents = yield from build_contents(topic, message, version, build_publisher_context(topic, environment))
     publication, is_judged = encode_publication(message, contents, size, None)
     yield from report_unjudged("publish", str(topic), not is_judged)
     return _json.encode({"version": version, "publication": msgspec.Raw(publication)})
-
-
-def build_context(topic: TopicArn, environment: Environment) -> Context:
-    """Returns the context of a publisher in the topic's account.
-
-    Links start with QUEUE_BASE_URL, or with the address on which this process listens if QUEUE_BASE_URL is empty.
-    """
-    authority = environment.settings.local_authority
-    request = HttpRequest("POST", "/", b"", {b"host": authority.encode()}, b"")
-    return Context(topic.account_id, topic.region, "", environment, request)

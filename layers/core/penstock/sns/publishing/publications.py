@@ -13,6 +13,8 @@ import msgspec
 from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.effects import Operation, compute
+from penstock.environment import Environment
+from penstock.http import HttpRequest
 from penstock.postgres.statements.sns.topics import PublishEntry
 from penstock.sns import notification
 from penstock.sns.envelopes import build_signing_context
@@ -112,6 +114,16 @@ def encode_publications(
         unjudged += not is_judged
     yield from report_unjudged("publish", str(topic), unjudged)
     return entries
+
+
+def build_publisher_context(topic: TopicArn, environment: Environment) -> Context:
+    """Returns the context of a publisher in the topic's account.
+
+    Links start with QUEUE_BASE_URL, or with the address on which this process listens if QUEUE_BASE_URL is empty.
+    """
+    authority = environment.settings.local_authority
+    request = HttpRequest("POST", "/", b"", {b"host": authority.encode()}, b"")
+    return Context(topic.account_id, topic.region, "", environment, request)
 
 
 def build_contents(topic: TopicArn, message: OutgoingMessage, version: str, context: Context) -> Operation[Contents]:
