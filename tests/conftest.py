@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 from collections.abc import Callable, Generator, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,6 +14,7 @@ import psycopg
 import pytest
 import uvloop
 
+from penstock.observing.telemetry import JsonFormatter
 from tests.support import client_setup
 from tests.support.database import Database, TestServer, delete_rows, running_test_server
 from tests.support.schedules.rows import Hour
@@ -73,6 +75,17 @@ def pytest_asyncio_loop_factories(
     """Each asynchronous test has a fresh event loop: the loop that a marker names, or asyncio's loop."""
     marked = {marker: LOOPS[marker] for marker in LOOPS if item.get_closest_marker(marker)}
     return marked or {"asyncio": asyncio.new_event_loop}
+
+
+@pytest.fixture(autouse=True)
+def _logging() -> Iterator[None]:
+    """Removes the log handlers of an entry point that the test called. Their stream ends with the test."""
+    root = logging.getLogger()
+    level = root.level
+    yield
+    for handler in [handler for handler in root.handlers if isinstance(handler.formatter, JsonFormatter)]:
+        root.removeHandler(handler)
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")

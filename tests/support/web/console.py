@@ -1,5 +1,6 @@
 """Provides a console in front of a service, a browser without a screen, harmful texts, and a reader of HTML."""
 
+import json
 import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -167,6 +168,25 @@ class Console:
 
     def queue(self, name: str, **attributes: str) -> str:
         return str(self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
+
+    def poison(self, name: str, *bodies: str, fifo: bool = False, **message: Any) -> tuple[str, str]:
+        """Makes dead letters of the queue `name`. Returns the URLs of the queue and its dead-letter queue."""
+        suffix, more = (".fifo", {"FifoQueue": "true", "ContentBasedDeduplication": "true"}) if fifo else ("", {})
+        dead = self.queue(f"{name}-dead{suffix}", **more)
+        arn = self.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
+        url = self.queue(f"{name}{suffix}", RedrivePolicy=policy, **more)
+        for body in bodies:
+            self.sqs.send_message(QueueUrl=url, MessageBody=body, **message)
+        # On a busy machine, a receive may return nothing although messages are visible.
+        while self.count(dead) < len(bodies):
+            self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)
+        return url, dead
+
+    def count(self, url: str) -> int:
+        """Returns the number of visible messages of a queue."""
+        asked = ["ApproximateNumberOfMessages"]
+        return int(self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=asked)["Attributes"][asked[0]])
 
     def page(self, path: str) -> str:
         response = self.browser.get(f"/console{path}")

@@ -23,20 +23,6 @@ NUMBER = {"DataType": "Number.int", "StringValue": "7"}
 FIFO = {"FifoQueue": "true"}
 
 
-def poison(console: Console, name: str, *bodies: str, fifo: bool = False, **message: Any) -> tuple[str, str]:
-    """Makes dead letters of the queue `name`. Returns the URLs of the queue and its dead-letter queue."""
-    suffix, more = (".fifo", {**FIFO, "ContentBasedDeduplication": "true"}) if fifo else ("", {})
-    dead = console.queue(f"{name}-dead{suffix}", **more)
-    arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
-    url = console.queue(f"{name}{suffix}", RedrivePolicy=policy, **more)
-    for body in bodies:
-        console.sqs.send_message(QueueUrl=url, MessageBody=body, **message)
-    while console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0).get("Messages"):
-        pass
-    return url, dead
-
-
 def fields(page: str) -> dict[str, Any]:
     """Returns the fields of the edit form as a browser would send them."""
     form = page.partition('class="stack edit"')[2].partition("</form>")[0]
@@ -66,8 +52,8 @@ def problem(response: httpx.Response) -> str:
 
 # --- one message -----------------------------------------------------------------------------------------------------
 def test_a_dead_letter_is_edited_and_returns_to_its_source(console: Console) -> None:
-    url, dead = poison(
-        console, "fixed", '{"order":1.10,"zip":null}', MessageAttributes={"b": BINARY, "n": NUMBER, "old": NUMBER}
+    url, dead = console.poison(
+        "fixed", '{"order":1.10,"zip":null}', MessageAttributes={"b": BINARY, "n": NUMBER, "old": NUMBER}
     )
     (number,) = ids(console, "fixed-dead")
     assert f"/messages/{number}/edit" in console.page(f"/queues/fixed-dead/messages/{number}")
@@ -129,7 +115,7 @@ def test_the_cause_of_the_failure_is_shown_and_not_sent_on(console: Console) -> 
 
 
 def test_a_body_that_is_no_longer_json_asks_first(console: Console) -> None:
-    url, dead = poison(console, "broken", '{"a":1}')
+    url, dead = console.poison("broken", '{"a":1}')
     (number,) = ids(console, "broken-dead")
     typed = {"body": '{"a":1,\r\n oops}', "attribute": ["mine"], "type": ["String"], "value": ["typed"]}
     response = edit(console, "broken-dead", number, **typed)
@@ -232,12 +218,12 @@ def test_the_edit_of_one_message_returns_to_the_same_page_and_filter(console: Co
 
 
 def test_the_edit_of_a_sample_returns_to_the_groups(console: Console) -> None:
-    poison(console, "grouped", "1")
-    page = console.page("/queues/grouped-dead/failures")
+    console.poison("regrouped", "1")
+    page = console.page("/queues/regrouped-dead/failures")
     path = re.findall(r'href="/console([^"]*/edit[^"]*)">edit<', page)[0]
     response = console.browser.post(f"/console{path}", **fields(console.page(path)))
-    assert response.headers["location"] == "/console/queues/grouped-dead/failures?done=edited"
-    assert "The edited copy was sent" in console.page("/queues/grouped-dead/failures?done=edited")
+    assert response.headers["location"] == "/console/queues/regrouped-dead/failures?done=edited"
+    assert "The edited copy was sent" in console.page("/queues/regrouped-dead/failures?done=edited")
 
 
 def test_a_target_that_does_not_exist_is_told_beside_its_field(console: Console) -> None:
@@ -265,7 +251,7 @@ def test_a_body_of_a_mebibyte_is_edited(console: Console) -> None:
 # --- many messages ---------------------------------------------------------------------------------------------------
 def test_a_value_is_replaced_in_all_messages_of_a_filter(console: Console) -> None:
     bodies = [f'{{"order": {n}, "customer": {{"zip": null}}}}' for n in range(5)]
-    url, dead = poison(console, "many", *bodies, '{"order": 9}', "no json")
+    url, dead = console.poison("many", *bodies, '{"order": 9}', "no json")
     page = console.page("/queues/many-dead/failures")
     link = html.unescape(re.findall('href="/console(/queues/many-dead/replace[^"]+)"', page)[0])
     assert 'name="new_path"' in console.page(link)
@@ -301,7 +287,7 @@ def test_a_value_is_replaced_in_all_messages_of_a_filter(console: Console) -> No
 
 def test_the_form_of_a_group_shows_samples_and_the_number(console: Console) -> None:
     """The user sees what the group looks like before the first preview. No fact is shown twice."""
-    url, dead = poison(console, "sampled", *(f'{{"n": {n}, "zip": null}}' for n in range(5)))
+    url, dead = console.poison("sampled", *(f'{{"n": {n}, "zip": null}}' for n in range(5)))
     page = console.page("/queues/sampled-dead/failures")
     link = html.unescape(re.findall('href="/console(/queues/sampled-dead/replace[^"]+)"', page)[0])
     form = console.page(link)
@@ -320,7 +306,7 @@ def test_the_form_of_a_group_shows_samples_and_the_number(console: Console) -> N
 
 
 def test_a_cause_is_named_once(console: Console) -> None:
-    url, _ = poison(console, "caused")
+    url, _ = console.poison("caused")
     cause = "ValueError: no customer 7"
     console.sqs.send_message(QueueUrl=url, MessageBody='{"n": 1}')
     console.sqs.send_message(QueueUrl=url, MessageBody='{"m": 1}')
@@ -364,7 +350,7 @@ def test_chosen_messages_are_replaced_and_others_stay(console: Console) -> None:
 def test_no_page_names_a_group_by_a_hash(console: Console) -> None:
     """The pages that ask about a group name it by its title, or by a body if it has no title."""
     bodies = ('{"a": 1}', '{"error": "a <b>"}', "not json")
-    poison(console, "titled", *bodies)
+    console.poison("titled", *bodies)
     page = console.page("/queues/titled-dead/failures")
     titles = re.findall(r"<h2 id=\"group\d\">(.*?) <span", page)
     links = [html.unescape(link) for link in re.findall('href="/console(/queues/titled-dead/redrive[?][^"]+)"', page)]
@@ -381,7 +367,7 @@ def test_no_page_names_a_group_by_a_hash(console: Console) -> None:
 
 
 def test_nothing_selected_does_nothing(console: Console) -> None:
-    url, dead = poison(console, "nothing-chosen", "x")
+    url, dead = console.poison("nothing-chosen", "x")
     for act in ("redrive", "replace"):
         response = console.browser.get(f"/console/queues/nothing-chosen-dead/{act}?selected=yes&text=x&state=visible")
         assert "done=none" in response.headers["location"]

@@ -111,18 +111,6 @@ def test_a_filter_that_cannot_be_says_so(console: Console) -> None:
     assert "This filter is invalid" in response.text
 
 
-def poison_three(console: Console) -> tuple[str, str]:
-    """Makes three dead letters of the queue `grouped`. Returns the URLs of the queue and its dead-letter queue."""
-    dead = console.queue("grouped-dead")
-    arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    url = console.queue("grouped", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1}))
-    for body in ('{"order":1,"same":"s"}', '{"order":2,"same":"s"}', "not json"):
-        console.sqs.send_message(QueueUrl=url, MessageBody=body)
-    while console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0).get("Messages"):
-        pass
-    return url, dead
-
-
 def check_export(console: Console) -> None:
     exported = console.browser.get("/console/queues/grouped/messages/export")
     assert "attachment" in exported.headers["content-disposition"]
@@ -135,7 +123,7 @@ def check_export(console: Console) -> None:
 
 
 def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> None:
-    url, dead = poison_three(console)
+    url, dead = console.poison("grouped", '{"order":1,"same":"s"}', '{"order":2,"same":"s"}', "not json")
     text = console.page("/queues/grouped-dead/failures")
     assert "2 groups: examined 3" in text
     group = text.partition("2 messages</a>")[2].partition("</section>")[0]
