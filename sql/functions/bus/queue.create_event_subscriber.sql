@@ -47,6 +47,7 @@ begin
             if not v_found.follows then
                 insert into queue.event_cursor (bus_id, subscriber_id, page)
                 values (v_bus_id, v_found.subscriber_id, v_page);
+                perform queue.wake_event_delivery();
             end if;
             return query select to_jsonb(v_found), true, null::text;
             return;

@@ -377,9 +377,11 @@ def test_two_workers_do_not_deliver_a_bus_at_once(db: Connection, connect: Conne
     assert take(db, queue) == ["1"]
 
 
-def test_the_worker_is_woken_by_a_publication(db: Connection, connect: Connect) -> None:
+@pytest.mark.parametrize("work", ["publication", "replay", "resumption"])
+def test_the_worker_is_woken_by_work(db: Connection, connect: Connect, work: str) -> None:
     """The worker registers with its second empty run; an application's open transaction does not take the
     registration from other publishers."""
+    arn = subscribe(db, create(db, "q"), state="STOPPED")
     listener, forgotten = connect(), connect()
     listener.execute("listen penstock")
     deliverer = EventDeliverer(watcher := uuid4())
@@ -387,7 +389,12 @@ def test_the_worker_is_woken_by_a_publication(db: Connection, connect: Connect) 
     assert value(db, "select watcher from queue.watcher where queue_id = -1") == watcher
     forgotten.execute("begin")
     forgotten.execute("select queue.put_events('orders', '[{\"Data\": 1}]')")
-    put(db, BUS, "2")
+    if work == "publication":
+        put(db, BUS, "2")
+    elif work == "replay":
+        subscribe(db, create(db, "late"), "late", start_at="-infinity")
+    else:
+        change_state(db, arn, "RUNNING")
     (notice,) = listener.notifies(timeout=20, stop_after=1)
     assert notice.payload == "events"
 
