@@ -241,7 +241,7 @@ def render_llms(pages: Path, navigation: list[Any]) -> str:
     missing = {page.relative_to(pages).as_posix() for page in pages.rglob("*.md")} - set(placed)
     if missing:
         raise SiteError(f"zensical.toml has no section for {', '.join(sorted(missing))}")
-    lines = ["# Penstock", "", "> SQS, SNS and EventBridge Scheduler on the PostgreSQL that you run.", ""]
+    lines = ["# Penstock", "", "> SQS, SNS, schedules and an event bus on the PostgreSQL that you run.", ""]
     for page, title in placed.items():
         address = page.removesuffix(".md").removesuffix("index")
         lines.append(f"- [{title}](/docs/{address}): {read_task((pages / page).read_text())}")

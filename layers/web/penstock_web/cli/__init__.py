@@ -67,7 +67,7 @@ def application() -> typer.Typer:
     """
     application = typer.Typer(
         callback=_global_options,
-        help="SQS, SNS and schedules on plain PostgreSQL.",
+        help="SQS, SNS, schedules and an event bus on plain PostgreSQL.",
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=True,
         rich_markup_mode="rich" if sys.stdout.isatty() else None,

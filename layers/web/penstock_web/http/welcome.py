@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import PlainTextResponse
 
 TEXT: Final = """\
-Penstock: SQS, SNS and schedules on PostgreSQL.
+Penstock: SQS, SNS, schedules and an event bus on PostgreSQL.
 
 Use this address as the endpoint (endpoint_url) of AWS SDKs. QUEUE_ACCESS decides whether requests need signatures.
 The REST API is below /v1, and /v1/openapi.json describes it. The console is off: QUEUE_CONSOLE turns it on.
